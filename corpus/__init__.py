@@ -1,0 +1,1 @@
+"""The record everything speaks, and the analysis of its text into terms."""

@@ -1,0 +1,41 @@
+"""The errors that speak to a person: what was wrong, and what to do about it."""
+
+
+class TreelineError(Exception):
+    """Something failed that the person can act on; the command line exits with `exit_code`."""
+
+    exit_code = 1
+    code = "failure"
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class InputError(TreelineError):
+    """The input was bad: a path, an option, a query, a file."""
+
+    exit_code = 2
+    code = "bad_input"
+
+
+class IndexMissing(InputError):
+    """No index of that name is there."""
+
+    code = "index_missing"
+
+
+class EncoderMismatch(InputError):
+    """The index was made with another encoder than the one asked for."""
+
+    code = "encoder_mismatch"
+
+
+class EngineUnavailable(TreelineError):
+    """The engine cannot be reached or does not answer in time."""
+
+    code = "engine_unavailable"

@@ -1,0 +1,68 @@
+"""The `Function` record: one function, with CodeSearchNet's field names, and where it lives."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+LINES_IN_URL = re.compile(r"#L(\d+)(?:-L?(\d+))?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a function lives: all that ranking by the repository tree needs to know of it."""
+
+    repo: str
+    path: str
+    func_name: str
+    language: str
+    url: str
+
+    @property
+    def lines(self) -> tuple[int, int] | None:
+        """First and last line, when the URL names them."""
+        found = LINES_IN_URL.search(self.url)
+        if not found:
+            return None
+        first = int(found[1])
+        return first, int(found[2] or first)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function. `original_string` is as written; `code` is the same without its docstring.
+
+    `func_name` is qualified by its class where there is one (`Class.method`); `repo` is `owner/name`, or the
+    folder's or package's name; `url` ends in `#Lfirst-Llast`.
+    """
+
+    repo: str
+    path: str
+    func_name: str
+    original_string: str
+    language: str
+    code: str
+    code_tokens: tuple[str, ...]
+    docstring: str
+    docstring_tokens: tuple[str, ...]
+    sha: str
+    partition: str
+    url: str
+    id: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", function_id(self.repo, self.path, self.func_name, self.original_string))
+
+    @property
+    def address(self) -> Address:
+        return Address(self.repo, self.path, self.func_name, self.language, self.url)
+
+
+def function_id(repo: str, path: str, func_name: str, original_string: str) -> str:
+    """The same function in the same place has the same id on every machine; an edit makes a new one."""
+    digest = blake2b(digest_size=16)
+    for part in (repo, path, func_name, original_string):
+        digest.update(part.encode("utf-8", "surrogatepass"))
+        digest.update(b"\0")
+    return digest.hexdigest()

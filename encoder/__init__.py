@@ -1,0 +1,1 @@
+"""Text to vectors: one protocol, encoders by name."""

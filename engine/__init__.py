@@ -1,0 +1,1 @@
+"""One engine protocol, two implementations: embedded (tantivy and usearch) and Elasticsearch."""

@@ -1,0 +1,180 @@
+"""What every engine can do: hold generations of a named index, search the current one, swap in the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpus.analysis import Terms
+from corpus.function import Address, Function
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One found function: its id, the lane's own score, and where it lives (so that ranking needs no fetch)."""
+
+    id: str
+    score: float
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a search is narrowed to; an empty string means no restriction."""
+
+    language: str = ""
+    repo: str = ""
+    path_prefix: str = ""
+    partition: str = ""
+
+
+NO_FILTERS = Filters()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldWeights:
+    """How much a term found in each field counts."""
+
+    name: float = 1.0
+    docstring: float = 1.0
+    code: float = 1.0
+
+
+EVEN_WEIGHTS = FieldWeights()
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderSpec:
+    """Which encoder made an index's vectors, and their dimension."""
+
+    name: str
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """What an index is made of; `encoders` is empty for a keyword-only index, the first is the default."""
+
+    name: str
+    engine: str
+    generation: str
+    functions: int
+    encoders: tuple[EncoderSpec, ...]
+    created: str
+
+
+class Engine(Protocol):
+    """One open generation of an index, for reading; safe to use from several threads."""
+
+    @property
+    def info(self) -> IndexInfo: ...
+
+    def keyword(
+        self,
+        terms: Sequence[str],
+        k: int,
+        filters: Filters = NO_FILTERS,
+        weights: FieldWeights = EVEN_WEIGHTS,
+    ) -> list[Hit]:
+        """BM25 over analysed terms (any may match), best first."""
+
+    def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> list[Hit]:
+        """BM25 over the raw name, code and docstring, each word matching within one edit."""
+
+    def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> list[Hit]:
+        """The nearest by cosine to one vector of the named (or default) encoder; the score is the cosine."""
+
+    def fetch(self, ids: Sequence[str]) -> list[Function]:
+        """Whole records in the order asked; ids that are not there are left out."""
+
+    def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
+        """One row per id, zeros where there is none."""
+
+    def named(self, name: str, k: int, filters: Filters = NO_FILTERS) -> list[Hit]:
+        """Functions whose last or whole qualified name is exactly this (case kept)."""
+
+    def suggest(self, prefix: str, k: int) -> list[str]:
+        """Function names that begin with this, most common first."""
+
+    def count(self, filters: Filters = NO_FILTERS) -> int: ...
+
+    def facets(self) -> dict[str, dict[str, int]]:
+        """How many functions per value of language, repo and partition."""
+
+    def addresses(self) -> Iterator[tuple[str, Address]]:
+        """Every id and where it lives, in a stable order."""
+
+    def scan(self) -> Iterator[Function]:
+        """Every whole record, streamed."""
+
+    def artifact(self, name: str) -> bytes | None:
+        """A side product stored with this generation (tree, call graph, clusters, manifest)."""
+
+    def close(self) -> None: ...
+
+
+class Writer(Protocol):
+    """The next generation of an index in the making; nothing of it is seen until `publish`."""
+
+    @property
+    def resumed(self) -> bytes | None:
+        """The state of the last checkpoint, when an interrupted build of the same fingerprint is taken up."""
+
+    def write(self, functions: Sequence[Function], terms: Sequence[Terms], vectors: Mapping[str, Vectors]) -> int:
+        """Add or replace by id; how many were new. A document the engine refuses is in `rejected`."""
+
+    @property
+    def rejected(self) -> list[tuple[str, str]]:
+        """(id, reason) of every document that the engine refused so far."""
+
+    def delete(self, ids: Sequence[str]) -> int: ...
+
+    def delete_repo(self, repo: str) -> int: ...
+
+    def put_artifact(self, name: str, data: bytes) -> None: ...
+
+    def checkpoint(self, state: bytes) -> None:
+        """Make everything written so far durable together with `state`."""
+
+    def publish(self) -> IndexInfo:
+        """Finish, check the count, and make this the current generation in one atomic step."""
+
+    def abandon(self) -> None:
+        """Throw this generation away; the current one stays."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exception: object) -> None:
+        """Leave a checkpointed but unpublished generation in place, to be resumed."""
+
+
+class Store(Protocol):
+    """A place that holds named indexes: a directory, or an Elasticsearch cluster."""
+
+    def names(self) -> list[str]: ...
+
+    def open(self, name: str) -> Engine:
+        """The current generation; raises `IndexMissing`."""
+
+    def begin(self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, *, fresh: bool = False) -> Writer:
+        """Start the next generation as a copy of the current one (`fresh`: empty), or resume an interrupted
+        one with the same fingerprint. Only one writer an index: a second is refused with `InputError`."""
+
+    def generations(self, name: str) -> list[IndexInfo]:
+        """Complete generations, newest first; the current one is marked by `current`."""
+
+    def current(self, name: str) -> str: ...
+
+    def roll_back(self, name: str) -> IndexInfo:
+        """Make the generation before the current one current again."""
+
+    def prune(self, name: str, keep: int = 2) -> list[str]:
+        """Remove the oldest complete generations beyond `keep`; the names of those removed."""
+
+    def drop(self, name: str) -> None: ...

@@ -1,0 +1,1 @@
+"""Measuring: metrics, data sets, comparisons, benchmarks, reports."""

@@ -1,0 +1,1 @@
+"""The repository tree, its hyperbolic geometry, and the call graph."""

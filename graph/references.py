@@ -1,0 +1,50 @@
+"""What a parser saw in one file beside its functions: symbols, imports, and who refers to whom by which name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Relation = Literal["calls", "extends", "implements", "uses"]
+SymbolKind = Literal["function", "class", "interface"]
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A definition: its name qualified within the file (`Class.method`), and its lines."""
+
+    name: str
+    kind: SymbolKind
+    first_line: int
+    last_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """`from module import name as alias`; `name` is empty when the whole module is imported."""
+
+    module: str
+    name: str
+    alias: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """`source` (a symbol of this file, empty for module level) refers to `target`, a dotted name as written."""
+
+    relation: Relation
+    source: str
+    target: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """All of one file; the call graph is resolved from these, repository by repository."""
+
+    repo: str
+    path: str
+    language: str
+    symbols: tuple[Symbol, ...]
+    imports: tuple[Import, ...]
+    references: tuple[Reference, ...]

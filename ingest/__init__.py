@@ -1,0 +1,1 @@
+"""From sources to an index: readers, parsers, the loading pipeline."""

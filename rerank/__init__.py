@@ -1,0 +1,1 @@
+"""From the lanes' ranked lists to one: fusion, expansion, clustering, re-ranking."""

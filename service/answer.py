@@ -1,0 +1,58 @@
+"""What is asked of the searcher and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from corpus.function import Function
+from engine.protocol import NO_FILTERS, Filters
+from rerank.candidate import Candidate
+
+MODES = ("keyword", "dense", "tfidf", "graph", "hybrid")
+DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question with its switches; `default` stands for the method that has earned it."""
+
+    text: str
+    k: int = 10
+    offset: int = 0
+    mode: str = "hybrid"
+    fusion: str = DEFAULT
+    rerank: str = DEFAULT
+    filters: Filters = NO_FILTERS
+    expand: bool = False
+    callees: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Degradation:
+    """A lane that was left out of an answer, and why."""
+
+    lane: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One answer: the function and the candidate that explains its place (rank counts from 1)."""
+
+    rank: int
+    function: Function
+    candidate: Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The results with what happened on the way: the route, what was relaxed, what was left out, the times."""
+
+    query: Query
+    results: tuple[Result, ...]
+    total: int
+    route: str
+    relaxed: tuple[str, ...]
+    degraded: tuple[Degradation, ...]
+    timings: Mapping[str, float]  # milliseconds per stage, and `total`

@@ -1,0 +1,71 @@
+"""Every setting: one row each, read from `TREELINE_*` variables; the docs are made from this table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from corpus.errors import InputError
+
+PREFIX = "TREELINE_"
+
+
+def setting(default: Any, help_text: str) -> Any:
+    return field(default=default, metadata={"help": help_text})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings, with their defaults."""
+
+    home: str = setting("", "Folder of the embedded indexes; empty: the user's data folder.")
+    engine: str = setting("embedded", "Where indexes live: `embedded` or `elasticsearch`.")
+    index: str = setting("default", "Name of the index to search.")
+    encoder: str = setting("static", "Encoder of new indexes: `static`, `none`, or a sentence-transformers model.")
+    elasticsearch_url: str = setting("http://127.0.0.1:9200", "One or more addresses, separated by commas.")
+    elasticsearch_user: str = setting("", "User name, when security is on.")
+    elasticsearch_password: str = setting("", "Password of that user.")
+    elasticsearch_api_key: str = setting("", "API key, instead of user and password.")
+    elasticsearch_ca: str = setting("", "File with the certificate authority of the cluster's TLS.")
+    lane_timeout: float = setting(3.0, "Seconds that a lane may take before it is left out of the answer.")
+    lane_depth: int = setting(300, "How many results each lane brings to fusion.")
+    rerank_depth: int = setting(100, "How many fused results the re-ranker looks at.")
+    clusters: int = setting(10, "Clusters of the re-ranker; fewer clusters, less diversity.")
+    max_query_length: int = setting(1_000, "Longest question, in characters.")
+    max_k: int = setting(300, "Most results a request may ask for.")
+
+    @property
+    def home_path(self) -> Path:
+        if self.home:
+            return Path(self.home).expanduser()
+        data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+        return Path(data).expanduser() / "treeline"
+
+
+def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
+    """The defaults, overridden by `TREELINE_NAME` variables of the right type."""
+    environment = os.environ if environment is None else environment
+    values: dict[str, Any] = {}
+    for row in fields(Settings):
+        raw = environment.get(PREFIX + row.name.upper())
+        if raw is not None:
+            values[row.name] = _parse(row.name, raw, type(row.default))
+    return Settings(**values)
+
+
+def _parse(name: str, raw: str, kind: type) -> Any:
+    if kind is bool:
+        lowered = raw.strip().lower()
+        if lowered in {"1", "true", "yes", "on"}:
+            return True
+        if lowered in {"0", "false", "no", "off", ""}:
+            return False
+    else:
+        try:
+            return kind(raw)
+        except ValueError:
+            pass
+    raise InputError(f"{PREFIX}{name.upper()}={raw!r} is not a valid {kind.__name__}", "correct or unset it")
