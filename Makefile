@@ -1,0 +1,59 @@
+# Treeline. `make serve` and `make test` need nothing but Python 3.11 and make; see `make help` for the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help serve test lint fix types pytest bench eval constraints system clean
+
+export TREELINE_HOME ?= $(CURDIR)/.treeline
+PINS := pyproject.toml constraints.txt
+TEST_EXTRAS := test,eval,transformers
+CODE := corpus encoder engine eval graph ingest rerank service tests scripts
+HOST ?= 127.0.0.1
+PORT ?= 8080
+PYTEST_FLAGS ?=
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+serve: .venv/.installed ## environment, default index (the packages of the Python environment), server: prints its URL
+	@exec .venv/bin/treeline serve --first-index python-env --host $(HOST) --port $(PORT)
+
+test: .venv/.installed-test system lint types pytest ## everything the tests need, lint, types, all tests
+
+pytest: .venv/.installed-test ## the tests alone; PYTEST_FLAGS="-k pipeline" narrows them
+	@.venv/bin/python -m pytest $(PYTEST_FLAGS)
+
+lint: .venv/.installed-test ## style, without changing anything
+	@.venv/bin/ruff check --quiet $(CODE)
+	@.venv/bin/ruff format --quiet --check $(CODE)
+
+fix: .venv/.installed-test ## style, put right
+	@.venv/bin/ruff check --quiet --fix $(CODE)
+	@.venv/bin/ruff format --quiet $(CODE)
+
+types: .venv/.installed-test ## mypy, strict
+	@.venv/bin/mypy
+
+bench: .venv/.installed-test ## speed, memory and growth; needs the data of ../shared
+	@.venv/bin/treeline bench
+
+eval: .venv/.installed-test ## retrieval quality on CodeSearchNet's 99 queries; needs the data of ../shared
+	@.venv/bin/treeline eval codesearchnet
+
+constraints: .venv/.installed-test ## write the versions in .venv to constraints.txt
+	@.venv/bin/uv pip freeze --exclude-editable | grep -vE '^pip==' > constraints.txt
+
+clean: ## remove the environment, caches and the project's own indexes
+	rm -rf .venv .treeline .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+
+# What the tests use beside Python packages. Tests that miss something say so and are skipped.
+system:
+	@scripts/system-packages git git java openjdk-17-jdk-headless mvn maven chromium chromium || true
+
+.venv/.installed: $(PINS)
+	@scripts/environment
+	@touch $@
+
+.venv/.installed-test: $(PINS)
+	@scripts/environment $(TEST_EXTRAS)
+	@touch .venv/.installed $@
