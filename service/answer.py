@@ -26,6 +26,7 @@ class Query:
     filters: Filters = NO_FILTERS
     expand: bool = False
     callees: bool = False
+    feedback: bool = True  # whether people's thumbs and opens for the same question may lift a result
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +57,4 @@ class Answer:
     relaxed: tuple[str, ...]
     degraded: tuple[Degradation, ...]
     timings: Mapping[str, float]  # milliseconds per stage, and `total`
+    ranked: tuple[Candidate, ...] = ()  # the whole list in its final order, of which `results` is one page
