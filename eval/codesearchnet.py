@@ -1,0 +1,150 @@
+"""CodeSearchNet's 99 questions: the official files, and how an answer to one is scored (Husain et al. 2019)."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from corpus.errors import InputError
+from engine.protocol import Filters, Hit
+from eval.dataset import Case, DataSet, Metric
+from eval.metrics import OFFICIAL_DEPTH, distinct, ndcg, official_ndcg, reciprocal_rank
+
+QUERIES = "queries.csv"
+ANNOTATIONS = "annotationStore.csv"
+
+METRICS = (
+    Metric("ndcg_within", "NDCG within"),
+    Metric("ndcg_all", "NDCG all"),
+    Metric("ndcg_within_covered", "NDCG within, covered"),
+    Metric("ndcg_all_covered", "NDCG all, covered"),
+    Metric("ndcg_10_covered", "NDCG@10, covered"),
+    Metric("mrr_covered", "MRR, covered"),
+    Metric("repositories_10", "repositories@10", share=False),
+)
+
+# language → query → URL → mean relevance over the annotators
+Judgements = Mapping[str, Mapping[str, Mapping[str, float]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many judged URLs of a language are in the index, and how many queries keep a relevant one."""
+
+    judged: int
+    present: int
+    queries: int
+    with_answer: int
+
+
+def read_queries(path: Path) -> list[str]:
+    """The questions of the official `queries.csv`, in its order."""
+    rows = list(_rows(path, ("query",)))
+    queries = [row["query"].strip() for row in rows if row["query"].strip()]
+    if not queries:
+        raise InputError(f"{path} has no queries", "it should be the official queries.csv, one query a line")
+    return list(dict.fromkeys(queries))
+
+
+def read_judgements(path: Path) -> Judgements:
+    """The official `annotationStore.csv`: the mean relevance of each URL, by language and query."""
+    votes: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    for number, row in enumerate(_rows(path, ("Language", "Query", "GitHubUrl", "Relevance")), start=2):
+        try:
+            vote = float(row["Relevance"])
+        except (TypeError, ValueError):
+            raise InputError(f"{path}, record {number}: relevance {row['Relevance']!r} is not a number") from None
+        votes[row["Language"].strip().lower(), row["Query"].strip(), row["GitHubUrl"].strip()].append(vote)
+    if not votes:
+        raise InputError(f"{path} has no annotations")
+    judged: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    for (language, query, url), values in votes.items():
+        judged[language][query][url] = sum(values) / len(values)
+    return judged
+
+
+def dataset(
+    queries: Sequence[str], judgements: Judgements, languages: Collection[str], indexed: Callable[[str], bool]
+) -> DataSet:
+    """One case per query and language with judgements; `indexed` says whether a URL is in the index."""
+    unknown = sorted({query for language in languages for query in judgements.get(language, {})} - set(queries))
+    if unknown:
+        raise InputError(
+            f"{len(unknown)} annotated queries are not in the query file, the first is {unknown[0]!r}",
+            "give the queries.csv and annotationStore.csv of the same release",
+        )
+    cases, covered, facts = [], {}, {}
+    for language in sorted(languages):
+        judged = judgements.get(language, {})
+        if not judged:
+            continue
+        for query in queries:
+            relevance = judged.get(query, {})
+            if not relevance:
+                continue
+            case = Case(f"{language}: {query}", query, relevance, Filters(language=language), language)
+            cases.append(case)
+            covered[case.id] = {url: value for url, value in relevance.items() if indexed(url)}
+        coverage = coverage_of(judged, indexed)
+        facts[f"{language}: judged URLs"] = float(coverage.judged)
+        facts[f"{language}: judged URLs in the index"] = float(coverage.present)
+        facts[f"{language}: queries"] = float(coverage.queries)
+        facts[f"{language}: queries with a relevant URL in the index"] = float(coverage.with_answer)
+    if not cases:
+        raise InputError(f"no annotated query is in {', '.join(sorted(languages)) or 'any language of the index'}")
+    return DataSet(
+        name="codesearchnet",
+        about="CodeSearchNet's 99 questions with the official human relevance judgements",
+        cases=cases,
+        metrics=METRICS,
+        headline="ndcg_all_covered",
+        measure=lambda case, hits: measure(case, covered[case.id], hits),
+        depth=OFFICIAL_DEPTH,
+        facts=facts,
+        notes=(
+            "Official counts every judged URL: one that is not in the index can never be found. "
+            "Covered counts only judged URLs that are in the index. Within skips unjudged URLs when counting ranks.",
+        ),
+    )
+
+
+def measure(case: Case, covered: Mapping[str, float], hits: Sequence[Hit]) -> dict[str, float | None]:
+    """Every measure of one answer; official ones over all judged URLs, covered ones over those in the index."""
+    urls = [hit.address.url for hit in hits]
+    relevant = {url for url, value in covered.items() if value > 0}
+    return {
+        "ndcg_within": official_ndcg(urls, case.relevance, within=True),
+        "ndcg_all": official_ndcg(urls, case.relevance, within=False),
+        "ndcg_within_covered": official_ndcg(urls, covered, within=True),
+        "ndcg_all_covered": official_ndcg(urls, covered, within=False),
+        "ndcg_10_covered": ndcg(urls, covered, 10, gain="exponential"),
+        "mrr_covered": reciprocal_rank(urls, relevant) if relevant else None,
+        "repositories_10": distinct([hit.address.repo for hit in hits]),
+    }
+
+
+def coverage_of(judged: Mapping[str, Mapping[str, float]], indexed: Callable[[str], bool]) -> Coverage:
+    present = {query: {url: value for url, value in urls.items() if indexed(url)} for query, urls in judged.items()}
+    return Coverage(
+        judged=sum(map(len, judged.values())),
+        present=sum(map(len, present.values())),
+        queries=len(judged),
+        with_answer=sum(any(value > 0 for value in urls.values()) for urls in present.values()),
+    )
+
+
+def _rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            missing = set(columns) - set(reader.fieldnames or ())
+            if missing:
+                raise InputError(f"{path} has no column {', '.join(sorted(missing))}", "is it the official file?")
+            yield from reader
+    except FileNotFoundError:
+        raise InputError(f"{path} is not there", "give --data a folder with the official files") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None

@@ -1,0 +1,121 @@
+"""What every evaluation is made of: questions with known answers, systems that rank, and the numbers they earn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from corpus.function import Address
+from engine.protocol import NO_FILTERS, Filters, Hit
+
+# How many results of each query are kept in a report, so that one sees why a query did badly.
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One question: how relevant which keys are, and what the search is narrowed to."""
+
+    id: str
+    text: str
+    relevance: Mapping[str, float]
+    filters: Filters = NO_FILTERS
+    group: str = ""  # a language, a repository: means are also given per group
+
+    @property
+    def relevant(self) -> frozenset[str]:
+        return frozenset(key for key, value in self.relevance.items() if value > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """What a system answered to one question, and the time it took, whole and by stage."""
+
+    hits: Sequence[Hit]
+    milliseconds: float | None = None
+    stages: Mapping[str, float] = field(default_factory=dict)
+
+
+Answer = Callable[[Case, int], Ranked]
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Something that ranks: a mode, a fusion, a re-ranker, or a file of predictions."""
+
+    name: str
+    about: str
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A measure's key in reports and how people read it; `share` when it lies between 0 and 1."""
+
+    name: str
+    label: str
+    share: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """Questions and the way to score an answer to one; a metric left out for a query does not count there."""
+
+    name: str
+    about: str
+    cases: Sequence[Case]
+    metrics: Sequence[Metric]
+    headline: str
+    measure: Callable[[Case, Sequence[Hit]], Mapping[str, float | None]]
+    depth: int
+    facts: Mapping[str, str | float] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One system's numbers: metric → case id → value, its times, and the first results of every case."""
+
+    system: str
+    about: str
+    values: Mapping[str, Mapping[str, float]]
+    milliseconds: Mapping[str, float]
+    stages: Mapping[str, Sequence[float]]
+    shown: Mapping[str, Sequence[Address]]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A data set and what every system made of it."""
+
+    dataset: DataSet
+    systems: Sequence[Measured]
+
+    def system(self, name: str) -> Measured:
+        return next(measured for measured in self.systems if measured.system == name)
+
+
+def evaluate(
+    dataset: DataSet, systems: Sequence[System], progress: Callable[[str], None] = lambda _: None
+) -> Evaluation:
+    """Ask every system every question; `progress` is told the system's name after each."""
+    return Evaluation(dataset, tuple(_measure(dataset, system, progress) for system in systems))
+
+
+def _measure(dataset: DataSet, system: System, progress: Callable[[str], None]) -> Measured:
+    values: dict[str, dict[str, float]] = {metric.name: {} for metric in dataset.metrics}
+    milliseconds: dict[str, float] = {}
+    stages: dict[str, list[float]] = {}
+    shown: dict[str, list[Address]] = {}
+    for case in dataset.cases:
+        ranked = system.answer(case, dataset.depth)
+        for name, value in dataset.measure(case, ranked.hits).items():
+            if value is not None:
+                values[name][case.id] = value
+        if ranked.milliseconds is not None:
+            milliseconds[case.id] = ranked.milliseconds
+        for stage, spent in ranked.stages.items():
+            stages.setdefault(stage, []).append(spent)
+        shown[case.id] = [hit.address for hit in ranked.hits[:SHOWN]]
+        progress(system.name)
+    return Measured(system.name, system.about, values, milliseconds, stages, shown)

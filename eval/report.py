@@ -1,0 +1,112 @@
+"""The document of an evaluation in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from eval.results import SAME, Change
+from eval.summary import Document
+
+
+def show(document: Document, console: Console, *, worst: int = 5) -> None:
+    """The table of means, the comparisons, the worst queries and what the numbers rest on."""
+    console.print(f"\n[bold]{document['dataset']}[/bold]: {document['about']}, {document['queries']} queries")
+    console.print(_means(document))
+    if any(system["groups"] for system in document["systems"]):
+        console.print(_groups(document))
+    if document["baseline"] and len(document["systems"]) > 1:
+        console.print(_comparisons(document))
+    if worst and document["worst"]:
+        _worst(document, console, worst)
+    for name, value in document["facts"].items():
+        console.print(
+            f"[dim]{name}: {value:,.10g}[/dim]" if isinstance(value, float) else f"[dim]{name}: {value}[/dim]"
+        )
+    for note in document["notes"]:
+        console.print(f"[dim]{note}[/dim]")
+
+
+def show_changes(changes: Sequence[Change], before: Document, comparable: bool, console: Console) -> None:
+    """One line when nothing moved, else a line per mean that did."""
+    since = f"{before['commit'] or 'an uncommitted tree'}, {before['made']}"
+    if not comparable:
+        console.print(f"[yellow]The last result ({since}) was made on other questions or another index.[/yellow]")
+    moved = [change for change in changes if abs(change.difference) >= SAME]
+    if not moved:
+        console.print(f"[dim]No mean moved since the last result ({since}).[/dim]")
+        return
+    console.print(f"Since the last result ({since}):")
+    for change in sorted(moved, key=lambda change: change.difference):
+        colour = "red" if change.difference < 0 else "green"
+        console.print(
+            f"  {change.system}, {change.metric}: {change.before:.3f} → {change.now:.3f} "
+            f"[{colour}]({change.difference:+.3f})[/{colour}]"
+        )
+
+
+def _means(document: Document) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("system")
+    for metric in document["metrics"]:
+        table.add_column(metric["label"], justify="right")
+    table.add_column("p50 ms", justify="right")
+    table.add_column("p95 ms", justify="right")
+    for system in document["systems"]:
+        cells = [_mean(system["means"].get(metric["name"]), metric["share"]) for metric in document["metrics"]]
+        latency = system["latency"]
+        times = [f"{latency[name]:.1f}" if latency else "–" for name in ("p50", "p95")]
+        table.add_row(system["name"], *cells, *times)
+    return table
+
+
+def _mean(mean: Document | None, share: bool) -> str:
+    if mean is None:
+        return "–"
+    if not share:
+        return f"{mean['mean']:.2f}"
+    return f"{mean['mean']:.3f} [dim]{mean['low']:.3f}–{mean['high']:.3f}[/dim]"
+
+
+def _groups(document: Document) -> Table:
+    headline = document["headline"]
+    rows = {system["name"]: system["groups"].get(headline, {}) for system in document["systems"]}
+    columns = list(dict.fromkeys(group for row in rows.values() for group in row))
+    table = Table(title=f"{headline} by group", box=None, pad_edge=False, title_justify="left")
+    table.add_column("system")
+    for column in columns:
+        table.add_column(column, justify="right")
+    for name, row in rows.items():
+        table.add_row(name, *(f"{row[column]:.3f}" if column in row else "–" for column in columns))
+    return table
+
+
+def _comparisons(document: Document) -> Table:
+    headline = document["headline"]
+    title = f"{headline}, against {document['baseline']} (paired bootstrap)"
+    table = Table(title=title, box=None, pad_edge=False, title_justify="left")
+    for column in ("system", "difference", "95 % interval", "p", "wins", "losses", "ties"):
+        table.add_column(column, justify="left" if column == "system" else "right")
+    for system in document["systems"]:
+        found = system["against_baseline"].get(headline)
+        if found:
+            table.add_row(
+                system["name"],
+                f"{found['difference']:+.4f}",
+                f"{found['low']:+.4f} … {found['high']:+.4f}",
+                f"{found['p']:.4f}",
+                *(str(found[name]) for name in ("wins", "losses", "ties")),
+            )
+    return table
+
+
+def _worst(document: Document, console: Console, count: int) -> None:
+    console.print(f"Worst for {document['focus']}, with what it returned:")
+    for case in document["worst"][:count]:
+        console.print(f"  [bold]{case['value']:.3f}[/bold] {escape(case['query'])}", highlight=False)
+        for place in case["returned"][:3]:
+            where = escape(f"{place['repo']} {place['path']}")
+            console.print(f"        {escape(place['name'])}  [dim]{where}[/dim]", highlight=False)

@@ -1,0 +1,112 @@
+"""Rankings as files: the official `model_predictions.csv`, and TREC run and qrels files."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from corpus.errors import InputError
+from corpus.function import Address
+from engine.protocol import Hit
+from eval.dataset import Case, Ranked, System
+from eval.metrics import OFFICIAL_DEPTH
+
+PREDICTION_COLUMNS = ("query", "language", "identifier", "url")
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """A run read from a file: (language, query) → addresses best first, and how many rows were repeats."""
+
+    ranked: Mapping[tuple[str, str], Sequence[Address]]
+    repeated: int
+
+    def system(self, name: str) -> System:
+        def answer(case: Case, depth: int) -> Ranked:
+            found = self.ranked.get((case.filters.language, case.text), ())[:depth]
+            return Ranked([Hit(place.url, 1.0 / rank, place) for rank, place in enumerate(found, start=1)])
+
+        return System(name, "read from a file of predictions", answer)
+
+
+def write_predictions(path: Path, run: Iterable[tuple[Case, Sequence[Hit]]]) -> int:
+    """Write the official CSV, each URL once a query, at most 300; how many rows."""
+    rows = 0
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(PREDICTION_COLUMNS)
+        for case, hits in run:
+            places = {hit.address.url: hit.address for hit in reversed(hits)}
+            for url in dict.fromkeys(hit.address.url for hit in hits[:OFFICIAL_DEPTH]):
+                writer.writerow((case.text, places[url].language, places[url].func_name, url))
+                rows += 1
+    return rows
+
+
+def read_predictions(path: Path, queries: Collection[str]) -> Predictions:
+    """Read the official CSV; a query that is not among `queries`, or a file without rows, is refused."""
+    found: dict[tuple[str, str], dict[str, Address]] = defaultdict(dict)
+    repeated = 0
+    unknown: Counter[str] = Counter()
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            missing = set(PREDICTION_COLUMNS) - set(reader.fieldnames or ())
+            if missing:
+                raise InputError(
+                    f"{path} has no column {', '.join(sorted(missing))}", f"it needs {','.join(PREDICTION_COLUMNS)}"
+                )
+            for row in reader:
+                query, language, url = row["query"].strip(), row["language"].strip().lower(), row["url"].strip()
+                if query not in queries:
+                    unknown[query] += 1
+                elif url in found[language, query]:
+                    repeated += 1
+                else:
+                    found[language, query][url] = Address(
+                        repository_of(url), path_of(url), row["identifier"], language, url
+                    )
+    except FileNotFoundError:
+        raise InputError(f"{path} is not there", "give a CSV of predictions") from None
+    except (OSError, UnicodeDecodeError, csv.Error, AttributeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    if unknown:
+        raise InputError(f"{path} answers {len(unknown)} unknown queries, the first is {next(iter(unknown))!r}")
+    if not any(found.values()):
+        raise InputError(f"{path} has no predictions", "an empty run cannot be scored")
+    return Predictions({key: list(places.values()) for key, places in found.items()}, repeated)
+
+
+def write_trec_run(path: Path, run: Iterable[tuple[Case, Sequence[Hit]]], tag: str) -> None:
+    """`query-id Q0 document rank score tag`; the score falls with the rank, so that every reader sorts alike."""
+    with path.open("w", encoding="utf-8") as file:
+        for case, hits in run:
+            keys = list(dict.fromkeys(hit.address.url or hit.id for hit in hits))
+            for rank, key in enumerate(keys, start=1):
+                file.write(f"{trec_id(case.id)} Q0 {key} {rank} {1.0 / rank:.6f} {tag}\n")
+
+
+def write_trec_qrels(path: Path, cases: Iterable[Case]) -> None:
+    """`query-id 0 document relevance`; a mean relevance is rounded, because the format takes whole numbers."""
+    with path.open("w", encoding="utf-8") as file:
+        for case in cases:
+            for key, value in sorted(case.relevance.items()):
+                file.write(f"{trec_id(case.id)} 0 {key} {round(value)}\n")
+
+
+def trec_id(case_id: str) -> str:
+    """The id without blanks, which separate the columns."""
+    return "_".join(case_id.replace(":", "").split())
+
+
+def repository_of(url: str) -> str:
+    """`owner/name` of a GitHub URL."""
+    return "/".join(url.split("/")[3:5])
+
+
+def path_of(url: str) -> str:
+    """The path within the repository of a GitHub blob URL."""
+    return "/".join(url.split("#")[0].split("/")[7:])

@@ -1,0 +1,99 @@
+"""The measures, on cases worked by hand and against the field's reference implementation."""
+
+from math import isclose, log2
+
+import ir_measures
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ir_measures import RR, R, Success, nDCG
+
+from eval.metrics import distinct, hit, ndcg, official_ndcg, recall, reciprocal_rank
+
+JUDGED = {"a": 3.0, "b": 1.0, "c": 0.0, "d": 2.0}
+IDEAL = 7 + 3 / log2(3) + 1 / 2  # d after a, then b; c gains nothing
+
+
+def test_official_within_counts_only_judged_urls() -> None:
+    # x and y are not judged: a is at rank 1 and b at rank 2 all the same.
+    expected = (7 + 1 / log2(3)) / IDEAL
+    assert official_ndcg(["x", "a", "y", "b"], JUDGED, within=True) == pytest.approx(expected)
+
+
+def test_official_all_counts_every_url() -> None:
+    expected = (7 / log2(3) + 1 / log2(5)) / IDEAL
+    assert official_ndcg(["x", "a", "y", "b"], JUDGED, within=False) == pytest.approx(expected)
+
+
+def test_official_counts_a_judged_zero_as_a_rank_within() -> None:
+    assert official_ndcg(["c", "a"], JUDGED, within=True) == pytest.approx(7 / log2(3) / IDEAL)
+
+
+def test_official_mean_relevance_may_be_a_fraction() -> None:
+    judged = {"a": 1.5}
+    assert official_ndcg(["x", "a"], judged, within=False) == pytest.approx(1 / log2(3))
+
+
+def test_official_leaves_out_a_query_without_a_positive() -> None:
+    assert official_ndcg(["a"], {"a": 0.0}, within=True) is None
+    assert official_ndcg(["a"], {}, within=False) is None
+
+
+def test_official_counts_a_repeated_url_once() -> None:
+    once = official_ndcg(["a", "b"], JUDGED, within=False)
+    assert official_ndcg(["a", "a", "b"], JUDGED, within=False) == once
+
+
+def test_official_reads_300_urls() -> None:
+    ranked = [f"x{i}" for i in range(300)] + ["a"]
+    assert official_ndcg(ranked, JUDGED, within=True) == 0.0
+    assert official_ndcg(ranked[1:], JUDGED, within=True) == pytest.approx(7 / IDEAL)
+
+
+def test_official_of_the_ideal_order_is_one() -> None:
+    assert official_ndcg(["a", "d", "b", "c"], JUDGED, within=False) == pytest.approx(1)
+
+
+def test_reciprocal_rank_recall_hit_and_distinct() -> None:
+    assert reciprocal_rank(["x", "y", "a"], {"a"}) == pytest.approx(1 / 3)
+    assert reciprocal_rank(["x", "y", "a"], {"a"}, k=2) == 0
+    assert recall(["a", "a", "b"], {"a", "b", "z"}, 2) == pytest.approx(2 / 3)
+    assert recall(["a"], set(), 10) is None
+    assert hit(["x", "a"], {"a"}, 1) == 0
+    assert hit(["x", "a"], {"a"}, 2) == 1
+    assert distinct(["r", "r", "s", "t"], 3) == 2
+
+
+keys = st.sampled_from([f"d{i}" for i in range(30)])
+
+
+@settings(deadline=None)  # the first call loads the oracle
+@given(
+    ranked=st.lists(keys, unique=True, max_size=30),
+    judged=st.dictionaries(keys, st.integers(0, 3), min_size=1, max_size=20),
+    k=st.sampled_from([1, 5, 10, 30]),
+)
+def test_standard_measures_agree_with_ir_measures(ranked: list[str], judged: dict[str, int], k: int) -> None:
+    if not any(judged.values()):
+        assert ndcg(ranked, judged, k) is None
+        return
+    run = {"q": {key: float(len(ranked) - place) for place, key in enumerate(ranked)} or {"none": 0.0}}
+    exponential = nDCG(gains={0: 0, 1: 1, 2: 3, 3: 7}) @ k
+    oracle = ir_measures.calc_aggregate([nDCG @ k, exponential, RR, R @ k, Success @ k], {"q": judged}, run)
+    relevant = {key for key, value in judged.items() if value > 0}
+    ours = {
+        nDCG @ k: ndcg(ranked, judged, k),
+        exponential: ndcg(ranked, judged, k, gain="exponential"),
+        RR: reciprocal_rank(ranked, relevant),
+        R @ k: recall(ranked, relevant, k),
+        Success @ k: hit(ranked, relevant, k),
+    }
+    for measure, value in ours.items():
+        assert value is not None and isclose(value, oracle[measure], abs_tol=1e-6), measure
+
+
+@given(ranked=st.lists(keys, unique=True, max_size=30), judged=st.dictionaries(keys, st.floats(0, 3), max_size=20))
+def test_official_all_is_exponential_ndcg_without_a_cut(ranked: list[str], judged: dict[str, float]) -> None:
+    ours = official_ndcg(ranked, judged, within=False)
+    standard = ndcg(ranked, judged, gain="exponential")
+    assert ours == standard if ours is None or standard is None else isclose(ours, standard)
