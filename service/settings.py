@@ -36,6 +36,29 @@ class Settings:
     clusters: int = setting(10, "Clusters of the re-ranker; fewer clusters, less diversity.")
     max_query_length: int = setting(1_000, "Longest question, in characters.")
     max_k: int = setting(300, "Most results a request may ask for.")
+    max_offset: int = setting(10_000, "How far into a list of results a request may page.")
+    max_body: int = setting(65_536, "Largest request body, in bytes.")
+    map_depth: int = setting(100, "How many results the map draws.")
+    cors_origins: str = setting("", "Origins whose pages may read the API, separated by commas; `*` for all.")
+    feedback: bool = setting(True, "Whether thumbs and opens are kept and lift results for the same question.")
+    feedback_places: int = setting(3, "Most places that feedback may move a result up or down.")
+    eval_results: str = setting("", "Folder of the evaluation's result files; empty: `eval/results` of the project.")
+    keys_required: str = setting("writes", "What needs an API key: `writes`, or `all` (reads too).")
+    key_file: str = setting("", "File of the hashed API keys (`treeline keys`); empty: `keys.json` in the home folder.")
+    trust_loopback: bool = setting(
+        True, "A person at this machine needs no key and has no rate limit; switch it off behind a reverse proxy."
+    )
+    trusted_proxies: int = setting(0, "How many reverse proxies in front are believed about the caller's address.")
+    rate_per_key: int = setting(1_200, "Requests a minute for one API key; 0: no limit.")
+    rate_per_address: int = setting(300, "Requests a minute for one address without a key; 0: no limit.")
+    rate_burst: int = setting(60, "How many of those requests may come at once.")
+    log_format: str = setting("json", "Log lines as `json` or `text`.")
+    log_level: str = setting("info", "Least level that is logged: `debug`, `info`, `warning` or `error`.")
+    log_queries: bool = setting(False, "Write the question into the access log; questions may be confidential.")
+    mcp_roots: str = setting(
+        "", "Folders that an agent may have indexed, separated by `:`; empty: the folder `treeline mcp` runs in."
+    )
+    mcp_tokens: int = setting(2_000, "Tokens of an answer to an agent, unless it asks for another number.")
 
     @property
     def home_path(self) -> Path:
@@ -43,6 +66,10 @@ class Settings:
             return Path(self.home).expanduser()
         data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
         return Path(data).expanduser() / "treeline"
+
+    @property
+    def key_path(self) -> Path:
+        return Path(self.key_file).expanduser() if self.key_file else self.home_path / "keys.json"
 
 
 def from_environment(environment: Mapping[str, str] | None = None) -> Settings:

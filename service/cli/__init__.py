@@ -17,6 +17,7 @@ COMMANDS = {
     "status": "service.cli.status",
     "doctor": "service.cli.doctor",
     "mcp": "service.cli.mcp",
+    "keys": "service.cli.keys",
     "eval": "eval.cli",
     "bench": "eval.bench",
     "train-encoder": "service.cli.train_encoder",

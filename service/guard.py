@@ -1,0 +1,147 @@
+"""Who may ask, and how often: API keys with scopes, and rate limits with `Retry-After`.
+
+A person at this machine (a loopback caller, no proxy in between, the page's own origin) needs no key, so that
+`treeline serve` is usable at once. Everybody else needs a key to write and, by setting, to read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TypeVar
+
+from flask import Flask, Response, current_app, g, request
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+from corpus.errors import InputError
+from service import metrics
+from service.errors import error_reply
+from service.keys import ApiKey, KeyRing, Scope
+from service.rate import RateLimiter
+from service.settings import Settings
+
+Route = TypeVar("Route", bound=Callable[..., object])
+
+LOOPBACK = frozenset({"127.0.0.1", "::1"})
+LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
+FORWARDING = ("X-Forwarded-For", "X-Real-IP", "Forwarded", "Via")
+# Probes must work without a key and however often they come; the pages' own files are served from disk.
+OPEN = frozenset({"/healthz", "/readyz"})
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class Guard:
+    """The keys, the limiter and the rules of one app."""
+
+    def __init__(self, settings: Settings) -> None:
+        if settings.keys_required not in {"writes", "all"}:
+            raise InputError(f"TREELINE_KEYS_REQUIRED={settings.keys_required!r} is not known", "use writes or all")
+        self.settings = settings
+        self.keys = KeyRing(settings.key_path)
+        self.limiter = RateLimiter(settings.home_path / "run" / "rates")
+
+    def check(self) -> Response | None:
+        """Refuse the current request, or let it pass."""
+        if request.path in OPEN or request.endpoint == "static":
+            return None
+        presented = presented_key()
+        key = self.keys.check(presented) if presented else None
+        if presented and key is None:
+            return self._limited(None) or refusal(
+                401, "bad_key", "this API key is not known", "`treeline keys create` makes one"
+            )
+        g.api_key = key
+        if key is None and self.local:
+            return None
+        return self._limited(key) or self._unauthorised(key)
+
+    @property
+    def local(self) -> bool:
+        """Is this a person at this machine? A name that was made to point here (DNS rebinding), another site's
+        page, and a proxy that announces itself are not."""
+        return (
+            self.settings.trust_loopback
+            and request.remote_addr in LOOPBACK
+            and hostname(request.host) in LOOPBACK_HOSTS
+            and not any(name in request.headers for name in FORWARDING)
+            and request.headers.get("Sec-Fetch-Site", "none") in {"none", "same-origin"}
+            and request.headers.get("Origin", request.host_url.rstrip("/")) == request.host_url.rstrip("/")
+        )
+
+    def _unauthorised(self, key: ApiKey | None) -> Response | None:
+        scope: Scope = "read" if request.method in SAFE_METHODS or reads_only(request.endpoint) else "write"
+        if scope == "read" and self.settings.keys_required == "writes":
+            return None
+        if key is None:
+            return refusal(
+                401,
+                "key_required",
+                f"this needs an API key with the scope {scope}",
+                "send it as `Authorization: Bearer KEY`",
+            )
+        if not key.allows(scope):
+            return refusal(403, "scope_missing", f"this API key lacks the scope {scope}", "use a key with that scope")
+        return None
+
+    def _limited(self, key: ApiKey | None) -> Response | None:
+        rate = self.settings.rate_per_key if key else self.settings.rate_per_address
+        if not rate:
+            return None
+        caller = f"key {key.id}" if key else f"address {network(request.remote_addr or '')}"
+        seconds = math.ceil(self.limiter.wait(caller, rate, max(1, self.settings.rate_burst)))
+        if not seconds:
+            return None
+        headers = {"Retry-After": str(seconds)}
+        return refusal(
+            429, "too_many_requests", f"more than {rate} requests a minute", f"come back in {seconds} s", headers
+        )
+
+
+def init_app(app: Flask, settings: Settings) -> None:
+    """Guard every request of this app."""
+    guard = Guard(settings)
+    app.extensions["treeline.guard"] = guard
+    if settings.trusted_proxies:
+        count = settings.trusted_proxies
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=count, x_proto=count, x_host=count)  # type: ignore[method-assign]
+    app.before_request(guard.check)
+
+
+def reading(route: Route) -> Route:
+    """Mark a route that only reads although it is called with POST."""
+    route.__treeline_reads__ = True  # type: ignore[attr-defined]
+    return route
+
+
+def reads_only(endpoint: str | None) -> bool:
+    return hasattr(current_app.view_functions.get(endpoint or ""), "__treeline_reads__")
+
+
+def may_write() -> bool:
+    """Whether the current caller could write, so that a page offers only what will work."""
+    guard: Guard | None = current_app.extensions.get("treeline.guard")
+    if guard is None:
+        return True
+    key: ApiKey | None = g.get("api_key")
+    return key.allows("write") if key else guard.local
+
+
+def presented_key() -> str:
+    scheme, _, value = request.headers.get("Authorization", "").partition(" ")
+    return value.strip() if scheme.lower() == "bearer" else request.headers.get("X-API-Key", "").strip()
+
+
+def hostname(host: str) -> str:
+    """`localhost:8080` without its port; an IPv6 address keeps its brackets."""
+    return host if host.endswith("]") else host.rpartition(":")[0] or host
+
+
+def network(address: str) -> str:
+    """One IPv6 customer has a whole /64 to call from; an IPv4 address counts for itself."""
+    return ":".join(address.split(":")[:4]) if address.count(":") > 1 else address
+
+
+def refusal(status: int, code: str, message: str, hint: str, headers: dict[str, str] | None = None) -> Response:
+    metrics.REFUSED.labels(code).inc()
+    headers = {"WWW-Authenticate": 'Bearer realm="treeline"'} if status == 401 else headers
+    return error_reply(status, code, message, hint, headers)

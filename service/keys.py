@@ -1,0 +1,115 @@
+"""API keys: made once, shown once, kept only as a hash, compared in constant time."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from corpus.errors import InputError
+
+Scope = Literal["read", "write"]
+SCOPES: tuple[Scope, ...] = ("read", "write")
+SECRET_BYTES = 32  # 256 random bits: a fast hash is enough, there is nothing to guess
+KEY = re.compile(r"^tl_(?P<id>[0-9a-f]{8})_(?P<secret>[A-Za-z0-9_-]{43})$")
+NOBODY = hashlib.sha256(b"").hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """What is kept of a key: everything but its secret."""
+
+    id: str
+    name: str
+    scopes: tuple[Scope, ...]
+    digest: str
+    created: str
+
+    def allows(self, scope: Scope) -> bool:
+        """Whoever may write may read."""
+        return scope in self.scopes or "write" in self.scopes
+
+
+class KeyRing:
+    """The keys of one file; a change of the file by another process is seen at the next check."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._stamp: tuple[int, int] | None = None
+        self._keys: dict[str, ApiKey] = {}
+
+    def all(self) -> list[ApiKey]:
+        self._refresh()
+        return list(self._keys.values())
+
+    def create(self, name: str, scopes: Iterable[Scope]) -> str:
+        """Add a key and return it; it cannot be had again."""
+        wanted = tuple(sorted(set(scopes)))
+        if unknown := set(wanted) - set(SCOPES):
+            raise InputError(f"unknown scope {', '.join(sorted(unknown))}", f"scopes are {' and '.join(SCOPES)}")
+        if not wanted:
+            raise InputError("a key needs a scope", "--scope read or --scope write")
+        self._refresh()
+        key_id, secret = secrets.token_hex(4), secrets.token_urlsafe(SECRET_BYTES)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        self._save({**self._keys, key_id: ApiKey(key_id, name, wanted, _digest(secret), now)})
+        return f"tl_{key_id}_{secret}"
+
+    def revoke(self, key_id: str) -> ApiKey:
+        self._refresh()
+        if key_id not in self._keys:
+            raise InputError(f"no key with id {key_id!r} in {self.path}", "`treeline keys list` shows them")
+        gone = self._keys[key_id]
+        self._save({each: key for each, key in self._keys.items() if each != key_id})
+        return gone
+
+    def check(self, presented: str) -> ApiKey | None:
+        """The key presented, if it is one of ours; an unknown id takes as long as a wrong secret."""
+        self._refresh()
+        found = KEY.match(presented)
+        key = self._keys.get(found["id"]) if found else None
+        expected = key.digest if key else NOBODY
+        secret = found["secret"] if found else presented
+        return key if hmac.compare_digest(_digest(secret), expected) and key else None
+
+    def _refresh(self) -> None:
+        try:
+            status = self.path.stat()
+        except FileNotFoundError:
+            self._stamp, self._keys = None, {}
+            return
+        stamp = (status.st_mtime_ns, status.st_ino)
+        if stamp == self._stamp:
+            return
+        try:
+            rows = json.loads(self.path.read_text(encoding="utf-8"))
+            self._keys = {row["id"]: ApiKey(**{**row, "scopes": tuple(row["scopes"])}) for row in rows}
+        except (ValueError, TypeError, KeyError) as error:
+            raise InputError(
+                f"{self.path} is not a key file: {error}", "restore it, or remove it and make new keys"
+            ) from error
+        self._stamp = stamp
+
+    def _save(self, keys: dict[str, ApiKey]) -> None:
+        """Replace the file whole, so that a reader never sees half of it; only its owner may read it."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump([asdict(key) for key in keys.values()], file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(self.path)
+        self._refresh()
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,102 @@
+"""Log lines as JSON, one object a line, with the request's id, and with every secret blacked out."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import Iterable
+from contextvars import ContextVar
+from datetime import UTC, datetime
+
+import orjson
+
+from corpus.errors import InputError
+from service.settings import Settings
+
+LEVELS = ("debug", "info", "warning", "error")
+HIDDEN = "[hidden]"
+# Whatever looks like a credential, wherever it came from: our keys, Authorization headers, user:password in a URL.
+CREDENTIALS = re.compile(
+    r"tl_[0-9a-f]{8}_[A-Za-z0-9_-]{20,}"
+    r"|(?i:(?<=bearer )|(?<=basic )|(?<=apikey ))[A-Za-z0-9+/=._~-]{8,}"
+    r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
+)
+request_id: ContextVar[str] = ContextVar("request_id", default="")
+
+
+class Redactor:
+    """Blacks out the secrets of the settings and anything shaped like a credential."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        known = [re.escape(secret) for secret in secrets if secret]
+        self._known = re.compile("|".join(known)) if known else None
+
+    def __call__(self, text: str) -> str:
+        if self._known:
+            text = self._known.sub(HIDDEN, text)
+        return CREDENTIALS.sub(HIDDEN, text)
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object: time, level, logger, message, request id, and the fields given as `extra={"fields": …}`."""
+
+    def __init__(self, redact: Redactor) -> None:
+        super().__init__()
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if identity := request_id.get():
+            line["request_id"] = identity
+        line.update(getattr(record, "fields", {}))
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        text = orjson.dumps(_printable(line), default=str).decode()
+        return self._redact(text)
+
+
+class TextFormatter(logging.Formatter):
+    """The same for a person at a terminal."""
+
+    def __init__(self, redact: Redactor) -> None:
+        super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s", "%H:%M:%S")
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = " ".join(f"{name}={value}" for name, value in getattr(record, "fields", {}).items())
+        return self._redact(f"{super().format(record)} {fields}".rstrip())
+
+
+def formatter(settings: Settings) -> logging.Formatter:
+    redact = Redactor((settings.elasticsearch_password, settings.elasticsearch_api_key))
+    if settings.log_format not in {"json", "text"}:
+        raise InputError(f"TREELINE_LOG_FORMAT={settings.log_format!r} is not known", "use json or text")
+    return JsonFormatter(redact) if settings.log_format == "json" else TextFormatter(redact)
+
+
+def configure(settings: Settings) -> None:
+    """Send every log line of this process through the formatter to stderr; for servers, not for libraries."""
+    if settings.log_level not in LEVELS:
+        raise InputError(f"TREELINE_LOG_LEVEL={settings.log_level!r} is not known", f"use {', '.join(LEVELS)}")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(formatter(settings))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(settings.log_level.upper())
+    # The client logs every request at info with its whole URL; its warnings (retries, dead nodes) are what matters.
+    logging.getLogger("elastic_transport").setLevel(logging.WARNING)
+
+
+def _printable(value: object) -> object:
+    """JSON has no lone surrogates."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_printable(key): _printable(each) for key, each in value.items()}
+    return value

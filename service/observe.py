@@ -1,0 +1,90 @@
+"""Seeing it run: a request id for every request, one access-log line each, and `/metrics`."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+import uuid
+from collections.abc import Callable
+
+from flask import Flask, Response, g, request
+
+from engine.protocol import IndexInfo
+from service import metrics
+from service.logs import request_id
+from service.metrics import record as answered
+from service.settings import Settings
+
+__all__ = ["answered", "init_app"]
+
+HEADER = "X-Request-ID"
+GIVEN_ID = re.compile(r"^[A-Za-z0-9._-]{1,64}$")
+QUIET = frozenset({"/healthz", "/readyz", "/metrics"})  # asked every few seconds by machines
+access = logging.getLogger("treeline.access")
+
+
+def init_app(app: Flask, settings: Settings, info: Callable[[], IndexInfo | None] = lambda: None) -> None:
+    """Watch every request of this app; `info` tells which index is open, or None."""
+
+    @app.before_request
+    def begin() -> None:
+        given = request.headers.get(HEADER, "")
+        g.request_id = given if GIVEN_ID.match(given) else uuid.uuid4().hex
+        g.started = time.perf_counter()
+        g.id_token = request_id.set(g.request_id)
+        g.port = request.environ.get("SERVER_PORT")
+        metrics.IN_PROGRESS.inc()
+        g.in_progress = True
+
+    @app.after_request
+    def finish(response: Response) -> Response:
+        if "started" not in g:
+            return response
+        seconds = time.perf_counter() - g.started
+        route = request.url_rule.rule if request.url_rule else "unmatched"
+        response.headers[HEADER] = g.request_id
+        metrics.REQUESTS.labels(request.method, route, str(response.status_code)).inc()
+        metrics.REQUEST_SECONDS.labels(route).observe(seconds)
+        level = logging.DEBUG if request.path in QUIET else logging.INFO
+        if access.isEnabledFor(level):
+            access.log(
+                level,
+                "%s %s %d",
+                request.method,
+                request.path,
+                response.status_code,
+                extra={"fields": line(response, seconds)},
+            )
+        return response
+
+    def line(response: Response, seconds: float) -> dict[str, object]:
+        fields: dict[str, object] = {
+            "method": request.method,
+            "path": request.path,
+            "status": response.status_code,
+            "ms": round(seconds * 1000, 2),
+            "address": request.remote_addr or "",
+            "bytes": response.content_length or 0,
+        }
+        if key := g.get("api_key"):
+            fields["key"] = key.id
+        if settings.log_queries and (question := request.args.get("q")):
+            fields["q"] = question
+        return fields
+
+    @app.teardown_request
+    def end(_error: BaseException | None) -> None:
+        if g.pop("in_progress", False):
+            metrics.IN_PROGRESS.dec()
+        if token := g.pop("id_token", None):
+            request_id.reset(token)
+
+    def port() -> int | None:
+        return int(raw) if (raw := request.environ.get("SERVER_PORT", "")).isdigit() else None
+
+    index, queue = metrics.IndexCollector(info), metrics.BacklogCollector(port)
+
+    @app.get("/metrics")
+    def exposition() -> Response:
+        return Response(metrics.exposition(index, queue), mimetype="text/plain; version=0.0.4; charset=utf-8")

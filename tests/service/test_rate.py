@@ -1,0 +1,62 @@
+"""A burst may come at once, then the rate holds, for all processes together."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from service import rate
+from service.rate import RateLimiter
+
+
+def allowed(limiter: RateLimiter, caller: str, times: list[float], per_minute: float = 60, burst: int = 5) -> int:
+    return sum(not limiter.wait(caller, per_minute, burst, now) for now in times)
+
+
+def test_a_burst_passes_and_the_next_call_is_told_when_to_come_back() -> None:
+    limiter = RateLimiter()
+    assert allowed(limiter, "a", [1000.0] * 5) == 5
+    assert limiter.wait("a", 60, 5, 1000.0) == pytest.approx(1.0)
+    assert limiter.wait("a", 60, 5, 1001.0) == 0
+
+
+def test_over_a_long_time_the_rate_is_the_rate() -> None:
+    calls = [1000 + tenth / 10 for tenth in range(6_000)]
+    assert allowed(RateLimiter(), "a", calls) == pytest.approx(600 + 5, abs=1)
+
+
+def test_callers_do_not_share_a_bucket() -> None:
+    limiter = RateLimiter()
+    assert allowed(limiter, "a", [1000.0] * 9) == 5
+    assert allowed(limiter, "b", [1000.0] * 9) == 5
+
+
+def test_a_clock_set_back_locks_nobody_out() -> None:
+    limiter = RateLimiter()
+    limiter.wait("a", 60, 5, 9_999_999.0)
+    assert limiter.wait("a", 60, 5, 1000.0) <= 1.0
+
+
+def test_many_callers_do_not_grow_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rate, "SLOTS", 64)
+    limiter = RateLimiter()
+    assert all(limiter.wait(f"caller {number}", 60, 5, 1000.0) == 0 for number in range(1_000))
+
+
+def test_two_processes_share_one_limit(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from service.rate import RateLimiter\n"
+        "limiter = RateLimiter(Path(sys.argv[1])); assert limiter.shared\n"
+        "print(sum(not limiter.wait('a', 1, 100) for _ in range(100)))"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "run" / "rates")]
+    workers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert sum(int(worker.communicate(timeout=60)[0]) for worker in workers) == 100
+
+
+def test_without_a_writable_folder_each_process_counts_for_itself(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    limiter = RateLimiter(tmp_path / "file" / "rates")
+    assert not limiter.shared
+    assert limiter.wait("a", 60, 5) == 0
