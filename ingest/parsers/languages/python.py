@@ -1,0 +1,97 @@
+"""Python: functions and methods with their docstrings; functions inside functions belong to the outer one."""
+
+from __future__ import annotations
+
+import re
+
+import tree_sitter_python
+from tree_sitter import Node
+
+from graph.references import Import
+from ingest.parsers.grammar import NO_DOC, Doc, Grammar, text_of
+
+QUERY = """
+(function_definition) @function
+(class_definition) @class
+(class_definition superclasses: (argument_list [(identifier) (attribute)] @extends))
+(class_definition superclasses: (argument_list (subscript value: [(identifier) (attribute)] @extends)))
+(call function: [(identifier) (attribute)] @call)
+(type [(identifier) (attribute)] @uses)
+(type (generic_type (identifier) @uses))
+(type (subscript value: [(identifier) (attribute)] @uses))
+(type (binary_operator [(identifier) (attribute)] @uses))
+(decorator [(identifier) (attribute)] @uses)
+(except_clause [(identifier) (attribute)] @uses)
+(except_clause (as_pattern . [(identifier) (attribute)] @uses))
+(except_clause (tuple [(identifier) (attribute)] @uses))
+(raise_statement [(identifier) (attribute)] @uses)
+(argument_list [(identifier) (attribute)] @uses)
+(keyword_argument value: [(identifier) (attribute)] @uses)
+(parameters (identifier) @local)
+(default_parameter name: (identifier) @local)
+(typed_parameter . (identifier) @local)
+(typed_default_parameter name: (identifier) @local)
+(assignment left: (identifier) @local)
+(assignment left: (pattern_list (identifier) @local))
+(for_statement left: (identifier) @local)
+(for_statement left: (pattern_list (identifier) @local))
+(for_in_clause left: (identifier) @local)
+(for_in_clause left: (pattern_list (identifier) @local))
+(as_pattern_target (identifier) @local)
+(import_statement) @import
+(import_from_statement) @import
+"""
+
+QUOTED = re.compile(r"""[uUrR]{0,2}(\"\"\"|'''|"|')(.*)\1""", re.DOTALL)
+
+
+def doc_of(function: Node) -> Doc:
+    body = function.child_by_field_name("body")
+    if body is None:
+        return NO_DOC
+    statement = body.named_child(0)
+    while statement is not None and statement.type == "comment":
+        statement = statement.next_named_sibling
+    if statement is None or statement.type != "expression_statement" or statement.named_child_count != 1:
+        return NO_DOC
+    string = statement.named_child(0)
+    if string is None or string.type not in ("string", "concatenated_string"):
+        return NO_DOC
+    if string.type == "string":
+        quoted = QUOTED.fullmatch(text_of(string))
+        text = quoted[2] if quoted else ""
+    else:
+        parts = (QUOTED.fullmatch(text_of(part)) for part in string.named_children if part.type == "string")
+        text = "".join(part[2] for part in parts if part)
+    return Doc(text.strip(), statement.start_byte, statement.end_byte) if text else NO_DOC
+
+
+def imports_of(statement: Node) -> list[Import]:
+    module_node = statement.child_by_field_name("module_name")
+    module = text_of(module_node) if module_node is not None else ""
+    found = []
+    for node in statement.children_by_field_name("name"):
+        name, alias = node, ""
+        if node.type == "aliased_import":
+            name = node.child_by_field_name("name") or node
+            alias_node = node.child_by_field_name("alias")
+            alias = text_of(alias_node) if alias_node is not None else ""
+        written = text_of(name)
+        if module_node is not None:
+            found.append(Import(module, written, alias or written))
+        else:
+            found.append(Import(written, "", alias or written))
+    if module_node is not None and not found:
+        found.append(Import(module, "*", ""))
+    return found
+
+
+GRAMMAR = Grammar(
+    name="python",
+    suffixes=(".py", ".pyi"),
+    load=tree_sitter_python.language,
+    query=QUERY,
+    doc_of=doc_of,
+    imports_of=imports_of,
+    line_comment="#",
+)

@@ -1,0 +1,136 @@
+"""From stored records (a JSON line, a parquet row, a pool entry) to `Function`s with the docstring taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from corpus.function import LINES_IN_URL, Function
+from graph.references import FileFacts, Symbol
+from ingest.parsers.registry import grammars
+from ingest.parsers.single import Single, single
+from ingest.parsers.strip import without_doc
+from ingest.parsers.tokens import code_tokens, docstring_tokens
+from ingest.source import Parsed, Problem, ReadOptions
+
+# CodeSearchNet's own name first, then the Hugging Face columns and the evaluation pool's.
+NAMES: dict[str, tuple[str, ...]] = {
+    "repo": ("repo", "repository_name", "nwo"),
+    "path": ("path", "func_path_in_repository"),
+    "func_name": ("func_name", "identifier"),
+    "original_string": ("original_string", "whole_func_string", "func_code_string", "function", "code"),
+    "language": ("language",),
+    "docstring": ("docstring", "func_documentation_string"),
+    "sha": ("sha",),
+    "partition": ("partition", "split_name"),
+    "url": ("url", "func_code_url"),
+}
+TOKENS: dict[str, tuple[str, ...]] = {
+    "code_tokens": ("code_tokens", "func_code_tokens", "function_tokens"),
+    "docstring_tokens": ("docstring_tokens", "func_documentation_tokens"),
+}
+REQUIRED = ("repo", "path", "func_name", "original_string", "language")
+
+
+class BadRecord(ValueError):
+    """A record that cannot become a `Function`; the message is the reason."""
+
+
+def parse_records(
+    records: Iterable[tuple[int, Mapping[str, object] | str]],
+    file: str,
+    defaults: Mapping[str, str],
+    options: ReadOptions,
+) -> Parsed:
+    """Numbered records (or the reason why one could not be read) to functions, facts by file, and problems."""
+    functions: list[Function] = []
+    problems: list[Problem] = []
+    facts: dict[tuple[str, str, str], list[tuple[Symbol, Single]]] = {}
+    for line, record in records:
+        if isinstance(record, str):
+            problems.append(Problem(file, line, record))
+            continue
+        try:
+            function, seen = to_function(record, defaults, options.max_function_bytes)
+        except BadRecord as bad:
+            problems.append(Problem(file, line, str(bad)))
+            continue
+        if options.languages and function.language not in options.languages:
+            continue
+        functions.append(function)
+        if seen is not None:
+            facts.setdefault((function.repo, function.path, function.language), []).append((_symbol(function), seen))
+    return Parsed(tuple(functions), tuple(_facts(*key, seen) for key, seen in facts.items()), tuple(problems))
+
+
+def to_function(
+    record: Mapping[str, object], defaults: Mapping[str, str], max_bytes: int
+) -> tuple[Function, Single | None]:
+    """The function and what it refers to (nothing for a language that has no parser)."""
+    values = {field: _text(record, field, names) or defaults.get(field, "") for field, names in NAMES.items()}
+    if missing := [field for field in REQUIRED if not values[field]]:
+        raise BadRecord(f"missing {', '.join(missing)}")
+    code = values["original_string"]
+    source = code.encode("utf-8")
+    if len(source) > max_bytes:
+        raise BadRecord(f"function of {len(source):,} bytes is over the limit of {max_bytes:,}")
+    grammar = grammars().get(values["language"])
+    seen = None
+    if grammar is not None:
+        seen = single(grammar, source, values["func_name"], _lines(values["url"], source)[0])
+        if seen.doc.end:
+            code = without_doc(source, 0, len(source), seen.doc).decode("utf-8", "replace")
+            values["docstring"] = values["docstring"] or seen.doc.text
+    stored, summary = (_tokens(record, names) for names in TOKENS.values())
+    function = Function(
+        **values,
+        code=code,
+        code_tokens=stored or code_tokens(code, grammar.line_comment if grammar is not None else "#"),
+        docstring_tokens=summary or docstring_tokens(values["docstring"]),
+    )
+    return function, seen
+
+
+def _text(record: Mapping[str, object], field: str, names: Sequence[str]) -> str:
+    for name in names:
+        value = record.get(name)
+        if value is None:
+            continue
+        if not isinstance(value, str):
+            raise BadRecord(f"{name} is {type(value).__name__}, not text")
+        if not value.isascii():
+            try:
+                value.encode("utf-8")
+            except UnicodeEncodeError as error:
+                raise BadRecord(f"{field} is not valid Unicode (a lone surrogate)") from error
+        return value
+    return ""
+
+
+def _tokens(record: Mapping[str, object], names: Sequence[str]) -> tuple[str, ...]:
+    for name in names:
+        value = record.get(name)
+        if isinstance(value, list | tuple):
+            return tuple(token for token in value if isinstance(token, str))
+    return ()
+
+
+def _lines(url: str, source: bytes) -> tuple[int, int]:
+    """First and last line in the file, from the URL; counted from 1 when it does not say."""
+    found = LINES_IN_URL.search(url)
+    first = int(found[1]) if found else 1
+    return first, first + source.count(b"\n")
+
+
+def _symbol(function: Function) -> Symbol:
+    return Symbol(function.func_name, "function", *_lines(function.url, function.original_string.encode()))
+
+
+def _facts(repo: str, path: str, language: str, seen: Sequence[tuple[Symbol, Single]]) -> FileFacts:
+    return FileFacts(
+        repo,
+        path,
+        language,
+        tuple(symbol for symbol, _ in seen),
+        tuple(dict.fromkeys(found for _, one in seen for found in one.imports)),
+        tuple(reference for _, one in seen for reference in one.references),
+    )

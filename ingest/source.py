@@ -1,0 +1,141 @@
+"""The seam between readers and the loading pipeline: a source gives units, a unit gives chunks, a chunk parses itself.
+
+Units and chunks are made in the parent process and cost little more than reading bytes. A chunk is picklable and
+`parse` does the heavy part, so any number of worker processes can share one big shard. The division of a unit into
+chunks is the same on every run over the same bytes, so a load can be taken up at a chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from corpus.function import Function
+from graph.references import FileFacts
+
+# Part of every digest: raise it when parsers or readers give other output, so that unchanged files are read again.
+READER_VERSION = "1"
+
+# A record past this is a data blob with a function's header; the longest hand-written ones in CodeSearchNet are 200 kB.
+MAX_FUNCTION_BYTES = 1_000_000
+# Beyond this, sources are generated or minified.
+MAX_FILE_BYTES = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that was left out, where, and why; `line` is 0 when the whole file is meant."""
+
+    file: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.reason}" if self.line else f"{self.file}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What came out of one chunk. A file's facts may be spread over several chunks of its unit."""
+
+    functions: tuple[Function, ...] = ()
+    facts: tuple[FileFacts, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+class Chunk(Protocol):
+    """A piece of a unit, picklable; `size` is its share of the unit's bytes, for progress."""
+
+    @property
+    def size(self) -> int: ...
+
+    def parse(self) -> Parsed:
+        """All that is in it; bad input comes back as problems, never as an exception."""
+
+
+class Unit(Protocol):
+    """One file or shard. The same `digest` means the same functions, so it need not be read again."""
+
+    @property
+    def key(self) -> str:
+        """Unique within the source and the same on every run."""
+
+    @property
+    def digest(self) -> str: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Its pieces in order; what cannot be read becomes a chunk of problems."""
+
+
+class Source(Protocol):
+    """An opened SOURCE of the command line."""
+
+    @property
+    def name(self) -> str:
+        """The canonical spec: a namespace for the keys of its units."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all units together (an estimate), for progress."""
+
+    def units(self) -> Iterator[Unit]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A chunk that is nothing but problems."""
+
+    problems: tuple[Problem, ...]
+    size: int = 0
+
+    def parse(self) -> Parsed:
+        return Parsed(problems=self.problems)
+
+
+def parse_chunks(chunks: Iterable[Chunk]) -> list[Parsed]:
+    """Several small chunks in one trip to a worker process."""
+    return [chunk.parse() for chunk in chunks]
+
+
+# What is under way, bytes so far, bytes in all (0 when unknown).
+Progress = Callable[[str, int, int], None]
+
+
+def no_progress(_what: str, _done: int, _total: int) -> None:
+    """Nobody is watching."""
+
+
+def default_cache() -> Path:
+    return Path("~/.cache/treeline").expanduser()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """How sources are opened and read."""
+
+    languages: frozenset[str] = frozenset()
+    """Only these languages; empty: all."""
+    partitions: frozenset[str] = frozenset()
+    """Only these partitions of CodeSearchNet (train, valid, test, pool); empty: train, valid and test."""
+    include_tests: bool = False
+    """Also test, vendored and generated files."""
+    packages: frozenset[str] = frozenset()
+    """`python-env`: also these distributions, however big; `*` for all that are installed."""
+    ref: str = ""
+    """Git: branch, tag or commit; empty: the remote's default."""
+    download: bool = False
+    """`codesearchnet:LANGUAGE` may be fetched."""
+    download_base: str = ""
+    """Where the archives are; empty: the official address."""
+    git_schemes: frozenset[str] = frozenset({"https", "ssh"})
+    """Which schemes a git URL may have."""
+    cache: Path = field(default_factory=default_cache)
+    """Where archives and clones are kept."""
+    max_function_bytes: int = MAX_FUNCTION_BYTES
+    max_file_bytes: int = MAX_FILE_BYTES
+    progress: Progress = no_progress
