@@ -1,0 +1,23 @@
+"""Reciprocal rank fusion: a lane's rank r is worth weight / (60 + r), whatever its scores mean.
+
+Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods",
+SIGIR 2009.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rerank.candidate import Candidate
+from rerank.ranked import RankedList, sum_of_shares, weight_of
+
+K = 60  # the paper's constant: large enough that one lane's first place does not outvote two good places
+
+
+def rrf(lists: Sequence[RankedList], weights: Mapping[str, float], kind: str, limit: int) -> list[Candidate]:
+    """Fuse by reciprocal rank; the kind of question makes no difference here (see `adaptive`)."""
+    shares = []
+    for ranked in lists:
+        weight = weight_of(ranked.lane, weights)
+        shares.append([weight / (K + rank) for rank in range(1, len(ranked.hits) + 1)])
+    return sum_of_shares(lists, shares, limit)

@@ -1,0 +1,19 @@
+"""The dense lane: the functions nearest in meaning, by cosine between the encoder's vectors."""
+
+from __future__ import annotations
+
+from encoder.protocol import Encoder
+from engine.protocol import Engine, Filters
+from rerank.ranked import RankedList
+
+LANE = "dense"
+
+
+def dense_lane(
+    engine: Engine, encoder: Encoder, text: str, k: int, filters: Filters, *, index_name: str, lane: str = LANE
+) -> RankedList:
+    """The nearest `k`; nothing when the encoder knows no word of the question."""
+    vector = encoder.encode_queries([text])[0]
+    if not vector.any():
+        return RankedList(lane, [])
+    return RankedList(lane, engine.knn(vector, k, filters, index_name))

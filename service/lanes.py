@@ -1,0 +1,43 @@
+"""What the lanes of one search brought, and which lanes a question gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from rerank.ranked import RankedList
+from service.answer import Degradation
+from service.routing import Route
+
+KEYWORD, DENSE, TFIDF, GRAPH, CALLEES = "keyword", "dense", "tfidf", "graph", "callees"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneResults:
+    """The ranked lists of one search before fusion, with the route taken and what was left out."""
+
+    route: Route
+    lists: tuple[RankedList, ...]
+    degraded: tuple[Degradation, ...]
+    timings: Mapping[str, float]  # milliseconds per lane
+
+    @property
+    def relaxed(self) -> tuple[str, ...]:
+        """The relaxation stages that were needed beyond the exact one, in their order."""
+        stages = dict.fromkeys(stage for ranked in self.lists if ranked.lane == KEYWORD for stage in ranked.stages)
+        return tuple(stage for stage in stages if stage != "exact")
+
+    @property
+    def found(self) -> int:
+        """How many different functions the lanes brought together."""
+        return len({hit.id for ranked in self.lists for hit in ranked.hits})
+
+    def only(self, *lanes: str) -> LaneResults:
+        """The same search with these lanes alone (`dense` stands for every encoder's)."""
+        kept = tuple(ranked for ranked in self.lists if ranked.lane in lanes or base(ranked.lane) in lanes)
+        return replace(self, lists=kept)
+
+
+def base(lane: str) -> str:
+    """`dense:NAME` is a dense lane."""
+    return lane.partition(":")[0]

@@ -1,0 +1,173 @@
+"""A searcher that stays current: it notices a new generation of its index and switches between two searches."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from time import monotonic
+
+from corpus.errors import EncoderMismatch, TreelineError
+from corpus.function import Function
+from encoder.protocol import Encoder, load
+from engine.protocol import Engine, Hit, IndexInfo, Store
+from rerank.candidate import Candidate
+from service.answer import Answer, Query
+from service.lanes import LaneResults
+from service.searcher import Adjust, Ranking, Searcher
+from service.settings import Settings
+from service.side_by_side import SideBySide
+from service.stores import open_store
+
+# Seconds between two looks at the store: a new index is seen soon enough, and a busy server asks once a second.
+LOOK_EVERY = 1.0
+
+
+def open_searcher(settings: Settings, index: str = "", *, adjust: Adjust | None = None) -> LiveSearcher:
+    """The searcher of the named (or the settings') index; raises `IndexMissing`, `EncoderMismatch`."""
+    return LiveSearcher(open_store(settings), index or settings.index, settings, adjust=adjust)
+
+
+class LiveSearcher:
+    """The methods of `Searcher` over whichever generation is current; searches in flight finish on theirs."""
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        settings: Settings | None = None,
+        *,
+        adjust: Adjust | None = None,
+        load_encoder: Callable[[str], Encoder | None] = load,
+    ) -> None:
+        self.store, self.name, self.settings = store, name, settings or Settings()
+        self._adjust = adjust
+        self._load_encoder = load_encoder
+        self._encoders: dict[str, Encoder] = {}
+        self._threads = SideBySide()
+        self._lock = threading.Lock()
+        self._users: dict[Searcher, int] = {}
+        self._retired: list[Searcher] = []
+        self._looked = monotonic()
+        self._current = self._open()
+
+    @contextmanager
+    def searcher(self) -> Iterator[Searcher]:
+        """The current searcher, kept open as long as it is in use."""
+        self._look()
+        with self._lock:
+            current = self._current
+            self._users[current] = self._users.get(current, 0) + 1
+        try:
+            yield current
+        finally:
+            with self._lock:
+                self._users[current] -= 1
+            if self._retired:
+                self._close_unused()
+
+    def refresh(self) -> bool:
+        """Switch to a newer generation now, if there is one; whether it did."""
+        if self.store.current(self.name) == self._current.info.generation:
+            return False
+        fresh = self._open()
+        with self._lock:
+            self._retired.append(self._current)
+            self._current = fresh
+        self._close_unused()
+        return True
+
+    def close(self) -> None:
+        with self._lock:
+            every = [self._current, *self._retired]
+        self._threads.close()
+        for searcher in every:
+            searcher.engine.close()
+
+    def _look(self) -> None:
+        """At most once a second, one of the searching threads looks for a new generation."""
+        now = monotonic()
+        if now - self._looked < LOOK_EVERY:
+            return
+        with self._lock:
+            if now - self._looked < LOOK_EVERY:
+                return
+            self._looked = now
+        try:
+            self.refresh()
+        except TreelineError:
+            # The store is away or the new generation cannot be used (another encoder): the open one still answers.
+            return
+
+    def _open(self) -> Searcher:
+        engine = self.store.open(self.name)
+        return Searcher(engine, self._encoders_of(engine), self.settings, adjust=self._adjust, threads=self._threads)
+
+    def _encoders_of(self, engine: Engine) -> Mapping[str, Encoder]:
+        for spec in engine.info.encoders:
+            if spec.name in self._encoders:
+                continue
+            encoder = self._load_encoder(spec.name)
+            if encoder is None or (encoder.name, encoder.dimension) != (spec.name, spec.dimension):
+                made = f"{spec.name} ({spec.dimension} dimensions)"
+                found = f"{encoder.name} ({encoder.dimension} dimensions)" if encoder else "none"
+                engine.close()
+                raise EncoderMismatch(
+                    f"the index {self.name!r} was made with encoder {made}, at hand is {found}", "index it again"
+                )
+            self._encoders[spec.name] = encoder
+        return self._encoders
+
+    def _close_unused(self) -> None:
+        # A lane past its time-out may still be reading: closing under it would pull away memory it maps.
+        if self._threads.overdue():
+            return
+        with self._lock:
+            unused = [searcher for searcher in self._retired if not self._users.get(searcher)]
+            self._retired = [searcher for searcher in self._retired if searcher not in unused]
+            for searcher in unused:
+                self._users.pop(searcher, None)
+        for searcher in unused:
+            searcher.engine.close()
+
+    # The methods of `Searcher`, each on the generation that is current when it is called.
+
+    @property
+    def engine(self) -> Engine:
+        self._look()
+        return self._current.engine
+
+    @property
+    def info(self) -> IndexInfo:
+        return self.engine.info
+
+    def search(self, query: Query) -> Answer:
+        with self.searcher() as current:
+            return current.search(query)
+
+    def rank(self, query: Query) -> Ranking:
+        with self.searcher() as current:
+            return current.rank(query)
+
+    def lanes(self, query: Query, names: Sequence[str] | None = None) -> LaneResults:
+        with self.searcher() as current:
+            return current.lanes(query, names)
+
+    def fuse(self, lanes: LaneResults, method: str = "default", limit: int = 300) -> list[Candidate]:
+        return self._current.fuse(lanes, method, limit)
+
+    def rerank(self, query: Query, candidates: list[Candidate], method: str = "default") -> list[Candidate]:
+        with self.searcher() as current:
+            return current.rerank(query, candidates, method)
+
+    def similar(self, id_: str, k: int = 10) -> list[Hit]:
+        with self.searcher() as current:
+            return current.similar(id_, k)
+
+    def function(self, id_: str) -> Function | None:
+        with self.searcher() as current:
+            return current.function(id_)
+
+    def suggest(self, prefix: str, k: int = 10) -> list[str]:
+        with self.searcher() as current:
+            return current.suggest(prefix, k)
