@@ -1,0 +1,168 @@
+"""A weighted tree in the Poincaré disk by De Sa et al.'s combinatorial construction, a whole level at a time.
+
+De Sa, Gu, Ré, Sala: "Representation Tradeoffs for Hyperbolic Embeddings", ICML 2018, section 3 (after Sarkar 2011):
+the root in the centre, every node's children spread evenly over the angles that its parent leaves, each at the
+length of its edge times a scale. A larger scale distorts less and needs more digits; float64 has them up to a
+distance of about 36 from the centre, so the scale is what the depth allows, and the fan-out says if that suffices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpus.errors import TreelineError
+from graph import hyperbolic
+from graph.hyperbolic import Floats, Points
+
+Nodes = NDArray[np.int32]
+
+# Beyond this distance from the centre, neighbours on the rim run out of float64's digits. Worst relative error of an
+# edge over 60 real query-local trees: 4e-6 at 30, 7e-4 at 36, .016 at 40, 1.0 at 44; distortion falls all the way.
+REACH = 36.0
+
+
+class NotSeparable(TreelineError):
+    """The tree is too deep for its fan-out: no scale keeps its branches apart within float64."""
+
+    code = "not_separable"
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """Where each node lies; a tree distance is the hyperbolic distance divided by `scale`."""
+
+    points: Points
+    scale: float
+
+
+def levels(parents: Nodes) -> list[NDArray[np.intp]]:
+    """The nodes of each depth, from the root (the one whose parent is −1) down."""
+    depth = depths(parents)
+    order = np.argsort(depth, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(depth))[:-1])
+
+
+def depths(parents: Nodes) -> Nodes:
+    """How many edges lie between each node and the root."""
+    depth = np.zeros(len(parents), dtype=np.int32)
+    at = parents.copy()
+    while True:
+        below = at >= 0
+        if not below.any():
+            return depth
+        depth[below] += 1
+        at[below] = parents[at[below]]
+
+
+def heights(parents: Nodes, weights: Floats) -> Floats:
+    """The weighted length of the path from the root to each node."""
+    total = np.zeros(len(parents))
+    for level in levels(parents)[1:]:
+        total[level] = total[parents[level]] + weights[level]
+    return total
+
+
+def reachable_scale(parents: Nodes, weights: Floats) -> float:
+    """The largest scale at which the deepest node is still within float64's reach."""
+    deepest = float(heights(parents, weights).max(initial=0.0))
+    return REACH / deepest if deepest > 0 else REACH
+
+
+def separating_scale(parents: Nodes, weights: Floats) -> float:
+    """The least scale at which the branches of every node keep to cones of their own (Sarkar's condition).
+
+    A node with k neighbours gives each a cone of half-angle π/k; an edge of length l fits its child's other
+    branches into it when l ≥ −log tan(π/2k).
+    """
+    below = parents >= 0
+    neighbours = np.bincount(parents[below], minlength=len(parents)) + below
+    shortest = np.full(len(parents), np.inf)
+    np.minimum.at(shortest, parents[below], weights[below])
+    inner = neighbours > 2
+    needed = -np.log(np.tan(np.pi / (2 * neighbours[inner]))) / shortest[inner]
+    return float(needed.max(initial=0.0))
+
+
+def centred(parents: Nodes, weights: Floats) -> tuple[Nodes, Floats]:
+    """The same tree hung up at the middle of its longest path: half as deep, so the scale can be larger.
+
+    The middle may fall inside an edge; the point there becomes one more node, the last. Measured on trees that lie
+    within one repository: average distortion .109 → .087.
+    """
+    height = heights(parents, weights)
+    trunk = [int(height.argmax())]  # the deepest node is one end of a longest path
+    while parents[trunk[-1]] >= 0:
+        trunk.append(int(parents[trunk[-1]]))
+    joins = np.zeros(len(parents))  # where the way from each node to that end turns down: a height on the trunk
+    on_trunk = np.zeros(len(parents), dtype=bool)
+    on_trunk[trunk] = True
+    for level in levels(parents)[1:]:
+        joins[level] = np.where(on_trunk[level], height[level], joins[parents[level]])
+    deepest = height[trunk[0]]
+    middle = deepest - float((deepest + height - 2 * joins).max()) / 2
+    below = max(i for i, node in enumerate(trunk) if height[node] >= middle)
+    parents, weights = parents.copy(), weights.copy()
+    if height[trunk[below]] > middle:
+        node, beyond = trunk[below], height[trunk[below]] - middle
+        parents = np.append(parents, parents[node]).astype(np.int32)
+        weights = np.append(weights, weights[node] - beyond)
+        parents[node], weights[node] = len(parents) - 1, beyond
+        trunk.insert(below + 1, len(parents) - 1)
+        below += 1
+    upwards = trunk[below:]
+    for child, parent in reversed(list(pairwise(upwards))):
+        parents[parent], weights[parent] = child, weights[child]
+    parents[upwards[0]], weights[upwards[0]] = -1, 0.0
+    return parents, weights
+
+
+def embed(parents: Nodes, weights: Floats, *, scale: float | None = None, strict: bool = False) -> Embedding:
+    """Place every node. With `strict`, a tree whose branches must overlap in float64 raises `NotSeparable`."""
+    if scale is None:
+        scale = reachable_scale(parents, weights)
+    if strict and (needed := separating_scale(parents, weights)) > scale:
+        raise NotSeparable(
+            f"the tree needs a scale of {needed:.2f} to keep its branches apart, and float64 allows {scale:.2f}",
+            "embed it one repository at a time (Method 1), or only the part that a query needs",
+        )
+    x = np.zeros((len(parents), 2))
+    gap = np.ones(len(parents))
+    towards_parent = np.zeros(len(parents))  # the angle at which a node, moved to the centre, sees its parent
+    below = parents >= 0
+    neighbours = np.bincount(parents[below], minlength=len(parents)) + below
+    lengths = weights * scale
+    for level in levels(parents)[1:]:
+        above = parents[level]
+        angle = towards_parent[above] + _turns(above) * 2 * np.pi / neighbours[above]
+        step = hyperbolic.polar(lengths[level], angle)
+        here = Points(x[above], gap[above])
+        placed = hyperbolic.add(here, step)
+        x[level], gap[level] = placed.x, placed.gap
+        towards_parent[level] = _angle_to_parent(here, step, angle)
+    return Embedding(Points(x, gap), scale)
+
+
+def _turns(above: Nodes) -> NDArray[np.intp]:
+    """1, 2, 3 … within each run of children of the same parent, in the order of the level."""
+    order = np.argsort(above, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(above[order]) != 0])
+    counts = np.diff(np.r_[starts, len(above)])
+    turns = np.empty(len(above), dtype=np.intp)
+    turns[order] = np.arange(len(above)) - np.repeat(starts, counts) + 1
+    return turns
+
+
+def _angle_to_parent(parent: Points, step: Points, angle: Floats) -> Floats:
+    """At which angle the child `parent ⊕ step`, moved to the centre, sees its parent.
+
+    −(p ⊕ s) ⊕ p = −gyr[p, s] s, and in the disk the gyration is the rotation (1 + p s̄) / (1 + p̄ s): computed
+    so, the angle keeps its digits where subtracting the two points near the rim would lose them.
+    """
+    p = parent.x[:, 0] + 1j * parent.x[:, 1]
+    s = step.x[:, 0] + 1j * step.x[:, 1]
+    result: Floats = angle + np.pi + 2.0 * np.angle(1.0 + p * np.conj(s))
+    return result

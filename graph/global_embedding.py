@@ -1,0 +1,87 @@
+"""The whole tree of an index in the disk, once at build time: as one tree, and split into a disk a repository.
+
+One root over hundreds of repositories is more than float64 separates in two dimensions (`NotSeparable` says so), so
+beside the one disk, which the paper's global variant uses as well as it can, each repository has its own (Method 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from io import BytesIO
+
+import numpy as np
+import orjson
+
+from graph import tree as tree_artifact
+from graph.combinatorial import Embedding, NotSeparable, embed, reachable_scale, separating_scale
+from graph.distortion import Quality, quality
+from graph.hyperbolic import Points
+from graph.tree import REPOSITORY, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalEmbedding:
+    """Every node's point in the one disk, what that disk is worth, and whether its branches are kept apart."""
+
+    embedding: Embedding
+    quality: Quality
+    separable: bool
+
+
+def build(tree_data: bytes) -> bytes:
+    """The `embedding` artifact, from the `tree` artifact."""
+    return dump(embed_whole(tree_artifact.load(tree_data)))
+
+
+def embed_whole(tree: Tree) -> GlobalEmbedding:
+    weights = (tree.parents >= 0).astype(float)
+    embedding = embed(tree.parents, weights)
+    separable = separating_scale(tree.parents, weights) <= reachable_scale(tree.parents, weights)
+    return GlobalEmbedding(embedding, quality(embedding, tree.parents, weights), separable)
+
+
+def embed_split(tree: Tree) -> dict[str, tuple[np.ndarray[tuple[int], np.dtype[np.intp]], Embedding]]:
+    """Method 1: for each repository its nodes in the whole tree and their places in a disk of their own.
+
+    A repository that still cannot be kept apart raises `NotSeparable` and is named in it.
+    """
+    owner = _owners(tree)
+    found = {}
+    for root in np.flatnonzero(tree.kinds == REPOSITORY):
+        nodes = np.flatnonzero(owner == root)
+        place = np.full(len(tree), -1, dtype=np.int32)
+        place[nodes] = np.arange(len(nodes), dtype=np.int32)
+        parents = place[tree.parents[nodes]]
+        weights = (parents >= 0).astype(float)
+        label = tree.labels[root]
+        try:
+            found[label] = (nodes, embed(parents, weights, strict=True))
+        except NotSeparable as error:
+            raise NotSeparable(f"{label}: {error.message}", error.hint) from error
+    return found
+
+
+def _owners(tree: Tree) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """The repository node above each node (the root is its own)."""
+    owner = np.arange(len(tree), dtype=np.intp)
+    while (climbs := (tree.kinds[owner] != REPOSITORY) & (owner > 0)).any():
+        owner[climbs] = tree.parents[owner[climbs]]
+    return owner
+
+
+def dump(whole: GlobalEmbedding) -> bytes:
+    facts = {"scale": whole.embedding.scale, "separable": whole.separable, "quality": asdict(whole.quality)}
+    buffer = BytesIO()
+    points = whole.embedding.points
+    np.savez(buffer, x=points.x, gap=points.gap, facts=np.frombuffer(orjson.dumps(facts), dtype=np.uint8))
+    return buffer.getvalue()
+
+
+def load(data: bytes) -> GlobalEmbedding:
+    with np.load(BytesIO(data), allow_pickle=False) as stored:
+        facts = orjson.loads(stored["facts"].tobytes())
+        return GlobalEmbedding(
+            Embedding(Points(stored["x"], stored["gap"]), facts["scale"]),
+            Quality(**facts["quality"]),
+            facts["separable"],
+        )

@@ -1,0 +1,209 @@
+"""The repository tree of a whole index: common root → repository → folders → file → classes → function.
+
+This is the paper's Method 2. Method 1, one tree a repository, is the same without the root (`networkx(forest=True)`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Literal, get_args
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from corpus.function import Address
+from graph.combinatorial import Nodes, depths
+
+Kind = Literal["root", "repository", "folder", "file", "class", "function"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+ROOT, REPOSITORY, FOLDER, FILE, CLASS, FUNCTION = range(6)
+SEPARATOR = "\0"  # the one character that no path on any system contains
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A tree in figures."""
+
+    nodes: int
+    functions: int
+    repositories: int
+    depth: int
+    fan_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Every node's parent (−1 for the root, node 0; parents come first), label and kind, and each function's node."""
+
+    parents: Nodes
+    kinds: NDArray[np.uint8]
+    labels: tuple[str, ...]
+    leaves: dict[str, int]
+
+    def __len__(self) -> int:
+        return len(self.parents)
+
+    def leaf(self, function_id: str) -> int | None:
+        return self.leaves.get(function_id)
+
+    def path(self, node: int) -> list[int]:
+        """The nodes from the root to this one, both included."""
+        found = [node]
+        while (node := int(self.parents[node])) >= 0:
+            found.append(node)
+        return found[::-1]
+
+    def summary(self) -> Summary:
+        return Summary(
+            nodes=len(self),
+            functions=len(self.leaves),
+            repositories=int((self.kinds == REPOSITORY).sum()),
+            depth=int(depths(self.parents).max(initial=0)),
+            fan_out=int(np.bincount(self.parents[1:], minlength=1).max(initial=0)),
+        )
+
+    def networkx(self, *, forest: bool = False) -> nx.DiGraph[int]:
+        """The same tree for networkx, edges from parent to child; `forest` leaves out the common root (Method 1)."""
+        graph: nx.DiGraph[int] = nx.DiGraph()
+        first = 1 if forest else 0
+        ids = {node: function_id for function_id, node in self.leaves.items()}
+        graph.add_nodes_from(
+            (node, {"label": self.labels[node], "kind": KINDS[self.kinds[node]], "id": ids.get(node, "")})
+            for node in range(first, len(self))
+        )
+        graph.add_edges_from((int(parent), node) for node, parent in enumerate(self.parents) if parent >= first)
+        return graph
+
+
+def scopes(address: Address) -> list[str]:
+    """The steps inside the file: classes (or enclosing functions), then the function's own name."""
+    return address.func_name.split(".") if address.func_name else ["<anonymous>"]
+
+
+class _Grower:
+    """Adds functions to a tree, finding or making the nodes above each."""
+
+    def __init__(self, tree: Tree | None = None) -> None:
+        self.parents: list[int] = [-1] if tree is None else tree.parents.tolist()
+        self.kinds: list[int] = [ROOT] if tree is None else tree.kinds.tolist()
+        self.labels: list[str] = [""] if tree is None else list(tree.labels)
+        self.leaves: dict[str, int] = {} if tree is None else dict(tree.leaves)
+        self.inner: dict[tuple[int, str, int], int] = {}
+        self.files: dict[tuple[str, str], int] = {}
+        for node, key in enumerate(zip(self.parents, self.labels, self.kinds, strict=True)):
+            if key[2] not in (ROOT, FUNCTION):
+                self.inner[key] = node
+
+    def add(self, function_id: str, address: Address) -> None:
+        if function_id in self.leaves:
+            return
+        place = (address.repo, address.path)
+        node = self.files.get(place)
+        if node is None:
+            node = self.child(0, address.repo, REPOSITORY)
+            *folders, name = address.path.split("/")
+            for folder in folders:
+                node = self.child(node, folder, FOLDER)
+            node = self.files[place] = self.child(node, name, FILE)
+        *classes, name = scopes(address)
+        for scope in classes:
+            node = self.child(node, scope, CLASS)
+        self.leaves[function_id] = self.append(node, name, FUNCTION)
+
+    def child(self, parent: int, label: str, kind: int) -> int:
+        key = (parent, label, kind)
+        node = self.inner.get(key)
+        if node is None:
+            node = self.inner[key] = self.append(parent, label, kind)
+        return node
+
+    def append(self, parent: int, label: str, kind: int) -> int:
+        self.parents.append(parent)
+        self.labels.append(label)
+        self.kinds.append(kind)
+        return len(self.parents) - 1
+
+    def tree(self) -> Tree:
+        return Tree(
+            np.array(self.parents, dtype=np.int32),
+            np.array(self.kinds, dtype=np.uint8),
+            tuple(self.labels),
+            self.leaves,
+        )
+
+
+def grow(addresses: Iterable[tuple[str, Address]], tree: Tree | None = None) -> Tree:
+    """The tree of these functions, or the given tree with these added."""
+    grower = _Grower(tree)
+    for function_id, address in addresses:
+        grower.add(function_id, address)
+    return grower.tree()
+
+
+def prune(tree: Tree, removed: Iterable[str]) -> Tree:
+    """The tree without these functions, and without the nodes that have none left below them."""
+    leaves = dict(tree.leaves)
+    for function_id in removed:
+        leaves.pop(function_id, None)
+    alive = np.zeros(len(tree), dtype=bool)
+    alive[0] = True
+    at = np.fromiter(leaves.values(), dtype=np.intp, count=len(leaves))
+    while len(at):
+        alive[at] = True
+        at = np.unique(tree.parents[at])
+        at = at[~alive[at]]
+    place = np.cumsum(alive, dtype=np.int32) - 1
+    kept = np.flatnonzero(alive)
+    parents = np.where(tree.parents[kept] < 0, -1, place[tree.parents[kept]]).astype(np.int32)
+    return Tree(
+        parents,
+        tree.kinds[kept],
+        tuple(tree.labels[node] for node in kept.tolist()),
+        {function_id: int(place[node]) for function_id, node in leaves.items()},
+    )
+
+
+def build(addresses: Iterable[tuple[str, Address]]) -> bytes:
+    """The `tree` artifact of an index."""
+    return dump(grow(addresses))
+
+
+def update(previous: bytes, added: Iterable[tuple[str, Address]], removed: Iterable[str]) -> bytes:
+    """The artifact after these functions came and those went; the rest of the tree is taken over as it is."""
+    return dump(grow(added, prune(load(previous), removed)))
+
+
+def dump(tree: Tree) -> bytes:
+    buffer = BytesIO()
+    np.savez_compressed(
+        buffer,
+        parents=tree.parents,
+        kinds=tree.kinds,
+        labels=_packed(tree.labels),
+        ids=_packed(list(tree.leaves)),
+        leaves=np.fromiter(tree.leaves.values(), dtype=np.int32, count=len(tree.leaves)),
+    )
+    return buffer.getvalue()
+
+
+def load(data: bytes) -> Tree:
+    with np.load(BytesIO(data), allow_pickle=False) as stored:
+        leaves = stored["leaves"].tolist()
+        return Tree(
+            stored["parents"],
+            stored["kinds"],
+            tuple(_unpacked(stored["labels"], len(stored["parents"]))),
+            dict(zip(_unpacked(stored["ids"], len(leaves)), leaves, strict=True)),
+        )
+
+
+def _packed(texts: Sequence[str]) -> NDArray[np.uint8]:
+    joined = SEPARATOR.join(text.replace(SEPARATOR, " ") for text in texts)
+    return np.frombuffer(joined.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+
+
+def _unpacked(packed: NDArray[np.uint8], count: int) -> Iterator[str]:
+    return iter(packed.tobytes().decode("utf-8", "surrogatepass").split(SEPARATOR) if count else [])

@@ -1,0 +1,43 @@
+"""Corpus clusters: near vectors share one, zero vectors have none, labels name what sets them apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graph import corpus_clusters
+
+
+@pytest.fixture
+def built() -> corpus_clusters.CorpusClusters:
+    random = np.random.default_rng(0)
+    centres = np.eye(3, 8, dtype=np.float32)
+    vectors = np.repeat(centres, 20, axis=0) + random.normal(scale=0.05, size=(60, 8)).astype(np.float32)
+    vectors = np.vstack([vectors, np.zeros((1, 8), dtype=np.float32)])
+    names = [f"{word}_thing" for word in ("parse", "send", "draw") for _ in range(20)] + ["nothing"]
+    data = corpus_clusters.build([f"id{i}" for i in range(61)], vectors, names, k=3)
+    return corpus_clusters.load(data)
+
+
+def test_near_functions_are_companions(built: corpus_clusters.CorpusClusters) -> None:
+    assert set(built.companions("id0")) == {f"id{i}" for i in range(1, 20)}
+    assert built.of("id0") != built.of("id25")
+
+
+def test_a_function_without_a_vector_or_unknown_has_no_cluster(built: corpus_clusters.CorpusClusters) -> None:
+    assert built.of("id60") is None
+    assert built.companions("id60") == []
+    assert built.of("unknown") is None
+
+
+def test_labels_are_the_words_that_set_a_cluster_apart(built: corpus_clusters.CorpusClusters) -> None:
+    cluster = built.of("id25")
+    assert cluster is not None
+    assert built.labels[cluster].split()[0] == "send"
+
+
+def test_fewer_functions_than_clusters_and_none_at_all_are_fine() -> None:
+    few = corpus_clusters.load(corpus_clusters.build(["a"], np.ones((1, 4), dtype=np.float32)))
+    assert few.of("a") == 0
+    none = corpus_clusters.load(corpus_clusters.build([], np.zeros((0, 4), dtype=np.float32)))
+    assert none.of("a") is None

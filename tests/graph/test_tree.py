@@ -1,0 +1,77 @@
+"""The tree of an index: its shape, its artifact, and that an update equals a rebuild."""
+
+from __future__ import annotations
+
+import networkx as nx
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpus.function import Address
+from graph import tree
+from graph.tree import KINDS, Tree
+from tests.graph.trees import ADDRESS_LISTS, SMALL
+
+
+def numbered(addresses: list[Address], start: int = 0) -> list[tuple[str, Address]]:
+    return [(f"id{start + i}", address) for i, address in enumerate(addresses)]
+
+
+def shape(found: Tree) -> set[tuple[tuple[str, str], ...]]:
+    """Every function's path by labels and kinds, with its id."""
+    return {
+        (*((found.labels[node], KINDS[found.kinds[node]]) for node in found.path(leaf)), (function_id, "id"))
+        for function_id, leaf in found.leaves.items()
+    }
+
+
+def test_a_path_goes_root_repository_folders_file_class_function() -> None:
+    found = tree.load(tree.build(numbered(SMALL)))
+    leaf = found.leaf("id1")
+    assert leaf is not None
+    assert [found.labels[node] for node in found.path(leaf)] == [
+        "", "owner/one", "src", "io", "read.py", "Reader", "read",
+    ]  # fmt: skip
+    assert [KINDS[found.kinds[node]] for node in found.path(leaf)] == [
+        "root", "repository", "folder", "folder", "file", "class", "function",
+    ]  # fmt: skip
+
+
+def test_networkx_sees_one_tree_and_method_1_a_tree_per_repository() -> None:
+    found = tree.load(tree.build(numbered(SMALL)))
+    whole = found.networkx()
+    assert nx.is_arborescence(whole)
+    assert whole.nodes[found.leaves["id4"]]["id"] == "id4"
+    forest = found.networkx(forest=True)
+    assert nx.is_forest(forest)
+    assert nx.number_weakly_connected_components(forest) == found.summary().repositories == 2
+
+
+def test_functions_of_one_name_in_one_file_are_different_leaves() -> None:
+    found = tree.grow([("first", SMALL[0]), ("second", SMALL[0])])
+    assert found.leaf("first") != found.leaf("second")
+    assert found.summary().functions == 2
+
+
+def test_a_missing_function_has_no_leaf_and_an_empty_index_has_a_tree() -> None:
+    empty = tree.load(tree.build([]))
+    assert len(empty) == 1
+    assert empty.leaf("nowhere") is None
+    assert empty.summary().depth == 0
+
+
+@given(ADDRESS_LISTS, ADDRESS_LISTS, st.data())
+def test_an_update_gives_the_tree_that_a_rebuild_gives(
+    before: list[Address], added: list[Address], data: st.DataObject
+) -> None:
+    old = numbered(before)
+    new = numbered(added, start=1_000)
+    gone = data.draw(st.sets(st.sampled_from([function_id for function_id, _ in old])))
+    updated = tree.load(tree.update(tree.build(old), new, gone))
+    rebuilt = tree.load(tree.build([pair for pair in old if pair[0] not in gone] + new))
+    assert shape(updated) == shape(rebuilt)
+    assert updated.summary() == rebuilt.summary()
+    assert (updated.parents[1:] < range(1, len(updated))).all()
+
+
+def test_the_artifact_is_the_same_bytes_each_time() -> None:
+    assert tree.build(numbered(SMALL)) == tree.build(numbered(SMALL))

@@ -1,0 +1,49 @@
+"""The whole tree's embedding as an artifact, split by repository, and refined."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graph import global_embedding, refine, tree
+from graph.combinatorial import NotSeparable
+from graph.local_tree import local_tree
+from tests.graph.trees import SMALL, address
+
+
+def test_the_artifact_keeps_every_point_and_says_what_it_is_worth() -> None:
+    data = tree.build((str(i), a) for i, a in enumerate(SMALL))
+    whole = global_embedding.load(global_embedding.build(data))
+    assert len(whole.embedding.points) == len(tree.load(data))
+    assert whole.separable
+    assert whole.quality.average_distortion < 0.1
+    assert whole.quality.mean_average_precision == pytest.approx(1.0)
+
+
+def test_a_split_gives_each_repository_a_disk_of_its_own() -> None:
+    found = global_embedding.embed_split(tree.grow((str(i), a) for i, a in enumerate(SMALL)))
+    assert set(found) == {"owner/one", "owner/two"}
+    nodes, embedding = found["owner/one"]
+    assert len(nodes) == len(embedding.points)
+    assert embedding.points.x[0] == pytest.approx([0.0, 0.0])
+
+
+def test_a_repository_that_cannot_be_split_further_is_named() -> None:
+    deep = [address("o/deep", "/".join("abcdefghijklmnop") + "/f.py", f"f{i}") for i in range(500)]
+    with pytest.raises(NotSeparable, match="o/deep"):
+        global_embedding.embed_split(tree.grow((str(i), a) for i, a in enumerate(deep)))
+
+
+@pytest.mark.transformers
+@pytest.mark.filterwarnings("ignore")
+def test_refinement_never_makes_it_worse() -> None:
+    pytest.importorskip("geoopt")
+    random = np.random.default_rng(0)
+    addresses = [
+        address(f"o/r{random.integers(6)}", f"d{random.integers(3)}/f{random.integers(3)}.py", f"f{i}")
+        for i in range(30)
+    ]
+    local = local_tree(addresses)
+    found = refine.refine(local.parents, local.weights, local.leaves, local.distances, dimension=5, steps=60)
+    assert found.after <= found.before
+    assert len(found.embedding.points) == len(addresses)
