@@ -1,0 +1,113 @@
+"""Files that survive a crash: written whole, synced, and put in place by one atomic rename."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from corpus.errors import InputError, TreelineError
+
+HINTS = {
+    errno.ENOSPC: ("the disk is full", "free some space and run it again; what was there before is intact"),
+    errno.EDQUOT: ("the disk quota is used up", "free some space and run it again; what was there before is intact"),
+    errno.EFBIG: ("a file grew over the allowed size", "raise the limit; what was there before is intact"),
+    errno.EROFS: ("it is on a read-only file system", "choose another folder with TREELINE_HOME"),
+    errno.EACCES: ("permission denied", "choose another folder with TREELINE_HOME or change its owner"),
+    errno.EPERM: ("permission denied", "choose another folder with TREELINE_HOME or change its owner"),
+    errno.EMFILE: ("too many open files", "raise the limit with `ulimit -n`"),
+}
+# The text index reports a failing disk as a ValueError that quotes the operating system.
+TEXT_INDEX_CAUSES = {
+    "No space left": errno.ENOSPC,
+    "Disk quota": errno.EDQUOT,
+    "File too large": errno.EFBIG,
+    "Read-only file system": errno.EROFS,
+    "Permission denied": errno.EACCES,
+    "Too many open files": errno.EMFILE,
+}
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turn what the operating system says about a failing disk into a word to the person."""
+    try:
+        yield
+    except OSError as error:
+        reason, hint = HINTS.get(error.errno or 0, (error.strerror or str(error), "see the message"))
+        raise TreelineError(f"cannot write the index in {path}: {reason}", hint) from error
+    except ValueError as error:
+        number = next((number for words, number in TEXT_INDEX_CAUSES.items() if words in str(error)), None)
+        if number is None:
+            raise
+        reason, hint = HINTS[number]
+        raise TreelineError(f"cannot write the index in {path}: {reason}", hint) from error
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """The file has its old content or all of the new one, whatever happens."""
+    beside = path.with_name(f".{path.name}.new")
+    with beside.open("wb") as file:
+        file.write(data)
+        sync(file)
+    beside.replace(path)
+    sync_folder(path.parent)
+
+
+def sync(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the folder's entries (new names, renames) durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_tree(folder: Path) -> None:
+    """Make every file below a folder durable, then the folders."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        sync_folder(path)  # fsync works on a read-only descriptor of a file as well
+    sync_folder(folder)
+
+
+def link_tree(source: Path, target: Path) -> None:
+    """A second name for every file of a folder whose files are never changed in place; a copy across devices."""
+    shutil.copytree(source, target, copy_function=_link_or_copy)
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP}:
+            raise
+        shutil.copy2(source, target)
+
+
+class WriterLock:
+    """Lets one writer at a time into an index; the system frees it when the process dies, however it dies."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("ab")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._file.close()
+            if error.errno not in {errno.EWOULDBLOCK, errno.EACCES}:
+                raise
+            raise InputError(
+                f"the index {path.parent.name!r} is being written by another process", "wait until it has finished"
+            ) from error
+
+    def release(self) -> None:
+        self._file.close()

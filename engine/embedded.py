@@ -1,0 +1,113 @@
+"""The default store: a folder that holds named indexes, each a row of generations and a pointer to the current one."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from corpus.errors import IndexMissing, InputError
+from engine.durable import WriterLock, disk_errors, write_atomically
+from engine.embedded_engine import EmbeddedEngine, read_info
+from engine.embedded_writer import CURRENT, EmbeddedWriter
+from engine.protocol import EncoderSpec, IndexInfo
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+
+
+def check_name(name: str) -> str:
+    """The name, when both engines can have an index of that name."""
+    if not NAME.fullmatch(name):
+        raise InputError(
+            f"{name!r} cannot be the name of an index",
+            "use lower-case letters, digits, dots, dashes and underscores, beginning with a letter or digit",
+        )
+    return name
+
+
+class EmbeddedStore:
+    """See `engine.protocol.Store`."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+
+    def names(self) -> list[str]:
+        return sorted(path.parent.name for path in self._home.glob(f"*/{CURRENT}"))
+
+    def open(self, name: str) -> EmbeddedEngine:
+        for _ in range(3):  # it may be pruned between being named and being opened
+            generation = self.current(name)
+            try:
+                return EmbeddedEngine(self._home / name / generation)
+            except FileNotFoundError:
+                if self.current(name) == generation:
+                    raise
+        raise IndexMissing(f"the index {name!r} changes faster than it can be opened", "try again")
+
+    def begin(
+        self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, *, fresh: bool = False
+    ) -> EmbeddedWriter:
+        home = self._home / check_name(name)
+        with disk_errors(home):
+            home.mkdir(parents=True, exist_ok=True)
+            lock = WriterLock(home / "lock")
+        try:
+            base = "" if fresh or not (home / CURRENT).exists() else self.current(name)
+            return EmbeddedWriter(home, base, encoders, fingerprint, lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    def generations(self, name: str) -> list[IndexInfo]:
+        self.current(name)
+        return [read_info(self._home / name / generation) for generation in self._complete(name)]
+
+    def current(self, name: str) -> str:
+        try:
+            return (self._home / check_name(name) / CURRENT).read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            raise IndexMissing(
+                f"there is no index {name!r} in {self._home}",
+                f"make one with `treeline index SOURCE --name {name}`, or choose one of: "
+                f"{', '.join(self.names()) or 'none yet'}",
+            ) from None
+
+    def roll_back(self, name: str) -> IndexInfo:
+        current = self.current(name)
+        before = [generation for generation in self._complete(name) if generation < current]
+        if not before:
+            raise InputError(f"the index {name!r} has no generation before {current}", "nothing was changed")
+        with disk_errors(self._home / name):
+            write_atomically(self._home / name / CURRENT, before[0].encode())
+        return read_info(self._home / name / before[0])
+
+    def prune(self, name: str, keep: int = 2) -> list[str]:
+        current = self.current(name)
+        spared = {current, *self._complete(name)[: max(keep, 1)]}
+        removed = [generation for generation in self._complete(name) if generation not in spared]
+        with disk_errors(self._home / name):
+            for generation in removed:
+                self._remove(name, generation)
+        return removed
+
+    def drop(self, name: str) -> None:
+        self.current(name)
+        with disk_errors(self._home / name):
+            lock = WriterLock(self._home / name / "lock")
+            try:
+                (self._home / name / CURRENT).unlink()
+                shutil.rmtree(self._home / name)
+            finally:
+                lock.release()
+
+    def _complete(self, name: str) -> list[str]:
+        """Newest first."""
+        folders = (path.name for path in (self._home / name).iterdir() if path.name.isdigit())
+        return sorted(folders, reverse=True)
+
+    def _remove(self, name: str, generation: str) -> None:
+        # Renamed first: a half-removed generation must not look like a complete one.
+        doomed = self._home / name / f"removing-{generation}"
+        (self._home / name / generation).rename(doomed)
+        shutil.rmtree(doomed)

@@ -1,0 +1,206 @@
+"""One open generation of an embedded index: text by tantivy, vectors by scan or HNSW, addresses from columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from tantivy import Query
+
+from corpus.errors import EncoderMismatch, TreelineError
+from corpus.function import Address, Function
+from engine import fulltext
+from engine.columns import LANGUAGE, PARTITION, REPO, Positions, Table
+from engine.graph_search import Hnsw
+from engine.protocol import (
+    EVEN_WEIGHTS,
+    NO_FILTERS,
+    EncoderSpec,
+    FieldWeights,
+    Filters,
+    Hit,
+    IndexInfo,
+    Vectors,
+)
+from engine.vectors import Matrix, normalised
+from engine.vocabulary import Vocabulary, weighted
+
+SCANNED_AT_ONCE = 1_000
+FORMAT = 1  # of a generation's files; another one is refused instead of misread
+
+
+def read_info(folder: Path) -> IndexInfo:
+    """What a complete generation says of itself."""
+    found = orjson.loads((folder / "info.json").read_bytes())
+    if found["format"] != FORMAT:
+        raise TreelineError(
+            f"{folder} was written by another version of Treeline (format {found['format']}, this one reads {FORMAT})",
+            "index it again",
+        )
+    encoders = tuple(EncoderSpec(name, dimension) for name, dimension in found["encoders"])
+    return IndexInfo(found["name"], "embedded", folder.name, found["functions"], encoders, found["created"])
+
+
+def write_info(info: IndexInfo, **more: Any) -> bytes:
+    """The content of a generation's `info.json`."""
+    return orjson.dumps(
+        {
+            "format": FORMAT,
+            "name": info.name,
+            "functions": info.functions,
+            "encoders": [(encoder.name, encoder.dimension) for encoder in info.encoders],
+            "created": info.created,
+            **more,
+        },
+        option=orjson.OPT_INDENT_2,
+    )
+
+
+class EmbeddedEngine:
+    """See `engine.protocol.Engine`. Everything is opened at once, so that it outlives the pruning of its files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._info = read_info(folder)
+        self._table = Table(folder / "rows")
+        self._index = fulltext.open_text(folder / "text")
+        self._searcher = self._index.searcher()
+        self._vocabulary = Vocabulary(folder / "words")
+        self._matrices = [Matrix(folder / "rows", number) for number in range(len(self._info.encoders))]
+        self._graphs = [Hnsw.open(folder / "rows", number) for number in range(len(self._info.encoders))]
+        self._artifacts = {path.name: path.open("rb") for path in (folder / "artifacts").iterdir()}
+
+    @property
+    def info(self) -> IndexInfo:
+        return self._info
+
+    def keyword(
+        self,
+        terms: Sequence[str],
+        k: int,
+        filters: Filters = NO_FILTERS,
+        weights: FieldWeights = EVEN_WEIGHTS,
+    ) -> list[Hit]:
+        return self._search(fulltext.keyword_query(terms, weights), k, filters) if terms else []
+
+    def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> list[Hit]:
+        words = fulltext.words(text)[: fulltext.MOST_TERMS]
+        clauses = list(weighted(self._vocabulary, self._searcher, words))
+        return self._search(fulltext.words_query(clauses), k, filters) if clauses else []
+
+    def named(self, name: str, k: int, filters: Filters = NO_FILTERS) -> list[Hit]:
+        return self._search(fulltext.name_query(name), k, filters)
+
+    def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> list[Hit]:
+        number = self._number_of(encoder)
+        matrix, graph = self._matrices[number], self._graphs[number]
+        query = np.asarray(vector, dtype=np.float32).ravel()
+        if len(query) != matrix.dimension:
+            raise EncoderMismatch(
+                f"the query has {len(query)} dimensions, the index {self._info.name!r} has {matrix.dimension}",
+                f"ask with the encoder {self._info.encoders[number].name!r}",
+            )
+        query = normalised(query[None])[0]
+        if k <= 0 or not query.any() or not len(self._table):
+            return []
+        mask = self._table.mask(filters)
+        if graph is not None and mask is None:
+            candidates = self._table.positions_of_serials(graph.nearest(query, k))
+            positions, scores = matrix.rescore(query, candidates, k)
+        else:
+            positions, scores = matrix.nearest(query, k, mask)
+        return self._hits(positions, scores.tolist())
+
+    def fetch(self, ids: Sequence[str]) -> list[Function]:
+        found = self._bodies(dict.fromkeys(ids))
+        return [found[id] for id in ids if id in found]
+
+    def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
+        matrix = self._matrices[self._number_of(encoder)]
+        positions = self._table.positions_of_ids([_bytes(id) for id in ids])
+        rows = matrix.rows(np.maximum(positions, 0)) if len(self._table) else np.zeros((len(ids), matrix.dimension))
+        return np.where(positions[:, None] >= 0, rows, 0).astype(np.float32)
+
+    def suggest(self, prefix: str, k: int) -> list[str]:
+        return [name for name, _ in self._searcher.terms_with_prefix("leaf", prefix, limit=k)]
+
+    def count(self, filters: Filters = NO_FILTERS) -> int:
+        mask = self._table.mask(filters)
+        return len(self._table) if mask is None else int(mask.sum())
+
+    @cached_property
+    def _facets(self) -> dict[str, dict[str, int]]:
+        columns = {"language": LANGUAGE, "repo": REPO, "partition": PARTITION}
+        return {name: self._table.counts(column) for name, column in columns.items()}
+
+    def facets(self) -> dict[str, dict[str, int]]:
+        return {name: dict(counts) for name, counts in self._facets.items()}
+
+    def addresses(self) -> Iterator[tuple[str, Address]]:
+        for start in range(0, len(self._table), SCANNED_AT_ONCE):
+            end = min(start + SCANNED_AT_ONCE, len(self._table))
+            yield from self._table.entries(np.arange(start, end))
+
+    def scan(self) -> Iterator[Function]:
+        for start in range(0, len(self._table), SCANNED_AT_ONCE):
+            ids = [self._table.id(at) for at in range(start, min(start + SCANNED_AT_ONCE, len(self._table)))]
+            yield from self.fetch(ids)
+
+    def artifact(self, name: str) -> bytes | None:
+        file = self._artifacts.get(name)
+        return None if file is None else os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
+
+    def close(self) -> None:
+        for file in self._artifacts.values():
+            file.close()
+
+    def _number_of(self, encoder: str) -> int:
+        names = [spec.name for spec in self._info.encoders]
+        if not names:
+            raise EncoderMismatch(f"the index {self._info.name!r} has no vectors", "search it by keyword")
+        if encoder and encoder not in names:
+            raise EncoderMismatch(
+                f"the index {self._info.name!r} was made with {', '.join(names)}, not with {encoder}",
+                "search with that encoder or index it again",
+            )
+        return names.index(encoder) if encoder else 0
+
+    def _search(self, query: Query, k: int, filters: Filters) -> list[Hit]:
+        if k <= 0 or not len(self._table):
+            return []
+        hits = self._searcher.search(fulltext.filtered(query, filters), k, count=False).hits
+        serials = self._searcher.fast_field_values("serial", [address for _, address in hits])
+        positions = self._table.positions_of_serials(np.array(serials, dtype=np.int64))
+        return self._hits(positions, [score for score, _ in hits])
+
+    def _hits(self, positions: Positions, scores: Sequence[float]) -> list[Hit]:
+        entries = self._table.entries(positions)
+        return [Hit(id, score, address) for (id, address), score in zip(entries, scores, strict=True)]
+
+    def _bodies(self, ids: Sequence[str] | dict[str, None]) -> dict[str, Function]:
+        wanted = list(ids)
+        positions = self._table.positions_of_ids([_bytes(id) for id in wanted])
+        there = {id: int(at) for id, at in zip(wanted, positions, strict=True) if at >= 0}
+        if not there:
+            return {}
+        hits = self._searcher.search(fulltext.ids_query(list(there)), len(there), count=False).hits
+        found = {}
+        for (_, address), serial in zip(
+            hits, self._searcher.fast_field_values("serial", [address for _, address in hits]), strict=True
+        ):
+            at = int(self._table.positions_of_serials([int(serial or 0)])[0])
+            function = fulltext.function_of(self._table.values(at), bytes(self._searcher.doc(address)["body"][0]))
+            found[self._table.id(at)] = function
+        return found
+
+
+def _bytes(id: str) -> bytes:
+    """An id as the columns keep it; one that is no id becomes one that is not there."""
+    try:
+        return bytes.fromhex(id).ljust(16, b"\0") if len(id) == 32 else b""
+    except ValueError:
+        return b""

@@ -1,0 +1,173 @@
+"""The text side of the embedded engine: a tantivy index of terms, raw words, names and stored bodies."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import orjson
+import tantivy
+from tantivy import Document, Occur, Query
+
+from corpus.analysis import Terms
+from corpus.function import Function
+from engine.protocol import FieldWeights, Filters
+
+TERM_FIELDS = ("name", "docstring", "code")
+WORD_FIELDS = ("raw_name", "raw_docstring", "raw_code")
+EXACT_FIELDS = ("id", "repo", "path", "language", "partition", "qualified", "leaf")
+LONGEST_WORD = 60  # letters; longer ones are data, not words that somebody types
+# A question has a thousand characters at most; these keep a pasted file from taking the engine's time.
+MOST_TERMS = 256
+WORD = re.compile(r"\w+")
+FREQUENCIES = "freq"  # positions are not kept: nothing asks for phrases, and they double the index
+WEIGHTLESS = 0.0
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("serial", indexed=True, fast=True)
+    for name in EXACT_FIELDS:
+        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+    for name in TERM_FIELDS:
+        builder.add_text_field(name, tokenizer_name="terms", index_option=FREQUENCIES)
+    for name in WORD_FIELDS:
+        builder.add_text_field(name, tokenizer_name="words", index_option=FREQUENCIES)
+    builder.add_bytes_field("body", stored=True)
+    return builder.build()
+
+
+SCHEMA = _schema()
+
+
+def open_text(folder: Path) -> tantivy.Index:
+    """The text index in a folder, made when there is none."""
+    folder.mkdir(exist_ok=True)
+    index = tantivy.Index.open(str(folder)) if (folder / "meta.json").exists() else tantivy.Index(SCHEMA, str(folder))
+    terms = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.regex(r"\w+"))
+    words = words.filter(tantivy.Filter.lowercase()).filter(tantivy.Filter.remove_long(LONGEST_WORD))
+    index.register_tokenizer("terms", terms.build())
+    index.register_tokenizer("words", words.build())
+    return index
+
+
+def document(serial: int, function: Function, terms: Terms) -> Document:
+    """A function as the text index takes it."""
+    made = Document()
+    made.add_unsigned("serial", serial)
+    for field, text in (
+        ("id", function.id),
+        ("repo", function.repo),
+        ("path", function.path),
+        ("language", function.language),
+        ("partition", function.partition),
+        ("qualified", function.func_name),
+        ("leaf", leaf(function.func_name)),
+        ("name", terms.name),
+        ("docstring", terms.docstring),
+        ("code", terms.code),
+        ("raw_name", function.func_name),
+        ("raw_docstring", function.docstring),
+        ("raw_code", function.code),
+    ):
+        made.add_text(field, text)
+    made.add_bytes("body", body(function))
+    return made
+
+
+def body(function: Function) -> bytes:
+    """What only a shown result needs; the rest of the record is in the columns."""
+    code = None if function.code == function.original_string else function.code
+    return orjson.dumps(
+        (
+            function.original_string,
+            code,
+            function.code_tokens,
+            function.docstring,
+            function.docstring_tokens,
+            function.sha,
+        )
+    )
+
+
+def function_of(values: tuple[str, ...], stored: bytes) -> Function:
+    """The whole record from its columns and its body."""
+    repo, path, func_name, language, partition, url, fragment = values
+    original_string, code, code_tokens, docstring, docstring_tokens, sha = orjson.loads(stored)
+    return Function(
+        repo=repo,
+        path=path,
+        func_name=func_name,
+        original_string=original_string,
+        language=language,
+        code=original_string if code is None else code,
+        code_tokens=tuple(code_tokens),
+        docstring=docstring,
+        docstring_tokens=tuple(docstring_tokens),
+        sha=sha,
+        partition=partition,
+        url=url + fragment,
+    )
+
+
+def leaf(func_name: str) -> str:
+    """The function's own name, without its class."""
+    return func_name.rpartition(".")[2]
+
+
+def keyword_query(terms: Sequence[str], weights: FieldWeights) -> Query:
+    """Any term in any field; a term that is asked for twice counts twice."""
+    clauses = [
+        (Occur.Should, _term(field, term, weight * times))
+        for term, times in Counter(terms[:MOST_TERMS]).items()
+        for field, weight in zip(TERM_FIELDS, (weights.name, weights.docstring, weights.code), strict=True)
+        if weight > 0
+    ]
+    return Query.boolean_query(clauses)
+
+
+def words_query(weighted: Iterable[tuple[str, str, float]]) -> Query:
+    """Any (field, word, weight)."""
+    return Query.boolean_query([(Occur.Should, _term(field, word, weight)) for field, word, weight in weighted])
+
+
+def name_query(name: str) -> Query:
+    return Query.boolean_query(
+        [(Occur.Should, Query.term_query(SCHEMA, field, name, "basic")) for field in ("qualified", "leaf")]
+    )
+
+
+def ids_query(ids: Sequence[str]) -> Query:
+    return Query.term_set_query(SCHEMA, "id", list(ids))
+
+
+def filtered(query: Query, filters: Filters) -> Query:
+    """The query narrowed, its scores unchanged."""
+    narrowing = [
+        Query.term_query(SCHEMA, field, value, "basic")
+        for field, value in (
+            ("language", filters.language),
+            ("repo", filters.repo),
+            ("partition", filters.partition),
+        )
+        if value
+    ]
+    if filters.path_prefix:
+        narrowing.append(Query.regex_query(SCHEMA, "path", re.escape(filters.path_prefix) + r"(?s:.)*"))
+    if not narrowing:
+        return query
+    weightless = [(Occur.Must, Query.const_score_query(narrow, WEIGHTLESS)) for narrow in narrowing]
+    return Query.boolean_query([(Occur.Must, query), *weightless])
+
+
+def words(text: str) -> list[str]:
+    """The raw words of a text, as the index keeps them."""
+    return [word for word in WORD.findall(text.lower()) if len(word.encode()) < LONGEST_WORD]
+
+
+def _term(field: str, term: str, weight: float) -> Query:
+    query = Query.term_query(SCHEMA, field, term, FREQUENCIES)
+    return query if weight == 1 else Query.boost_query(query, weight)

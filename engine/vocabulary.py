@@ -1,0 +1,94 @@
+"""Which words of the index are one edit away from a word: a small index of words beside the index of functions.
+
+tantivy matches within an edit distance, but scores every such match alike. So the neighbours are looked up here and
+searched as weighted terms, which ranks them by BM25 as Lucene does.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import tantivy
+from tantivy import Document, Order, Query
+
+from engine.fulltext import WORD_FIELDS
+
+SHORTEST_FUZZY = 3  # letters; below that nearly every word is one edit away from every other
+LONGEST_FUZZY = 40
+MOST_NEIGHBOURS = 50  # Lucene's own `max_expansions`
+HEAP = 100_000_000
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("word", stored=True, tokenizer_name="raw", index_option="basic")
+    builder.add_unsigned_field("functions", fast=True)
+    return builder.build()
+
+
+SCHEMA = _schema()
+
+
+def build(searcher: tantivy.Searcher, folder: Path) -> None:
+    """Write down the words of an index with the number of functions that have them."""
+    counted: Counter[str] = Counter()
+    for field in WORD_FIELDS:
+        for word, functions in searcher.terms_with_prefix(field, ""):
+            if SHORTEST_FUZZY - 1 <= len(word) <= LONGEST_FUZZY + 1 and not word.isdigit():
+                counted[word] += functions
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    index = tantivy.Index(SCHEMA, str(folder))
+    writer = index.writer(HEAP, 1)
+    for word, functions in counted.items():
+        document = Document()
+        document.add_text("word", word)
+        document.add_unsigned("functions", functions)
+        writer.add_document(document)
+    writer.commit()
+    writer.wait_merging_threads()
+
+
+class Vocabulary:
+    """The words of one generation."""
+
+    def __init__(self, folder: Path) -> None:
+        self._searcher = tantivy.Index.open(str(folder)).searcher()
+
+    def neighbours(self, word: str) -> list[str]:
+        """The word itself, then the words one edit away, the most common first."""
+        if not SHORTEST_FUZZY <= len(word) <= LONGEST_FUZZY:
+            return [word]
+        query = Query.fuzzy_term_query(SCHEMA, "word", word, distance=1, transposition_cost_one=True)
+        found = self._searcher.search(query, MOST_NEIGHBOURS, count=False, order_by_field="functions", order=Order.Desc)
+        near = [str(self._searcher.doc(address)["word"][0]) for _, address in found.hits]
+        return [word, *(other for other in near if other != word)]
+
+
+def weighted(
+    vocabulary: Vocabulary, searcher: tantivy.Searcher, words: Sequence[str]
+) -> Iterator[tuple[str, str, float]]:
+    """(field, word, weight) for each word and its neighbours.
+
+    As in Lucene, a neighbour counts less the shorter it is, and all share the rarity of the most common among them, so
+    that somebody else's typo does not win for being rare.
+    """
+    total = searcher.num_docs
+    for word, times in Counter(words).items():
+        near = vocabulary.neighbours(word)
+        for field in WORD_FIELDS:
+            found = {other: searcher.doc_freq(field, other) for other in near}
+            most = max(found.values())
+            for other, functions in found.items():
+                if functions:
+                    closeness = 1.0 if other == word else 1 - 1 / min(len(word), len(other))
+                    yield field, other, times * closeness * _rarity(total, most) / _rarity(total, functions)
+
+
+def _rarity(total: int, functions: int) -> float:
+    """BM25's inverse document frequency."""
+    return math.log1p((max(total, functions) - functions + 0.5) / (functions + 0.5))
