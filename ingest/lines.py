@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import IO, Protocol, cast
+from typing import IO, Protocol
 
 import orjson
 
@@ -90,7 +91,7 @@ def line_chunks(
     number = position = 0
     try:
         with opened.open() as raw:
-            stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
+            stream = io.BufferedReader(gzip.GzipFile(fileobj=raw), BLOCK) if packed else raw
             limit = options.max_function_bytes * LINE_PER_FUNCTION
             ceiling = opened.size * MAX_RATIO + limit
             for number, line in _numbered(stream, limit, ceiling):
@@ -127,7 +128,7 @@ def _position(raw: IO[bytes]) -> int:
         return 0
 
 
-def _numbered(stream: IO[bytes], limit: int, ceiling: int) -> Iterator[tuple[int, bytes | str]]:
+def _numbered(stream: IO[bytes] | io.BufferedReader, limit: int, ceiling: int) -> Iterator[tuple[int, bytes | str]]:
     """Lines with their numbers; never holds more than `limit` bytes of one, nor unpacks more than `ceiling`."""
     number, seen = 0, 0
     while line := stream.readline(limit + 1):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ from graph.references import Import
 
 @dataclass(frozen=True, slots=True)
 class Doc:
-    """A docstring, and the bytes to cut from the file so that the code is without it (empty when it is outside)."""
+    """A docstring, and the bytes to cut from the file so that the code is without it (none when it is outside)."""
 
     text: str
     start: int = 0
@@ -23,14 +22,21 @@ class Doc:
 NO_DOC = Doc("")
 
 
+def text_of(node: Node | None) -> str:
+    return "" if node is None else (node.text or b"").decode("utf-8", "replace")
+
+
 def field_name(node: Node) -> str:
     """The text of the `name` field: what most grammars call it."""
-    name = node.child_by_field_name("name")
-    return text_of(name) if name is not None else ""
+    return text_of(node.child_by_field_name("name"))
 
 
-def text_of(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
+def nothing(_node: Node) -> str:
+    return ""
+
+
+def itself(node: Node) -> Node:
+    return node
 
 
 def no_doc(_node: Node) -> Doc:
@@ -41,13 +47,18 @@ def no_imports(_node: Node) -> list[Import]:
     return []
 
 
+def whole(node: Node) -> tuple[int, int]:
+    return node.start_byte, node.end_byte
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grammar:
     """One language.
 
     The query's captures have fixed meanings: `function`, `class`, `interface` are definitions; `call`, `extends`,
     `implements`, `uses` are nodes whose text is the name referred to; `import` is a whole import statement; `local`
-    is a name bound inside a function, which therefore does not count as a use of something outside.
+    is a name bound inside a function, so that it does not count as a use (or a `bare` call) of something outside.
+    Captures that begin with an underscore are for the query's own predicates.
     """
 
     name: str
@@ -56,33 +67,16 @@ class Grammar:
     query: str
     # The name of a definition, without what encloses it; empty: it has none and is left out.
     name_of: Callable[[Node], str] = field_name
-    # The name of what a definition belongs to when that does not enclose it (a Go receiver); usually empty.
-    owner_of: Callable[[Node], str] = lambda _node: ""
+    # The name of what a definition belongs to when that does not enclose it (a Go receiver).
+    owner_of: Callable[[Node], str] = nothing
     doc_of: Callable[[Node], Doc] = no_doc
+    # The node whose end is the function's end.
+    end_of: Callable[[Node], Node] = itself
     imports_of: Callable[[Node], list[Import]] = no_imports
+    # Which bytes of a captured call are the name: receiver and method, without the arguments.
+    target_of: Callable[[Node], tuple[int, int]] = whole
     # Functions inside functions: functions of their own, or part of the outer one.
     nested: bool = False
     # What must stand around a lone function so that it parses.
     wrap: tuple[bytes, bytes] = (b"", b"")
     line_comment: str = "//"
-
-
-SEPARATORS = re.compile(r"\?->|->|::|\?\.|\\")
-SPACE = re.compile(r"\s+")
-DOTTED = re.compile(r"[\w$@]+[?!]?(?:\.[\w$@]+[?!]?)*")
-LAST = re.compile(r"[\w$@]+[?!]?$")
-# The receiver is an expression, not a name: `make().close()` refers to `?.close`.
-UNKNOWN = "?"
-# Longer than any name that can be resolved.
-MAX_TARGET = 200
-
-
-def dotted(text: str) -> str:
-    """A name as written, with dots between its parts, and `?` for a receiver that is not a name."""
-    if DOTTED.fullmatch(text):
-        return text
-    text = SPACE.sub("", SEPARATORS.sub(".", text[-2 * MAX_TARGET :])).strip(".")
-    if DOTTED.fullmatch(text):
-        return text
-    last = LAST.search(text)
-    return f"{UNKNOWN}.{last[0]}" if last and last.start() else ""

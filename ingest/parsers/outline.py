@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from graph.references import Import, Reference, Relation, Symbol, SymbolKind
-from ingest.parsers.grammar import MAX_TARGET, Doc, Grammar, dotted
+from ingest.parsers.grammar import Doc, Grammar, text_of
+from ingest.parsers.names import target
 
 DEFINITIONS: dict[str, SymbolKind] = {"function": "function", "class": "class", "interface": "interface"}
-RELATIONS: tuple[Relation, ...] = ("calls", "extends", "implements", "uses")
-CAPTURE_OF: dict[Relation, str] = {"calls": "call", "extends": "extends", "implements": "implements", "uses": "uses"}
+RELATION_OF: dict[str, Relation] = {
+    "call": "calls",
+    "bare": "calls",
+    "extends": "extends",
+    "implements": "implements",
+    "uses": "uses",
+}
+# Captures that a name bound within the same function makes void.
+SHADOWED = frozenset({"bare", "uses"})
+# Nothing that people write is nested deeper; machine-made input that is would only make names of megabytes.
+MAX_DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +47,6 @@ class Outline:
     references: tuple[Reference, ...]
 
 
-@dataclass(slots=True)
-class _Scope:
-    end: int
-    name: str
-    is_function: bool
-
-
 @cache
 def _machine(grammar: Grammar) -> tuple[Parser, QueryCursor, Query]:
     """Parser and query of a language, made once a process (the query must outlive its cursor)."""
@@ -58,66 +61,76 @@ def captures_of(grammar: Grammar, source: bytes) -> dict[str, list[Node]]:
     return cursor.captures(parser.parse(source).root_node)
 
 
+@dataclass(slots=True)
+class _Sweep:
+    """The state of the sweep: what is open around the current position, and what was found so far."""
+
+    grammar: Grammar
+    source: bytes
+    # End, qualified name and whether it is a function, of every definition around this place.
+    scopes: list[tuple[int, str, bool]] = field(default_factory=list)
+    functions: list[Found] = field(default_factory=list)
+    symbols: list[Symbol] = field(default_factory=list)
+    imports: list[Import] = field(default_factory=list)
+    references: dict[tuple[Relation, str, str], tuple[Reference, str]] = field(default_factory=dict)
+    bound: set[tuple[str, str]] = field(default_factory=set)
+    last: tuple[int, int] = (-1, -1)
+
+    def define(self, start: int, end: int, kind: SymbolKind, node: Node) -> None:
+        nested = any(is_function for _, _, is_function in self.scopes)
+        if (start, end) == self.last or len(self.scopes) >= MAX_DEPTH or (nested and not self.grammar.nested):
+            return
+        self.last = (start, end)
+        name = self.grammar.name_of(node)
+        if not name:
+            return
+        owner = self.grammar.owner_of(node) or self.scope
+        name = f"{owner}.{name}" if owner else name
+        tail = self.grammar.end_of(node) if kind == "function" else node
+        first, last = node.start_point.row + 1, tail.end_point.row + 1
+        self.symbols.append(Symbol(name, kind, first, last))
+        if kind == "function":
+            self.functions.append(Found(name, first, last, start, tail.end_byte, self.grammar.doc_of(node)))
+        self.scopes.append((end, name, kind == "function"))
+
+    def refer(self, capture: str, node: Node) -> None:
+        relation = RELATION_OF[capture]
+        start, end = self.grammar.target_of(node)
+        name = target(self.source, start, end)
+        key = (relation, self.scope, name)
+        if name and key not in self.references:
+            reference = Reference(relation, self.scope, name, node.start_point.row + 1)
+            self.references[key] = (reference, capture)
+
+    @property
+    def scope(self) -> str:
+        return self.scopes[-1][1] if self.scopes else ""
+
+    def is_shadowed(self, reference: Reference, capture: str) -> bool:
+        return capture in SHADOWED and (reference.source, reference.target.partition(".")[0]) in self.bound
+
+
 def outline(grammar: Grammar, source: bytes) -> Outline:
-    """Parse one file (or one function) and sweep over its definitions and references from top to bottom."""
+    """Parse one file and sweep over its definitions and references from top to bottom."""
     events: list[tuple[int, int, str, Node]] = []
-    for kind, nodes in captures_of(grammar, source).items():
-        events += [(node.start_byte, -node.end_byte, kind, node) for node in nodes]
-    events.sort(key=_order)
-    return _sweep(grammar, events)
-
-
-def _order(event: tuple[int, int, str, Node]) -> tuple[int, int, str]:
-    return event[:3]
-
-
-def _sweep(grammar: Grammar, events: list[tuple[int, int, str, Node]]) -> Outline:
-    functions: list[Found] = []
-    symbols: list[Symbol] = []
-    imports: list[Import] = []
-    references: dict[tuple[Relation, str, str], Reference] = {}
-    bound: set[tuple[str, str]] = set()
-    scopes: list[_Scope] = []
-    relation_of: dict[str, Relation] = {capture: relation for relation, capture in CAPTURE_OF.items()}
-    last_definition = (-1, -1)
-    for start, negative_end, kind, node in events:
-        end = -negative_end
-        while scopes and scopes[-1].end <= start:
-            scopes.pop()
-        scope = scopes[-1].name if scopes else ""
-        inside = any(outer.is_function for outer in scopes)
-        if kind in DEFINITIONS:
-            if (start, end) == last_definition or (inside and not grammar.nested):
-                continue
-            last_definition = (start, end)
-            name = grammar.name_of(node)
-            if not name:
-                continue
-            owner = grammar.owner_of(node) or scope
-            name = f"{owner}.{name}" if owner else name
-            first, last = node.start_point.row + 1, node.end_point.row + 1
-            symbols.append(Symbol(name, DEFINITIONS[kind], first, last))
-            if kind == "function":
-                functions.append(Found(name, first, last, start, end, grammar.doc_of(node)))
-            scopes.append(_Scope(end, name, kind == "function"))
-        elif kind == "import":
-            imports += grammar.imports_of(node)
-        elif kind == "local":
-            bound.add((scope, (node.text or b"").decode("utf-8", "replace")))
-        elif kind in relation_of:
-            relation = relation_of[kind]
-            target = dotted((node.text or b"").decode("utf-8", "replace"))
-            if target and len(target) <= MAX_TARGET:
-                key = (relation, scope, target)
-                if key not in references:
-                    references[key] = Reference(relation, scope, target, node.start_point.row + 1)
+    for capture, nodes in captures_of(grammar, source).items():
+        events += [(node.start_byte, -node.end_byte, capture, node) for node in nodes]
+    events.sort(key=lambda event: event[:3])
+    sweep = _Sweep(grammar, source)
+    for start, negative_end, capture, node in events:
+        while sweep.scopes and sweep.scopes[-1][0] <= start:
+            sweep.scopes.pop()
+        if capture in DEFINITIONS:
+            sweep.define(start, -negative_end, DEFINITIONS[capture], node)
+        elif capture in RELATION_OF:
+            sweep.refer(capture, node)
+        elif capture == "local":
+            sweep.bound.add((sweep.scope, text_of(node)))
+        elif capture == "import":
+            sweep.imports += grammar.imports_of(node)
     return Outline(
-        tuple(functions),
-        tuple(symbols),
-        tuple(imports),
-        tuple(
-            reference
-            for reference in references.values()
-            if reference.relation != "uses" or (reference.source, reference.target.split(".")[0]) not in bound
-        ),
+        tuple(sweep.functions),
+        tuple(sweep.symbols),
+        tuple(sweep.imports),
+        tuple(one for one, capture in sweep.references.values() if not sweep.is_shadowed(one, capture)),
     )

@@ -11,15 +11,20 @@ from ingest.parsers.grammar import Grammar
 
 
 @cache
+def _all() -> tuple[Grammar, ...]:
+    modules = (import_module(f"{languages.__name__}.{module.name}") for module in iter_modules(languages.__path__))
+    return tuple(grammar for module in modules for grammar in module.GRAMMARS)
+
+
+@cache
 def grammars() -> dict[str, Grammar]:
-    """Every language that has a file in `languages/`, by name."""
-    found = {}
-    for module in iter_modules(languages.__path__):
-        grammar: Grammar = import_module(f"{languages.__name__}.{module.name}").GRAMMAR
-        found[grammar.name] = grammar
+    """Every language that has a file in `languages/`, by name (a dialect comes after its language)."""
+    found: dict[str, Grammar] = {}
+    for grammar in _all():
+        found.setdefault(grammar.name, grammar)
     return found
 
 
 @cache
 def by_suffix() -> dict[str, Grammar]:
-    return {suffix: grammar for grammar in grammars().values() for suffix in grammar.suffixes}
+    return {suffix: grammar for grammar in _all() for suffix in grammar.suffixes}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from graph.references import Import, Reference, Relation
-from ingest.parsers.grammar import MAX_TARGET, NO_DOC, Doc, Grammar, dotted
-from ingest.parsers.outline import CAPTURE_OF, captures_of
+from ingest.parsers.grammar import NO_DOC, Doc, Grammar
+from ingest.parsers.names import target
+from ingest.parsers.outline import RELATION_OF, SHADOWED, captures_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +23,19 @@ class Single:
 def single(grammar: Grammar, source: bytes, func_name: str, first_line: int = 1) -> Single:
     """`func_name` becomes the source of every reference; lines count from `first_line`."""
     before, after = grammar.wrap
-    captures = captures_of(grammar, before + source + after if before else source)
+    source = before + source + after if before else source
+    captures = captures_of(grammar, source)
     definitions = captures.get("function")
     outermost = min(definitions, key=lambda node: node.start_byte) if definitions else None
-    bound = {node.text for node in captures.get("local", ())}
+    bound = {node.text.decode("utf-8", "replace") for node in captures.get("local", ()) if node.text}
     references: dict[tuple[Relation, str], Reference] = {}
-    for relation, capture in CAPTURE_OF.items():
+    for capture, relation in RELATION_OF.items():
         for node in captures.get(capture, ()):
-            text = node.text or b""
-            if relation == "uses" and (text in bound or text.partition(b".")[0] in bound):
+            name = target(source, *grammar.target_of(node))
+            key = (relation, name)
+            if not name or key in references or (capture in SHADOWED and name.partition(".")[0] in bound):
                 continue
-            target = dotted(text.decode("utf-8", "replace"))
-            key = (relation, target)
-            if target and key not in references and len(target) <= MAX_TARGET:
-                references[key] = Reference(relation, func_name, target, first_line + node.start_point.row)
+            references[key] = Reference(relation, func_name, name, first_line + node.start_point.row)
     return Single(
         grammar.name_of(outermost) if outermost is not None else "",
         grammar.doc_of(outermost) if outermost is not None and not before else NO_DOC,

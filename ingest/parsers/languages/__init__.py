@@ -1,1 +1,1 @@
-"""One file per language, each with a `GRAMMAR`; a new file here is found by itself."""
+"""One file per language, each with its `GRAMMARS`; a new file here is found by itself."""

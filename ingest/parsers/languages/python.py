@@ -42,6 +42,11 @@ QUERY = """
 (import_from_statement) @import
 """
 
+BLOCKS = frozenset(
+    """block function_definition class_definition decorated_definition if_statement elif_clause else_clause
+    for_statement while_statement try_statement except_clause except_group_clause finally_clause with_statement
+    match_statement case_clause""".split()
+)
 QUOTED = re.compile(r"""[uUrR]{0,2}(\"\"\"|'''|"|')(.*)\1""", re.DOTALL)
 
 
@@ -66,6 +71,19 @@ def doc_of(function: Node) -> Doc:
     return Doc(text.strip(), statement.start_byte, statement.end_byte) if text else NO_DOC
 
 
+def end_of(function: Node) -> Node:
+    """Its last statement: comments that only happen to be indented behind it are not part of it."""
+    last = function
+    while last.type in BLOCKS:
+        child = last.named_child(last.named_child_count - 1)
+        while child is not None and child.type == "comment":
+            child = child.prev_named_sibling
+        if child is None:
+            break
+        last = child
+    return last
+
+
 def imports_of(statement: Node) -> list[Import]:
     module_node = statement.child_by_field_name("module_name")
     module = text_of(module_node) if module_node is not None else ""
@@ -86,12 +104,15 @@ def imports_of(statement: Node) -> list[Import]:
     return found
 
 
-GRAMMAR = Grammar(
-    name="python",
-    suffixes=(".py", ".pyi"),
-    load=tree_sitter_python.language,
-    query=QUERY,
-    doc_of=doc_of,
-    imports_of=imports_of,
-    line_comment="#",
+GRAMMARS = (
+    Grammar(
+        name="python",
+        suffixes=(".py",),
+        load=tree_sitter_python.language,
+        query=QUERY,
+        doc_of=doc_of,
+        end_of=end_of,
+        imports_of=imports_of,
+        line_comment="#",
+    ),
 )

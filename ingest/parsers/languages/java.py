@@ -1,0 +1,71 @@
+"""Java: methods and constructors that have a body; Javadoc above them; anonymous classes belong to their method."""
+
+from __future__ import annotations
+
+import tree_sitter_java
+from tree_sitter import Node
+
+from graph.references import Import
+from ingest.parsers.comments import comment_above
+from ingest.parsers.grammar import Grammar, text_of
+
+QUERY = """
+(method_declaration body: (_)) @function
+(constructor_declaration) @function
+(compact_constructor_declaration) @function
+(class_declaration) @class
+(enum_declaration) @class
+(record_declaration) @class
+(interface_declaration) @interface
+(annotation_type_declaration) @interface
+(superclass (type_identifier) @extends)
+(superclass (scoped_type_identifier) @extends)
+(superclass (generic_type [(type_identifier) (scoped_type_identifier)] @extends))
+(super_interfaces (type_list (type_identifier) @implements))
+(super_interfaces (type_list (scoped_type_identifier) @implements))
+(super_interfaces (type_list (generic_type [(type_identifier) (scoped_type_identifier)] @implements)))
+(extends_interfaces (type_list (type_identifier) @extends))
+(extends_interfaces (type_list (scoped_type_identifier) @extends))
+(extends_interfaces (type_list (generic_type [(type_identifier) (scoped_type_identifier)] @extends)))
+(method_invocation) @call
+(object_creation_expression type: [(type_identifier) (scoped_type_identifier)] @call)
+(object_creation_expression type: (generic_type [(type_identifier) (scoped_type_identifier)] @call))
+(method_reference) @uses
+(type_identifier) @uses
+(annotation name: (_) @uses)
+(marker_annotation name: (_) @uses)
+(import_declaration) @import
+"""
+
+
+def target_of(node: Node) -> tuple[int, int]:
+    """Of a call, what stands before its arguments (type arguments aside)."""
+    if node.type != "method_invocation":
+        return node.start_byte, node.end_byte
+    name = node.child_by_field_name("name")
+    return node.start_byte, name.end_byte if name is not None else node.end_byte
+
+
+def imports_of(statement: Node) -> list[Import]:
+    names = [child for child in statement.named_children if child.type in ("scoped_identifier", "identifier")]
+    if not names:
+        return []
+    written = text_of(names[0])
+    if any(child.type == "asterisk" for child in statement.named_children):
+        return [Import(written, "*", "")]
+    module, _, name = written.rpartition(".")
+    return [Import(module, name, name)]
+
+
+GRAMMARS = (
+    Grammar(
+        name="java",
+        suffixes=(".java",),
+        load=tree_sitter_java.language,
+        query=QUERY,
+        doc_of=comment_above,
+        imports_of=imports_of,
+        target_of=target_of,
+        wrap=(b"class _ {", b"\n}"),
+    ),
+)

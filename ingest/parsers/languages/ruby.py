@@ -1,0 +1,79 @@
+"""Ruby: `def` and `def self.` under their modules and classes; the comment above is the documentation."""
+
+from __future__ import annotations
+
+import tree_sitter_ruby
+from tree_sitter import Node
+
+from graph.references import Import
+from ingest.parsers.comments import comment_above
+from ingest.parsers.grammar import Grammar, text_of
+from ingest.parsers.names import dotted
+
+QUERY = """
+(method) @function
+(singleton_method) @function
+(class) @class
+(module) @class
+(superclass [(constant) (scope_resolution)] @extends)
+((call !receiver method: (identifier) @_mixin arguments: (argument_list [(constant) (scope_resolution)] @extends))
+  (#any-of? @_mixin "include" "extend" "prepend"))
+(call) @call
+(body_statement (identifier) @bare)
+(argument_list (identifier) @bare)
+(assignment right: (identifier) @bare)
+(return (argument_list (identifier) @bare))
+(then (identifier) @bare)
+(call receiver: (identifier) @bare)
+(call receiver: [(constant) (scope_resolution)] @uses)
+(argument_list [(constant) (scope_resolution)] @uses)
+(exceptions [(constant) (scope_resolution)] @uses)
+(method_parameters (identifier) @local)
+(method_parameters (_ name: (identifier) @local))
+(block_parameters (identifier) @local)
+(assignment left: (identifier) @local)
+(left_assignment_list (identifier) @local)
+(exception_variable (identifier) @local)
+((call !receiver method: (identifier) @_require) @import (#any-of? @_require "require" "require_relative" "load"))
+"""
+# Not calls of something that could be found: the language's own words in the form of one.
+NOT_CALLS = frozenset({"include", "extend", "prepend", "require", "require_relative", "load"})
+
+
+def name_of(node: Node) -> str:
+    return dotted(text_of(node.child_by_field_name("name"))) or text_of(node.child_by_field_name("name"))
+
+
+def target_of(node: Node) -> tuple[int, int]:
+    """Of a call, receiver and method, without arguments and block."""
+    if node.type != "call":
+        return node.start_byte, node.end_byte
+    method = node.child_by_field_name("method")
+    if method is None or (method.text or b"").decode("utf-8", "replace") in NOT_CALLS:
+        return node.start_byte, node.start_byte
+    return node.start_byte, method.end_byte
+
+
+def imports_of(call: Node) -> list[Import]:
+    arguments = call.child_by_field_name("arguments")
+    string = arguments.named_child(0) if arguments is not None else None
+    if string is None or string.type != "string":
+        return []
+    written = text_of(string).strip("'\"")
+    relative = text_of(call.child_by_field_name("method")) == "require_relative"
+    return [Import(f"./{written}" if relative else written, "", "")]
+
+
+GRAMMARS = (
+    Grammar(
+        name="ruby",
+        suffixes=(".rb", ".rake"),
+        load=tree_sitter_ruby.language,
+        query=QUERY,
+        name_of=name_of,
+        doc_of=comment_above,
+        imports_of=imports_of,
+        target_of=target_of,
+        line_comment="#",
+    ),
+)

@@ -1,0 +1,31 @@
+"""Names as written in any language, brought to one form: parts with dots between them."""
+
+from __future__ import annotations
+
+import re
+
+SEPARATORS = re.compile(r"\?->|->|::|\?\.|&\.|!\.|\\")
+SPACE = re.compile(r"\s+")
+DOTTED = re.compile(r"[\w$@]+[?!]?(?:\.[\w$@]+[?!]?)*")
+LAST = re.compile(r"[\w$@]+[?!]?$")
+# The receiver is an expression, not a name: `make().close()` refers to `?.close`.
+UNKNOWN = "?"
+# Longer than any name that can be resolved; reading no more keeps endless call chains linear.
+MAX_TARGET = 200
+
+
+def dotted(text: str) -> str:
+    """A name with dots between its parts, and `?` for a receiver that is not a name; empty for no name at all."""
+    if DOTTED.fullmatch(text):
+        return text
+    text = SPACE.sub("", SEPARATORS.sub(".", text)).strip(".")
+    if DOTTED.fullmatch(text):
+        return text
+    last = LAST.search(text)
+    return f"{UNKNOWN}.{last[0]}" if last and text[last.start() - 1 : last.start()] == "." else ""
+
+
+def target(source: bytes, start: int, end: int) -> str:
+    """The dotted name in these bytes of the source; of a very long one only its last part."""
+    name = dotted(source[max(start, end - MAX_TARGET) : end].decode("utf-8", "replace"))
+    return f"{UNKNOWN}.{name.rpartition('.')[2]}" if name and end - start > MAX_TARGET else name
