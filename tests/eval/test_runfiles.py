@@ -62,7 +62,7 @@ def test_a_missing_run_is_one_line(tmp_path: Path) -> None:
 def test_trec_files_give_the_same_ndcg_in_the_reference_tool(tmp_path: Path) -> None:
     runfiles.write_trec_run(tmp_path / "run.txt", [(CASE, HITS)], "treeline")
     runfiles.write_trec_qrels(tmp_path / "qrels.txt", [CASE])
-    qrels = list(ir_measures.read_trec_qrels(str(tmp_path / "qrels.txt")))
-    run = list(ir_measures.read_trec_run(str(tmp_path / "run.txt")))
+    qrels = list(ir_measures.read_trec_qrels(str(tmp_path / "qrels.txt")))  # type: ignore[no-untyped-call]
+    run = list(ir_measures.read_trec_run(str(tmp_path / "run.txt")))  # type: ignore[no-untyped-call]
     ours = ndcg([hit.address.url for hit in HITS], CASE.relevance, 10)
     assert ir_measures.calc_aggregate([nDCG @ 10], qrels, run)[nDCG @ 10] == pytest.approx(ours)

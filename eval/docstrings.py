@@ -1,0 +1,108 @@
+"""Docstring retrieval: a function's docstring asks, the function without it answers (CodeSearchNet's own task).
+
+Two pools, as the field reports them: 13,000 functions with 999 questions, and every function of the partition.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from corpus.errors import InputError
+from corpus.function import Function
+from engine.protocol import Hit
+from eval.dataset import Case, DataSet, Metric
+from eval.metrics import hit, ndcg, reciprocal_rank
+
+QUESTIONS = 999
+POOL = 13_000
+SEED = 13
+# CodeSearchNet leaves out docstrings of fewer than three words: they say too little to find anything.
+LEAST_WORDS = 3
+# A question is the docstring's first paragraph, as CodeSearchNet's `docstring_tokens` are; a page is not a question.
+MOST_WORDS = 60
+
+METRICS = (
+    Metric("mrr", "MRR"),
+    Metric("ndcg_10", "NDCG@10"),
+    Metric("recall_1", "Recall@1"),
+    Metric("recall_10", "Recall@10"),
+)
+# What a comparable system reports on 999 questions over 13,000 functions: MRR, NDCG@10, Recall@10.
+REPORTED_ELSEWHERE = {"BM25": (0.649, 0.680, 0.776), "dense": (0.757, 0.788, 0.884), "hybrid": (0.782, 0.809, 0.891)}
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """The questions, and the functions to be indexed: stripped of their docstrings, in a fixed order."""
+
+    questions: tuple[tuple[str, str], ...]  # (url, question)
+    pool: tuple[Function, ...]
+
+
+def prepare(
+    functions: Iterable[Function], questions: int = QUESTIONS, pool: int | None = POOL, seed: int = SEED
+) -> Experiment:
+    """Draw the questions and fill up the pool (None: take all), the same ones for the same seed.
+
+    Functions are sorted by URL before the draw, so that the order of reading does not matter.
+    """
+    unique = sorted({function.url: function for function in functions if function.url}.values(), key=lambda f: f.url)
+    draw = random.Random(seed)
+    asked = [function for function in unique if question(function)]
+    if len(asked) < questions:
+        raise InputError(
+            f"only {len(asked)} functions have a usable docstring, {questions} are needed", "index more, or ask fewer"
+        )
+    chosen = draw.sample(asked, questions)
+    urls = {function.url for function in chosen}
+    others = [function for function in unique if function.url not in urls]
+    if pool is not None:
+        others = draw.sample(others, min(len(others), max(0, pool - len(chosen))))
+    texts = tuple((function.url, question(function)) for function in chosen)
+    return Experiment(texts, tuple(stripped(function) for function in [*chosen, *others]))
+
+
+def question(function: Function) -> str:
+    """The docstring's first paragraph in one line, or '' when it says too little."""
+    paragraph = function.docstring.strip().split("\n\n")[0]
+    words = paragraph.split()
+    if sum(word.strip(".,:;").isalpha() for word in words) < LEAST_WORDS:
+        return ""
+    return " ".join(words[:MOST_WORDS])
+
+
+def stripped(function: Function) -> Function:
+    """The function as if it had never had a docstring."""
+    return replace(function, docstring="", docstring_tokens=(), original_string=function.code)
+
+
+def dataset(experiment: Experiment, pool_name: str) -> DataSet:
+    cases = [Case(url, text, {url: 1.0}) for url, text in experiment.questions]
+    return DataSet(
+        name=f"docstrings-{pool_name}",
+        about=f"docstrings against {len(experiment.pool):,} functions without docstrings",
+        cases=cases,
+        metrics=METRICS,
+        headline="mrr",
+        measure=measure,
+        depth=100,
+        facts={"functions": float(len(experiment.pool)), "questions": float(len(cases))},
+        notes=(
+            "Docstrings are stripped from what is indexed, in every field. "
+            "A comparable system reports on its own sample of the same size (MRR / NDCG@10 / Recall@10): "
+            + "; ".join(f"{name} {' / '.join(f'{x:.3f}' for x in row)}" for name, row in REPORTED_ELSEWHERE.items())
+            + ".",
+        ),
+    )
+
+
+def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
+    urls = [found.address.url for found in hits]
+    return {
+        "mrr": reciprocal_rank(urls, case.relevant),
+        "ndcg_10": ndcg(urls, case.relevance, 10),
+        "recall_1": hit(urls, case.relevant, 1),
+        "recall_10": hit(urls, case.relevant, 10),
+    }

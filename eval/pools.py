@@ -1,0 +1,73 @@
+"""Small indexes made for one evaluation: records written to a file, loaded by the same pipeline as any source."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+
+from corpus.errors import InputError
+from corpus.function import Function
+from ingest.opening import open_source
+from ingest.pipeline import LoadOptions, load
+from ingest.source import Progress, ReadOptions, no_progress
+from service.live import LiveSearcher, open_searcher
+from service.settings import Settings
+from service.stores import open_store
+
+FIELDS = ("repo", "path", "func_name", "original_string", "language", "docstring", "sha", "partition", "url")
+
+
+def read_functions(folder: Path, partitions: Iterable[str] = ()) -> Iterator[Function]:
+    """The functions of a CodeSearchNet folder, of these partitions (none named: all), read as an index would."""
+    source = open_source(f"codesearchnet:{folder}", ReadOptions(partitions=frozenset(partitions)))
+    for unit in source.units():
+        for chunk in unit.chunks():
+            yield from chunk.parse().functions
+
+
+def eval_settings(settings: Settings) -> Settings:
+    """The same settings with a home of their own, so that an evaluation never touches the user's indexes."""
+    if settings.engine != "embedded":
+        raise InputError("evaluation pools are made on the embedded engine", "leave out --engine, or name an --index")
+    return replace(settings, home=str(settings.home_path / "eval"))
+
+
+def records_searcher(
+    name: str, functions: Iterable[Function], settings: Settings, progress: Progress = no_progress
+) -> LiveSearcher:
+    """An index over exactly these functions; one that is already there and unchanged is used again."""
+    own = eval_settings(settings)
+    own.home_path.mkdir(parents=True, exist_ok=True)
+    records = own.home_path / f"{name}.jsonl.gz"
+    # No time stamp in the file: the same records make the same bytes, so that the pipeline sees nothing new.
+    with records.open("wb") as file, gzip.GzipFile(fileobj=file, mode="wb", mtime=0, compresslevel=1) as packed:
+        for function in functions:
+            packed.write(orjson.dumps({field: getattr(function, field) for field in FIELDS}) + b"\n")
+    return source_searcher(name, str(records), settings, progress)
+
+
+def source_searcher(
+    name: str,
+    source: str,
+    settings: Settings,
+    progress: Progress = no_progress,
+    options: ReadOptions | None = None,
+) -> LiveSearcher:
+    """An index of its own over one source, brought up to date."""
+    own = eval_settings(settings)
+    encoders = (settings.encoder,)
+    work = own.home_path / "work"
+    work.mkdir(parents=True, exist_ok=True)
+    opened = open_source(source, options or ReadOptions())
+    load(open_store(own), name, [opened], LoadOptions(work=work, encoders=encoders), progress)
+    return open_searcher(own, name)
+
+
+def forget(settings: Settings) -> None:
+    """Remove every pool."""
+    shutil.rmtree(eval_settings(settings).home_path, ignore_errors=True)

@@ -1,0 +1,146 @@
+"""An evaluation as one self-contained page: no network, good on a phone, light and dark."""
+
+from __future__ import annotations
+
+from html import escape
+
+from plotly.io import to_html  # type: ignore[import-untyped]
+from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
+
+from eval.report_plots import plots
+from eval.summary import Document
+
+CONFIG = {"responsive": True, "displaylogo": False, "displayModeBar": False}
+STYLE = """
+:root { color-scheme: light dark; --text: #1b1b1f; --soft: #5c5f66; --paper: #fff; --line: #d9dbe0; --mark: #eef4fb; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e8e8ec; --soft: #a4a8b0; --paper: #16181c; --line: #34373d; --mark: #1f2a38; }
+}
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 60rem; padding: 1rem; background: var(--paper); color: var(--text);
+  font: 16px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.5rem; margin: .5rem 0; } h2 { font-size: 1.15rem; margin: 2rem 0 .25rem; }
+p { margin: .25rem 0 .75rem; } .soft { color: var(--soft); font-size: .9rem; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { text-align: right; padding: .35rem .6rem; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; } thead th { color: var(--soft); font-weight: 600; }
+tr.best td { background: var(--mark); } small { color: var(--soft); }
+ol { padding-left: 1.2rem; } li { margin: .6rem 0; overflow-wrap: anywhere; } code { font-size: .9em; }
+"""
+
+
+def page(document: Document) -> str:
+    """The whole page."""
+    title = f"Treeline: {document['dataset']}"
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        f"<p>{escape(document['about'])}, {document['queries']:,} questions.</p>",
+        f"<p class=soft>{escape(_made(document))}</p>",
+        _means(document),
+        _groups(document),
+        _comparisons(document),
+    ]
+    for name, told, figure in plots(document):
+        drawn = to_html(figure, include_plotlyjs=False, full_html=False, config=CONFIG)
+        parts += [f"<h2>{escape(name)}</h2>", f"<p class=soft>{escape(told)}</p>", drawn]
+    parts += [_worst(document), _facts(document)]
+    return (
+        f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{escape(title)}</title>"
+        f'<meta name=viewport content="width=device-width, initial-scale=1"><style>{STYLE}</style>'
+        f"<script>{get_plotlyjs()}</script></head><body>{''.join(parts)}</body></html>\n"
+    )
+
+
+def _made(document: Document) -> str:
+    commit = document.get("commit") or "no commit"
+    changed = " with uncommitted changes" if document.get("changed") else ""
+    return f"Made {document.get('made', 'just now')} at {commit}{changed}."
+
+
+def _means(document: Document) -> str:
+    headline = document["headline"]
+    values = [system["means"].get(headline, {}).get("mean", 0.0) for system in document["systems"]]
+    best = max(values, default=0.0)
+    head = "".join(f"<th>{escape(metric['label'])}</th>" for metric in document["metrics"])
+    rows = []
+    for system, value in zip(document["systems"], values, strict=True):
+        cells = "".join(
+            f"<td>{_mean(system['means'].get(metric['name']), metric['share'])}</td>" for metric in document["metrics"]
+        )
+        latency = system["latency"]
+        times = "".join(f"<td>{latency[name]:.1f}</td>" if latency else "<td>–</td>" for name in ("p50", "p95"))
+        mark = " class=best" if value == best else ""
+        about = escape(system["about"])
+        rows.append(f'<tr{mark}><td title="{about}">{escape(system["name"])}</td>{cells}{times}</tr>')
+    return _table(f"<th>system</th>{head}<th>p50 ms</th><th>p95 ms</th>", rows)
+
+
+def _mean(mean: Document | None, share: bool) -> str:
+    if mean is None:
+        return "–"
+    if not share:
+        return f"{mean['mean']:.2f}"
+    return f"{mean['mean']:.3f}<br><small>{mean['low']:.3f}–{mean['high']:.3f}</small>"
+
+
+def _groups(document: Document) -> str:
+    tables = {system["name"]: system["groups"].get(document["headline"], {}) for system in document["systems"]}
+    columns = list(dict.fromkeys(group for row in tables.values() for group in row))
+    if not columns:
+        return ""
+    head = "<th>system</th>" + "".join(f"<th>{escape(column)}</th>" for column in columns)
+    rows = [
+        f"<tr><td>{escape(name)}</td>"
+        + "".join(f"<td>{row[column]:.3f}</td>" if column in row else "<td>–</td>" for column in columns)
+        + "</tr>"
+        for name, row in tables.items()
+    ]
+    return "<h2>By group</h2>" + _table(head, rows)
+
+
+def _comparisons(document: Document) -> str:
+    headline = document["headline"]
+    rows = []
+    for system in document["systems"]:
+        found = system["against_baseline"].get(headline)
+        if found:
+            rows.append(
+                f"<tr><td>{escape(system['name'])}</td><td>{found['difference']:+.4f}</td>"
+                f"<td>{found['low']:+.4f} … {found['high']:+.4f}</td><td>{found['p']:.4f}</td>"
+                f"<td>{found['wins']}</td><td>{found['losses']}</td><td>{found['ties']}</td></tr>"
+            )
+    if not rows:
+        return ""
+    columns = ("system", "difference", "95 % interval", "p", "wins", "losses", "ties")
+    told = f"{headline}; paired bootstrap over the questions."
+    head = "".join(f"<th>{column}</th>" for column in columns)
+    return f"<h2>Against {escape(document['baseline'])}</h2><p class=soft>{escape(told)}</p>" + _table(head, rows)
+
+
+def _worst(document: Document) -> str:
+    items = []
+    for case in document["worst"]:
+        returned = "".join(_place(place) for place in case["returned"])
+        items.append(f"<li><b>{case['value']:.3f}</b> {escape(case['query'])}{returned}</li>")
+    if not items:
+        return ""
+    told = f"The worst questions for {escape(document['focus'])}, with what it returned"
+    return f"<h2>{told}</h2><ol>{''.join(items)}</ol>"
+
+
+def _place(place: Document) -> str:
+    where = escape(f"{place['repo']} {place['path']}")
+    return f"<div><code>{escape(place['name'])}</code> <small>{where}</small></div>"
+
+
+def _facts(document: Document) -> str:
+    values = {
+        name: f"{value:,.10g}" if isinstance(value, float) else value for name, value in document["facts"].items()
+    }
+    rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in values.items())
+    notes = "".join(f"<p class=soft>{escape(note)}</p>" for note in document["notes"])
+    return f"<h2>What this rests on</h2><div class=wide><table>{rows}</table></div>{notes}"
+
+
+def _table(head: str, rows: list[str]) -> str:
+    return f"<div class=wide><table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
