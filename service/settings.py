@@ -43,6 +43,10 @@ class Settings:
     feedback: bool = setting(True, "Whether thumbs and opens are kept and lift results for the same question.")
     feedback_places: int = setting(3, "Most places that feedback may move a result up or down.")
     eval_results: str = setting("", "Folder of the evaluation's result files; empty: `eval/results` of the project.")
+    workers: int = setting(2, "Worker processes of the HTTP server; one a core is a good start.")
+    threads: int = setting(4, "Threads of each worker process.")
+    first_source: str = setting("python-env", "What `deploy/start.sh` indexes when there is no index; empty: nothing.")
+    start_wait: int = setting(120, "Seconds that `treeline wait` waits for the engine.")
     keys_required: str = setting("writes", "What needs an API key: `writes`, or `all` (reads too).")
     key_file: str = setting("", "File of the hashed API keys (`treeline keys`); empty: `keys.json` in the home folder.")
     trust_loopback: bool = setting(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
 
-from corpus.errors import TreelineError
+from corpus.errors import InputError, TreelineError
 
 # The evaluation's commands are named here as text, so that the service does not import the room above it.
 COMMANDS = {
@@ -18,10 +20,13 @@ COMMANDS = {
     "doctor": "service.cli.doctor",
     "mcp": "service.cli.mcp",
     "keys": "service.cli.keys",
+    "wait": "service.cli.wait",
     "eval": "eval.cli",
     "bench": "eval.bench",
     "train-encoder": "service.cli.train_encoder",
 }
+
+INTERRUPTED = 130  # what a shell reports for a process that Ctrl-C ended
 
 
 class LazyGroup(click.Group):
@@ -37,6 +42,15 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"commands: {', '.join(COMMANDS)}"
+            raise InputError(f"there is no command {args[0]!r}", hint)
+        return super().resolve_command(ctx, args)
+
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="treeline")
@@ -45,13 +59,36 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line; an error is one readable line."""
+    """Run the command line; an error is one readable line, bad input ends with 2, a failure with 1."""
+    sys.exit(_run())
+
+
+def _run() -> int:
     try:
-        cli(standalone_mode=True)
+        result = cli(prog_name="treeline", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return 2
+    except click.ClickException as error:
+        return _say(error.format_message().rstrip("."), _help_of(error), error.exit_code)
     except TreelineError as error:
-        click.echo(f"treeline: {error}", err=True)
-        sys.exit(error.exit_code)
+        return _say(error.message, error.hint, error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        return _say("interrupted", "", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader has had enough (`| head`). What Python still wants to flush at exit goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
-if __name__ == "__main__":
-    main()
+def _say(message: str, hint: str, code: int) -> int:
+    line = " ".join(f"{message} ({hint})".split()) if hint else " ".join(message.split())
+    click.echo(f"treeline: {line}", err=True)
+    return code
+
+
+def _help_of(error: click.ClickException) -> str:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return f"see {context.command_path} --help" if context else ""

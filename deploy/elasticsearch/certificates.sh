@@ -1,0 +1,36 @@
+#!/bin/bash
+# Makes a certificate authority and one certificate a node, unless they are there already.
+set -euo pipefail
+
+target=${CERTIFICATES:-/certificates}
+nodes=(elasticsearch elasticsearch-2 elasticsearch-3)
+PATH=/usr/share/elasticsearch/bin:$PATH
+
+if [ ! -f "$target/ca/ca.crt" ]; then
+    rm -rf "$target/making" && mkdir -p "$target/making"
+    elasticsearch-certutil ca --silent --pem --days 3650 --out "$target/making/ca.zip"
+    unzip -q "$target/making/ca.zip" -d "$target/making"
+    {
+        echo "instances:"
+        for node in "${nodes[@]}"; do
+            printf '  - {name: %s, dns: [%s, localhost], ip: [127.0.0.1]}\n' "$node" "$node"
+        done
+    } > "$target/making/instances.yml"
+    elasticsearch-certutil cert --silent --pem --days 1825 --out "$target/making/certificates.zip" \
+        --in "$target/making/instances.yml" \
+        --ca-cert "$target/making/ca/ca.crt" --ca-key "$target/making/ca/ca.key"
+    unzip -q "$target/making/certificates.zip" -d "$target/making"
+    for node in "${nodes[@]}"; do
+        rm -rf "${target:?}/$node" && mv "$target/making/$node" "$target/$node"
+    done
+    # The authority comes last: a start that was cut off before it begins again.
+    rm -rf "$target/ca" && mv "$target/making/ca" "$target/ca"
+    rm -rf "$target/making"
+fi
+
+# Everybody may read certificates; keys are for Elasticsearch (its user is in group 0), the authority's for root alone.
+find "$target" -type d -exec chmod 755 {} +
+find "$target" -name '*.crt' -exec chmod 644 {} +
+find "$target" -name '*.key' -exec chown 0:0 {} + -exec chmod 640 {} +
+chmod 600 "$target/ca/ca.key"
+echo "Certificates are in place."

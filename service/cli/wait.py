@@ -1,0 +1,39 @@
+"""`treeline wait`: come back when the engine answers, for start scripts."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from corpus.errors import EngineUnavailable
+from service.settings import from_environment
+from service.stores import open_store
+
+PAUSE = 1.0
+
+
+@click.command("wait")
+@click.option("--seconds", type=click.FloatRange(0), default=None, help="How long at most; default: `start_wait`.")
+@click.option("--index", "for_index", is_flag=True, help="Wait for the index too, not only for the engine.")
+def command(seconds: float | None, for_index: bool) -> None:
+    """Wait until the engine answers; fail when it does not in time."""
+    settings = from_environment()
+    store = open_store(settings)
+    patience = settings.start_wait if seconds is None else seconds
+    end = time.monotonic() + patience
+    told = False
+    while True:
+        try:
+            if not for_index or settings.index in store.names():
+                store.names()
+                return
+            reason = f"there is no index {settings.index!r}"
+        except EngineUnavailable as error:
+            reason = error.message
+        if time.monotonic() >= end:
+            raise EngineUnavailable(f"waited {patience:g} s: {reason}", "start the engine, or check the settings")
+        if not told:
+            click.echo(f"Waiting for the {settings.engine} engine …", err=True)
+            told = True
+        time.sleep(PAUSE)
