@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Protocol
 
 from corpus.errors import InputError
-from engine.protocol import Filters, Hit, IndexInfo
+from engine.protocol import Hit, IndexInfo
 from eval.dataset import Case, Ranked, System
 from rerank.candidate import Candidate
 from service.answer import Query
@@ -37,6 +37,8 @@ class Recipe:
     lanes: tuple[str, ...] = ()
     fusion: str = "default"
     rerank: str = "none"
+    expand: bool = False
+    callees: bool = False
 
 
 KEYWORD = Recipe("keyword", "BM25 with relaxation", ("keyword",))
@@ -53,7 +55,7 @@ class Kitchen:
     every recipe that uses it, so that times stay comparable."""
 
     searcher: Asked
-    _lanes: dict[tuple[str, Filters, tuple[str, ...]], LaneResults] = field(default_factory=dict)
+    _lanes: dict[tuple[Query, tuple[str, ...]], LaneResults] = field(default_factory=dict)
 
     def system(self, recipe: Recipe) -> System:
         return System(recipe.name, recipe.about, lambda case, depth: self.answer(recipe, case, depth))
@@ -65,7 +67,9 @@ class Kitchen:
         return [self.system(recipe) for recipe in recipes if "dense" not in recipe.lanes]
 
     def answer(self, recipe: Recipe, case: Case, depth: int) -> Ranked:
-        query = Query(case.text, k=depth, filters=case.filters)
+        query = Query(
+            case.text, k=depth, filters=case.filters, expand=recipe.expand, callees=recipe.callees, feedback=False
+        )
         lanes = self._asked(query, recipe.lanes)
         begin = perf_counter()
         candidates = self.searcher.fuse(lanes, recipe.fusion, depth)
@@ -84,7 +88,7 @@ class Kitchen:
         return Ranked(hits, total, stages)
 
     def _asked(self, query: Query, names: tuple[str, ...]) -> LaneResults:
-        key = (query.text, query.filters, names)
+        key = (query, names)
         if key not in self._lanes:
             self._lanes[key] = self.searcher.lanes(query, names or None)
         found = self._lanes[key]

@@ -1,0 +1,102 @@
+"""Questions as people type them into a web search, with the functions that answer them; written by hand for this project.
+
+No training run may see these: they choose models (the `dev` half) and report on them (the `test` half).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from corpus.errors import InputError
+from engine.protocol import Hit
+from eval.dataset import Case, DataSet, Metric
+from eval.metrics import distinct, hit, ndcg, recall, reciprocal_rank
+
+QUERIES = Path(__file__).parent / "data" / "web_queries.jsonl"
+SPLITS = ("dev", "test", "all")
+
+METRICS = (
+    Metric("mrr", "MRR"),
+    Metric("ndcg_10", "NDCG@10"),
+    Metric("recall_10", "Recall@10"),
+    Metric("hit_1", "Hit@1"),
+    Metric("hit_10", "Hit@10"),
+    Metric("repositories_10", "repositories@10", share=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WebQuestion:
+    """A question, the half it belongs to, and the URLs of the functions known to answer it."""
+
+    query: str
+    split: str
+    urls: tuple[str, ...]
+
+
+def read(path: Path = QUERIES) -> list[WebQuestion]:
+    """The questions of the file; a broken line is named."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    questions = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            row = orjson.loads(line)
+            urls = tuple(answer["url"] for answer in row["answers"])
+            questions.append(WebQuestion(row["query"], row["split"], urls))
+        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+            raise InputError(f"{path}, line {number}: not a question with answers ({error})") from None
+    if not questions:
+        raise InputError(f"{path} has no questions")
+    return questions
+
+
+def dataset(questions: Sequence[WebQuestion], split: str, indexed: Callable[[str], bool], pool: str) -> DataSet:
+    """The questions of one half whose answer is in the index; only answers that are there count."""
+    if split not in SPLITS:
+        raise InputError(f"unknown split {split!r}", f"choose one of {', '.join(SPLITS)}")
+    asked = [question for question in questions if split in (question.split, "all")]
+    cases = []
+    for question in asked:
+        present = {url: 1.0 for url in question.urls if indexed(url)}
+        if present:
+            cases.append(Case(question.query, question.query, present))
+    if not cases:
+        raise InputError(f"none of the {len(asked)} questions has an answer in this index", "index CodeSearchNet's data")
+    return DataSet(
+        name=f"web-{split}",
+        about=f"web-style questions ({split} half)" if split != "all" else "web-style questions",
+        cases=cases,
+        metrics=METRICS,
+        headline="mrr",
+        measure=measure,
+        depth=100,
+        facts={
+            "pool": pool,
+            "questions": float(len(cases)),
+            "answers": float(sum(len(case.relevance) for case in cases)),
+            "questions without an answer in the index": float(len(asked) - len(cases)),
+        },
+        notes=(
+            "Answers were found by hand in the test and valid partitions; over the whole corpus other functions answer "
+            "too that nobody marked, so figures there are a lower bound.",
+        ),
+    )
+
+
+def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
+    urls = [found.address.url for found in hits]
+    return {
+        "mrr": reciprocal_rank(urls, case.relevant),
+        "ndcg_10": ndcg(urls, case.relevance, 10),
+        "recall_10": recall(urls, case.relevant, 10),
+        "hit_1": hit(urls, case.relevant, 1),
+        "hit_10": hit(urls, case.relevant, 10),
+        "repositories_10": distinct([found.address.repo for found in hits]),
+    }
