@@ -137,6 +137,9 @@ class Writer(Protocol):
 
     def delete_repo(self, repo: str) -> int: ...
 
+    def preview(self) -> Engine:
+        """This generation as written so far, to build artifacts from; close it before `publish`."""
+
     def put_artifact(self, name: str, data: bytes) -> None: ...
 
     def checkpoint(self, state: bytes) -> None:

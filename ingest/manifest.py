@@ -1,0 +1,114 @@
+"""The manifest of an index: for every unit its digest, its functions, and what was left out of it.
+
+With it a later load tells what has not changed. It is stored with the generation as an artifact.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import orjson
+
+from corpus.errors import InputError
+from corpus.function import Function
+from ingest.source import Problem
+
+# Raise it when indexed documents change for the same input, so that old indexes are made anew.
+VERSION = 1
+ARTIFACT = "manifest"
+
+# A function in a manifest: its id, a hash of its text, a hash of the rest (place, commit, partition).
+ID, TEXT, REST = 16, 8, 8
+RECORD = ID + TEXT + REST
+
+
+def record(function: Function) -> bytes:
+    """The function's row. The same text keeps its vector; the same rest need not be written again."""
+    text = blake2b(digest_size=TEXT)
+    for part in (function.code, "\0", function.docstring):
+        text.update(part.encode("utf-8", "surrogatepass"))
+    rest = blake2b(
+        "\0".join((function.language, function.sha, function.partition, function.url)).encode(), digest_size=REST
+    )
+    return bytes.fromhex(function.id) + text.digest() + rest.digest()
+
+
+def ids(records: bytes) -> list[bytes]:
+    return [records[start : start + ID] for start in range(0, len(records), RECORD)]
+
+
+def without(records: bytes, gone: set[bytes]) -> bytes:
+    """The same rows less those of some ids."""
+    rows = (records[start : start + RECORD] for start in range(0, len(records), RECORD))
+    return b"".join(row for row in rows if row[:ID] not in gone)
+
+
+@dataclass(slots=True)
+class Entry:
+    """One unit: which source it came from, its digest, its functions' rows, what was left out of it."""
+
+    source: str
+    digest: str
+    records: bytes = b""
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(slots=True)
+class Manifest:
+    """All units of an index by key, in the order they were read."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+
+    @property
+    def sources(self) -> list[str]:
+        return list(dict.fromkeys(entry.source for entry in self.entries.values()))
+
+    def all_ids(self) -> set[bytes]:
+        return {id_ for entry in self.entries.values() for id_ in ids(entry.records)}
+
+    def dump(self) -> bytes:
+        """A line of JSON for the units, then the rows of all of them; compressed."""
+        sources = self.sources
+        number = {source: position for position, source in enumerate(sources)}
+        units = [
+            [
+                key,
+                number[entry.source],
+                entry.digest,
+                len(entry.records) // RECORD,
+                [(problem.file, problem.line, problem.reason) for problem in entry.problems],
+            ]
+            for key, entry in self.entries.items()
+        ]
+        head = orjson.dumps({"version": VERSION, "sources": sources, "units": units})
+        # Ids are hashes and do not compress: only the head is packed.
+        packed = zlib.compress(head, 6)
+        return len(packed).to_bytes(8, "little") + packed + b"".join(entry.records for entry in self.entries.values())
+
+
+def load(data: bytes) -> Manifest:
+    size = int.from_bytes(data[:8], "little")
+    head = orjson.loads(zlib.decompress(data[8 : 8 + size]))
+    if head["version"] != VERSION:
+        raise InputError("the index was made by another version of treeline", "make it anew with --fresh")
+    entries: dict[str, Entry] = {}
+    start = 8 + size
+    for key, source, digest, count, problems in head["units"]:
+        end = start + count * RECORD
+        left_out = tuple(Problem(*problem) for problem in problems)
+        entries[key] = Entry(head["sources"][source], digest, data[start:end], left_out)
+        start = end
+    return Manifest(entries)
+
+
+def rows_by_id(records: bytes) -> Mapping[bytes, bytes]:
+    rows: Iterable[bytes] = (records[start : start + RECORD] for start in range(0, len(records), RECORD))
+    return {row[:ID]: row[ID:] for row in rows}
+
+
+def problems_of(entries: Iterable[Entry]) -> Iterator[Problem]:
+    for entry in entries:
+        yield from entry.problems

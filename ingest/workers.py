@@ -1,0 +1,75 @@
+"""Worker processes that prepare batches, and die with their parent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Self
+
+from encoder.protocol import Encoder, load
+from ingest.preparing import Item, PreparedBatch, prepare
+
+BYTES_HERE = 1_000_000
+
+_encoders: dict[str, Encoder] = {}
+
+
+def load_encoders(names: Sequence[str]) -> dict[str, Encoder]:
+    """By the name that the index records."""
+    loaded = [load(name) for name in names]
+    return {encoder.name: encoder for encoder in loaded if encoder is not None}
+
+
+class Workers:
+    """Prepares the first megabyte in this process and the rest in `count` others.
+
+    Most loads are updates of a few files: starting processes takes longer than they do.
+    """
+
+    def __init__(self, count: int, encoders: dict[str, Encoder]) -> None:
+        self._encoders = encoders
+        self._here = BYTES_HERE
+        # Spawned, not forked: engine and encoder have threads, which do not survive a fork.
+        self._pool = ProcessPoolExecutor(count, get_context("spawn"), _start, (list(encoders),)) if count else None
+
+    def submit(self, items: Sequence[Item]) -> Future[PreparedBatch]:
+        if self._pool is None or self._here > 0:
+            self._here -= sum(item.chunk.size for item in items if item.chunk)
+            done: Future[PreparedBatch] = Future()
+            done.set_result(prepare(items, self._encoders))
+            return done
+        return self._pool.submit(_prepare, items)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start(encoder_names: Sequence[str]) -> None:
+    """Set a worker up: the interrupt is the parent's to handle, and one thread is enough for each process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)
+    _encoders.update(load_encoders(encoder_names))
+
+
+def _follow(parent: int) -> None:
+    """A parent that was killed cannot tell its workers to end."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
+def _prepare(items: Sequence[Item]) -> PreparedBatch:
+    return prepare(items, _encoders)

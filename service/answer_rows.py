@@ -1,0 +1,94 @@
+"""An answer as plain rows for JSON: one shape for the API and the command line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+from corpus.function import Address
+from engine.protocol import IndexInfo
+from rerank.candidate import Candidate
+from service.answer import Answer, Query, Result
+
+FACET_VALUES = 20  # of each facet, the most frequent
+
+
+def answer_row(answer: Answer, info: IndexInfo, *, explain: bool, code: bool) -> dict[str, Any]:
+    """The answer as JSON will have it."""
+    query = answer.query
+    return {
+        "query": query.text,
+        "mode": query.mode,
+        "rerank": query.rerank,
+        "index": info.name,
+        "generation": info.generation,
+        "route": answer.route,
+        "relaxed": list(answer.relaxed),
+        "degraded": [{"lane": lane.lane, "reason": lane.reason} for lane in answer.degraded],
+        "total": answer.total,
+        "offset": query.offset,
+        "next_offset": next_offset(query, answer),
+        "results": [result_row(result, explain=explain, code=code) for result in answer.results],
+        "facets": {name: count_rows(counts) for name, counts in facets(answer.ranked).items()},
+        "timings": dict(answer.timings),
+    }
+
+
+def next_offset(query: Query, answer: Answer) -> int | None:
+    following = query.offset + len(answer.results)
+    return following if answer.results and following < answer.total else None
+
+
+def result_row(result: Result, *, explain: bool, code: bool) -> dict[str, Any]:
+    function, candidate = result.function, result.candidate
+    row = place_row(function.id, function.address) | {
+        "rank": result.rank,
+        "score": candidate.score,
+        "docstring": function.docstring,
+    }
+    if code:
+        row["code"] = function.original_string
+    if explain:
+        row["why"] = why_row(candidate)
+    return row
+
+
+def place_row(function: str, address: Address) -> dict[str, Any]:
+    return {
+        "id": function,
+        "func_name": address.func_name,
+        "repo": address.repo,
+        "path": address.path,
+        "language": address.language,
+        "url": address.url,
+        "lines": list(address.lines) if address.lines else None,
+    }
+
+
+def why_row(candidate: Candidate) -> dict[str, Any]:
+    return {
+        "score": candidate.score,
+        "contributions": [
+            {"lane": one.lane, "rank": one.rank, "score": one.score, "share": one.share, "stage": one.stage}
+            for one in candidate.contributions
+        ],
+        "cluster": candidate.cluster,
+        "tree_distance": candidate.tree_distance,
+        "moved": candidate.moved,
+        "reason": candidate.reason,
+    }
+
+
+def facets(ranked: Sequence[Candidate]) -> dict[str, Counter[str]]:
+    """How many of the results there are per language and repository."""
+    return {
+        "language": Counter(candidate.address.language for candidate in ranked),
+        "repo": Counter(candidate.address.repo for candidate in ranked),
+    }
+
+
+def count_rows(counts: Counter[str]) -> list[dict[str, Any]]:
+    ordered: Iterable[tuple[str, int]] = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [{"value": value, "count": count} for value, count in islice(ordered, FACET_VALUES)]

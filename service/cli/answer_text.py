@@ -1,0 +1,91 @@
+"""An answer for people: each result with its place, what its docstring says first, and highlighted code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.text import Text
+
+from corpus.function import Function
+from engine.protocol import IndexInfo
+from rerank.candidate import Candidate
+from service.answer import Answer, Result
+from service.visible import INVISIBLE, code_point
+
+LINES_SHOWN = 8
+INDENT = 4
+
+
+def show(answer: Answer, info: IndexInfo, *, explain: bool, full: bool) -> None:
+    """Print it; colours only where a terminal shows them."""
+    console = Console(highlight=False)
+    for lane in answer.degraded:
+        Console(stderr=True, highlight=False).print(f"treeline: without {lane.lane}: {lane.reason}", markup=False)
+    if not answer.results:
+        console.print(f"nothing found in index {info.name!r} ({info.functions:,} functions)", markup=False)
+        return
+    for result in answer.results:
+        console.print(Group(*_result(result, explain=explain, full=full)))
+    console.print(Text(_footer(answer, info), style="dim"), soft_wrap=True)
+
+
+def _result(result: Result, *, explain: bool, full: bool) -> Iterator[RenderableType]:
+    function = result.function
+    head = Text(f"{result.rank:>2}. ", no_wrap=True)
+    head.append(visible(function.func_name), style="bold")
+    head.append(f"  {visible(function.repo)}", style="cyan")
+    head.append(f"  {visible(place(function))}", style="dim")
+    yield head
+    if explain:
+        for line in _why(result.candidate):
+            yield Padding(Text(line, style="yellow"), (0, 0, 0, INDENT))
+    yield Padding(_code(function, full=full), (0, 0, 1, INDENT))
+
+
+def place(function: Function) -> str:
+    """The file with its lines, in the form that editors jump to."""
+    lines = function.address.lines
+    return f"{function.path}:{lines[0]}" if lines else function.path
+
+
+def _code(function: Function, *, full: bool) -> RenderableType:
+    lines = visible(function.original_string.strip("\n")).split("\n")
+    shown = lines if full else lines[:LINES_SHOWN]
+    code = Syntax("\n".join(shown), function.language or "text", theme="ansi_dark", background_color="default")
+    if len(lines) == len(shown):
+        return code
+    return Group(code, Text(f"… {len(lines) - len(shown)} more lines", style="dim"))
+
+
+def _why(candidate: Candidate) -> Iterator[str]:
+    lanes = (
+        f"{one.lane} #{one.rank}{f' {one.stage}' if one.stage else ''} (score {one.score:.3f}, share {one.share:.4f})"
+        for one in candidate.contributions
+    )
+    yield f"score {candidate.score:.4f} = {' + '.join(lanes)}"
+    notes = [visible(candidate.reason)] if candidate.reason else []
+    if candidate.moved:
+        notes.append(f"moved {'up' if candidate.moved > 0 else 'down'} {abs(candidate.moved)}")
+    if candidate.cluster is not None:
+        notes.append(f"cluster {candidate.cluster}")
+    if candidate.tree_distance is not None:
+        notes.append(f"{candidate.tree_distance:.2f} from the nearest result above")
+    if notes:
+        yield "; ".join(notes)
+
+
+def _footer(answer: Answer, info: IndexInfo) -> str:
+    relaxed = f", relaxed: {', '.join(answer.relaxed)}" if answer.relaxed else ""
+    first, last = answer.results[0].rank, answer.results[-1].rank
+    return (
+        f"{first}–{last} of {answer.total:,} from {info.functions:,} functions in {info.name!r}"
+        f" · {answer.route}{relaxed} · {answer.timings.get('total', 0.0):.0f} ms"
+    )
+
+
+def visible(text: str) -> str:
+    """Untrusted text without characters that could move the cursor, reorder or hide."""
+    return INVISIBLE.sub(lambda hit: f"<{code_point(hit[0])}>", text.replace("\r\n", "\n"))

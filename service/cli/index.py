@@ -1,0 +1,161 @@
+"""`treeline index`: load sources into an index, and say what became of every record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from service.cli.options import settings_for, where
+
+if TYPE_CHECKING:
+    from ingest.source import Progress, ReadOptions
+    from ingest.summary import Summary
+    from service.settings import Settings
+
+LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
+
+
+@click.command("index")
+@click.argument("sources", nargs=-1, metavar="SOURCE…")
+@where
+@click.option("--encoder", "encoders", multiple=True, metavar="NAME", help="static, none, or a model; repeatable.")
+@click.option("--fresh", is_flag=True, help="Make the index anew instead of bringing it up to date.")
+@click.option("--strict", is_flag=True, help="Stop at the first record that cannot be read.")
+@click.option("--remove", multiple=True, metavar="SOURCE", help="Take a source out of the index; repeatable.")
+@click.option("--download", is_flag=True, help="Fetch the archive of codesearchnet:LANGUAGE.")
+@click.option("--language", "languages", multiple=True, type=click.Choice(LANGUAGES), help="Only this; repeatable.")
+@click.option("--partition", "partitions", multiple=True, metavar="NAME", help="Only train, valid, test or pool.")
+@click.option("--include-tests", is_flag=True, help="Also test, vendored and generated files.")
+@click.option("--package", "packages", multiple=True, metavar="NAME", help="python-env: also this; * for all.")
+@click.option("--ref", default="", metavar="REF", help="Git: branch, tag or commit.")
+@click.option("--rejects", type=click.Path(dir_okay=False, path_type=Path), help="Where to list what was left out.")
+@click.option("--workers", type=click.IntRange(0), help="Worker processes; default: one a core.")
+@click.option("--json", "as_json", is_flag=True, help="The summary as JSON, and nothing else on stdout.")
+def command(
+    sources: tuple[str, ...],
+    engine: str | None,
+    name: str,
+    encoders: tuple[str, ...],
+    fresh: bool,
+    strict: bool,
+    remove: tuple[str, ...],
+    download: bool,
+    languages: tuple[str, ...],
+    partitions: tuple[str, ...],
+    include_tests: bool,
+    packages: tuple[str, ...],
+    ref: str,
+    rejects: Path | None,
+    workers: int | None,
+    as_json: bool,
+) -> None:
+    """Load functions into an index, or bring it up to date.
+
+    A SOURCE is codesearchnet:DIR-or-zip, a folder or git URL, python-env (the standard library and installed
+    packages), or a .jsonl[.gz] file of records. What has not changed is not read again; a load that was broken off
+    goes on when the same command is given again.
+    """
+    from ingest.source import ReadOptions
+
+    if not sources and not remove:
+        raise click.UsageError("Missing argument 'SOURCE…'", click.get_current_context())
+    settings = settings_for(engine, name)
+    with progress_bar() as progress:
+        reading = ReadOptions(
+            languages=frozenset(languages),
+            partitions=frozenset(partitions),
+            include_tests=include_tests,
+            packages=frozenset(packages),
+            ref=ref,
+            download=download,
+            cache=settings.home_path / ".cache",
+            progress=progress,
+        )
+        summary = index_sources(
+            settings,
+            sources,
+            reading,
+            progress,
+            encoders=encoders,
+            fresh=fresh,
+            strict=strict,
+            remove=remove,
+            rejects=rejects,
+            workers=workers,
+        )
+    if as_json:
+        import orjson
+
+        click.echo(orjson.dumps(summary.as_dict(), option=orjson.OPT_INDENT_2))
+    else:
+        from service.cli.summary_text import show
+
+        show(summary)
+
+
+def index_sources(
+    settings: Settings,
+    specs: tuple[str, ...],
+    reading: ReadOptions,
+    progress: Progress,
+    *,
+    encoders: tuple[str, ...] = (),
+    fresh: bool = False,
+    strict: bool = False,
+    remove: tuple[str, ...] = (),
+    rejects: Path | None = None,
+    workers: int | None = None,
+) -> Summary:
+    """Open the sources and load them into the index that the settings name."""
+    from ingest.opening import open_source
+    from ingest.pipeline import LoadOptions, load
+    from service.stores import open_store
+
+    store = open_store(settings)
+    exists = settings.index in store.names()
+    if not encoders and (fresh or not exists):
+        encoders = (settings.encoder,)
+    options = LoadOptions(
+        work=settings.home_path / ".loading",
+        encoders=encoders,
+        strict=strict,
+        fresh=fresh,
+        remove=remove,
+        reading=fingerprint(reading),
+        rejects=rejects,
+        workers=workers,
+    )
+    opened = [open_source(spec, reading) for spec in specs]
+    return load(store, settings.index, opened, options, progress)
+
+
+def fingerprint(reading: ReadOptions) -> str:
+    """What decides which functions come out of the sources."""
+    sets = (reading.languages, reading.partitions, reading.packages)
+    return repr([*(sorted(values) for values in sets), reading.include_tests, reading.ref])
+
+
+@contextmanager
+def progress_bar() -> Iterator[Progress]:
+    """A bar on stderr for whatever is under way; none when nobody is watching."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        tasks: dict[str, object] = {}
+
+        def report(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                for old in list(bar.task_ids):
+                    bar.remove_task(old)
+                tasks.clear()
+                tasks[what] = bar.add_task(what, total=total or None)
+            bar.update(tasks[what], completed=done, total=total or None)  # type: ignore[arg-type]
+
+        yield report

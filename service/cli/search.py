@@ -1,0 +1,77 @@
+"""`treeline search`: ask an index, and show the functions found with their code, or JSON for machines."""
+
+from __future__ import annotations
+
+import click
+
+from service.answer import DEFAULT, MODES, Query
+from service.cli.options import settings_for, where
+
+
+@click.command("search")
+@click.argument("query")
+@where
+@click.option("-k", "k", default=10, show_default=True, type=click.IntRange(1), help="How many results.")
+@click.option("--offset", default=0, type=click.IntRange(0), help="Leave out the first so many.")
+@click.option("--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="Which lanes to ask.")
+@click.option("--fusion", default=DEFAULT, metavar="METHOD", help="How lanes are merged.")
+@click.option("--rerank", default=DEFAULT, metavar="METHOD", help="How the merged list is re-ranked; none: not.")
+@click.option("--language", default="", help="Only this language.")
+@click.option("--repo", default="", metavar="OWNER/NAME", help="Only this repository.")
+@click.option("--path", "path_prefix", default="", metavar="PREFIX", help="Only paths that begin so.")
+@click.option("--partition", default="", help="Only this partition of CodeSearchNet.")
+@click.option("--expand", is_flag=True, help="Also ask for words that the best results share.")
+@click.option("--callees", is_flag=True, help="Also functions that the best results call.")
+@click.option("--explain", is_flag=True, help="Say why each result is where it is.")
+@click.option("--full", is_flag=True, help="Whole functions instead of their first lines.")
+@click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
+def command(
+    query: str,
+    engine: str | None,
+    name: str,
+    k: int,
+    offset: int,
+    mode: str,
+    fusion: str,
+    rerank: str,
+    language: str,
+    repo: str,
+    path_prefix: str,
+    partition: str,
+    expand: bool,
+    callees: bool,
+    explain: bool,
+    full: bool,
+    as_json: bool,
+) -> None:
+    """Find functions by what they do: treeline search "convert int to string"."""
+    from engine.protocol import Filters
+    from service.live import open_searcher
+
+    asked = Query(
+        query,
+        k=k,
+        offset=offset,
+        mode=mode,
+        fusion=fusion,
+        rerank=rerank,
+        filters=Filters(language=language, repo=repo, path_prefix=path_prefix, partition=partition),
+        expand=expand,
+        callees=callees,
+    )
+    searcher = open_searcher(settings_for(engine, name))
+    try:
+        answer = searcher.search(asked)
+        if as_json:
+            import orjson
+
+            from service.answer_rows import answer_row
+
+            row = answer_row(answer, searcher.info, explain=explain, code=True)
+            click.echo(orjson.dumps(row, option=orjson.OPT_INDENT_2))
+        else:
+            from service.cli.answer_text import show
+
+            show(answer, searcher.info, explain=explain, full=full)
+    finally:
+        searcher.close()

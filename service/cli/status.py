@@ -1,0 +1,116 @@
+"""`treeline status`: which indexes there are, what they are made of, and their generations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from service.cli.options import settings_for, where
+
+if TYPE_CHECKING:
+    from engine.protocol import IndexInfo, Store
+    from service.settings import Settings
+
+
+@click.command("status")
+@where
+@click.option("--roll-back", is_flag=True, help="Make the generation before the current one current again.")
+@click.option("--prune", type=click.IntRange(1), metavar="KEEP", help="Remove generations, but keep the newest KEEP.")
+@click.option("--drop", is_flag=True, help="Remove the index with all its generations.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
+def command(engine: str | None, name: str, roll_back: bool, prune: int | None, drop: bool, as_json: bool) -> None:
+    """Show the indexes (or the one named), or manage the generations of one."""
+    from service.stores import open_store
+
+    settings = settings_for(engine, name)
+    store = open_store(settings)
+    done = _manage(store, settings.index, roll_back=roll_back, prune=prune, drop=drop)
+    names = [name] if name and not drop else store.names()
+    rows = [_row(store, settings, each) for each in names]
+    if as_json:
+        import orjson
+
+        body = {"engine": settings.engine, "done": done, "indexes": rows}
+        click.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2))
+    else:
+        for line in done:
+            click.echo(line)
+        _show(rows, settings)
+
+
+def _manage(store: Store, name: str, *, roll_back: bool, prune: int | None, drop: bool) -> list[str]:
+    done = []
+    if drop:
+        store.drop(name)
+        return [f"index {name!r} removed"]
+    if roll_back:
+        info = store.roll_back(name)
+        done.append(f"index {name!r} is back at generation {info.generation} ({info.functions:,} functions)")
+    if prune:
+        removed = store.prune(name, prune)
+        done.append(f"generations removed: {', '.join(removed) or 'none'}")
+    return done
+
+
+def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
+    from ingest import manifest
+
+    current = store.current(name)
+    engine = store.open(name)
+    try:
+        stored = engine.artifact(manifest.ARTIFACT)
+        facets = engine.facets()
+    finally:
+        engine.close()
+    return {
+        "name": name,
+        "current": current,
+        "functions": engine.info.functions,
+        "encoders": [{"name": spec.name, "dimension": spec.dimension} for spec in engine.info.encoders],
+        "languages": facets.get("language", {}),
+        "repositories": len(facets.get("repo", {})),
+        "sources": manifest.load(stored).sources if stored else [],
+        "bytes": _size(settings, name, current),
+        "generations": [_generation(info, current) for info in store.generations(name)],
+    }
+
+
+def _generation(info: IndexInfo, current: str) -> dict[str, Any]:
+    return {
+        "generation": info.generation,
+        "functions": info.functions,
+        "created": info.created,
+        "current": info.generation == current,
+    }
+
+
+def _size(settings: Settings, name: str, generation: str) -> int | None:
+    """Bytes on disk of the current generation; the cluster's are the cluster's business."""
+    if settings.engine != "embedded":
+        return None
+    folder = settings.home_path / name / generation
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _show(rows: list[dict[str, Any]], settings: Settings) -> None:
+    where_ = settings.home_path if settings.engine == "embedded" else settings.elasticsearch_url
+    if not rows:
+        click.echo(f"no index yet in {where_}; make one with: treeline index SOURCE")
+        return
+    click.echo(f"{settings.engine}: {where_}")
+    for row in rows:
+        encoders = " + ".join(f"{spec['name']} ({spec['dimension']}-d)" for spec in row["encoders"]) or "none"
+        size = f", {row['bytes'] / 1e6:,.0f} MB" if row["bytes"] is not None else ""
+        languages = ", ".join(row["languages"])
+        click.echo(
+            f"{row['name']}: {row['functions']:,} functions, {row['repositories']:,} repositories"
+            f" ({languages}), encoder {encoders}{size}"
+        )
+        for source in row["sources"]:
+            click.echo(f"  source {source}")
+        for generation in row["generations"]:
+            mark = "*" if generation["current"] else " "
+            click.echo(
+                f" {mark} {generation['generation']}  {generation['functions']:>9,} functions  {generation['created']}"
+            )

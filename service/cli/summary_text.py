@@ -1,0 +1,41 @@
+"""A load's summary for people: one line for what came in, one for what was left out, one for how fast."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from ingest.summary import Summary
+
+REASONS_SHOWN = 5
+
+
+def show(summary: Summary) -> None:
+    console = Console(highlight=False)
+    counts = [
+        (summary.indexed, "indexed"),
+        (summary.updated, "updated"),
+        (summary.unchanged, "unchanged"),
+        (summary.duplicate, "duplicate"),
+        (summary.rejected, "rejected"),
+    ]
+    parts = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "nothing"
+    seconds = summary.seconds.get("total", 0.0)
+    removed = f"; {summary.removed:,} removed" if summary.removed else ""
+    console.print(f"{summary.read:,} records read: {parts}{removed}")
+    for reason, count in list(summary.reasons.items())[:REASONS_SHOWN]:
+        console.print(f"  {count:,} × {reason}", markup=False)
+    if summary.rejects_file:
+        console.print(f"  each with file and line: {summary.rejects_file}", markup=False, soft_wrap=True)
+    if not summary.published:
+        console.print(f"index {summary.index!r} is up to date: {summary.total:,} functions ({seconds:.1f} s)")
+        return
+    written = summary.indexed + summary.updated
+    rate = f", {written / seconds:,.0f} functions a second" if seconds > 1 and written else ""
+    resumed = ", taken up where it was broken off" if summary.resumed else ""
+    encoders = " + ".join(summary.encoders) or "none"
+    console.print(
+        f"index {summary.index!r} ({summary.engine}) now holds {summary.total:,} functions, encoder {encoders}"
+        f" ({seconds:.1f} s{rate}{resumed})",
+        markup=False,
+        soft_wrap=True,
+    )

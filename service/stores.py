@@ -1,0 +1,24 @@
+"""The store that the settings name: a folder of embedded indexes, or an Elasticsearch cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine import stores
+from service.settings import Settings
+
+if TYPE_CHECKING:
+    from engine.protocol import Store
+
+
+def open_store(settings: Settings) -> Store:
+    """Only the chosen engine's library is imported; Elasticsearch is not contacted before it is used."""
+    return stores.open_store(
+        settings.engine,
+        home=settings.home_path,
+        urls=[url.strip() for url in settings.elasticsearch_url.split(",") if url.strip()],
+        user=settings.elasticsearch_user,
+        password=settings.elasticsearch_password,
+        api_key=settings.elasticsearch_api_key,
+        ca=settings.elasticsearch_ca,
+    )
