@@ -38,7 +38,7 @@ class Guard:
             raise InputError(f"TREELINE_KEYS_REQUIRED={settings.keys_required!r} is not known", "use writes or all")
         self.settings = settings
         self.keys = KeyRing(settings.key_path)
-        self.limiter = RateLimiter(settings.home_path / "run" / "rates")
+        self.limiter = RateLimiter(settings.home_path / ".run" / "rates")
 
     def check(self) -> Response | None:
         """Refuse the current request, or let it pass."""
@@ -69,7 +69,7 @@ class Guard:
         )
 
     def _unauthorised(self, key: ApiKey | None) -> Response | None:
-        scope: Scope = "read" if request.method in SAFE_METHODS or reads_only(request.endpoint) else "write"
+        scope = scope_of_request()
         if scope == "read" and self.settings.keys_required == "writes":
             return None
         if key is None:
@@ -107,14 +107,23 @@ def init_app(app: Flask, settings: Settings) -> None:
     app.before_request(guard.check)
 
 
-def reading(route: Route) -> Route:
-    """Mark a route that only reads although it is called with POST."""
-    route.__treeline_reads__ = True  # type: ignore[attr-defined]
+def writes(route: Route) -> Route:
+    """Mark a route that writes, whatever its method."""
+    route.__treeline_scope__ = "write"  # type: ignore[attr-defined]
     return route
 
 
-def reads_only(endpoint: str | None) -> bool:
-    return hasattr(current_app.view_functions.get(endpoint or ""), "__treeline_reads__")
+def reading(route: Route) -> Route:
+    """Mark a route that only reads although it is called with POST."""
+    route.__treeline_scope__ = "read"  # type: ignore[attr-defined]
+    return route
+
+
+def scope_of_request() -> Scope:
+    """What the route is marked with; without a mark, what its method means."""
+    by_method: Scope = "read" if request.method in SAFE_METHODS else "write"
+    marked: Scope = getattr(current_app.view_functions.get(request.endpoint or ""), "__treeline_scope__", by_method)
+    return marked
 
 
 def may_write() -> bool:

@@ -1,0 +1,81 @@
+"""The service under load: 1, 8 and 64 clients against gunicorn, and a soak that watches memory."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from eval.load import drive, paths
+from eval.served import MemoryWatch, memory, served
+
+CLIENTS = (1, 8, 64)
+SECONDS = 15.0
+WARM_UP = 3.0
+OFFICIAL = Path("..") / "shared" / "codesearchnet" / "queries.csv"
+# When CodeSearchNet's own 99 are not at hand: names, concepts, a typo, one word, a sentence.
+QUESTIONS = (
+    "convert int to string", "retry with exponential backoff", "sort list of dictionaries by key", "parse json",
+    "read csv file line by line", "sha256 of a file", "http get with timeout", "camel case to snake case",
+    "flatten nested list", "memoize", "thread pool", "walk directory tree", "levenshtein distance", "parse url",
+    "deep merge two dicts", "format bytes human readable", "read_csv", "json.loads", "get_or_create",
+    "topological sort", "connect to database", "decorator that measures time", "unzip archive", "validate email adress",
+    "random string", "priority queue", "binary search", "group by", "strip html tags", "how to copy a file in python",
+)  # fmt: skip
+
+
+def questions(file: Path | None = None) -> list[str]:
+    """CodeSearchNet's queries where they are at hand, else our own."""
+    file = file or OFFICIAL
+    if not file.exists():
+        return list(QUESTIONS)
+    with file.open(encoding="utf-8", newline="") as rows:
+        return [row[0] for row in csv.reader(rows) if row and row[0] != "query"]
+
+
+def run(
+    index: str = "",
+    *,
+    url: str = "",
+    clients: Sequence[int] = CLIENTS,
+    seconds: float = SECONDS,
+    minutes: float = 0.0,
+    tool: str = "",
+    tell: Callable[[str], None] = print,
+) -> dict[str, Any]:
+    """Figures of each step, and of the soak when `minutes` are given; `url` measures a server that already runs."""
+    wanted = paths(questions())
+    with nullcontext((url, 0)) if url else served(index) as (base, process):
+        drive(base, wanted, 2, WARM_UP, tool=tool)
+        begin = memory(process) if process else 0.0
+        steps = []
+        tell(f"{'clients':>8} {'requests/s':>11} {'p50 ms':>8} {'p95 ms':>8} {'p99 ms':>8} {'errors':>7}")
+        for number in clients:
+            load = drive(base, wanted, number, seconds, tool=tool)
+            steps.append({**asdict(load), "throughput": load.throughput})
+            took = f"{load.p50:>8.1f} {load.p95:>8.1f} {load.p99:>8.1f}"
+            tell(f"{number:>8} {load.throughput:>11.0f} {took} {load.errors:>7}")
+        found: dict[str, Any] = {"steps": steps, "questions": len(wanted)}
+        if process:
+            found["memory_mb"] = {"idle": begin, "after": memory(process)}
+        if minutes:
+            found["soak"] = soak(base, process, wanted, minutes, tool, tell)
+    return found
+
+
+def soak(
+    base: str, process: int, wanted: Sequence[str], minutes: float, tool: str, tell: Callable[[str], None]
+) -> dict[str, Any]:
+    """Eight clients for a long time: no errors, and memory that does not grow."""
+    with MemoryWatch(process) as watch:
+        load = drive(base, wanted, 8, minutes * 60, tool=tool)
+    growth = watch.growth_a_minute()
+    tell(
+        f"soak of {minutes:g} min: {load.requests} requests, {load.errors} errors, p95 {load.p95:.1f} ms, "
+        f"memory peak {watch.peak:.0f} MB, growth {growth:+.2f} MB/min"
+    )
+    memory_figures = {"peak": watch.peak, "growth_a_minute": growth, "seen": watch.seen}
+    return {**asdict(load), "throughput": load.throughput, "minutes": minutes, "memory_mb": memory_figures}
