@@ -1,0 +1,53 @@
+"""A cross-encoder over the top of the list: it reads the question and each function together.
+
+Nogueira & Cho, "Passage Re-ranking with BERT", 2019; any sentence-transformers CrossEncoder by name or folder. Needs
+the `transformers` extra; torch is loaded at the first question, never before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from corpus.errors import InputError
+from rerank.arrange import arrange
+from rerank.candidate import Candidate, RerankContext
+
+MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
+
+
+@lru_cache(maxsize=2)
+def load(model: str) -> Any:
+    try:
+        from sentence_transformers import CrossEncoder
+    except ImportError as error:
+        raise InputError(
+            "the cross-encoder needs sentence-transformers", "install treeline[transformers], or choose another method"
+        ) from error
+    try:
+        return CrossEncoder(model)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"no cross-encoder called {model!r} can be loaded", "give a sentence-transformers name or a folder"
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class CrossEncoded:
+    """The first `depth` by the model's score; the rest follow as they were."""
+
+    model: str = MODEL
+    depth: int = 30
+
+    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> list[Candidate]:
+        head = candidates[: self.depth]
+        if not head:
+            return []
+        if context.texts is None:
+            raise InputError("the cross-encoder reads the functions' text and got none", "choose another method here")
+        texts = context.texts([candidate.id for candidate in head])
+        scores = [float(score) for score in load(self.model).predict([(context.query, text) for text in texts])]
+        order = sorted(range(len(head)), key=lambda i: -scores[i])
+        return arrange(candidates, order, reasons=[f"cross-encoder score {score:.3f}" for score in scores])

@@ -1,0 +1,62 @@
+"""Greedy diversity: next comes the candidate with the best score less a penalty for tree neighbours above it.
+
+Carbonell & Goldstein, "The use of MMR, diversity-based reranking…", SIGIR 1998, with nearness in the tree as the
+similarity: λ·score − (1 − λ)·max similarity to what is already shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graph.local_tree import local_tree
+from rerank.arrange import DEPTH, arrange
+from rerank.candidate import Candidate, RerankContext
+
+PENALTY = 0.1  # 1 − λ; see docs/ranking.md for the sweep
+
+
+def nearness(distances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 for the same place, falling to 0 at the longest distance of the list."""
+    longest = distances.max()
+    return 1.0 - distances / longest if longest > 0 else np.ones_like(distances)
+
+
+def greedy_order(scores: NDArray[np.float64], similar: NDArray[np.float64], penalty: float) -> list[int]:
+    """Positions, the best marginal score first; ties go to the one that stood higher."""
+    order: list[int] = []
+    left = scores.copy()
+    worst = np.zeros(len(scores))
+    for _ in range(len(scores)):
+        pick = int((left - penalty * worst).argmax())
+        order.append(pick)
+        left[pick] = -np.inf
+        np.maximum(worst, similar[pick], out=worst)
+    return order
+
+
+@dataclass(frozen=True, slots=True)
+class Greedy:
+    """Scores scaled to 0…1, so that the penalty means the same for every question."""
+
+    penalty: float = PENALTY
+
+    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> list[Candidate]:
+        if not candidates:
+            return []
+        head = candidates[:DEPTH]
+        local = local_tree([candidate.address for candidate in head])
+        scores = np.array([candidate.score for candidate in head])
+        span = scores.max() - scores.min()
+        scaled = (scores - scores.min()) / span if span > 0 else np.ones_like(scores)
+        order = greedy_order(scaled, nearness(local.distances), self.penalty)
+        reasons = [""] * len(head)
+        for place, i in enumerate(order):
+            if place > i:
+                reasons[i] = "gave way to results from elsewhere in the tree"
+            elif place < i:
+                reasons[i] = "farther in the tree from the results above"
+        return arrange(candidates, order, distances=local.distances, reasons=reasons)

@@ -1,0 +1,20 @@
+"""k-means on the candidates' coordinates in the disk, as if it were flat: the plain baseline.
+
+Lloyd, "Least squares quantization in PCM", 1982; seeded by k-means++ (Arthur & Vassilvitskii 2007). scikit-learn's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graph.local_tree import LocalTree
+from rerank.clusters import Labels, leaf_points
+
+
+def cluster(local: LocalTree, count: int, seed: int = 0) -> Labels:
+    from sklearn.cluster import KMeans  # a second to import: only when this method is asked for
+
+    places = np.unique(leaf_points(local).x.round(12), axis=0)
+    means = KMeans(min(count, len(places)), n_init=1, random_state=seed)
+    labels: Labels = means.fit_predict(leaf_points(local).x).astype(np.intp)
+    return labels

@@ -1,0 +1,123 @@
+"""What every re-ranker promises: the same candidates, annotated, whatever the list."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from corpus.errors import InputError
+from rerank.candidate import Candidate, RerankContext
+from rerank.registry import DEFAULT, NAMES, RerankOptions, reranker
+from tests.graph.trees import address
+from tests.rerank.candidates import CONTEXT, LISTS, ranked
+
+METHODS = [name for name in NAMES if name != "cross-encoder"]
+QUICK = [name for name in METHODS if not name.endswith(("kmeans", "spectral"))]
+
+
+def with_vectors(query: str = "read a csv file") -> RerankContext:
+    def vectors(ids: Sequence[str]) -> NDArray[np.float32]:
+        random = np.random.default_rng(0)
+        rows = random.normal(size=(len(ids), 16)).astype(np.float32)
+        unit: NDArray[np.float32] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        return unit
+
+    return RerankContext(query, vectors)
+
+
+def scattered(count: int, repositories: int, seed: int) -> list[Candidate]:
+    random = np.random.default_rng(seed)
+    return ranked(
+        [address(f"o/r{random.integers(repositories)}", f"d{random.integers(3)}/f.py", f"f{i}") for i in range(count)]
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(QUICK), LISTS)
+def test_every_method_keeps_every_candidate_and_its_score(name: str, candidates: list[Candidate]) -> None:
+    for context in (CONTEXT, with_vectors()):
+        found = reranker(name)(candidates, context)
+        assert sorted(candidate.id for candidate in found) == sorted(candidate.id for candidate in candidates)
+        assert {c.id: (c.address, c.score) for c in found} == {c.id: (c.address, c.score) for c in candidates}
+        places = {candidate.id: place for place, candidate in enumerate(candidates)}
+        assert all(places[candidate.id] - candidate.moved == place for place, candidate in enumerate(found))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_says_the_distance_to_the_results_above(name: str) -> None:
+    random = np.random.default_rng(1)
+    candidates = ranked(
+        [address(f"o/r{random.integers(5)}", f"d{random.integers(3)}/f.py", f"f{i}") for i in range(60)]
+    )
+    found = reranker(name)(candidates, with_vectors())
+    assert found[0].tree_distance is None
+    assert all(candidate.tree_distance is not None and candidate.tree_distance >= 2 for candidate in found[1:])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_same_question_gives_the_same_order(name: str) -> None:
+    random = np.random.default_rng(2)
+    candidates = ranked(
+        [address(f"o/r{random.integers(9)}", f"d{random.integers(3)}/f.py", f"f{i}") for i in range(80)]
+    )
+    once = reranker(name)(candidates, with_vectors())
+    assert once == reranker(name)(candidates, with_vectors())
+
+
+def test_an_unknown_name_is_an_error_that_lists_the_names() -> None:
+    with pytest.raises(InputError, match="algorithm1"):
+        reranker("algorithm3")
+
+
+def test_default_stands_for_one_of_the_names() -> None:
+    assert DEFAULT in NAMES
+    assert reranker("default") == reranker(DEFAULT)
+
+
+def test_none_leaves_the_list_as_it_is() -> None:
+    candidates = ranked([address("o/r", "f.py", f"f{i}") for i in range(120)])
+    found = reranker("none")(candidates, CONTEXT)
+    assert [candidate.id for candidate in found] == [candidate.id for candidate in candidates]
+
+
+def test_fewer_clusters_give_fewer_repositories() -> None:
+    random = np.random.default_rng(3)
+    candidates = ranked([address(f"o/r{random.integers(30)}", "d/f.py", f"f{i}") for i in range(100)])
+
+    def repositories(clusters: int) -> int:
+        found = reranker("algorithm1", RerankOptions(clusters=clusters))(candidates, CONTEXT)
+        return len({candidate.address.repo for candidate in found[:clusters]})
+
+    assert repositories(3) <= repositories(10) <= repositories(20)
+
+
+def test_the_default_takes_at_most_four_milliseconds_for_a_hundred() -> None:
+    random = np.random.default_rng(4)
+    candidates = ranked(
+        [
+            address(f"o/r{random.integers(40)}", f"src/d{random.integers(3)}/f{random.integers(9)}.py", f"C.f{i}")
+            for i in range(100)
+        ]
+    )
+    method, context = reranker(), with_vectors()
+    times = []
+    for _ in range(30):
+        start = time.perf_counter()
+        method(candidates, context)
+        times.append(time.perf_counter() - start)
+    assert sorted(times)[len(times) // 2] < 0.004
+
+
+def test_the_registry_loads_neither_torch_nor_scikit_learn() -> None:
+    heavy = "{'torch', 'sklearn', 'geoopt', 'sentence_transformers'}"
+    script = f"import sys, rerank.registry as r; r.reranker(); print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
