@@ -1,0 +1,344 @@
+"""A real Elasticsearch for the tests, from Maven Central: fetched once, run on loopback by a user that is not root.
+
+`python -m tests.elasticsearch_server` fetches it; `python -m tests.elasticsearch_server run` starts one to try things.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import os
+import shutil
+import signal
+import socket
+import ssl
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.error import URLError
+
+VERSION = "8.19.21"
+ARTIFACT = f"org.elasticsearch.distribution.integ-test-zip:elasticsearch:{VERSION}:zip"
+MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
+DEBIAN_PACKAGES = {"java": "openjdk-17-jdk-headless", "mvn": "maven"}
+HEAP = "512m"
+START_SECONDS = 180
+STOP_SECONDS = 30
+NOBODY = 65534
+# Elasticsearch refuses to run as root; `nobody` is there on every system.
+OTHER_USER = NOBODY if os.getuid() == 0 else None
+NO_GROUPS: list[str | int] | None = [] if os.getuid() == 0 else None
+PROJECT = Path(__file__).parent.parent
+USER = "elastic"
+
+
+class ServerMissing(RuntimeError):
+    """Elasticsearch cannot be had here; the message says what to install."""
+
+
+def cache_folder() -> Path:
+    """The project's own cache, or one that `nobody` can reach when root's checkout cannot be entered by others."""
+    wanted = PROJECT / ".cache"
+    reachable = all(folder.stat().st_mode & stat.S_IXOTH for folder in (PROJECT, *PROJECT.parents))
+    return wanted if OTHER_USER is None or reachable else Path("/var/tmp/treeline-cache")
+
+
+def missing_programs() -> list[str]:
+    return [program for program in DEBIAN_PACKAGES if shutil.which(program) is None]
+
+
+def fetch() -> Path:
+    """The unpacked server; downloaded and unpacked when that has not been done yet."""
+    home = cache_folder() / f"elasticsearch-{VERSION}"
+    if home.exists():
+        return home
+    missing = missing_programs()
+    if missing:
+        packages = " ".join(DEBIAN_PACKAGES[program] for program in missing)
+        raise ServerMissing(f"Elasticsearch for the tests needs {', '.join(missing)}: apt-get install {packages}")
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache_folder()) as scratch:
+        subprocess.run(
+            ["mvn", "-q", "-B", MAVEN_COPY, f"-Dartifact={ARTIFACT}", f"-DoutputDirectory={scratch}"], check=True
+        )
+        with zipfile.ZipFile(Path(scratch) / f"elasticsearch-{VERSION}.zip") as archive:
+            archive.extractall(scratch)
+        unpacked = Path(scratch) / f"elasticsearch-{VERSION}"
+        for program in (unpacked / "bin").iterdir():
+            program.chmod(0o755)
+        (unpacked / "plugins").mkdir(exist_ok=True)
+        unpacked.rename(home)  # last, so that a broken fetch is done again
+    return home
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Node:
+    """One running server process."""
+
+    name: str
+    http_port: int
+    transport_port: int
+    folder: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    def kill(self) -> None:
+        """As `kill -9`: no farewell to the others."""
+        self._signal(signal.SIGKILL)
+
+    def stop(self) -> None:
+        self._signal(signal.SIGTERM)
+
+    def pause(self) -> None:
+        """Alive but silent, as a machine that hangs."""
+        assert self.process is not None
+        os.killpg(self.process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self.process is not None
+        os.killpg(self.process.pid, signal.SIGCONT)
+
+    def log(self) -> str:
+        return (self.folder / "console.log").read_text(encoding="utf-8", errors="replace")
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.process is None or self.process.poll() is not None:
+            return
+        os.killpg(self.process.pid, number)
+        try:
+            self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(STOP_SECONDS)
+
+
+@dataclass
+class Cluster:
+    """One or several nodes on loopback, and how a client reaches them."""
+
+    folder: Path
+    password: str = ""
+    tls: bool = False
+    heap: str = HEAP
+    nodes: list[Node] = field(default_factory=list)
+
+    @property
+    def urls(self) -> list[str]:
+        scheme = "https" if self.tls else "http"
+        return [f"{scheme}://127.0.0.1:{node.http_port}" for node in self.nodes]
+
+    @property
+    def url(self) -> str:
+        return self.urls[0]
+
+    @property
+    def user(self) -> str:
+        return USER if self.password else ""
+
+    @property
+    def ca(self) -> str:
+        """File with the certificate to trust; empty without TLS."""
+        return str(self.folder / "ca.pem") if self.tls else ""
+
+    def start(self, node: Node) -> None:
+        """Start a node, for the first time or again on its old data."""
+        with (node.folder / "console.log").open("ab") as console:
+            node.process = subprocess.Popen(
+                [fetch() / "bin" / "elasticsearch"],
+                env=_environment(node.folder / "config", self.heap),
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                cwd=node.folder,
+                start_new_session=True,
+                user=OTHER_USER,
+                group=OTHER_USER,
+                extra_groups=NO_GROUPS,
+            )
+
+    def wait(self, nodes: int | None = None, seconds: float = START_SECONDS) -> None:
+        """Until the cluster has that many nodes (by default all) and answers."""
+        wanted = len(self.nodes) if nodes is None else nodes
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for node in self.nodes:
+                if node.process is not None and node.process.poll() is None and self._answers(node, wanted):
+                    return
+            if all(node.process is None or node.process.poll() is not None for node in self.nodes):
+                break
+            time.sleep(0.3)
+        raise RuntimeError("Elasticsearch did not start:\n" + "\n".join(node.log()[-3000:] for node in self.nodes))
+
+    def stop(self) -> None:
+        for node in self.nodes:
+            node.stop()
+
+    def _answers(self, node: Node, wanted: int) -> bool:
+        scheme = "https" if self.tls else "http"
+        address = f"{scheme}://127.0.0.1:{node.http_port}/_cluster/health?wait_for_nodes={wanted}&timeout=1s"
+        request = urllib.request.Request(address)
+        if self.password:
+            token = base64.b64encode(f"{USER}:{self.password}".encode()).decode()
+            request.add_header("Authorization", f"Basic {token}")
+        context = ssl.create_default_context(cafile=self.ca) if self.tls else None
+        try:
+            with urllib.request.urlopen(request, timeout=5, context=context) as answer:
+                return bool(answer.status == 200)
+        except (URLError, OSError):
+            return False
+
+
+@contextmanager
+def running(
+    *, nodes: int = 1, password: str = "", tls: bool = False, heap: str = HEAP, settings: Sequence[str] = ()
+) -> Iterator[Cluster]:
+    """A cluster of so many nodes, stopped and removed at the end; `settings` are more lines of `elasticsearch.yml`."""
+    fetch()
+    folder = Path(tempfile.mkdtemp(prefix="treeline-elasticsearch-"))
+    folder.chmod(0o755)
+    cluster = Cluster(folder, password=password, tls=tls, heap=heap)
+    try:
+        if tls:
+            _make_certificate(folder)
+        cluster.nodes = [Node(f"node{n}", free_port(), free_port(), folder / f"node{n}") for n in range(nodes)]
+        for node in cluster.nodes:
+            _configure(cluster, node, settings)
+        for node in cluster.nodes:
+            cluster.start(node)
+        cluster.wait()
+        yield cluster
+    finally:
+        cluster.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _configure(cluster: Cluster, node: Node, settings: Sequence[str]) -> None:
+    config = node.folder / "config"
+    shutil.copytree(fetch() / "config", config)
+    (node.folder / "tmp").mkdir()
+    names = ", ".join(other.name for other in cluster.nodes)
+    seeds = ", ".join(f"127.0.0.1:{other.transport_port}" for other in cluster.nodes)
+    lines = [
+        f"cluster.name: {cluster.folder.name}",
+        f"node.name: {node.name}",
+        "network.host: 127.0.0.1",
+        f"http.port: {node.http_port}",
+        f"transport.port: {node.transport_port}",
+        f"path.data: {node.folder / 'data'}",
+        f"path.logs: {node.folder / 'logs'}",
+        "cluster.routing.allocation.disk.threshold_enabled: false",
+        f"xpack.security.enabled: {str(bool(cluster.password)).lower()}",
+        *settings,
+    ]
+    if len(cluster.nodes) == 1:
+        lines.append("discovery.type: single-node")
+    else:
+        lines += [f"discovery.seed_hosts: [{seeds}]", f"cluster.initial_master_nodes: [{names}]"]
+    if cluster.tls:
+        shutil.copy(cluster.folder / "node.p12", config / "node.p12")
+        for layer in ("http", "transport"):
+            lines += [
+                f"xpack.security.{layer}.ssl.enabled: true",
+                f"xpack.security.{layer}.ssl.keystore.path: node.p12",
+                f"xpack.security.{layer}.ssl.truststore.path: node.p12",
+            ]
+        lines.append("xpack.security.transport.ssl.verification_mode: certificate")
+    (config / "elasticsearch.yml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    _give_away(node.folder)
+    secrets = {"bootstrap.password": cluster.password} if cluster.password else {}
+    if cluster.tls:
+        for layer in ("http", "transport"):
+            for store in ("keystore", "truststore"):
+                secrets[f"xpack.security.{layer}.ssl.{store}.secure_password"] = "changeit"
+    if secrets:
+        keystore = [str(fetch() / "bin" / "elasticsearch-keystore")]
+        environment = _environment(config, "64m")
+        subprocess.run(
+            [*keystore, "create"],
+            env=environment,
+            check=True,
+            capture_output=True,
+            user=OTHER_USER,
+            group=OTHER_USER,
+            extra_groups=NO_GROUPS,
+        )
+        for name, value in secrets.items():
+            command = [*keystore, "add", "--stdin", name]
+            subprocess.run(
+                command,
+                env=environment,
+                check=True,
+                capture_output=True,
+                input=value.encode(),
+                user=OTHER_USER,
+                group=OTHER_USER,
+                extra_groups=NO_GROUPS,
+            )
+
+
+def _make_certificate(folder: Path) -> None:
+    """A certificate for loopback that signs itself, made by the JDK's own tool."""
+    store = folder / "node.p12"
+    common = ["-keystore", str(store), "-storetype", "PKCS12", "-storepass", "changeit", "-alias", "node"]
+    make = ["keytool", "-genkeypair", "-keyalg", "RSA", "-keysize", "2048", "-validity", "30", "-dname", "CN=localhost"]
+    subprocess.run([*make, "-ext", "SAN=ip:127.0.0.1,dns:localhost", *common], check=True, capture_output=True)
+    subprocess.run(
+        ["keytool", "-exportcert", "-rfc", "-file", str(folder / "ca.pem"), *common], check=True, capture_output=True
+    )
+
+
+def _environment(config: Path, heap: str) -> dict[str, str]:
+    java = Path(os.path.realpath(shutil.which("java") or "java")).parent.parent
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(config.parent),
+        "LANG": "C.UTF-8",
+        "ES_JAVA_HOME": str(java),
+        "ES_PATH_CONF": str(config),
+        "ES_JAVA_OPTS": f"-Xms{heap} -Xmx{heap}",
+        "ES_TMPDIR": str(config.parent / "tmp"),
+    }
+
+
+def _give_away(folder: Path) -> None:
+    if OTHER_USER is not None:
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, NOBODY, NOBODY)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("command", nargs="?", choices=["fetch", "run"], default="fetch")
+    parser.add_argument("--nodes", type=int, default=1)
+    parser.add_argument("--password", default="")
+    parser.add_argument("--tls", action="store_true")
+    parser.add_argument("--heap", default=HEAP)
+    chosen = parser.parse_args()
+    try:
+        home = fetch()
+        if chosen.command == "fetch":
+            print(home)
+            return 0
+        with running(nodes=chosen.nodes, password=chosen.password, tls=chosen.tls, heap=chosen.heap) as cluster:
+            print(",".join(cluster.urls), cluster.ca, flush=True)
+            signal.sigwait({signal.SIGINT, signal.SIGTERM})
+    except ServerMissing as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
