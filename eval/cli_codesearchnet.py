@@ -7,10 +7,14 @@ from pathlib import Path
 import click
 
 from corpus.errors import InputError
-from eval import codesearchnet, runfiles
-from eval.dataset import evaluate
+from eval import codesearchnet, paper, runfiles
+from eval.dataset import DataSet, System, evaluate
 from eval.finish import Output, finish, output_options
+from eval.running import choice_options, chosen, measure
 from eval.summary import summarise
+from eval.systems import DEFAULT, Kitchen
+from service.cli.options import settings_for, where
+from service.live import open_searcher
 
 BESIDE = Path(__file__).parent.parent.parent / "shared" / "codesearchnet"
 
@@ -24,17 +28,67 @@ def data_folder(given: str) -> Path:
     raise InputError("no CodeSearchNet data", "give --data a folder with queries.csv and annotationStore.csv")
 
 
-@click.command()
+@click.command("codesearchnet")
+@where
 @click.option("--data", metavar="DIR", default="", help="Folder with queries.csv and annotationStore.csv.")
 @click.option("--score", metavar="FILE", default="", help="Score an official predictions CSV instead of an index.")
+@click.option("--paper", "repeat_paper", is_flag=True, help="Repeat the paper's table.")
+@click.option("--predictions", metavar="FILE", default="", help="Write the default's model_predictions.csv.")
+@click.option("--trec", metavar="DIR", default="", help="Write TREC run and qrels files there.")
+@choice_options
 @output_options
-def command(data: str, score: str, output: Output) -> None:
+def command(
+    engine: str | None,
+    name: str,
+    data: str,
+    score: str,
+    repeat_paper: bool,
+    predictions: str,
+    trec: str,
+    compare: bool,
+    ablate: bool,
+    output: Output,
+) -> None:
     """CodeSearchNet's 99 questions, with the official NDCG."""
     folder = data_folder(data)
     queries = codesearchnet.read_queries(folder / codesearchnet.QUERIES)
     judgements = codesearchnet.read_judgements(folder / codesearchnet.ANNOTATIONS)
     if score:
         score_file(Path(score), queries, judgements, output)
+        return
+    searcher = open_searcher(settings_for(engine, name))
+    try:
+        languages = searcher.engine.facets()["language"]
+        urls = {address.url for _, address in searcher.engine.addresses()}
+        dataset = codesearchnet.dataset(queries, judgements, set(languages), urls.__contains__)
+        recipes, baseline = chosen(compare, ablate)
+        if repeat_paper:
+            recipes, baseline = paper.recipes(), paper.recipes()[0].name
+        _, document = measure(dataset, searcher, recipes, baseline, output.console)
+        if repeat_paper:
+            document = {**paper.with_table(document), "dataset": "codesearchnet-paper"}
+        elif ablate:
+            document["dataset"] = "codesearchnet-ablation"
+        write_runs(dataset, Kitchen(searcher).system(DEFAULT), predictions, trec)
+    finally:
+        searcher.close()
+    finish(document, output)
+
+
+def write_runs(dataset: DataSet, system: System, predictions: str, trec: str) -> None:
+    """The official predictions and TREC files of one system, where they were asked for."""
+    if not predictions and not trec:
+        return
+    run = [(case, system.answer(case, dataset.depth).hits) for case in dataset.cases]
+    try:
+        if predictions:
+            runfiles.write_predictions(Path(predictions), run)
+        if trec:
+            Path(trec).mkdir(parents=True, exist_ok=True)
+            runfiles.write_trec_run(Path(trec) / f"{dataset.name}.run", run, "treeline")
+            runfiles.write_trec_qrels(Path(trec) / f"{dataset.name}.qrels", dataset.cases)
+    except OSError as error:
+        raise InputError(f"{error.filename} cannot be written: {error.strerror}") from None
 
 
 def score_file(path: Path, queries: list[str], judgements: codesearchnet.Judgements, output: Output) -> None:
@@ -44,4 +98,5 @@ def score_file(path: Path, queries: list[str], judgements: codesearchnet.Judgeme
     dataset = codesearchnet.dataset(queries, judgements, languages, lambda url: True)
     if predictions.repeated:
         output.console.print(f"{predictions.repeated} repeated URLs were counted once", style="yellow")
-    finish(summarise(evaluate(dataset, [predictions.system(path.name)]), baseline=""), output)
+    document = summarise(evaluate(dataset, [predictions.system(path.name)]), baseline="")
+    finish({**document, "dataset": "codesearchnet-file"}, output)

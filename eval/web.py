@@ -1,4 +1,4 @@
-"""Questions as people type them into a web search, with the functions that answer them; written by hand for this project.
+"""Questions as people type them into a web search, with the functions that answer them; written by hand.
 
 No training run may see these: they choose models (the `dev` half) and report on them (the `test` half).
 """
@@ -68,7 +68,9 @@ def dataset(questions: Sequence[WebQuestion], split: str, indexed: Callable[[str
         if present:
             cases.append(Case(question.query, question.query, present))
     if not cases:
-        raise InputError(f"none of the {len(asked)} questions has an answer in this index", "index CodeSearchNet's data")
+        raise InputError(
+            f"none of the {len(asked)} questions has an answer in this index", "index CodeSearchNet's data"
+        )
     return DataSet(
         name=f"web-{split}",
         about=f"web-style questions ({split} half)" if split != "all" else "web-style questions",

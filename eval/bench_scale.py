@@ -1,0 +1,143 @@
+"""Growth: the corpus copied to a million functions and more; rate, disk, memory and times at every step."""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from eval.bench_http import questions
+from eval.growth import GrownSource
+from ingest.opening import open_source
+from ingest.pipeline import LoadOptions, load
+from ingest.source import ReadOptions, Source
+from service.answer import Query
+from service.live import open_searcher
+from service.settings import Settings
+from service.stores import open_store
+
+DATA = "codesearchnet:../shared/codesearchnet"
+TARGET = 1_000_000
+COPY_SIZE = 182_431  # functions of one copy; the last copy is cut to what is still wanted
+INDEX = "scale"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One size of the index: what it took to get there, and what it takes to ask."""
+
+    functions: int
+    added: int
+    seconds: float
+    disk_mb: float
+    loader_mb: float
+    searcher_mb: float
+    opening_seconds: float
+    times: dict[str, dict[str, float]]
+
+    @property
+    def rate(self) -> float:
+        return self.added / self.seconds if self.seconds else 0.0
+
+
+def run(
+    target: int = TARGET,
+    *,
+    settings: Settings,
+    data: str = DATA,
+    rounds: int = 3,
+    tell: Callable[[str], None] = print,
+    keep: Callable[[list[dict[str, Any]]], None] = lambda _steps: None,
+) -> dict[str, Any]:
+    """Grow to `target` functions; each step is measured in a process of its own, so that its memory is its own."""
+    steps: list[dict[str, Any]] = []
+    tell(f"{'functions':>10} {'added/s':>8} {'disk MB':>8} {'load MB':>8} {'search MB':>9} {'p50 ms':>7} {'p95 ms':>7}")
+    for source, wanted in copies(target, data):
+        begin = time.perf_counter()
+        functions, added, loader = apart(_load, settings, source)
+        seconds = time.perf_counter() - begin
+        opening, searcher, times = apart(_ask, settings, rounds)
+        step = Step(functions, added, seconds, disk(settings), loader, searcher, opening, times)
+        steps.append({**asdict(step), "rate": step.rate})
+        keep(steps)
+        whole = times["hybrid"]
+        tell(
+            f"{functions:>10} {step.rate:>8.0f} {step.disk_mb:>8.0f} {loader:>8.0f} {searcher:>9.0f} "
+            f"{whole['p50']:>7.1f} {whole['p95']:>7.1f}"
+        )
+        if functions >= wanted:
+            break
+    return {"engine": settings.engine, "encoder": settings.encoder, "target": target, "steps": steps}
+
+
+def copies(target: int, data: str) -> Iterator[tuple[Source, int]]:
+    """Sources that add up to the target, one copy a step."""
+    number = 0
+    left = target
+    while left > 0:
+        source = open_source(data, ReadOptions())
+        yield GrownSource(source, number, min(1.0, left / COPY_SIZE)), target
+        left -= COPY_SIZE
+        number += 1
+
+
+def apart(work: Callable[..., Any], *arguments: Any) -> Any:
+    """Run in a fresh process: what it allocates is measured alone and given back."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
+
+
+def _load(settings: Settings, source: Source) -> tuple[int, int, float]:
+    store = open_store(settings)
+    options = LoadOptions(work=settings.home_path / ".loading", encoders=(settings.encoder,))
+    summary = load(store, settings.index, [source], options)
+    store.prune(settings.index, keep=1)
+    return summary.total, summary.indexed, summary.peak_memory_mb
+
+
+def _ask(settings: Settings, rounds: int) -> tuple[float, float, dict[str, dict[str, float]]]:
+    begin = time.perf_counter()
+    searcher = open_searcher(settings)
+    opening = time.perf_counter() - begin
+    asked = questions()
+    times = {mode: _times(searcher.search, asked, mode, rounds) for mode in ("keyword", "dense", "hybrid")}
+    return opening, peak_mb(), times
+
+
+def _times(search: Callable[[Query], Any], asked: Sequence[str], mode: str, rounds: int) -> dict[str, float]:
+    took: list[float] = []
+    for number in range(rounds + 1):
+        for text in asked:
+            begin = time.perf_counter()
+            search(Query(text, mode=mode))
+            if number:  # the first round warms the caches
+                took.append((time.perf_counter() - begin) * 1000)
+    p50, p95, p99 = np.percentile(took, [50, 95, 99])
+    return {"p50": float(p50), "p95": float(p95), "p99": float(p99)}
+
+
+def peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def disk(settings: Settings) -> float:
+    """Megabytes of the index: its folder, or what the cluster says of its primaries."""
+    if settings.engine == "embedded":
+        folder = settings.home_path / settings.index
+        return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+    from elasticsearch import Elasticsearch
+
+    access: dict[str, Any] = {"ca_certs": settings.elasticsearch_ca} if settings.elasticsearch_ca else {}
+    if settings.elasticsearch_api_key:
+        access["api_key"] = settings.elasticsearch_api_key
+    elif settings.elasticsearch_user:
+        access["basic_auth"] = (settings.elasticsearch_user, settings.elasticsearch_password)
+    client = Elasticsearch(settings.elasticsearch_url.split(","), **access)
+    found = client.indices.stats(index=f"treeline-{settings.index}*", metric="store")
+    return float(found["_all"]["primaries"]["store"]["size_in_bytes"]) / 1e6

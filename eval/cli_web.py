@@ -1,0 +1,60 @@
+"""`treeline eval web`: questions as people type them, against the test and valid partitions or any index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from eval import web
+from eval.cli_codesearchnet import data_folder
+from eval.finish import Output, finish, output_options
+from eval.pools import source_searcher
+from eval.running import choice_options, chosen, loading, measure
+from ingest.source import ReadOptions
+from service.cli.options import settings_for, where
+from service.live import open_searcher
+
+POOL = ("test", "valid")
+
+
+@click.command("web")
+@where
+@click.option("--data", metavar="DIR", default="", help="Folder in CodeSearchNet's layout.")
+@click.option("--questions", metavar="FILE", default="", help="Another file of questions.")
+@click.option("--split", type=click.Choice(web.SPLITS), default="dev", show_default=True, help="Which half is asked.")
+@click.option("--full", is_flag=True, help="Search the index of --name instead of the two partitions.")
+@choice_options
+@output_options
+def command(
+    engine: str | None,
+    name: str,
+    data: str,
+    questions: str,
+    split: str,
+    full: bool,
+    compare: bool,
+    ablate: bool,
+    output: Output,
+) -> None:
+    """Web-style questions; choose on `dev`, report on `test`."""
+    asked = web.read(Path(questions) if questions else web.QUERIES)
+    settings = settings_for(engine, name)
+    if full:
+        searcher = open_searcher(settings)
+        pool = f"index {searcher.info.name}"
+    else:
+        options = ReadOptions(partitions=frozenset(POOL))
+        with loading(output.console) as progress:
+            source = f"codesearchnet:{data_folder(data)}"
+            searcher = source_searcher("web-pool", source, settings, progress, options)
+        pool = "test and valid partitions"
+    try:
+        urls = {address.url for _, address in searcher.engine.addresses()}
+        dataset = web.dataset(asked, split, urls.__contains__, pool)
+        recipes, baseline = chosen(compare, ablate)
+        _, document = measure(dataset, searcher, recipes, baseline, output.console)
+    finally:
+        searcher.close()
+    document["dataset"] += "-full" if full else ""
+    finish(document, output)
