@@ -1,0 +1,74 @@
+"""Vectors remembered by content: a slow encoder never reads the same function twice, in any index."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+
+from corpus.function import Function
+from encoder.protocol import Encoder, Vectors
+from encoder.text import passage
+
+ASKED_AT_ONCE = 500  # SQLite's limit on variables in one statement is 999 on old builds
+
+
+class CachedEncoder:
+    """An encoder with its function vectors kept in one SQLite file, half precision, keyed by encoder and text."""
+
+    def __init__(self, encoder: Encoder, file: Path) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self._encoder = encoder
+        self._lock = Lock()
+        self._rows = sqlite3.connect(file, check_same_thread=False, timeout=30)
+        self._rows.execute("PRAGMA journal_mode=WAL")
+        self._rows.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+
+    @property
+    def name(self) -> str:
+        return self._encoder.name
+
+    @property
+    def dimension(self) -> int:
+        return self._encoder.dimension
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        return self._encoder.encode_queries(texts)
+
+    def encode_functions(self, functions: Sequence[Function]) -> Vectors:
+        keys = [self._key(passage(function)) for function in functions]
+        known = self._known(keys)
+        new = {key: function for key, function in zip(keys, functions, strict=True) if key not in known}
+        if new:
+            vectors = self._encoder.encode_functions(list(new.values()))
+            fresh = {key: vector.astype(np.float16).tobytes() for key, vector in zip(new, vectors, strict=True)}
+            with self._lock, self._rows:
+                self._rows.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", fresh.items())
+            known |= fresh
+        stored = np.frombuffer(b"".join(known[key] for key in keys), dtype=np.float16)
+        vectors = stored.reshape(len(keys), self.dimension).astype(np.float32)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
+
+    def close(self) -> None:
+        self._rows.close()
+
+    def _key(self, text: str) -> bytes:
+        name = self.name.encode("utf-8", "surrogatepass")
+        return blake2b(name + b"\0" + text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+    def _known(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        known: dict[bytes, bytes] = {}
+        unique = list(dict.fromkeys(keys))
+        size = self.dimension * 2
+        with self._lock:
+            for start in range(0, len(unique), ASKED_AT_ONCE):
+                some = unique[start : start + ASKED_AT_ONCE]
+                marks = ",".join("?" * len(some))
+                found = self._rows.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", some)  # noqa: S608
+                known |= {key: vector for key, vector in found if len(vector) == size}
+        return known

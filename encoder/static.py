@@ -1,0 +1,128 @@
+"""The static encoder: token and bigram vectors, weighted by field, pooled, and one small layer; numpy only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+from scipy.sparse import csr_matrix
+
+from corpus.errors import EncoderMismatch, InputError
+from corpus.function import Function
+from encoder.protocol import DEFAULT_ENCODER, Vectors
+from encoder.text import LONGEST_TEXT, fields
+from encoder.tokens import Tokenizer
+
+SHIPPED = Path(__file__).parent / "model"
+CONFIG, VOCABULARY, TENSORS = "config.json", "vocabulary.txt", "model.safetensors"
+FIELDS = ("name", "docstring", "code", "place")  # the order of the weight rows; the query's row is the last
+QUERY = len(FIELDS)
+BATCH = 1_024  # functions per sparse product: large enough to vectorise, small enough for the cache
+
+
+class StaticEncoder:
+    """A bag-of-tokens encoder that a transformer taught; reads thousands of functions a second without torch."""
+
+    def __init__(self, folder: Path) -> None:
+        config, tensors, vocabulary = _read(folder)
+        self.version = str(config["version"])
+        self.limits = {field: int(config["limits"][field]) for field in (*FIELDS, "query")}
+        self.tokenizer = Tokenizer(vocabulary, int(config["buckets"]))
+        self._table = tensors["table"].astype(np.float32) * tensors["scale"].astype(np.float32)[:, None]
+        self._weights = tensors["weights"].astype(np.float32)
+        self._gates = tensors["gates"].astype(np.float32)
+        self._function_layer = _layer(tensors, "function")
+        self._query_layer = _layer(tensors, "query")
+        if self._table.shape[0] != self.tokenizer.size or self._weights.shape != (QUERY + 1, self.tokenizer.size):
+            raise InputError(f"the encoder in {folder} is inconsistent", "train or fetch it again")
+
+    @classmethod
+    def shipped(cls, name: str = DEFAULT_ENCODER) -> StaticEncoder:
+        """The encoder that comes with Treeline; `static:VERSION` insists on the version an index was made with."""
+        encoder = cls(SHIPPED)
+        if name not in (DEFAULT_ENCODER, encoder.name):
+            raise EncoderMismatch(
+                f"the index was made with encoder {name!r}, this Treeline ships {encoder.name!r}", "index again"
+            )
+        return encoder
+
+    @property
+    def name(self) -> str:
+        return f"{DEFAULT_ENCODER}:{self.version}"
+
+    @property
+    def dimension(self) -> int:
+        return int(self._table.shape[1])
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        bags = self.tokenizer.bags((text[:LONGEST_TEXT] for text in texts), self.limits["query"])
+        pooled = self._pool(bags, QUERY)
+        return _unit(_through(self._query_layer, pooled, pooled))
+
+    def encode_functions(self, functions: Sequence[Function]) -> Vectors:
+        vectors = np.empty((len(functions), self.dimension), dtype=np.float32)
+        for start in range(0, len(functions), BATCH):
+            batch = functions[start : start + BATCH]
+            vectors[start : start + len(batch)] = self._encode_batch(batch)
+        return vectors
+
+    def _encode_batch(self, functions: Sequence[Function]) -> Vectors:
+        columns = zip(*(fields(function) for function in functions), strict=True)
+        parts = [
+            self._pool(self.tokenizer.bags(texts, self.limits[field]), number)
+            for number, (field, texts) in enumerate(zip(FIELDS, columns, strict=True))
+        ]
+        summed = sum(gate * part for gate, part in zip(self._gates, parts, strict=True))
+        return _unit(_through(self._function_layer, np.hstack(parts), np.asarray(summed, dtype=np.float32)))
+
+    def _pool(self, bags: csr_matrix, field: int) -> Vectors:
+        """The weighted mean of the token vectors of each row; zeros for a row without tokens."""
+        weighted = bags.data * self._weights[field, bags.indices]
+        totals = np.add.reduceat(np.append(weighted, 0.0), np.minimum(bags.indptr[:-1], len(weighted)))
+        totals = np.where(np.diff(bags.indptr) > 0, totals, 1.0).astype(np.float32)
+        matrix = csr_matrix((weighted, bags.indices, bags.indptr), shape=bags.shape)
+        return np.asarray((matrix @ self._table) / totals[:, None], dtype=np.float32)
+
+
+Layer = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
+
+
+def _through(layer: Layer | None, inputs: Vectors, residual: Vectors) -> Vectors:
+    """One hidden layer beside the residual, so that words can change each other's meaning."""
+    if layer is None:
+        return residual
+    first, first_bias, second, second_bias = layer
+    return np.asarray(residual + np.maximum(inputs @ first + first_bias, 0.0) @ second + second_bias)
+
+
+def _layer(tensors: dict[str, NDArray[Any]], name: str) -> Layer | None:
+    if f"{name}_first" not in tensors:
+        return None
+    first, first_bias, second, second_bias = (
+        np.ascontiguousarray(tensors[f"{name}_{part}"], dtype=np.float32)
+        for part in ("first", "first_bias", "second", "second_bias")
+    )
+    return first, first_bias, second, second_bias
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], list[str]]:
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        vocabulary = (folder / VOCABULARY).read_text(encoding="utf-8").split("\n")
+        tensors = load_file(folder / TENSORS)
+    except FileNotFoundError as error:
+        raise InputError(f"no encoder in {folder}: {error}", "train one with `treeline train-encoder`") from error
+    except (SafetensorError, ValueError, OSError) as error:
+        raise InputError(f"the encoder in {folder} cannot be read: {error}", "train or fetch it again") from error
+    return config, tensors, vocabulary

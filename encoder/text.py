@@ -1,0 +1,40 @@
+"""What an encoder reads of a function: its name, docstring, code and place, as fields or as one text."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from corpus.function import Function
+
+SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n|\n\s*[:@]")
+LONGEST_TEXT = 20_000  # characters; what follows in a very long function adds time, not meaning
+
+
+class Fields(NamedTuple):
+    """The parts of a function that mean different things to a reader."""
+
+    name: str
+    docstring: str
+    code: str
+    place: str
+
+
+def fields(function: Function) -> Fields:
+    return Fields(
+        name=function.func_name,
+        docstring=function.docstring[:LONGEST_TEXT],
+        code=function.code[:LONGEST_TEXT],
+        place=f"{function.repo.rpartition('/')[2]} {function.path}",
+    )
+
+
+def first_sentence(docstring: str) -> str:
+    """What the docstring says first, on one line, without the parameters that follow."""
+    return " ".join(SENTENCE_END.split(docstring.strip(), maxsplit=1)[0].split())
+
+
+def passage(function: Function) -> str:
+    """The function as one text for a transformer: name, first sentence, code."""
+    parts = (function.func_name, first_sentence(function.docstring[:LONGEST_TEXT]), function.code[:LONGEST_TEXT])
+    return "\n".join(part for part in parts if part)

@@ -1,0 +1,63 @@
+"""Hard candidates for each question: what the teachers rank highest, what shares its words, what lives beside it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from torch import Tensor
+
+from corpus.function import Function
+from encoder.training.teachers import Taught
+
+CHUNK = 1024  # questions whose similarities to every function are held at once
+SKETCH = 1024  # dimensions of the signed hash that stands for the exact lexical product
+SATURATION = 1.2  # BM25's k1: a word said often counts little more than a word said twice
+
+
+def nearest(teachers: Sequence[Taught], numbers: Tensor, bare: bool, depth: int) -> Tensor:
+    """For each question the numbers of the functions that the teachers together rank highest."""
+    rows = []
+    for chunk in torch.split(numbers, CHUNK):
+        total = sum(
+            (teacher.queries[chunk] @ (teacher.bare if bare else teacher.full).T) / teacher.spread
+            for teacher in teachers
+        )
+        assert isinstance(total, Tensor)
+        rows.append(total.topk(depth, dim=1).indices.int())
+    return torch.cat(rows)
+
+
+def lexical(queries: csr_matrix, functions: csr_matrix, words: int, device: str) -> Taught:
+    """A teacher that knows words only: BM25-like weights, in a signed sketch so that it fits the device."""
+    seen = np.asarray((functions[:, :words] > 0).sum(axis=0)).ravel()
+    idf = np.log1p((functions.shape[0] - seen + 0.5) / (seen + 0.5))
+    rng = np.random.default_rng(0)
+    column, sign = rng.integers(SKETCH, size=words), rng.choice([-1.0, 1.0], size=words)
+    sketch = csr_matrix((sign, (np.arange(words), column)), shape=(words, SKETCH))
+
+    def vectors(bags: csr_matrix, weight: NDArray[np.float64]) -> Tensor:
+        part = bags[:, :words].tocsr().astype(np.float64)
+        counts = np.expm1(part.data)
+        part.data = counts * (SATURATION + 1) / (counts + SATURATION) * weight[part.indices]
+        dense = torch.from_numpy((part @ sketch).toarray().astype(np.float32)).to(device)
+        return torch.nn.functional.normalize(dense).to(torch.half if device != "cpu" else torch.float)
+
+    asked, answered = vectors(queries, idf), vectors(functions, idf)
+    return Taught(asked, answered, answered, 0.05)
+
+
+def siblings(functions: Sequence[Function], rng: np.random.Generator) -> NDArray[np.int64]:
+    """For each function another of the same file, or itself where it is alone."""
+    files: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, function in enumerate(functions):
+        files[function.repo, function.path].append(number)
+    chosen = np.arange(len(functions))
+    for members in files.values():
+        shift = int(rng.integers(1, len(members))) if len(members) > 1 else 0
+        chosen[members] = np.roll(members, shift)
+    return chosen

@@ -1,0 +1,69 @@
+"""The student in torch: what `encoder.static` computes in numpy, made learnable."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.functional import embedding_bag, normalize
+
+from encoder.static import FIELDS, QUERY
+from encoder.training.bags import Bags
+
+START_GATES = (1.0, 1.0, 1.0, 0.2)  # name, docstring, code, place: where a function lies says least of what it does
+
+
+class Student(nn.Module):
+    """Token and bigram vectors, a weight for each token in each field, and one hidden layer on either side."""
+
+    def __init__(self, table: NDArray[np.float32], weights: NDArray[np.float32], hidden: int) -> None:
+        super().__init__()
+        dimension = table.shape[1]
+        self.table = nn.Parameter(torch.from_numpy(table))
+        self.log_weights = nn.Parameter(torch.log(torch.from_numpy(weights)))
+        self.gates = nn.Parameter(torch.tensor(START_GATES))
+        self.function_layer = _layer(dimension * len(FIELDS), hidden, dimension) if hidden else None
+        self.query_layer = _layer(dimension, hidden, dimension) if hidden else None
+
+    def pool(self, bags: Bags, numbers: Tensor, field: int) -> Tensor:
+        """The weighted mean of the token vectors of each row."""
+        rows = bags.rows(numbers)
+        weights = rows.counts * torch.exp(self.log_weights[field, rows.tokens])
+        totals = torch.zeros(len(numbers), device=weights.device).index_add(0, rows.owners, weights)
+        sums = embedding_bag(rows.tokens, self.table, rows.starts, mode="sum", per_sample_weights=weights)
+        return sums / totals.clamp_min(1e-9)[:, None]
+
+    def queries(self, bags: Bags, numbers: Tensor) -> Tensor:
+        pooled = self.pool(bags, numbers, QUERY)
+        return normalize(pooled if self.query_layer is None else pooled + self.query_layer(pooled))
+
+    def functions(self, bags: tuple[Bags, ...], numbers: Tensor, kept: Tensor) -> Tensor:
+        """`kept` (rows × fields) is 0 where a field is hidden from the student."""
+        parts = [self.pool(bag, numbers, field) * kept[:, field, None] for field, bag in enumerate(bags)]
+        summed = sum(gate * part for gate, part in zip(self.gates, parts, strict=True))
+        assert isinstance(summed, Tensor)
+        if self.function_layer is not None:
+            summed = summed + self.function_layer(torch.cat(parts, 1))
+        return normalize(summed)
+
+    def small_parts(self) -> dict[str, NDArray[np.float32]]:
+        """Everything but the table, under the names that `encoder.static` reads."""
+        parts = {"weights": torch.exp(self.log_weights), "gates": self.gates}
+        for name, layer in (("function", self.function_layer), ("query", self.query_layer)):
+            if layer is not None:
+                first, second = layer[0], layer[2]
+                assert isinstance(first, nn.Linear)
+                assert isinstance(second, nn.Linear)
+                parts |= {f"{name}_first": first.weight.T, f"{name}_first_bias": first.bias}
+                parts |= {f"{name}_second": second.weight.T, f"{name}_second_bias": second.bias}
+        return {name: value.detach().float().cpu().numpy() for name, value in parts.items()}
+
+
+def _layer(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
+    layer = nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, outputs))
+    last = layer[2]
+    assert isinstance(last, nn.Linear)
+    nn.init.zeros_(last.weight)
+    nn.init.zeros_(last.bias)
+    return layer

@@ -1,0 +1,100 @@
+"""What people might ask to find a given function: its first sentence, name, keywords, comments, plain or dressed."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from corpus.function import Function
+from encoder.text import first_sentence
+from encoder.tokens import identifier_parts
+from encoder.training.questions import dress
+
+COMMENT = re.compile(r"(?:^|\s)#+\s*([A-Za-z][^\n#]{10,120})$", re.MULTILINE)
+DIRECTIVE = re.compile(r"(?i)\b(type:|noqa|pylint|todo|fixme|xxx|copyright|coding[:=])")
+FEWEST_WORDS, MOST_WORDS = 2, 24
+EMPTY_WORDS = frozenset("a an the of to for from in on at by with and or is are be this that it its as if into".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question whose answer is function number `target`; `style` says what of the function it gives away."""
+
+    text: str
+    target: int
+    style: str  # sentence, name, keywords or comment
+
+
+def examples(functions: Iterable[Function], rarity: Counter[str], rng: random.Random) -> Iterable[Example]:
+    """Several questions for each function, in function order."""
+    for number, function in enumerate(functions):
+        sentence = plain_sentence(function)
+        if sentence:
+            yield Example(sentence, number, "sentence")
+            yield Example(asked(sentence, rng), number, "sentence")
+        words = name_words(function)
+        if len(words) >= FEWEST_WORDS:
+            yield Example(dress(" ".join(words), rng), number, "name")
+        rare = keywords(function, rarity, rng)
+        if len(rare) >= FEWEST_WORDS:
+            yield Example(dress(" ".join(rare), rng), number, "keywords")
+        remark = comment(function, rng)
+        if remark:
+            yield Example(remark, number, "comment")
+
+
+def plain_sentence(function: Function) -> str:
+    """The docstring's first sentence when it is one: some words of plain text, not markup or a test."""
+    sentence = first_sentence(function.docstring)
+    words = sentence.split()
+    if not FEWEST_WORDS < len(words) <= MOST_WORDS or sentence.startswith((">>>", ":", "@", "..", "TODO")):
+        return ""
+    letters = sum((character.isalpha() and character.isascii()) or character == " " for character in sentence)
+    return sentence if letters >= 0.8 * len(sentence) else ""
+
+
+def asked(sentence: str, rng: random.Random) -> str:
+    """A sentence as a search: lower-case, the verb in its base form, shortened, perhaps without its small words."""
+    words = [word for word in re.findall(r"[A-Za-z0-9_']+", sentence.lower()) if word]
+    if words and words[0].endswith("s") and len(words[0]) > 3 and not words[0].endswith("ss"):
+        words[0] = words[0][:-1]
+    if words and words[0] == "return" and rng.random() < 0.6:
+        words[0] = rng.choice(["get", "find", "give", "compute"])
+    words = words[: rng.randint(4, 10)]
+    if rng.random() < 0.5:
+        words = [word for word in words if word not in EMPTY_WORDS] or words
+    if rng.random() < 0.15:
+        rng.shuffle(words)
+    return dress(" ".join(words), rng)
+
+
+def name_words(function: Function) -> list[str]:
+    """The words of the function's own name, without digits."""
+    return [
+        word for word in identifier_parts(function.func_name.rpartition(".")[2]) if word.isalpha() and len(word) > 1
+    ]
+
+
+def keywords(function: Function, rarity: Counter[str], rng: random.Random) -> list[str]:
+    """A few of the function's telling words: rare ones more often, in any order."""
+    words = {
+        word
+        for word in identifier_parts(f"{function.func_name} {function.docstring[:400]} {function.code[:2000]}")
+        if word.isalpha() and len(word) > 2 and rarity[word] > 5
+    }
+    if not words:
+        return []
+    ranked = sorted(words, key=lambda word: (rarity[word], word))[:12]
+    chosen = rng.sample(ranked, min(len(ranked), rng.randint(2, 5)))
+    own = name_words(function)
+    return chosen + ([rng.choice(own)] if own and rng.random() < 0.5 else [])
+
+
+def comment(function: Function, rng: random.Random) -> str:
+    """One remark in the code that reads like a sentence."""
+    found = [text.strip() for text in COMMENT.findall(function.code[:4000]) if not DIRECTIVE.search(text)]
+    found = [text for text in found if len(text.split()) > FEWEST_WORDS and "=" not in text and "(" not in text]
+    return rng.choice(found).lower() if found else ""

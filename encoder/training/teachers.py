@@ -1,0 +1,69 @@
+"""Teachers: sentence-transformers models whose rankings the student learns, each with the prompts it was made with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from encoder.prompts import prompts
+
+PASSAGE_TOKENS = 256  # a function's beginning says what it does; more costs time
+SAMPLE = (512, 2048)  # questions × functions whose similarities give a teacher's spread
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """What one teacher says: unit vectors of all questions and of all functions, with and without docstring."""
+
+    queries: Tensor
+    full: Tensor
+    bare: Tensor
+    spread: float  # standard deviation of its similarities: teachers are put on one scale by it
+
+    def similarity(self, queries: Tensor, functions: Tensor, bare: bool) -> Tensor:
+        vectors = self.bare if bare else self.full
+        return (self.queries[queries] @ vectors[functions].T).float() / self.spread
+
+
+def teach(name: str, queries: Sequence[str], full: Sequence[str], bare: Sequence[str], device: str) -> Taught:
+    """Encode everything with one teacher, in half precision on a GPU."""
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(name, device=device)
+    model.max_seq_length = PASSAGE_TOKENS
+    if device != "cpu":
+        model.half()
+    before_query, before_passage = prompts(name)
+
+    def encode(texts: Sequence[str], prompt: str) -> Tensor:
+        vectors = model.encode(
+            [prompt + text for text in texts],
+            batch_size=512 if device != "cpu" else 32,
+            convert_to_tensor=True,
+            normalize_embeddings=True,
+            show_progress_bar=True,
+        )
+        assert isinstance(vectors, Tensor)
+        return vectors.half() if device != "cpu" else vectors
+
+    asked, whole = encode(queries, before_query), encode(full, before_passage)
+    changed = [number for number, (left, right) in enumerate(zip(full, bare, strict=True)) if left != right]
+    stripped = whole.clone()
+    if changed:
+        stripped[torch.tensor(changed, device=whole.device)] = encode(
+            [bare[number] for number in changed], before_passage
+        )
+    return Taught(asked, whole, stripped, spread(asked, whole))
+
+
+def spread(queries: Tensor, functions: Tensor) -> float:
+    """How far a teacher's similarities of random pairs lie apart."""
+    generator = torch.Generator().manual_seed(0)
+    some = [
+        vectors[torch.randint(len(vectors), (size,), generator=generator).to(vectors.device)].float()
+        for vectors, size in zip((queries, functions), SAMPLE, strict=True)
+    ]
+    return float((some[0] @ some[1].T).std())

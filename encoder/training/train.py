@@ -1,0 +1,159 @@
+"""The training loop: the student learns the teachers' rankings and the right answers, until held-out cases say stop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy, kl_div, log_softmax, softmax
+
+from encoder.static import FIELDS
+from encoder.training.bags import Bags
+from encoder.training.candidates import lexical, nearest, siblings
+from encoder.training.data import NO_TARGET, TrainingData
+from encoder.training.development import DOCSTRING, Development
+from encoder.training.model import Student
+from encoder.training.teachers import Taught
+
+NAME = FIELDS.index("name")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Every number of a run; the defaults made the shipped model (see its card)."""
+
+    epochs: int = 8
+    batch: int = 2048
+    table_rate: float = 4e-3
+    layer_rate: float = 1e-3
+    teacher_scale: float = 3.0  # how sharp the teachers' ranking is, in standard deviations of their similarities
+    student_scale: float = 20.0  # 1 / temperature of the student's softmax
+    distilled: float = 0.7  # share of the loss from the teachers; the rest from the right answers
+    distilled_sentences: float = 0.5  # the same for docstring sentences, where the right answer is sure
+    depth: int = 64  # how far down the teachers' list hard candidates are drawn
+    hard: int = 4  # hard candidates a question
+    lexical_hard: int = 1
+    lexical_share: float = 0.0  # weight of the lexical teacher in the target, beside 1 for each other teacher
+    hide_name: float = 0.3
+    hide_docstring: float = 0.3
+    truncated: int = 0  # also train the first so many dimensions to rank alone (Matryoshka); 0: do not
+    seed: int = 0
+
+
+class Trainer:
+    """Holds the data on the device and takes the student through its epochs."""
+
+    def __init__(
+        self, data: TrainingData, teachers: Sequence[Taught], words: int, options: Options, device: str
+    ) -> None:
+        self.options, self.device = options, device
+        self.teachers = list(teachers)
+        self.query_bags = Bags(data.query_bags, device)
+        self.function_bags = tuple(Bags(bags, device) for bags in data.function_bags)
+        self.targets = torch.from_numpy(data.targets).to(device)
+        styles = np.array(data.styles)
+        rng = np.random.default_rng(options.seed)
+        self.siblings = torch.from_numpy(siblings(data.functions, rng)).to(device)
+        self.lexical = lexical(data.query_bags, sum(data.function_bags[1:], data.function_bags[0]), words, device)
+        # Sentences are asked of functions without their docstring, all else of whole functions.
+        self.groups = {
+            bare: torch.from_numpy(np.flatnonzero((styles == "sentence") == bare)).to(device) for bare in (True, False)
+        }
+        self.hard = torch.empty(len(styles), options.depth, dtype=torch.int32, device=device)
+        self.lexical_hard = torch.empty(len(styles), 16, dtype=torch.int32, device=device)
+        for bare, numbers in self.groups.items():
+            self.hard[numbers] = nearest(self.teachers, numbers, bare, options.depth)
+            self.lexical_hard[numbers] = nearest([self.lexical], numbers, bare, 16)
+
+    def fit(self, student: Student, development: Development, say: Callable[[str], None]) -> dict[str, float]:
+        """Train; leaves the student as it was at its best epoch and returns its scores there."""
+        options = self.options
+        student.to(self.device)
+        layers = [value for name, value in student.named_parameters() if "layer" in name]
+        tables = [value for name, value in student.named_parameters() if "layer" not in name]
+        optimiser = torch.optim.Adam(
+            [{"params": tables, "lr": options.table_rate}, {"params": layers, "lr": options.layer_rate}]
+        )
+        generator = torch.Generator().manual_seed(options.seed)
+        steps = options.epochs * sum(-(-len(group) // options.batch) for group in self.groups.values())
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            optimiser, lambda step: min(1.0, (step + 1) / 50) * 0.5 * (1 + math.cos(math.pi * min(1.0, step / steps)))
+        )
+        best: dict[str, float] = {"mean": -1.0}
+        kept: dict[str, Tensor] = {}
+        for epoch in range(options.epochs):
+            losses = []
+            for bare, numbers in self._batches(generator):
+                loss = self._loss(student, numbers, bare)
+                optimiser.zero_grad(set_to_none=True)
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
+                schedule.step()
+                losses.append(loss.detach())
+            scores = development.score(student)
+            scores["mean"] = sum(scores.values()) / len(scores)
+            say(f"epoch {epoch + 1}: loss {float(torch.stack(losses).mean()):.4f}  " + _figures(scores))
+            if scores["mean"] > best["mean"]:
+                best = scores
+                kept = {name: value.detach().clone() for name, value in student.state_dict().items()}
+        student.load_state_dict(kept)
+        return best
+
+    def _batches(self, generator: torch.Generator) -> list[tuple[bool, Tensor]]:
+        batches = []
+        for bare, numbers in self.groups.items():
+            order = numbers[torch.randperm(len(numbers), generator=generator).to(self.device)]
+            batches += [(bare, batch) for batch in torch.split(order, self.options.batch)]
+        return [batches[place] for place in torch.randperm(len(batches), generator=generator).tolist()]
+
+    def _loss(self, student: Student, numbers: Tensor, bare: bool) -> Tensor:
+        options = self.options
+        targets = self.targets[numbers]
+        answered = targets != NO_TARGET
+        candidates = [
+            targets[answered],
+            self.siblings[targets[answered]],
+            _drawn(self.hard[numbers], options.hard),
+            _drawn(self.lexical_hard[numbers], options.lexical_hard),
+        ]
+        functions = torch.unique(torch.cat(candidates))
+        asked = student.queries(self.query_bags, numbers)
+        found = student.functions(self.function_bags, functions, self._kept(len(functions), bare))
+        expected = sum(teacher.similarity(numbers, functions, bare) for teacher in self.teachers)
+        if options.lexical_share:
+            expected = expected + options.lexical_share * self.lexical.similarity(numbers, functions, bare)
+        assert isinstance(expected, Tensor)
+        expected = softmax(expected * (options.teacher_scale / (len(self.teachers) + options.lexical_share)), dim=1)
+        places = torch.searchsorted(functions, targets[answered])
+        share = options.distilled_sentences if bare else options.distilled
+        loss = torch.zeros((), device=self.device)
+        for width in {student.table.shape[1], options.truncated or student.table.shape[1]}:
+            left, right = asked[:, :width], found[:, :width]
+            if width < student.table.shape[1]:
+                left, right = torch.nn.functional.normalize(left), torch.nn.functional.normalize(right)
+            logits = left @ right.T * options.student_scale
+            loss = loss + share * kl_div(log_softmax(logits, dim=1), expected, reduction="batchmean")
+            if len(places):
+                loss = loss + (1 - share) * cross_entropy(logits[answered], places)
+        return loss
+
+    def _kept(self, functions: int, bare: bool) -> Tensor:
+        """Which fields the student may see: hiding some makes it read the others."""
+        kept = torch.ones(functions, len(FIELDS), device=self.device)
+        kept[:, NAME] = (torch.rand(functions, device=self.device) >= self.options.hide_name).float()
+        shown = torch.rand(functions, device=self.device) >= self.options.hide_docstring
+        kept[:, DOCSTRING] = 0.0 if bare else shown.float()
+        return kept
+
+
+def _drawn(candidates: Tensor, count: int) -> Tensor:
+    places = torch.randint(candidates.shape[1], (len(candidates), count), device=candidates.device)
+    return candidates.gather(1, places).flatten().long()
+
+
+def _figures(scores: dict[str, float]) -> str:
+    return "  ".join(f"{name} {value:.4f}" for name, value in scores.items())

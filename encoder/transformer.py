@@ -1,0 +1,76 @@
+"""Any sentence-transformers model as an encoder, with the prompts its family wants; torch is loaded only here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from corpus.errors import InputError
+from corpus.function import Function
+from encoder.prompts import prompts
+from encoder.protocol import Vectors
+from encoder.text import passage
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+BATCH = 32  # measured on two cores: larger batches pad more than they save
+LONGEST_PASSAGE = 256  # tokens; the cost of a transformer grows with the square of it
+
+
+class TransformerEncoder:
+    """A sentence-transformers model by name or folder; texts are batched by length by the library itself."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._model = _load(name)
+        self._model.max_seq_length = min(self._model.max_seq_length or LONGEST_PASSAGE, LONGEST_PASSAGE)
+        own = self._model.prompts or {}
+        asked, answered = prompts(name)
+        self._query_prompt = own.get("query") or asked
+        self._passage_prompt = own.get("document") or own.get("passage") or answered
+        self._dimension = int(self._model.get_sentence_embedding_dimension() or 0)
+        if not self._dimension:
+            raise InputError(f"{name!r} does not say its dimension", "choose a sentence-transformers model")
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def dimension(self) -> int:
+        return self._dimension
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        return self._encode([self._query_prompt + text for text in texts])
+
+    def encode_functions(self, functions: Sequence[Function]) -> Vectors:
+        return self._encode([self._passage_prompt + passage(function) for function in functions])
+
+    def _encode(self, texts: list[str]) -> Vectors:
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        vectors = self._model.encode(
+            texts, batch_size=BATCH, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
+        )
+        return np.asarray(vectors, dtype=np.float32)
+
+
+def _load(name: str) -> SentenceTransformer:
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise InputError(
+            f"encoder {name!r} needs sentence-transformers, which is not installed",
+            "install Treeline with its `transformers` extra, or use the encoder `static`",
+        ) from error
+    try:
+        model: SentenceTransformer = SentenceTransformer(name)
+        return model
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        first_line = str(error).strip().split("\n")[0]
+        raise InputError(
+            f"encoder {name!r} cannot be loaded: {first_line}", "give a sentence-transformers name or a model folder"
+        ) from error
