@@ -7,10 +7,11 @@ what an earlier one found; they are appended, and every hit says its stage.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 
-from corpus.analysis import terms
+from corpus.analysis import analyse, terms
 from engine.protocol import Engine, FieldWeights, Filters, Hit
+from rerank.expansion import BACKGROUND, expand
 from rerank.ranked import RankedList
 
 LANE = "keyword"
@@ -24,35 +25,48 @@ LONGEST_WORD = 40  # letters; what is longer is no word that someone ran togethe
 WORD = re.compile(r"\w+")
 
 
-def keyword_lane(engine: Engine, text: str, k: int, filters: Filters, weights: FieldWeights) -> RankedList:
-    """The best `k` by keyword, relaxing as far as is needed."""
+def keyword_lane(
+    engine: Engine,
+    text: str,
+    k: int,
+    filters: Filters,
+    weights: FieldWeights = FIELD_WEIGHTS,
+    *,
+    expanded: bool = False,
+) -> RankedList:
+    """The best `k` by keyword, relaxing as far as is needed; `expanded` by what the first results have in common."""
     found: dict[str, Hit] = {}
     stages: list[str] = []
-
-    def add(stage: str, search: Callable[[], list[Hit]]) -> None:
-        for hit in search():
+    for stage, hits in _stages(engine, text, k, filters, weights, expanded):
+        for hit in hits:
             if len(found) < k and hit.id not in found:
                 found[hit.id] = hit
                 stages.append(stage)
-
-    enough = min(ENOUGH, k)
-    words = terms(text)
-    if words:
-        add(EXACT, lambda: engine.keyword(words, k, filters, weights))
-    if len(found) < enough and WORD.search(text):
-        add(FUZZY, lambda: engine.fuzzy(text, k, filters))
-    if len(found) < enough:
-        for chunk in chunks(text):
-            add(CHUNKS, lambda chunk=chunk: _chunk(engine, chunk, k, filters, weights))  # type: ignore[misc]
-            if len(found) >= enough:
-                break
+        if len(found) >= min(ENOUGH, k):
+            break
     return RankedList(LANE, list(found.values()), stages)
 
 
-def _chunk(engine: Engine, chunk: str, k: int, filters: Filters, weights: FieldWeights) -> list[Hit]:
-    words = terms(chunk)
-    exact = engine.keyword(words, k, filters, weights) if words else []
-    return exact or engine.fuzzy(chunk, k, filters)
+def _stages(
+    engine: Engine, text: str, k: int, filters: Filters, weights: FieldWeights, expanded: bool
+) -> Iterator[tuple[str, Sequence[Hit]]]:
+    words = terms(text)
+    if words and expanded:
+        words = _with_feedback(engine, words, filters, weights)
+    if words:
+        yield EXACT, engine.keyword(words, k, filters, weights)
+    if WORD.search(text):
+        yield FUZZY, engine.fuzzy(text, k, filters)
+    for chunk in chunks(text):
+        words = terms(chunk)
+        exact = engine.keyword(words, k, filters, weights) if words else []
+        yield CHUNKS, exact or engine.fuzzy(chunk, k, filters)
+
+
+def _with_feedback(engine: Engine, words: list[str], filters: Filters, weights: FieldWeights) -> list[str]:
+    first = engine.keyword(words, BACKGROUND, filters, weights)
+    analysed = map(analyse, engine.fetch([hit.id for hit in first]))
+    return expand(words, [f"{found.name} {found.docstring} {found.code}".split() for found in analysed])
 
 
 def chunks(text: str) -> list[str]:
@@ -64,7 +78,7 @@ def chunks(text: str) -> list[str]:
         for start in range(0, len(words), size):
             found[" ".join(words[start : start + size])] = None
         size //= 2
-    for word in words:
+    for word in words[:MAX_CHUNKS]:
         if 2 * SHORTEST_PIECE <= len(word) <= LONGEST_WORD:
             found[" ".join(pieces(word))] = None
     return list(found)[:MAX_CHUNKS]

@@ -10,7 +10,8 @@ from time import monotonic
 from corpus.errors import EncoderMismatch, TreelineError
 from corpus.function import Function
 from encoder.protocol import Encoder, load
-from engine.protocol import Engine, Hit, IndexInfo, Store
+from engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo, Store
+from graph.references import Relation
 from rerank.candidate import Candidate
 from service.answer import Answer, Query
 from service.lanes import LaneResults
@@ -18,6 +19,8 @@ from service.searcher import Adjust, Ranking, Searcher
 from service.settings import Settings
 from service.side_by_side import SideBySide
 from service.stores import open_store
+from service.structural import Direction
+from service.structure import Neighbour, Structure
 
 # Seconds between two looks at the store: a new index is seen soon enough, and a busy server asks once a second.
 LOOK_EVERY = 1.0
@@ -163,6 +166,33 @@ class LiveSearcher:
     def similar(self, id_: str, k: int = 10) -> list[Hit]:
         with self.searcher() as current:
             return current.similar(id_, k)
+
+    def structure(
+        self,
+        name: str,
+        relations: Sequence[Relation] = ("calls",),
+        direction: Direction = "in",
+        depth: int = 1,
+        filters: Filters = NO_FILTERS,
+    ) -> Structure:
+        with self.searcher() as current:
+            return current.structure(name, relations, direction, depth, filters)
+
+    def related(
+        self, id_: str, relation: Relation = "calls", direction: Direction = "in", depth: int = 1
+    ) -> list[Neighbour]:
+        with self.searcher() as current:
+            return current.related(id_, relation, direction, depth)
+
+    def callers(self, id_: str, depth: int = 1) -> list[Neighbour]:
+        return self.related(id_, "calls", "in", depth)
+
+    def callees(self, id_: str, depth: int = 1) -> list[Neighbour]:
+        return self.related(id_, "calls", "out", depth)
+
+    def prepare(self, lane: str) -> None:
+        with self.searcher() as current:
+            current.prepare(lane)
 
     def function(self, id_: str) -> Function | None:
         with self.searcher() as current:

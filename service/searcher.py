@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from corpus.errors import EngineUnavailable, InputError
 from corpus.function import Function
 from encoder.protocol import Encoder
-from engine.protocol import Engine, Hit, IndexInfo
+from engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo
+from graph.references import Relation
 from rerank.candidate import Candidate, RerankContext
 from rerank.fusion import DEFAULT_WEIGHTS, fusion
-from rerank.ranked import RankedList
 from service.answer import Answer, Degradation, Query, Result
 from service.checking import checked
-from service.dense_lane import dense_lane
-from service.keyword_lane import FIELD_WEIGHTS, keyword_lane
-from service.lanes import DENSE, GRAPH, KEYWORD, TFIDF, LaneResults
-from service.routing import Route, route
+from service.graph_lane import callees_lane
+from service.lane_set import LaneSet
+from service.lanes import CALLEES, LaneResults
+from service.routing import route
 from service.settings import Settings
 from service.side_by_side import SideBySide
+from service.structural import Direction
+from service.structure import Neighbour, Structure, related, structure
 
 Adjust = Callable[[Query, list[Candidate]], list[Candidate]]
+CALLEES_OF = 5  # top results whose callees are pulled in, when that is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Searcher:
         """`encoders` by the names in the index; `adjust` may reorder the final list (feedback)."""
         self.engine = engine
         self.settings = settings or Settings()
-        self._encoders = encoders
+        self._lanes = LaneSet(engine, encoders, self.settings.lane_depth)
         self._adjust = adjust
         self._threads = threads or SideBySide()
 
@@ -61,7 +63,6 @@ class Searcher:
     def search(self, query: Query) -> Answer:
         """The whole way: lanes, fusion, re-ranking, and the bodies of the results asked for."""
         begin = perf_counter()
-        query = checked(query, self.settings)
         ranking = self.rank(query)
         clock = perf_counter()
         page = ranking.candidates[query.offset : query.offset + query.k]
@@ -91,6 +92,9 @@ class Searcher:
         clock = _Clock()
         lanes = self.lanes(query)
         timings = {**lanes.timings, "lanes": clock.lap()}
+        if query.callees:
+            lanes = self._with_callees(query, lanes)
+            timings[CALLEES] = clock.lap()
         candidates = self.fuse(lanes, query.fusion, limit)
         timings["fusion"] = clock.lap()
         candidates = self.rerank(query, candidates, query.rerank)
@@ -104,11 +108,10 @@ class Searcher:
         """Run the lanes side by side: those named, or those that the mode and the route ask for."""
         query = checked(query, self.settings)
         way = route(query.text)
-        work = self._work(query, way, self._lane_names(query, way) if names is None else names)
-        timeout = self.settings.lane_timeout
-        outcome = self._threads.run(work, dict.fromkeys(work, timeout))
+        work = self._lanes.make(self._lanes.names(query, way) if names is None else names, query, way)
+        outcome = self._threads.run(work, dict.fromkeys(work, self.settings.lane_timeout))
         if work and not outcome.values:
-            self._raise_for(outcome.failures, outcome.errors)
+            _raise_for(outcome.failures, outcome.errors)
         return LaneResults(
             route=way,
             lists=tuple(outcome.values[lane] for lane in work if lane in outcome.values),
@@ -122,16 +125,12 @@ class Searcher:
 
     def rerank(self, query: Query, candidates: list[Candidate], method: str = "default") -> list[Candidate]:
         """The same candidates in the re-ranker's order; it looks at the first `rerank_depth` of them."""
-        if method == "none":
-            return candidates
-        try:
-            from rerank.registry import RerankOptions, reranker
-        except ImportError:
-            return candidates
-        method_ = reranker(method, RerankOptions(clusters=self.settings.clusters))
+        from rerank.registry import RerankOptions, reranker
+
+        run = reranker(method, RerankOptions(clusters=self.settings.clusters))
         context = RerankContext(query=query.text, vectors=self.engine.vectors, texts=self._texts)
         depth = self.settings.rerank_depth
-        return [*method_(candidates[:depth], context), *candidates[depth:]]
+        return [*run(candidates[:depth], context), *candidates[depth:]]
 
     def similar(self, id_: str, k: int = 10) -> list[Hit]:
         """The functions nearest to this one by the default encoder's vectors, without itself."""
@@ -142,6 +141,31 @@ class Searcher:
             return []
         return [hit for hit in self.engine.knn(vector, k + 1) if hit.id != id_][:k]
 
+    def structure(
+        self,
+        name: str,
+        relations: Sequence[Relation] = ("calls",),
+        direction: Direction = "in",
+        depth: int = 1,
+        filters: Filters = NO_FILTERS,
+    ) -> Structure:
+        """What calls, extends, implements or uses the symbols of that name (`out`: what they do)."""
+        graph = self._lanes.graph
+        return Structure((), ()) if graph is None else structure(graph, name, relations, direction, depth, filters.repo)
+
+    def related(
+        self, id_: str, relation: Relation = "calls", direction: Direction = "in", depth: int = 1
+    ) -> list[Neighbour]:
+        """The relatives of one function in the call graph; none when the index has no graph."""
+        graph = self._lanes.graph
+        return [] if graph is None else related(graph, id_, relation, direction, depth)
+
+    def callers(self, id_: str, depth: int = 1) -> list[Neighbour]:
+        return self.related(id_, "calls", "in", depth)
+
+    def callees(self, id_: str, depth: int = 1) -> list[Neighbour]:
+        return self.related(id_, "calls", "out", depth)
+
     def function(self, id_: str) -> Function | None:
         """The whole record of an id."""
         found = self.engine.fetch([id_])
@@ -151,57 +175,35 @@ class Searcher:
         """Function names that begin with this."""
         return self.engine.suggest(prefix, k) if prefix.strip() else []
 
+    def prepare(self, lane: str) -> None:
+        """Load or build now what a lane would otherwise need at its first question (`tfidf`, `graph`)."""
+        self._lanes.prepare(lane)
+
     def close(self) -> None:
         """Close the engine; the threads end by themselves."""
         self._threads.close()
         self.engine.close()
 
-    def _lane_names(self, query: Query, way: Route) -> Sequence[str]:
-        if query.mode != "hybrid":
-            return (query.mode,)
-        return [lane for lane in way.lanes() if lane != DENSE or self.info.encoders]
-
-    def _work(self, query: Query, way: Route, names: Sequence[str]) -> dict[str, Callable[[], RankedList]]:
-        depth, filters = self.settings.lane_depth, query.filters
-        work: dict[str, Callable[[], RankedList]] = {}
-        for name in names:
-            if name == KEYWORD:
-                work[name] = partial(keyword_lane, self.engine, query.text, depth, filters, FIELD_WEIGHTS)
-            elif name == DENSE:
-                work |= self._dense(query, depth)
-            elif name not in (TFIDF, GRAPH):
-                raise InputError(f"unknown lane {name!r}", "choose from: keyword, dense, tfidf, graph")
-        return work
-
-    def _dense(self, query: Query, depth: int) -> dict[str, Callable[[], RankedList]]:
-        if not self.info.encoders:
-            raise InputError(f"the index {self.info.name!r} has no vectors", "use keyword mode, or index it again")
-        work: dict[str, Callable[[], RankedList]] = {}
-        for number, spec in enumerate(self.info.encoders):
-            lane = f"{DENSE}:{spec.name}" if number else DENSE
-            work[lane] = partial(
-                dense_lane,
-                self.engine,
-                self._encoders[spec.name],
-                query.text,
-                depth,
-                query.filters,
-                index_name=spec.name,
-                lane=lane,
-            )
-        return work
+    def _with_callees(self, query: Query, lanes: LaneResults) -> LaneResults:
+        graph = self._lanes.graph
+        if graph is None:
+            return lanes
+        top = [candidate.id for candidate in self.fuse(lanes, query.fusion, CALLEES_OF)]
+        found = callees_lane(self.engine, graph, top, self.settings.lane_depth, query.filters)
+        return replace(lanes, lists=(*lanes.lists, found))
 
     def _texts(self, ids: Sequence[str]) -> list[str]:
         bodies = {function.id: function for function in self.engine.fetch(ids)}
         return [f"{bodies[id_].docstring}\n{bodies[id_].code}" if id_ in bodies else "" for id_ in ids]
 
-    @staticmethod
-    def _raise_for(failures: Mapping[str, str], errors: Mapping[str, Exception]) -> None:
-        for error in errors.values():
-            if isinstance(error, InputError):
-                raise error
-        reasons = "; ".join(f"{lane}: {reason}" for lane, reason in failures.items())
-        raise EngineUnavailable(f"no lane answered ({reasons})", "check the engine with `treeline doctor`")
+
+def _raise_for(failures: Mapping[str, str], errors: Mapping[str, Exception]) -> None:
+    """When no lane answered: the person's mistake if it was one, else the engine's."""
+    for error in errors.values():
+        if isinstance(error, InputError):
+            raise error
+    reasons = "; ".join(f"{lane}: {reason}" for lane, reason in failures.items())
+    raise EngineUnavailable(f"no lane answered ({reasons})", "check the engine with `treeline doctor`")
 
 
 class _Clock:

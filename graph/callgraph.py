@@ -1,0 +1,186 @@
+"""The call graph of an index: who calls, extends, implements and uses whom, walked in either direction.
+
+Built by `graph.callgraph_build` from what the parsers saw; what the resolution can and cannot see is told in
+docs/lanes.md. Loading makes views into the bytes, so it costs next to nothing at any size.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from graph.callgraph_build import build
+from graph.packed import strings_of, unpack
+from graph.references import Relation
+
+Direction = Literal["in", "out"]
+NodeKind = Literal["function", "class", "interface", "module"]
+RELATIONS: tuple[Relation, ...] = get_args(Relation)
+KINDS: tuple[NodeKind, ...] = get_args(NodeKind)
+ARTIFACT = "callgraph"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSymbol:
+    """A node of the graph; overloads of one name in one file share it, so it may have several function ids."""
+
+    name: str
+    kind: NodeKind
+    repo: str
+    path: str
+    language: str
+    line: int
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A node that a walk reached: by which relation, after how many edges, from which node, and how the name that
+    makes the edge was resolved."""
+
+    node: int
+    relation: Relation
+    depth: int
+    via: int
+    how: str
+
+
+class CallGraph:
+    """Nodes are numbers; `symbol` says what one is."""
+
+    def __init__(self, data: bytes) -> None:
+        arrays = unpack(data)
+        self._names, self._lasts = strings_of("names", arrays), strings_of("lasts", arrays)
+        self._repos, self._paths = strings_of("repos", arrays), strings_of("paths", arrays)
+        self._languages, self._hows = strings_of("languages", arrays), strings_of("hows", arrays)
+        self._file_repo, self._file_language = arrays["file_repo"], arrays["file_language"]
+        self._node_file, self._node_kind = arrays["node_file"], arrays["node_kind"]
+        self._node_line, self._owner = arrays["node_line"], arrays["owner"]
+        self._members, self._member_ends = arrays["members"], arrays["member_ends"]
+        self._last_nodes, self._last_ends = arrays["last_nodes"], arrays["last_ends"]
+        self._ids, self._id_ends = arrays["ids"], arrays["id_ends"]
+        self._id_order, self._id_node = arrays["id_order"], arrays["id_node"]
+        self._edges = {
+            direction: tuple(arrays[f"{direction}.{part}"] for part in ("ends", "nodes", "relations", "hows"))
+            for direction in get_args(Direction)
+        }
+
+    def __len__(self) -> int:
+        return len(self._node_file)
+
+    @property
+    def edges(self) -> int:
+        return len(self._edges["out"][1])
+
+    def symbol(self, node: int) -> GraphSymbol:
+        file = int(self._node_file[node])
+        return GraphSymbol(
+            name=self._names[node],
+            kind=KINDS[self._node_kind[node]],
+            repo=self._repos[int(self._file_repo[file])],
+            path=self._paths[file],
+            language=self._languages[int(self._file_language[file])],
+            line=int(self._node_line[node]),
+            ids=tuple(self.ids(node)),
+        )
+
+    def ids(self, node: int) -> list[str]:
+        """The functions of the index that this node stands for; none for a class or a module."""
+        return [self._id(place) for place in range(self._id_ends[node], self._id_ends[node + 1])]
+
+    def node_of(self, function_id: str) -> int | None:
+        """The node of a function of the index."""
+        if not len(self._ids):
+            return None
+        wanted = np.array([bytes.fromhex(function_id)], dtype="S16")
+        at = int(np.searchsorted(self._ids, wanted, sorter=self._id_order)[0])
+        if at == len(self._ids):
+            return None
+        place = int(self._id_order[at])
+        return int(self._id_node[place]) if self._id(place) == function_id else None
+
+    def named(self, name: str, repo: str = "") -> list[int]:
+        """Nodes of this whole, trailing or last name (`Session.send`, `send`), in the given case if there are any;
+        a leading part may also name the file (`sessions.Session.send`)."""
+        wanted = name.replace("::", ".").replace("#", ".").replace("->", ".")
+        nodes = [node for node in self._with_last(wanted) if not repo or self._repo(node) == repo]
+        exact = [node for node in nodes if self._is(node, wanted)]
+        return exact or [node for node in nodes if self._is(node, wanted, fold=True)]
+
+    def members(self, node: int) -> list[int]:
+        """The methods and inner classes of a class, in the order of the file."""
+        found: list[int] = self._members[self._member_ends[node] : self._member_ends[node + 1]].tolist()
+        return found
+
+    def is_class(self, node: int) -> bool:
+        return KINDS[self._node_kind[node]] in ("class", "interface")
+
+    def walk(
+        self, seeds: Iterable[int], relations: Sequence[Relation], direction: Direction, depth: int = 1
+    ) -> list[Step]:
+        """Everything that can be reached from the seeds over these relations, nearest first, each node once.
+
+        `in` goes to those who call, extend, implement or use; `out` to what is called, extended and so on. A seed is
+        only listed when an edge leads from a seed to it (a function that calls itself, at depth 1).
+        """
+        wanted = {RELATIONS.index(relation) for relation in relations}
+        begin = list(dict.fromkeys(seeds))
+        expanded = set(begin)
+        listed: set[int] = set()
+        steps: list[Step] = []
+        level = begin
+        for distance in range(1, depth + 1):
+            reached: list[Step] = []
+            for node in level:
+                for other, relation, how in self._from(node, direction):
+                    if relation in wanted and other not in listed and (other not in expanded or distance == 1):
+                        listed.add(other)
+                        reached.append(Step(other, RELATIONS[relation], distance, node, self._hows[how]))
+            steps += reached
+            level = [step.node for step in reached if step.node not in expanded]
+            expanded.update(level)
+            if not level:
+                break
+        return steps
+
+    def _from(self, node: int, direction: Direction) -> Iterator[tuple[int, int, int]]:
+        ends, nodes, relations, hows = self._edges[direction]
+        part = slice(int(ends[node]), int(ends[node + 1]))
+        yield from zip(nodes[part].tolist(), relations[part].tolist(), hows[part].tolist(), strict=True)
+
+    def _with_last(self, name: str) -> Sequence[int]:
+        last = name.rpartition(".")[2].lower()
+        at = bisect_left(self._lasts, last)
+        if at == len(self._lasts) or self._lasts[at] != last:
+            return []
+        found: list[int] = self._last_nodes[self._last_ends[at] : self._last_ends[at + 1]].tolist()
+        return found
+
+    def _is(self, node: int, wanted: str, *, fold: bool = False) -> bool:
+        name = self._names[node]
+        path = self._paths[int(self._node_file[node])]
+        if fold:
+            name, wanted, path = name.lower(), wanted.lower(), path.lower()
+        if name == wanted or name.endswith("." + wanted):
+            return True
+        where = path.rpartition(".")[0].removesuffix("/__init__").replace("/", ".")
+        return "." in wanted and f".{where}.{name}".endswith("." + wanted)
+
+    def _repo(self, node: int) -> str:
+        return self._repos[int(self._file_repo[int(self._node_file[node])])]
+
+    def _id(self, place: int) -> str:
+        # numpy drops trailing zero bytes when it hands out a bytes scalar.
+        return bytes(self._ids[place]).ljust(16, b"\0").hex()
+
+
+def load(data: bytes) -> CallGraph:
+    """The graph of an artifact."""
+    return CallGraph(data)
+
+
+__all__ = ["ARTIFACT", "CallGraph", "Direction", "GraphSymbol", "Step", "build", "load"]

@@ -1,0 +1,83 @@
+"""The graph lane: functions that the call graph leads to from a symbol named in the question or found by keyword.
+
+A structural question gets exactly what it asks for. Otherwise: the definitions of the symbols, then who calls them,
+then what they call. Each hit says by which relation it was reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from corpus.analysis import terms
+from engine.protocol import Engine, Filters, Hit
+from graph.callgraph import CallGraph, Step
+from rerank.ranked import RankedList
+from service.routing import Route
+from service.structural import CALLS
+from service.structure import walk_of
+
+LANE = "graph"
+DEFINITION = "definition"
+MEMBERS = 5  # functions that stand for one class in a list: its constructor and the first methods
+
+Reached = tuple[str, float, str]  # function id, score, stage
+
+
+def graph_lane(engine: Engine, graph: CallGraph | None, way: Route, text: str, k: int, filters: Filters) -> RankedList:
+    """The first `k` functions of the walk; without a call graph, only the definitions."""
+    if graph is None:
+        hits = [hit for symbol in way.symbols for hit in engine.named(symbol, k, filters)][:k]
+        return RankedList(LANE, hits, [DEFINITION] * len(hits))
+    if way.relations:
+        reached = _functions(graph, walk_of(graph, way, filters))
+    else:
+        reached = _around(graph, _seeds(engine, graph, way, text, filters))
+    return _located(engine, reached, k, filters)
+
+
+def callees_lane(engine: Engine, graph: CallGraph, ids: Iterable[str], k: int, filters: Filters) -> RankedList:
+    """What the given functions call, one edge away, in their order."""
+    nodes = [node for id_ in ids if (node := graph.node_of(id_)) is not None]
+    found = _located(engine, _functions(graph, graph.walk(nodes, CALLS, "out")), k, filters)
+    return RankedList("callees", found.hits, found.stages)
+
+
+def _seeds(engine: Engine, graph: CallGraph, way: Route, text: str, filters: Filters) -> list[int]:
+    """The symbols that the question names, or else the top keyword hit."""
+    named = [node for symbol in way.symbols for node in graph.named(symbol, filters.repo)]
+    if named:
+        return named
+    words = terms(text)
+    top = engine.keyword(words, 1, filters) if words else []
+    return [node for hit in top if (node := graph.node_of(hit.id)) is not None]
+
+
+def _around(graph: CallGraph, seeds: list[int]) -> Iterator[Reached]:
+    for node in seeds:
+        for id_ in _standing_for(graph, node):
+            yield id_, 1.0, DEFINITION
+    yield from _functions(graph, graph.walk(seeds, CALLS, "in"))
+    for id_, score, _ in _functions(graph, graph.walk(seeds, CALLS, "out")):
+        yield id_, score, "called"
+
+
+def _functions(graph: CallGraph, steps: Iterable[Step]) -> Iterator[Reached]:
+    for step in steps:
+        stage = step.relation if step.depth == 1 else f"{step.relation}, {step.depth} edges away"
+        for id_ in _standing_for(graph, step.node):
+            yield id_, 1 / (1 + step.depth), stage
+
+
+def _standing_for(graph: CallGraph, node: int) -> list[str]:
+    """A function's own ids; for a class those of its first methods, because results are functions."""
+    if not graph.is_class(node):
+        return graph.ids(node)
+    return [id_ for member in graph.members(node)[:MEMBERS] for id_ in graph.ids(member)]
+
+
+def _located(engine: Engine, reached: Iterable[Reached], k: int, filters: Filters) -> RankedList:
+    first: dict[str, Reached] = {}
+    for found in reached:
+        first.setdefault(found[0], found)
+    hits = [Hit(hit.id, first[hit.id][1], hit.address) for hit in engine.locate(list(first), filters)[:k]]
+    return RankedList(LANE, hits, [first[hit.id][2] for hit in hits])

@@ -1,0 +1,187 @@
+"""The call graph against a brute-force oracle, and what it promises about names, ids and loading."""
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpus.function import Address, function_id
+from graph.callgraph import CallGraph, build, load
+from graph.references import FileFacts, Import, Reference, Relation, Symbol
+from tests.graph.parsed import graph_of, names
+
+RELATIONS: tuple[Relation, ...] = ("calls", "extends", "implements", "uses")
+
+
+def facts(path: str, symbols: str, references: str = "", language: str = "python", repo: str = "o/r") -> FileFacts:
+    """`symbols` like "f C:class C.m", `references` like "f>g C-extends>D"."""
+    kinds = {"class": "class", "interface": "interface", "": "function"}
+    made = []
+    for line, word in enumerate(symbols.split(), 1):
+        name, _, kind = word.partition(":")
+        made.append(Symbol(name, kinds[kind], line, line))  # type: ignore[arg-type]  # one of the kinds
+    seen = []
+    for word in references.split():
+        left, _, target = word.partition(">")
+        source, _, relation = left.partition("-")
+        seen.append(Reference(relation or "calls", source, target, 1))  # type: ignore[arg-type]  # a relation
+    return FileFacts(repo, path, language, tuple(made), (), tuple(seen))
+
+
+def graph(*files: FileFacts) -> CallGraph:
+    return load(build(files, []))
+
+
+def callers(found: CallGraph, name: str, depth: int = 1) -> set[str]:
+    return names(found, (step.node for step in found.walk(found.named(name), ("calls",), "in", depth)))
+
+
+@st.composite
+def edge_lists(draw: st.DrawFn) -> list[tuple[int, int, Relation]]:
+    node = st.integers(0, 11)
+    return draw(st.lists(st.tuples(node, node, st.sampled_from(("calls", "uses"))), max_size=40))
+
+
+@settings(max_examples=150, deadline=None)
+@given(edges=edge_lists(), start=st.integers(0, 11), depth=st.integers(1, 6), both=st.booleans(), inward=st.booleans())
+def test_a_walk_reaches_exactly_what_brute_force_reaches(
+    edges: list[tuple[int, int, Relation]], start: int, depth: int, both: bool, inward: bool
+) -> None:
+    relations: tuple[Relation, ...] = ("calls", "uses") if both else ("calls",)
+    symbols = tuple(Symbol(f"f{number}", "function", number + 1, number + 1) for number in range(12))
+    references = tuple(Reference(relation, f"f{a}", f"f{b}", 1) for a, b, relation in edges)
+    found = load(build([FileFacts("o/r", "m.py", "python", symbols, (), references)], []))
+    walked = found.walk(found.named(f"f{start}"), relations, "in" if inward else "out", depth)
+
+    oracle: nx.DiGraph[int] = nx.DiGraph()
+    oracle.add_nodes_from(range(12))
+    oracle.add_edges_from((a, b) for a, b, relation in edges if relation in relations)
+    if inward:
+        oracle = oracle.reverse()
+    distances = nx.single_source_shortest_path_length(oracle, start, cutoff=depth)
+    expected = {f"f{node}": distance for node, distance in distances.items() if distance}
+    if oracle.has_edge(start, start):
+        expected[f"f{start}"] = 1
+    assert {found.symbol(step.node).name: step.depth for step in walked} == expected
+    assert [step.depth for step in walked] == sorted(step.depth for step in walked)
+
+
+def test_a_file_in_pieces_is_one_file() -> None:
+    found = graph(facts("a.py", "f", "f>g"), facts("a.py", "g", "g>f"))
+    assert callers(found, "g") == {"a.py:f"}
+    assert callers(found, "f") == {"a.py:g"}
+
+
+def test_repositories_do_not_see_each_other() -> None:
+    found = graph(facts("a.py", "f", "f>g"), facts("a.py", "g", repo="o/other"))
+    assert callers(found, "g") == set()
+
+
+def test_a_name_that_two_functions_have_is_not_guessed() -> None:
+    found = graph(facts("a.py", "f", "f>g"), facts("b.py", "g"), facts("c.py", "g"))
+    assert callers(found, "g") == set()
+
+
+def test_without_imports_a_name_that_only_one_has_is_believed_and_says_so() -> None:
+    found = graph(facts("a.py", "f", "f>g"), facts("b.py", "g"))
+    (step,) = found.walk(found.named("g"), ("calls",), "in")
+    assert (found.symbol(step.node).name, step.how) == ("f", "only one of that name")
+
+
+def test_with_imports_a_name_that_is_not_imported_is_not_believed() -> None:
+    seen = FileFacts(
+        "o/r", "a.py", "python", (Symbol("f", "function", 1, 1),), (Import("os", "", "os"),),
+        (Reference("calls", "f", "g", 1),),
+    )  # fmt: skip
+    assert callers(graph(seen, facts("b.py", "g")), "g") == set()
+
+
+@pytest.mark.parametrize("target", ["open", "x.append", "os.path.join", "np.sum", "?.items", "self"])
+def test_builtins_and_well_known_modules_are_no_calls_into_the_repository(target: str) -> None:
+    last = target.rpartition(".")[2]
+    found = graph(facts("a.py", "f", f"f>{target}"), facts("b.py", f"{last} C:class C.{last}"))
+    assert callers(found, last) == set()
+
+
+def test_methods_are_looked_up_in_what_a_class_extends() -> None:
+    found = graph(
+        facts("a.py", "A:class A.m"),
+        facts("b.py", "B:class B.n C:class C.o", "B-extends>A C-extends>B C.o>self.m C.o>self.n"),
+    )
+    assert callers(found, "A.m") == callers(found, "B.n") == {"b.py:C.o"}
+
+
+def test_classes_that_extend_each_other_do_not_loop() -> None:
+    found = graph(facts("a.py", "A:class B:class A.m", "A-extends>B B-extends>A A.m>self.gone"))
+    assert callers(found, "A.m") == set()
+
+
+def test_go_interfaces_are_implemented_by_who_has_all_methods() -> None:
+    found = graph(
+        facts("a.go", "I:interface I.Save I.Load Disk:class Disk.Save Disk.Load Null:class Null.Save", language="go")
+    )
+    (step,) = found.walk(found.named("I"), ("implements",), "in")
+    assert (found.symbol(step.node).name, step.how) == ("Disk", "has all its methods")
+
+
+def test_python_protocols_are_implemented_by_who_has_all_methods() -> None:
+    found = graph(
+        facts("p.py", "Engine:class Engine.run Engine.stop", "Engine-extends>Protocol"),
+        facts("m.py", "Memory:class Memory.run Memory.stop Memory.__init__ Other:class Other.run"),
+    )
+    assert names(found, (s.node for s in found.walk(found.named("Engine"), ("implements",), "in"))) == {"m.py:Memory"}
+
+
+def test_calling_a_class_calls_its_constructor_also_an_inherited_one() -> None:
+    found = graph(facts("a.py", "A:class A.__init__ B:class f", "B-extends>A f>B"))
+    assert callers(found, "B") == callers(found, "A.__init__") == {"a.py:f"}
+
+
+def test_functions_are_found_by_whole_trailing_last_and_file_qualified_name() -> None:
+    found = graph_of({"pkg/sessions.py": "class Session:\n    def send(self): pass\n"}, "python")
+    for name in ("Session.send", "send", "sessions.Session.send", "pkg.sessions.Session.send", "Session#send"):
+        assert names(found, found.named(name)) == {"pkg/sessions.py:Session.send"}, name
+    assert found.named("other.Session.send") == found.named("nothing") == found.named("") == []
+
+
+def test_the_case_that_was_given_goes_before_any_other() -> None:
+    found = graph(facts("a.py", "run Run:class"))
+    assert names(found, found.named("Run")) == {"a.py:Run"}
+    assert names(found, found.named("RUN")) == {"a.py:Run", "a.py:run"}
+
+
+def test_a_name_can_be_narrowed_to_a_repository() -> None:
+    found = graph(facts("a.py", "f"), facts("b.py", "f", repo="o/other"))
+    assert names(found, found.named("f", "o/other")) == {"b.py:f"}
+
+
+def test_nodes_know_their_functions_and_functions_their_nodes() -> None:
+    id_ = function_id("o/r", "a.py", "f", "def f(): pass")
+    address = Address("o/r", "a.py", "f", "python", "https://example.org/a.py#L1-L1")
+    stranger = function_id("o/r", "b.py", "f", "")
+    found = load(build([facts("a.py", "f g")], [(id_, address)]))
+    node = found.node_of(id_)
+    assert node is not None
+    assert found.symbol(node).name == "f"
+    assert found.symbol(node).ids == (id_,)
+    assert found.node_of(stranger) is None
+
+
+def test_ids_that_end_in_zeros_are_found() -> None:
+    address = Address("o/r", "a.py", "f", "python", "")
+    id_ = "ab" * 14 + "0000"
+    found = load(build([facts("a.py", "f")], [(id_, address)]))
+    assert found.symbol(found.named("f")[0]).ids == (id_,)
+    assert found.node_of(id_) == found.named("f")[0]
+
+
+def test_an_empty_index_has_an_empty_graph() -> None:
+    found = load(build([], []))
+    assert len(found) == found.edges == 0
+    assert found.named("f") == []
+    assert found.node_of("00" * 16) is None
+
+
+def test_the_same_facts_make_the_same_bytes() -> None:
+    files = [facts("a.py", "f g", "f>g"), facts("b.py", "h", "h>g")]
+    assert build(files, []) == build(files, [])
