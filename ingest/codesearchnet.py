@@ -1,112 +1,72 @@
-"""CodeSearchNet: its folders and its per-language zip, shard by shard, without unpacking to disk."""
+"""CodeSearchNet in all its forms: folders of shards, the per-language zip, parquet, and the evaluation pool."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from hashlib import blake2b
-from pathlib import Path, PurePosixPath
-from typing import IO
+from pathlib import Path
 
 from corpus.errors import InputError
-from ingest.lines import line_chunks
-from ingest.source import READER_VERSION, Chunk, ReadOptions, Unit
+from ingest import parquet, pool
+from ingest.download import LANGUAGES, archive_path, fetch_archive
+from ingest.shards import LINES, PARTITIONS, FileShard, ZipEntry, partition_of, zip_entries
+from ingest.source import Listed, ReadOptions, Unit, Unreadable
 
-PARTITIONS = ("train", "valid", "test")
-SHARD_SUFFIXES = (".jsonl.gz", ".jsonl")
-HINT = "give the folder that holds LANGUAGE/final/jsonl, a LANGUAGE.zip, a .parquet or a _dedupe_definitions_v2.pkl"
-
-
-def partition_of(path: str) -> str:
-    """The partition that a shard's folder or name speaks of, or ''."""
-    parts = PurePosixPath(path)
-    for partition in PARTITIONS:
-        if parts.parent.name == partition or f"_{partition}_" in parts.name or parts.name.startswith(f"{partition}-"):
-            return partition
-    return ""
+HINT = f"give the folder that holds LANGUAGE/final/jsonl, a LANGUAGE.zip, a {parquet.SUFFIX} or a {pool.SUFFIX} file"
 
 
-@dataclass(frozen=True)
-class FileShard:
-    """A `.jsonl` or `.jsonl.gz` on disk."""
-
-    path: Path
-    key: str
-    options: ReadOptions
-
-    @cached_property
-    def size(self) -> int:
-        return self.path.stat().st_size
-
-    @cached_property
-    def digest(self) -> str:
-        return file_digest(self.path)
-
-    def open(self) -> IO[bytes]:
-        return self.path.open("rb")
-
-    def chunks(self) -> Iterator[Chunk]:
-        defaults = {"partition": partition_of(self.key)}
-        return line_chunks(self, str(self.path), self.path.name.endswith(".gz"), defaults, self.options)
+def open_codesearchnet(where: str, options: ReadOptions) -> Listed:
+    """`where` is a folder, a file, or the name of a language that was or may be downloaded."""
+    root = Path(where).expanduser()
+    if where in LANGUAGES and (options.download or not root.exists()):
+        root = fetch_archive(where, options) if options.download else archive_path(where, options)
+        if not root.exists():
+            raise InputError(f"CodeSearchNet's {where} archive is not here", "add --download, or give its folder")
+    if not root.exists():
+        raise InputError(f"{where} does not exist", HINT)
+    units = tuple(_units(root, options))
+    if not units:
+        raise InputError(f"no CodeSearchNet shards in {root}", HINT)
+    return Listed(f"codesearchnet:{root.resolve()}", units)
 
 
-def file_digest(path: Path) -> str:
-    digest = blake2b(READER_VERSION.encode(), digest_size=16)
-    try:
-        with path.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
-    except OSError as error:
-        digest.update(str(error).encode())
-    return digest.hexdigest()
+def _units(root: Path, options: ReadOptions) -> Iterator[Unit]:
+    if root.is_file():
+        yield from _of_file(root, root.name, options, named=True)
+        return
+    inside = root.resolve()
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and path.resolve().is_relative_to(inside):
+            yield from _of_file(path, path.relative_to(root).as_posix(), options, named=False)
 
 
-@dataclass(frozen=True)
-class CodeSearchNet:
-    """Every shard under a folder, or within a zip."""
-
-    name: str
-    root: Path
-    options: ReadOptions
-
-    @cached_property
-    def _units(self) -> tuple[Unit, ...]:
-        found = tuple(self._find())
-        if not found:
-            raise InputError(f"no CodeSearchNet shards in {self.root}", HINT)
-        return found
-
-    @cached_property
-    def size(self) -> int:
-        return sum(unit.size for unit in self._units)
-
-    def units(self) -> Iterator[Unit]:
-        return iter(self._units)
-
-    def _find(self) -> Iterator[Unit]:
-        if self.root.is_file():
-            yield from shards(self.root, self.root.name, self.options)
-            return
-        for path in sorted(self.root.rglob("*")):
-            key = path.relative_to(self.root).as_posix()
-            wanted = self.options.partitions or PARTITIONS
-            if path.is_file() and path.name.endswith(SHARD_SUFFIXES) and partition_of(str(path)) in wanted:
-                yield from shards(path, key, self.options)
-
-
-def shards(path: Path, key: str, options: ReadOptions) -> Iterator[Unit]:
-    """The units of one file, by its suffix."""
-    if path.name.endswith(SHARD_SUFFIXES):
-        yield FileShard(path, key, options)
-    else:
+def _of_file(path: Path, key: str, options: ReadOptions, *, named: bool) -> Iterator[Unit]:
+    """The units of one file; `named` when it was given itself, and so is wanted whatever its partition."""
+    if path.name.endswith(LINES):
+        if named or _wanted(str(path), options):
+            yield FileShard(path, key, options)
+    elif path.name.endswith(parquet.SUFFIX):
+        if named or _wanted(str(path), options):
+            yield parquet.ParquetShard(path, key, options)
+    elif path.name.endswith(".pkl") if named else path.name.endswith(pool.SUFFIX):
+        if named or "pool" in options.partitions:
+            yield pool.Pool(FileShard(path, key, options), str(path), options)
+    elif path.suffix == ".zip":
+        yield from _of_zip(path, options)
+    elif named:
         raise InputError(f"{path} is not a form of CodeSearchNet that can be read", HINT)
 
 
-def open_codesearchnet(where: str, options: ReadOptions) -> CodeSearchNet:
-    root = Path(where).expanduser()
-    if not root.exists():
-        raise InputError(f"{where} does not exist", HINT)
-    source = CodeSearchNet(f"codesearchnet:{root.resolve()}", root, options)
-    source.units()
-    return source
+def _of_zip(path: Path, options: ReadOptions) -> Iterator[Unit]:
+    for entry in zip_entries(path, options):
+        if isinstance(entry, Unreadable) or (entry.key.endswith(LINES) and _wanted(entry.key, options)):
+            yield entry
+        elif entry.key.endswith(pool.SUFFIX) and "pool" in options.partitions:
+            yield _pool_of(entry, options)
+
+
+def _pool_of(entry: ZipEntry, options: ReadOptions) -> Unit:
+    return pool.Pool(entry, f"{entry.archive}/{entry.key}", options)
+
+
+def _wanted(path: str, options: ReadOptions) -> bool:
+    return partition_of(path) in (options.partitions or PARTITIONS)

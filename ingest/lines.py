@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import io
+import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import IO, Protocol
 
@@ -22,16 +24,19 @@ BLOCK = 1 << 18
 LINE_PER_FUNCTION = 8
 # Source code packs 3 to 10 times; beyond this it is a bomb.
 MAX_RATIO = 200
-DAMAGE = (OSError, EOFError, zlib.error, RuntimeError, NotImplementedError)
+DAMAGE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, KeyError, ValueError, RuntimeError)
 
 
 class Opened(Protocol):
-    """How the bytes of a shard are opened; `size` is what they take up before unpacking."""
+    """How the bytes of a shard are opened: their number, and how many they take up on disk."""
 
     @property
     def size(self) -> int: ...
 
-    def open(self) -> IO[bytes]: ...
+    @property
+    def stored(self) -> int: ...
+
+    def open(self) -> AbstractContextManager[IO[bytes]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,7 @@ def line_chunks(
 ) -> Iterator[Chunk]:
     """Cut a shard into chunks of lines; a line that is too long is left out, the rest of it goes in."""
     batch = _Batch()
-    options = picklable(options)
+    options = options.for_workers()
     told = 0
 
     def finish(position: int) -> Lines:
@@ -93,7 +98,7 @@ def line_chunks(
         with opened.open() as raw:
             stream = io.BufferedReader(gzip.GzipFile(fileobj=raw), BLOCK) if packed else raw
             limit = options.max_function_bytes * LINE_PER_FUNCTION
-            ceiling = opened.size * MAX_RATIO + limit
+            ceiling = opened.stored * MAX_RATIO + limit
             for number, line in _numbered(stream, limit, ceiling):
                 if isinstance(line, str):
                     batch.problems.append(Problem(file, number, line))
@@ -101,7 +106,7 @@ def line_chunks(
                     batch.lines.append((number, line))
                     batch.bytes += len(line)
                 if len(batch.lines) + len(batch.problems) >= LINES_A_CHUNK or batch.bytes >= BYTES_A_CHUNK:
-                    position = _position(raw)
+                    position = position_of(raw)
                     yield finish(position)
     except DAMAGE as error:
         batch.problems.append(Problem(file, number + 1, f"cannot be read further: {error or type(error).__name__}"))
@@ -111,17 +116,7 @@ def line_chunks(
         yield Rejected((), opened.size - told)
 
 
-def picklable(options: ReadOptions) -> ReadOptions:
-    """The same without the progress callback, which belongs to the parent."""
-    return ReadOptions(
-        languages=options.languages,
-        include_tests=options.include_tests,
-        max_function_bytes=options.max_function_bytes,
-        max_file_bytes=options.max_file_bytes,
-    )
-
-
-def _position(raw: IO[bytes]) -> int:
+def position_of(raw: IO[bytes]) -> int:
     try:
         return raw.tell()
     except (OSError, ValueError):

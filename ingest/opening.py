@@ -5,18 +5,43 @@ from __future__ import annotations
 from pathlib import Path
 
 from corpus.errors import InputError
-from ingest.source import ReadOptions, Source
+from ingest.source import Listed, ReadOptions, Source
 
 FORMS = "codesearchnet:DIR-or-zip, a folder, a git URL, python-env, or a .jsonl[.gz] file"
+CODESEARCHNET = "codesearchnet:"
 
 
 def open_source(spec: str, options: ReadOptions | None = None) -> Source:
     """Open it, or say in one line what was wrong with it."""
     options = options or ReadOptions()
-    if spec.startswith("codesearchnet:"):
+    try:
+        return _open(spec, options)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{spec!r} cannot be read: {error}", f"a source is {FORMS}") from error
+
+
+def _open(spec: str, options: ReadOptions) -> Source:
+    from ingest.git import is_git_url, open_git
+
+    if spec.startswith(CODESEARCHNET):
         from ingest.codesearchnet import open_codesearchnet
 
-        return open_codesearchnet(spec.removeprefix("codesearchnet:"), options)
-    if not Path(spec).exists():
-        raise InputError(f"{spec!r} is not a source", f"a source is {FORMS}")
-    raise InputError(f"{spec!r} cannot be read yet", f"a source is {FORMS}")
+        return open_codesearchnet(spec.removeprefix(CODESEARCHNET), options)
+    if spec == "python-env":
+        from ingest.python_env import open_python_env
+
+        return open_python_env(options)
+    if is_git_url(spec):
+        return open_git(spec, options)
+    path = Path(spec).expanduser()
+    if not spec or not path.exists():
+        raise InputError(f"{spec!r} is not there", f"a source is {FORMS}")
+    if path.is_dir():
+        from ingest.folder import open_folder
+
+        return open_folder(spec, options)
+    from ingest.shards import LINES, FileShard
+
+    if not path.name.endswith(LINES):
+        raise InputError(f"{spec} is not a kind of file that can be read", f"a source is {FORMS}")
+    return Listed(str(path.resolve()), (FileShard(path, path.name, options),))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from corpus.function import LINES_IN_URL, Function
@@ -28,6 +29,7 @@ TOKENS: dict[str, tuple[str, ...]] = {
     "code_tokens": ("code_tokens", "func_code_tokens", "function_tokens"),
     "docstring_tokens": ("docstring_tokens", "func_documentation_tokens"),
 }
+COMMIT_IN_URL = re.compile(r"/blob/([0-9a-f]{40})/")
 REQUIRED = ("repo", "path", "func_name", "original_string", "language")
 
 
@@ -69,6 +71,8 @@ def to_function(
     values = {field: _text(record, field, names) or defaults.get(field, "") for field, names in NAMES.items()}
     if missing := [field for field in REQUIRED if not values[field]]:
         raise BadRecord(f"missing {', '.join(missing)}")
+    if not values["sha"] and (commit := COMMIT_IN_URL.search(values["url"])):
+        values["sha"] = commit[1]
     code = values["original_string"]
     source = code.encode("utf-8")
     if len(source) > max_bytes:

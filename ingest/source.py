@@ -7,7 +7,7 @@ chunks is the same on every run over the same bytes, so a load can be taken up a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -15,7 +15,7 @@ from typing import Protocol
 from corpus.function import Function
 from graph.references import FileFacts
 
-# Part of every digest: raise it when parsers or readers give other output, so that unchanged files are read again.
+# Raise it when parsers or readers give other output, so that unchanged files are read again.
 READER_VERSION = "1"
 
 # A record past this is a data blob with a function's header; the longest hand-written ones in CodeSearchNet are 200 kB.
@@ -83,7 +83,24 @@ class Source(Protocol):
     def size(self) -> int:
         """Bytes of all units together (an estimate), for progress."""
 
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """Files passed over on purpose (tests, vendored, ignored …), counted by reason; known once units ran out."""
+
     def units(self) -> Iterator[Unit]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A unit that cannot be opened at all: nothing but a problem."""
+
+    key: str
+    reason: str
+    digest: str = "unreadable"
+    size: int = 0
+
+    def chunks(self) -> Iterator[Chunk]:
+        yield Rejected((Problem(self.key, 0, self.reason),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +112,22 @@ class Rejected:
 
     def parse(self) -> Parsed:
         return Parsed(problems=self.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A source whose units are known beforehand."""
+
+    name: str
+    listed: tuple[Unit, ...]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        return sum(unit.size for unit in self.listed)
+
+    def units(self) -> Iterator[Unit]:
+        return iter(self.listed)
 
 
 def parse_chunks(chunks: Iterable[Chunk]) -> list[Parsed]:
@@ -134,8 +167,21 @@ class ReadOptions:
     """Where the archives are; empty: the official address."""
     git_schemes: frozenset[str] = frozenset({"https", "ssh"})
     """Which schemes a git URL may have."""
+    git_hosts: frozenset[str] = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
+    """Which hosts a git URL may name; `*` for any."""
     cache: Path = field(default_factory=default_cache)
     """Where archives and clones are kept."""
     max_function_bytes: int = MAX_FUNCTION_BYTES
     max_file_bytes: int = MAX_FILE_BYTES
     progress: Progress = no_progress
+
+    @property
+    def fingerprint(self) -> str:
+        """What, beside the bytes of a unit, decides what is read from it: part of every digest."""
+        return f"{READER_VERSION}|{self.max_function_bytes}|{self.max_file_bytes}|{','.join(sorted(self.languages))}"
+
+    def for_workers(self) -> ReadOptions:
+        """The part that parsing needs: picklable, without the parent's callback."""
+        return ReadOptions(
+            languages=self.languages, max_function_bytes=self.max_function_bytes, max_file_bytes=self.max_file_bytes
+        )

@@ -1,0 +1,199 @@
+"""A folder of source files, parsed with tree-sitter: each file is a unit."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote
+
+from corpus.errors import InputError
+from ingest.git_folder import Checkout, checkout_of
+from ingest.ignoring import Ignored, is_generated, reason_by_name
+from ingest.parsers.file import Place, parse_file
+from ingest.parsers.registry import by_suffix
+from ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class FileChunk:
+    """The text of one file, to be parsed in a worker."""
+
+    source: bytes
+    place: Place
+    file: str
+    max_function_bytes: int
+
+    @property
+    def size(self) -> int:
+        return len(self.source)
+
+    def parse(self) -> Parsed:
+        grammar = by_suffix()[PurePosixPath(self.place.path).suffix.lower()]
+        return parse_file(grammar, self.source, self.place, self.file, self.max_function_bytes)
+
+
+@dataclass(frozen=True)
+class FileUnit:
+    """One file; it is read once, when its digest or its chunks are first asked for."""
+
+    file: Path
+    key: str
+    size: int
+    place: Place
+    options: ReadOptions
+
+    @cached_property
+    def _content(self) -> bytes | str:
+        return read_plain(self.file, self.options.max_file_bytes)
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the content and the place, not of the commit: an unchanged file keeps the address it had."""
+        content = self._content
+        digest = blake2b(self.options.fingerprint.encode(), digest_size=16)
+        for part in (self.place.repo, self.place.path, self.place.url.replace(self.place.sha, "", 1)):
+            digest.update(part.encode("utf-8", "surrogateescape") + b"\0")
+        digest.update(content.encode() if isinstance(content, str) else content)
+        return digest.hexdigest()
+
+    def chunks(self) -> Iterator[Chunk]:
+        content = self._content
+        if isinstance(content, str):
+            yield Rejected((Problem(str(self.file), 0, content),), self.size)
+        elif not self.options.include_tests and is_generated(content):
+            yield Rejected((), self.size)
+        else:
+            yield FileChunk(content, self.place, str(self.file), self.options.max_function_bytes)
+
+
+def read_plain(path: Path, limit: int) -> bytes | str:
+    """The content of a plain file that is not a link, or the reason why not."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return "not a plain file"
+            content = file.read(limit + 1)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return content if len(content) <= limit else f"file is over the limit of {limit:,} bytes"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Every source file below `root` that is not left out."""
+
+    name: str
+    root: Path
+    repo: str
+    options: ReadOptions
+    checkout: Checkout | None = None
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    @cached_property
+    def files(self) -> list[tuple[str, int]]:
+        self.left_out.clear()
+        return sorted(self._walk())
+
+    @cached_property
+    def size(self) -> int:
+        return sum(size for _, size in self.files)
+
+    def units(self) -> Iterator[Unit]:
+        for relative, size in self.files:
+            yield FileUnit(self.root / relative, relative, size, self._place(relative), self.options)
+
+    @cached_property
+    def _top(self) -> Path:
+        return self.checkout.top if self.checkout else self.root
+
+    @cached_property
+    def _prefix(self) -> str:
+        """Where `root` lies below the top of the checkout."""
+        inner = self.root.relative_to(self._top).as_posix()
+        return "" if inner == "." else f"{inner}/"
+
+    def _place(self, relative: str) -> Place:
+        if self.checkout and self.checkout.web:
+            path = self._prefix + relative
+            return Place(self.repo, path, self.checkout.sha, self.checkout.url(path))
+        return Place(self.repo, relative, self.checkout.sha if self.checkout else "", self._file_url(relative))
+
+    def _file_url(self, relative: str) -> str:
+        return f"file://{quote(os.fsencode(self.root / relative))}"
+
+    def _walk(self) -> Iterator[tuple[str, int]]:
+        """Paths and sizes, folder by folder; links are never followed."""
+        waiting = [("", ignored_above(self._top, self._prefix) or Ignored())]
+        while waiting:
+            relative, ignored = waiting.pop()
+            try:
+                with os.scandir(self.root / relative) as entries:
+                    listed = list(entries)
+            except OSError:
+                self.left_out["unreadable folder"] += 1
+                continue
+            for entry in listed:
+                path = f"{relative}{entry.name}"
+                if entry.is_symlink():
+                    self.left_out["link"] += 1
+                elif entry.is_dir(follow_symlinks=False):
+                    reason = self._folder_reason(path, ignored)
+                    if reason:
+                        self.left_out[reason] += 1
+                    else:
+                        deeper = ignored.entering(Path(entry.path), self._prefix + path)
+                        waiting.append((f"{path}/", deeper))
+                elif PurePosixPath(path).suffix.lower() in by_suffix() and entry.is_file(follow_symlinks=False):
+                    reason = self._file_reason(path, ignored)
+                    if reason:
+                        self.left_out[reason] += 1
+                    else:
+                        yield path, entry.stat(follow_symlinks=False).st_size
+
+    def _folder_reason(self, path: str, ignored: Ignored) -> str:
+        if path.rpartition("/")[2] == ".git":
+            return "git's own folder"
+        if ignored.match(self._prefix + path, is_folder=True):
+            return "ignored folder"
+        by_name = "" if self.options.include_tests else reason_by_name(PurePosixPath(path, "_"))
+        return f"{by_name} folder" if by_name else ""
+
+    def _file_reason(self, path: str, ignored: Ignored) -> str:
+        if (
+            self.options.languages
+            and by_suffix()[PurePosixPath(path).suffix.lower()].name not in self.options.languages
+        ):
+            return "other language"
+        if ignored.match(self._prefix + path, is_folder=False):
+            return "ignored"
+        return "" if self.options.include_tests else reason_by_name(PurePosixPath(path))
+
+
+def ignored_above(top: Path, inner: str) -> Ignored | None:
+    """The ignore files from the top of a checkout down to a folder in it; None when it is itself ignored."""
+    ignored, below = Ignored().entering(top, ""), ""
+    for part in PurePosixPath(inner).parts:
+        below = f"{below}/{part}".lstrip("/")
+        if ignored.match(below, is_folder=True):
+            return None
+        ignored = ignored.entering(top / below, below)
+    return ignored
+
+
+def open_folder(where: str, options: ReadOptions, name: str = "", repo: str = "") -> Folder:
+    root = Path(where).expanduser().resolve()
+    if not root.is_dir():
+        raise InputError(f"{where} is not a folder")
+    checkout = checkout_of(root)
+    if checkout and ignored_above(checkout.top, root.relative_to(checkout.top).as_posix()) is None:
+        # A folder that its checkout ignores is no part of it; whoever names it wants what is in it.
+        checkout = None
+    known = checkout.repo if checkout and checkout.web else ""
+    return Folder(name or str(root), root, repo or known or root.name or "root", options, checkout)

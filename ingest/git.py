@@ -1,0 +1,163 @@
+"""A git URL: fetched without hooks, prompts or submodules, from allowed places only, and then read as a folder."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from corpus.errors import InputError, TreelineError
+from ingest.folder import Folder, open_folder
+from ingest.git_folder import SCP, split_remote
+from ingest.source import Progress, ReadOptions
+
+URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://.+")
+SCP_LIKE = re.compile(r"[\w.-]+@[\w.-]+:(?!//).+")
+PERCENT = re.compile(rb"Receiving objects:\s+(\d+)%")
+REF = re.compile(r"[\w][\w./@+-]*")
+# A clone that takes longer is better made by hand.
+TIMEOUT_S = 1_800
+
+
+def is_git_url(spec: str) -> bool:
+    return bool(URL.fullmatch(spec) or SCP_LIKE.fullmatch(spec))
+
+
+def open_git(url: str, options: ReadOptions) -> Folder:
+    """Fetch (or bring up to date) the clone in the cache, and open it."""
+    scheme, host, repo = check_url(url, options)
+    if options.ref and (not REF.fullmatch(options.ref) or ".." in options.ref):
+        raise InputError(f"{options.ref!r} is not a branch, tag or commit")
+    if shutil.which("git") is None:
+        raise InputError("git is not installed", "install it, or give a folder instead of a URL")
+    readable = re.sub(r"[^\w.-]+", "-", f"{host}-{repo}").strip("-.")[:80]
+    digest = blake2b(f"{url}@{options.ref}".encode(), digest_size=6).hexdigest()
+    clone = options.cache / "git" / f"{readable}-{digest}"
+    clone.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(clone.with_name(clone.name + ".lock")):
+        _fetch(url, scheme, clone, options)
+    name = f"{url}@{options.ref}" if options.ref else url
+    return open_folder(str(clone), options, name=name, repo=repo.removeprefix("/"))
+
+
+def check_url(url: str, options: ReadOptions) -> tuple[str, str, str]:
+    """Scheme, host and `owner/name` of a URL that may be fetched; anything else is an error."""
+    scp = SCP.fullmatch(url) if "://" not in url else None
+    try:
+        parts = urlsplit(url)
+        scheme = "ssh" if scp else parts.scheme.lower()
+        password = parts.password
+    except ValueError as error:
+        raise InputError(f"{url!r} is not a URL: {error}") from error
+    if scheme not in options.git_schemes:
+        raise InputError(
+            f"{scheme}:// is not an allowed way to fetch", f"allowed: {', '.join(sorted(options.git_schemes))}"
+        )
+    if password:
+        raise InputError("the URL holds a password", "leave it out and use git's credential helper")
+    host, repo = split_remote(url)
+    if scheme == "file":
+        return scheme, "", Path(parts.path).name.removesuffix(".git")
+    if host.startswith("-") or not repo or any(ord(letter) <= 32 for letter in url):
+        raise InputError(f"{url!r} is not the URL of a repository")
+    if "*" not in options.git_hosts and host not in options.git_hosts:
+        raise InputError(f"{host} is not an allowed host", f"allowed: {', '.join(sorted(options.git_hosts))}")
+    return scheme, host, repo
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _fetch(url: str, scheme: str, clone: Path, options: ReadOptions) -> None:
+    """The newest commit alone, checked out; nothing of the repository is run."""
+    if not (clone / ".git").is_dir():
+        shutil.rmtree(clone, ignore_errors=True)
+        _git(["init", "--quiet", "--template=", str(clone)], scheme)
+        _git(["-C", str(clone), "remote", "add", "--", "origin", url], scheme)
+    fetch = ["fetch", "--progress", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"]
+    _git(["-C", str(clone), *fetch, "--", "origin", options.ref or "HEAD"], scheme, options.progress, url)
+    _git(["-C", str(clone), "checkout", "--quiet", "--force", "--detach", "FETCH_HEAD"], scheme)
+
+
+def _git(arguments: list[str], scheme: str, progress: Progress | None = None, url: str = "") -> None:
+    settings = {
+        "core.hooksPath": os.devnull,
+        "core.fsmonitor": "false",
+        "core.symlinks": "false",
+        "protocol.allow": "never",
+        f"protocol.{scheme}.allow": "always",
+        "credential.interactive": "false",
+        "filter.lfs.smudge": "",
+        "filter.lfs.process": "",
+        "filter.lfs.required": "false",
+        "submodule.recurse": "false",
+    }
+    command = ["git", *(part for name, value in settings.items() for part in ("-c", f"{name}={value}")), *arguments]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")} | {
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "true",
+        "SSH_ASKPASS": "true",
+        "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+        "GIT_LFS_SKIP_SMUDGE": "1",
+        "LC_ALL": "C",
+    }
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    said = _watch(process, progress, url)
+    if process.returncode != 0:
+        lines = said.decode("utf-8", "replace").replace("\r", "\n").splitlines()
+        last = next((line for line in reversed(lines) if line.startswith(("fatal:", "error:"))), "")
+        raise TreelineError(f"git could not fetch {url or 'it'}: {last or f'exit {process.returncode}'}")
+
+
+def _watch(process: subprocess.Popen[bytes], progress: Progress | None, url: str) -> bytes:
+    """What git says, passed on as progress; a git that takes too long is ended."""
+    assert process.stderr is not None
+    deadline, said = time.monotonic() + TIMEOUT_S, b""
+    descriptor = process.stderr.fileno()
+    os.set_blocking(descriptor, False)
+    try:
+        while process.poll() is None or said == b"":
+            block = _read(descriptor)
+            said = (said + block)[-20_000:]
+            percent = PERCENT.findall(block)
+            if percent and progress:
+                progress(f"fetching {url}", int(percent[-1]), 100)
+            if time.monotonic() > deadline:
+                raise TreelineError(f"git took longer than {TIMEOUT_S} s to fetch {url}")
+            if not block:
+                if process.poll() is not None:
+                    break
+                time.sleep(0.02)
+        return said + _read(descriptor)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stderr.close()
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65_536)
+    except BlockingIOError:
+        return b""

@@ -1,0 +1,60 @@
+"""One source file to `Function`s and facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from corpus.function import Function
+from graph.references import FileFacts
+from ingest.parsers.grammar import Grammar
+from ingest.parsers.outline import Found, outline
+from ingest.parsers.strip import without_doc
+from ingest.parsers.tokens import code_tokens, docstring_tokens
+from ingest.source import Parsed, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a file lives; `url` is its address without lines."""
+
+    repo: str
+    path: str
+    sha: str
+    url: str
+
+
+def parse_file(grammar: Grammar, source: bytes, place: Place, file: str, max_function_bytes: int) -> Parsed:
+    """Every function of a file; text that is not UTF-8 is refused, as is a function that is too long."""
+    try:
+        source.decode("utf-8-sig")
+    except UnicodeDecodeError as wrong:
+        line = source.count(b"\n", 0, wrong.start) + 1
+        return Parsed(problems=(Problem(file, line, f"not UTF-8: {wrong.reason}"),))
+    seen = outline(grammar, source)
+    functions, problems = [], []
+    for found in seen.functions:
+        if found.end - found.start > max_function_bytes:
+            reason = f"function {found.name} of {found.end - found.start:,} bytes is over {max_function_bytes:,}"
+            problems.append(Problem(file, found.first_line, reason))
+        else:
+            functions.append(_function(grammar, source, place, found))
+    facts = FileFacts(place.repo, place.path, grammar.name, seen.symbols, seen.imports, seen.references)
+    return Parsed(tuple(functions), (facts,), tuple(problems))
+
+
+def _function(grammar: Grammar, source: bytes, place: Place, found: Found) -> Function:
+    code = without_doc(source, found.start, found.end, found.doc).decode("utf-8", "replace")
+    return Function(
+        repo=place.repo,
+        path=place.path,
+        func_name=found.name,
+        original_string=source[found.start : found.end].decode("utf-8", "replace"),
+        language=grammar.name,
+        code=code,
+        code_tokens=code_tokens(code, grammar.line_comment),
+        docstring=found.doc.text,
+        docstring_tokens=docstring_tokens(found.doc.text),
+        sha=place.sha,
+        partition="",
+        url=f"{place.url}#L{found.first_line}-L{found.last_line}",
+    )

@@ -1,0 +1,161 @@
+"""A pickle reader that cannot run anything: it knows plain containers, strings and numbers, and streams a list.
+
+The evaluation pool is one pickled list of a million records. Python's own unpickler would call whatever the file
+names, and hold everything at once. This one has no step that imports, calls or builds an object, and hands on the
+items of the outermost list as they come. What pickle's memo must keep is found in a first pass over the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pickletools import genops
+from typing import IO, Any
+
+# Between two records of the list; a batch of a thousand long ones takes about a million.
+MAX_STEPS = 5_000_000
+# Characters alive at once: those of one batch, and those that the memo must keep.
+MAX_TEXT = 512_000_000
+
+VALUES = frozenset(
+    """INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT UNICODE SHORT_BINUNICODE BINUNICODE BINUNICODE8
+    STRING SHORT_BINSTRING BINSTRING SHORT_BINBYTES BINBYTES BINBYTES8""".split()
+)
+PUTS = frozenset({"PUT", "BINPUT", "LONG_BINPUT"})
+GETS = frozenset({"GET", "BINGET", "LONG_BINGET"})
+
+
+class Refused(ValueError):
+    """Not a pickle of plain data, or a damaged one."""
+
+
+def remembered(stream: IO[bytes]) -> set[int]:
+    """Which memo entries are ever asked for; refuses whatever is not plain data."""
+    found: set[int] = set()
+    for name, argument in _operations(stream):
+        if name in GETS:
+            found.add(argument)
+            if len(found) > MAX_STEPS:
+                raise Refused("refers back too often")
+    return found
+
+
+def records(stream: IO[bytes], keep: set[int]) -> Iterator[Any]:
+    """The items of the outermost list, one by one."""
+    machine = _Machine(keep)
+    steps = text = 0
+    try:
+        for name, argument in _operations(stream):
+            steps += 1
+            if name in VALUES:
+                machine.stack.append(argument)
+                text += len(argument) if isinstance(argument, str | bytes) else 0
+            elif name in LIST_ENDS and machine.is_outermost(name):
+                yield from machine.take(name)
+                steps = text = 0
+            elif name == "MEMOIZE":
+                machine.remember(machine.memoized)
+            elif name in PUTS:
+                machine.remember(argument)
+            elif name in GETS:
+                machine.stack.append(machine.memo[argument])
+            else:
+                STEPS[name](machine)
+            if steps > MAX_STEPS or text + machine.kept > MAX_TEXT:
+                raise Refused("too much in one record")
+    except (IndexError, KeyError, TypeError, AttributeError) as error:
+        raise Refused(f"not a sound pickle ({error})") from error
+
+
+def _operations(stream: IO[bytes]) -> Iterator[tuple[str, Any]]:
+    try:
+        for opcode, argument, _ in genops(stream):
+            name = opcode.name
+            if name not in PLAIN:
+                raise Refused(f"{name} {argument or ''}".strip() + " is not plain data")
+            yield name, argument
+    except Refused:
+        raise
+    except (ValueError, MemoryError, OverflowError) as error:
+        raise Refused(f"breaks off or is damaged ({error})") from error
+
+
+class _Machine:
+    """Pickle's stack, marks and memo."""
+
+    def __init__(self, keep: set[int]) -> None:
+        self.keep = keep
+        self.memo: dict[int, Any] = {}
+        self.memoized = 0
+        self.kept = 0
+        self.marks: list[list[Any]] = []
+        self.stack: list[Any] = []
+
+    def remember(self, index: int) -> None:
+        self.memoized += 1
+        if index in self.keep:
+            value = self.memo[index] = self.stack[-1]
+            self.kept += len(value) if isinstance(value, str | bytes) else 1
+
+    def mark(self) -> None:
+        self.marks.append(self.stack)
+        self.stack = []
+
+    def since_mark(self) -> list[Any]:
+        items, self.stack = self.stack, self.marks.pop()
+        return items
+
+    def last(self, count: int) -> list[Any]:
+        items = self.stack[-count:]
+        if len(items) < count:
+            raise Refused("not a sound pickle (empty stack)")
+        del self.stack[-count:]
+        return items
+
+    def is_outermost(self, name: str) -> bool:
+        """Is this the end of items for the list that is the whole pickle?"""
+        if name == "APPEND":
+            return not self.marks and len(self.stack) == 2
+        return len(self.marks) == 1 and len(self.marks[0]) == 1
+
+    def take(self, name: str) -> list[Any]:
+        items = self.last(1) if name == "APPEND" else self.since_mark()
+        if not isinstance(self.stack[-1], list):
+            raise Refused("not a list of records")
+        return items
+
+    def extend(self, items: list[Any]) -> None:
+        self.stack[-1].extend(items)
+
+    def make_dict(self) -> None:
+        items = self.since_mark()
+        self.stack.append({})
+        self.update(items)
+
+    def update(self, items: list[Any]) -> None:
+        self.stack[-1].update(zip(items[::2], items[1::2], strict=False))
+
+
+LIST_ENDS = frozenset({"APPEND", "APPENDS"})
+STEPS: dict[str, Callable[[_Machine], object]] = {
+    "PROTO": lambda machine: None,
+    "FRAME": lambda machine: None,
+    "STOP": lambda machine: None,
+    "MARK": lambda machine: machine.mark(),
+    "NONE": lambda machine: machine.stack.append(None),
+    "NEWTRUE": lambda machine: machine.stack.append(True),
+    "NEWFALSE": lambda machine: machine.stack.append(False),
+    "EMPTY_LIST": lambda machine: machine.stack.append([]),
+    "EMPTY_DICT": lambda machine: machine.stack.append({}),
+    "EMPTY_TUPLE": lambda machine: machine.stack.append(()),
+    "LIST": lambda machine: machine.stack.append(machine.since_mark()),
+    "TUPLE": lambda machine: machine.stack.append(tuple(machine.since_mark())),
+    "TUPLE1": lambda machine: machine.stack.append(tuple(machine.last(1))),
+    "TUPLE2": lambda machine: machine.stack.append(tuple(machine.last(2))),
+    "TUPLE3": lambda machine: machine.stack.append(tuple(machine.last(3))),
+    "DICT": lambda machine: machine.make_dict(),
+    "APPEND": lambda machine: machine.extend(machine.last(1)),
+    "APPENDS": lambda machine: machine.extend(machine.since_mark()),
+    "SETITEM": lambda machine: machine.update(machine.last(2)),
+    "SETITEMS": lambda machine: machine.update(machine.since_mark()),
+}
+PLAIN = VALUES | PUTS | GETS | STEPS.keys() | {"MEMOIZE"}

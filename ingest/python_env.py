@@ -1,0 +1,119 @@
+"""`python-env`: the standard library and the packages that this project itself depends on, as they are installed."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sysconfig
+from collections import Counter
+from collections.abc import Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote
+
+from corpus.errors import InputError
+from ingest.folder import FileUnit, Folder
+from ingest.ignoring import reason_by_name
+from ingest.parsers.file import Place
+from ingest.source import Listed, ReadOptions, Unit
+
+PROJECT = "treeline"
+EVERYTHING = "*"
+# Packages with more source than this (torch, plotly) are mostly generated, and only read on request.
+GIANT_BYTES = 15_000_000
+# Parts of the standard library that are programs or data, not a library.
+NOT_LIBRARY = frozenset("idlelib turtledemo lib2to3 ensurepip pydoc_data lib-dynload __phello__".split())
+REQUIREMENT = re.compile(r"\s*([\w.-]+)\s*(?:\[[^\]]*\])?[^;]*(?:;(.*))?")
+SEPARATORS = re.compile(r"[-_.]+")
+
+
+def open_python_env(options: ReadOptions) -> Listed:
+    left_out: Counter[str] = Counter()
+    units = [*_standard_library(options, left_out)]
+    for name, package in sorted(_packages(options, left_out).items()):
+        units += _of_package(name, package, options, left_out)
+    return Listed("python-env", tuple(units), left_out)
+
+
+def _standard_library(options: ReadOptions, left_out: Counter[str]) -> Iterator[Unit]:
+    root = Path(sysconfig.get_paths()["stdlib"])
+    web = f"https://github.com/python/cpython/blob/v{platform.python_version()}/Lib"
+    folder = Folder("python", root, "python", options)
+    for path, size in folder.files:
+        if path.endswith(".py") and not NOT_LIBRARY & set(PurePosixPath(path).parts):
+            place = Place("python", path, "", f"{web}/{quote(path)}")
+            yield FileUnit(root / path, f"python/{path}", size, place, options)
+    left_out.update(folder.left_out)
+
+
+def _packages(options: ReadOptions, left_out: Counter[str]) -> dict[str, Distribution]:
+    """What is to be read, by normal name: dependencies that are no giants, and whatever was asked for."""
+    asked = {_normal(name) for name in options.packages} - {EVERYTHING}
+    if EVERYTHING in options.packages:
+        every = {_normal(one.metadata["Name"] or ""): one for one in distributions()}
+        return {name: one for name, one in every.items() if name not in ("", PROJECT)}
+    found = _dependencies()
+    giants = {name for name, one in found.items() if _source_bytes(one) > GIANT_BYTES} - asked
+    for name in sorted(giants):
+        left_out[f"giant package {name} (on request)"] += 1
+    found = {name: one for name, one in found.items() if name not in giants}
+    for name in sorted(asked - found.keys()):
+        try:
+            found[name] = distribution(name)
+        except PackageNotFoundError as missing:
+            raise InputError(f"the package {name} is not installed", "install it, or leave it out") from missing
+    return found
+
+
+def _dependencies() -> dict[str, Distribution]:
+    """The packages that the project needs, and those that these need, as far as they are installed."""
+    found: dict[str, Distribution] = {}
+    waiting = [PROJECT]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        try:
+            package = distribution(name)
+        except PackageNotFoundError:
+            continue
+        found[name] = package
+        for requirement in package.requires or ():
+            written = REQUIREMENT.match(requirement)
+            if written and "extra" not in (written[2] or ""):
+                waiting.append(_normal(written[1]))
+    found.pop(PROJECT, None)
+    return found
+
+
+def _normal(name: str) -> str:
+    return SEPARATORS.sub("-", name).lower()
+
+
+def _sources(package: Distribution) -> Iterator[tuple[PurePosixPath, Path]]:
+    """Python files that the package lists, within its folder."""
+    for listed in package.files or ():
+        path = PurePosixPath(listed)
+        if path.suffix == ".py" and not path.is_absolute() and ".." not in path.parts:
+            yield path, Path(str(package.locate_file(listed)))
+
+
+def _source_bytes(package: Distribution) -> int:
+    return sum(_size(file) for _, file in _sources(package))
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _of_package(name: str, package: Distribution, options: ReadOptions, left_out: Counter[str]) -> Iterator[Unit]:
+    for path, file in sorted(_sources(package)):
+        reason = "" if options.include_tests else reason_by_name(path)
+        if reason:
+            left_out[reason] += 1
+        elif file.exists():
+            place = Place(name, str(path), "", file.absolute().as_uri())
+            yield FileUnit(file.resolve(), f"{name}/{path}", _size(file), place, options)

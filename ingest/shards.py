@@ -1,0 +1,114 @@
+"""Shards of records: JSON lines, plain or gzipped, on disk or inside a zip that is never unpacked to disk."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from corpus.errors import InputError
+from ingest.lines import line_chunks
+from ingest.source import Chunk, ReadOptions, Unreadable
+
+PARTITIONS = ("train", "valid", "test")
+LINES = (".jsonl.gz", ".jsonl")
+
+
+def partition_of(path: str) -> str:
+    """The partition that a shard's folder or name speaks of, or ''."""
+    parts = PurePosixPath(path)
+    for partition in PARTITIONS:
+        if parts.parent.name == partition or f"_{partition}_" in parts.name or parts.name.startswith(f"{partition}-"):
+            return partition
+    return ""
+
+
+def file_digest(path: Path, options: ReadOptions) -> str:
+    digest = blake2b(options.fingerprint.encode(), digest_size=16)
+    try:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        digest.update(str(error).encode())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class FileShard:
+    """A `.jsonl` or `.jsonl.gz` on disk."""
+
+    path: Path
+    key: str
+    options: ReadOptions
+
+    @cached_property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    @property
+    def stored(self) -> int:
+        return self.size
+
+    @cached_property
+    def digest(self) -> str:
+        return file_digest(self.path, self.options)
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        with self.path.open("rb") as stream:
+            yield stream
+
+    def chunks(self) -> Iterator[Chunk]:
+        defaults = {"partition": partition_of(str(self.path))}
+        return line_chunks(self, str(self.path), self.key.endswith(".gz"), defaults, self.options)
+
+
+@dataclass(frozen=True)
+class ZipEntry:
+    """One member of a zip, read as a stream."""
+
+    archive: Path
+    key: str
+    size: int
+    stored: int
+    crc: int
+    options: ReadOptions
+
+    @property
+    def digest(self) -> str:
+        """The checksum and size that the archive lists; reading checks them."""
+        listed = f"{self.options.fingerprint}|{self.key}|{self.crc}|{self.size}"
+        return blake2b(listed.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        with zipfile.ZipFile(self.archive) as archive, archive.open(self.key) as stream:
+            yield stream
+
+    def chunks(self) -> Iterator[Chunk]:
+        defaults = {"partition": partition_of(self.key)}
+        packed = self.key.endswith(".gz")
+        return line_chunks(self, f"{self.archive}/{self.key}", packed, defaults, self.options)
+
+
+def zip_entries(archive: Path, options: ReadOptions) -> Iterator[ZipEntry | Unreadable]:
+    """Every member in the order of its name; one that would leave the archive's folder is refused."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            listed = sorted(opened.infolist(), key=lambda info: info.filename)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise InputError(f"{archive} is not a zip that can be read: {error}", "download it again") from error
+    for info in listed:
+        path = PurePosixPath(info.filename.replace("\\", "/"))
+        if info.is_dir():
+            continue
+        if path.is_absolute() or ".." in path.parts:
+            yield Unreadable(f"{archive}/{info.filename}", "the name leads out of the archive: refused")
+        else:
+            yield ZipEntry(archive, info.filename, info.file_size, info.compress_size, info.CRC, options)
