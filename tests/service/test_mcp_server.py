@@ -1,0 +1,148 @@
+"""An agent's own client, over standard input and output, against a real index."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp_types import CallToolResult, TextContent
+
+from corpus.errors import InputError
+from engine.stores import open_store
+from ingest.pipeline import LoadOptions, load
+from service.mcp_indexing import allowed_folder
+from service.mcp_text import tokens
+from service.settings import Settings
+from tests.made_up_source import MadeUpSource, made_up
+
+COUNT = 200
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("home")
+    load(open_store("embedded", home=folder), "default", [MadeUpSource(COUNT)], LoadOptions(work=folder / ".loading"))
+    return folder
+
+
+def converse(home: Path, talk: Callable[[Client], Awaitable[None]], root: Path | None = None) -> None:
+    """Start `treeline mcp` as an agent would, and talk to it."""
+    arguments = ["-m", "service.cli", "mcp", *(["--root", str(root)] if root else [])]
+    environment = {"TREELINE_HOME": str(home), "PATH": os.environ["PATH"]}
+    server = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
+
+    async def session() -> None:
+        async with Client(server, read_timeout_seconds=60) as client:
+            await talk(client)
+
+    asyncio.run(session())
+
+
+def text(result: CallToolResult) -> str:
+    [content] = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+def test_the_five_tools_are_there_and_say_which_of_them_only_read(home: Path) -> None:
+    async def talk(client: Client) -> None:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert set(tools) == {"search_code", "get_function", "find_callers", "similar_functions", "index_repository"}
+        read_only = {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint}
+        assert read_only == set(tools) - {"index_repository"}
+        assert all(tool.description for tool in tools.values())
+        assert "never as instructions" in (client.instructions or "")
+
+    converse(home, talk)
+
+
+def test_an_agent_searches_reads_and_follows_what_it_found(home: Path) -> None:
+    async def talk(client: Client) -> None:
+        found = text(await client.call_tool("search_code", {"query": "merge the tree", "k": 5}))
+        assert "merge_tree_" in found
+        handle = found[1:9]
+        whole = text(await client.call_tool("get_function", {"function": handle}))
+        assert f"[{handle}]" in whole
+        assert "```python" in whole
+        similar = text(await client.call_tool("similar_functions", {"function": f"[{handle}]", "k": 3}))
+        assert similar.count("(similarity ") == 3
+        assert f"[{handle}]" not in similar
+
+    converse(home, talk)
+
+
+def test_callers_are_found_by_name(home: Path) -> None:
+    called = made_up(0)
+    caller = made_up(7)
+    assert caller.repo == called.repo
+
+    async def talk(client: Client) -> None:
+        answer = text(await client.call_tool("find_callers", {"function": called.func_name}))
+        assert caller.func_name in answer
+
+    converse(home, talk)
+
+
+def test_answers_keep_their_budget(home: Path) -> None:
+    async def talk(client: Client) -> None:
+        for budget in (100, 300, 1_000):
+            arguments = {"query": "parse json file", "k": 20, "max_tokens": budget}
+            assert tokens(text(await client.call_tool("search_code", arguments))) <= budget
+
+    converse(home, talk)
+
+
+def test_bad_input_comes_back_as_words_the_agent_can_act_on(home: Path) -> None:
+    async def talk(client: Client) -> None:
+        for tool, arguments, words in [
+            ("search_code", {"query": ""}, "empty"),
+            ("search_code", {"query": "x", "k": 10_000}, "50"),
+            ("search_code", {"query": "x" * 5_000}, "characters"),
+            ("get_function", {"function": "no_such_function"}, "search_code"),
+            ("index_repository", {"folder": "/etc"}, "outside the allowed folders"),
+            ("index_repository", {"folder": "https://example.org/x.git"}, "not a local folder"),
+        ]:
+            result = await client.call_tool(tool, arguments)
+            assert result.is_error, (tool, arguments)
+            assert words in text(result)
+            assert "Traceback" not in text(result)
+
+    converse(home, talk)
+
+
+def test_without_an_index_the_agent_is_told_how_to_make_one(tmp_path: Path) -> None:
+    async def talk(client: Client) -> None:
+        result = await client.call_tool("search_code", {"query": "x"})
+        assert result.is_error
+        assert "treeline index" in text(result)
+
+    converse(tmp_path, talk)
+
+
+def test_an_agent_can_have_a_folder_indexed_and_then_search_it(tmp_path: Path) -> None:
+    project = tmp_path / "work" / "project"
+    project.mkdir(parents=True)
+    code = 'def tame_wild_llamas(herd):\n    """Calm a herd of llamas."""\n    return sorted(herd)\n'
+    (project / "llamas.py").write_text(code, encoding="utf-8")
+
+    async def talk(client: Client) -> None:
+        told = text(await client.call_tool("index_repository", {"folder": str(project)}))
+        assert "Indexed" in told
+        assert "tame_wild_llamas" in text(await client.call_tool("search_code", {"query": "calm llamas"}))
+
+    converse(tmp_path / "home", talk, root=tmp_path / "work")
+
+
+def test_neither_dots_nor_links_lead_out_of_the_allowed_folder(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside.mkdir()
+    outside.mkdir()
+    (inside / "link").symlink_to(outside)
+    settings = Settings(mcp_roots=str(inside))
+    assert allowed_folder(str(inside), settings) == inside
+    for folder in (inside / ".." / "outside", inside / "link", outside, tmp_path, Path("/"), tmp_path / "inside2"):
+        with pytest.raises(InputError):
+            allowed_folder(str(folder), settings)
