@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from io import BytesIO
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -62,10 +63,11 @@ def build(functions: Iterable[tuple[str, Sequence[str]]]) -> bytes:
             ids.append(bytes.fromhex(id_))
             yield " ".join(terms)
 
-    counts = _hashing().transform(texts())
+    # A last row without terms, taken off again: an empty index is a matrix without rows and no special case.
+    counts = _hashing().transform(chain(texts(), [""]))
     transformer = TfidfTransformer(sublinear_tf=True)
-    matrix = csc_matrix(transformer.fit_transform(counts)) if ids else csc_matrix((0, COLUMNS), dtype=np.float32)
-    idf = transformer.idf_ if ids else np.zeros(COLUMNS)
+    matrix = csc_matrix(transformer.fit_transform(counts)[: len(ids)])
+    idf = transformer.idf_
     out = BytesIO()
     np.savez(
         out,

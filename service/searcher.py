@@ -198,9 +198,9 @@ class Searcher:
 
 
 def _raise_for(failures: Mapping[str, str], errors: Mapping[str, Exception]) -> None:
-    """When no lane answered: the person's mistake if it was one, else the engine's."""
+    """When no lane answered: the person's mistake if it was one, the only lane's own words, else all reasons."""
     for error in errors.values():
-        if isinstance(error, InputError):
+        if isinstance(error, InputError) or (isinstance(error, EngineUnavailable) and len(failures) == 1):
             raise error
     reasons = "; ".join(f"{lane}: {reason}" for lane, reason in failures.items())
     raise EngineUnavailable(f"no lane answered ({reasons})", "check the engine with `treeline doctor`")

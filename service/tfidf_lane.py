@@ -24,6 +24,7 @@ class TfidfLane:
         self._lock = threading.Lock()
         self._matrix: Tfidf | None = None
         self._building: threading.Thread | None = None
+        self._error: Exception | None = None
 
     def __call__(self, text: str, k: int, filters: Filters) -> RankedList:
         """The best `k`; says so when the matrix is not ready, and goes on making it."""
@@ -31,15 +32,23 @@ class TfidfLane:
         if matrix is None:
             with self._lock:
                 if self._building is None:
-                    self._building = threading.Thread(target=self.prepare, name="tfidf", daemon=True)
+                    self._building = threading.Thread(target=self._try, name="tfidf", daemon=True)
                     self._building.start()
             self._building.join(1.0)  # a small index is done by then
             matrix = self._matrix
+        if self._error is not None:
+            raise self._error
         if matrix is None:
             raise EngineUnavailable("the TF-IDF matrix of this index is being made", "ask again in a minute")
         found = dict(matrix.search(terms(text), k if filters == Filters() else LOOKED_AT * k))
         located = self._engine.locate(list(found), filters)[:k]
         return RankedList(LANE, [Hit(hit.id, found[hit.id], hit.address) for hit in located])
+
+    def _try(self) -> None:
+        try:
+            self.prepare()
+        except Exception as error:  # noqa: BLE001 - said to whoever asks for this lane
+            self._error = error
 
     def prepare(self) -> None:
         """Load the matrix or build it, and wait for it."""

@@ -1,0 +1,219 @@
+"""The searcher on a real small index: every mode answers, every result explains itself, nothing bad crashes it."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from corpus.errors import InputError
+from engine.embedded import EmbeddedStore
+from engine.protocol import Filters
+from rerank.candidate import Candidate
+from rerank.fusion import FUSIONS
+from service.answer import MODES, Answer, Query
+from service.searcher import Searcher
+from service.settings import Settings
+from tests.service.small_index import parsed, publish, shipped, small_store
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
+    store = small_store(tmp_path_factory.mktemp("home"))
+    searcher = Searcher(store.open("small"), {shipped().name: shipped()})
+    searcher.prepare("tfidf")
+    yield searcher
+    searcher.close()
+
+
+def found(answer: Answer) -> list[str]:
+    return [result.function.func_name for result in answer.results]
+
+
+@pytest.mark.parametrize("mode", ["keyword", "dense", "tfidf", "hybrid"])
+def test_every_mode_finds_a_concept(searcher: Searcher, mode: str) -> None:
+    assert found(searcher.search(Query("convert int to string", mode=mode)))[0] == "int_to_string"
+
+
+def test_meaning_is_found_without_the_words(searcher: Searcher) -> None:
+    assert "retry_with_backoff" in found(searcher.search(Query("exponential backoff", mode="dense")))[:3]
+
+
+@pytest.mark.parametrize("method", ["default", *FUSIONS])
+def test_every_fusion_can_be_asked_for_and_its_contributions_sum_up(searcher: Searcher, method: str) -> None:
+    answer = searcher.search(Query("read a csv file", fusion=method, rerank="none"))
+    assert found(answer)[0] == "read_csv"
+    for candidate in answer.ranked:
+        assert candidate.score == pytest.approx(sum(part.share for part in candidate.contributions))
+
+
+def test_an_answer_says_route_total_and_times(searcher: Searcher) -> None:
+    answer = searcher.search(Query("download a web page", k=2))
+    assert answer.route == "conceptual"
+    assert answer.degraded == ()
+    assert len(answer.results) == 2
+    assert answer.total >= len(answer.ranked) >= 2
+    assert {"keyword", "dense", "lanes", "fusion", "rerank", "fetch", "total"} <= answer.timings.keys()
+    assert [result.rank for result in answer.results] == [1, 2]
+
+
+def test_an_identifier_finds_its_definition_and_its_callers(searcher: Searcher) -> None:
+    answer = searcher.search(Query("parse_url"))
+    assert answer.route == "identifier"
+    assert found(answer)[0] == "parse_url"
+    stages = {c.id: {part.lane: part.stage for part in c.contributions} for c in answer.ranked}
+    by_name = {result.function.func_name: stages[result.function.id] for result in answer.results}
+    assert by_name["parse_url"]["graph"] == "definition"
+    assert by_name["Client.send"]["graph"] == "calls"
+
+
+def test_a_structural_question_is_answered_by_the_graph_completely(searcher: Searcher) -> None:
+    answer = searcher.search(Query("what calls parse_url", rerank="none"))
+    assert answer.route == "structural"
+    assert found(answer)[0] == "Client.send"
+    graph = [c for c in answer.ranked if any(part.lane == "graph" for part in c.contributions)]
+    assert [c.address.func_name for c in graph] == ["Client.send"]
+
+
+def test_what_changes_goes_over_several_edges(searcher: Searcher) -> None:
+    answer = searcher.search(Query("what changes if I touch parse_url", mode="graph"))
+    assert found(answer) == ["Client.send", "fetch_page"]
+    assert answer.ranked[1].contributions[0].stage == "calls, 2 edges away"
+
+
+def test_the_graph_starts_at_the_top_keyword_hit_when_no_symbol_is_named(searcher: Searcher) -> None:
+    assert found(searcher.search(Query("send request wait reply", mode="graph")))[0] == "Client.send"
+
+
+def test_callees_of_the_top_hits_can_be_pulled_in(searcher: Searcher) -> None:
+    query = Query("download a web page", mode="keyword", callees=True)
+    lanes = {part.lane for c in searcher.search(query).ranked for part in c.contributions}
+    assert lanes == {"keyword", "callees"}
+
+
+def test_structure_callers_and_callees_by_name_and_id(searcher: Searcher) -> None:
+    asked = searcher.structure("parse_url")
+    assert [seed.name for seed in asked.seeds] == ["parse_url"]
+    (caller,) = asked.neighbours
+    assert (caller.name, caller.relation, caller.how, caller.via) == ("Client.send", "calls", "import", "parse_url")
+    assert [one.name for one in searcher.callees(caller.id)] == ["parse_url", "Client.open"]
+    assert [one.name for one in searcher.callers(caller.id)] == ["fetch_page"]
+    assert searcher.callers("00" * 16) == []
+
+
+def test_similar_functions_leave_out_the_function_itself(searcher: Searcher) -> None:
+    (hit,) = searcher.engine.named("parse_url", 1)
+    similar = searcher.similar(hit.id, 3)
+    assert len(similar) == 3
+    assert hit.id not in {other.id for other in similar}
+    assert searcher.similar("00" * 16, 3) == []
+
+
+def test_names_are_suggested(searcher: Searcher) -> None:
+    assert searcher.suggest("pars", 5) == ["parse_url"]
+    assert searcher.suggest("  ", 5) == []
+
+
+def test_a_function_is_had_by_id(searcher: Searcher) -> None:
+    (hit,) = searcher.engine.named("read_csv", 1)
+    function = searcher.function(hit.id)
+    assert function is not None
+    assert function.func_name == "read_csv"
+    assert searcher.function("00" * 16) is None
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_filters_hold_in_every_mode(searcher: Searcher, mode: str) -> None:
+    query = Query("parse_url and send", mode=mode, filters=Filters(path_prefix="web/url"))
+    answer = searcher.search(query)
+    assert answer.results
+    assert {candidate.address.path for candidate in answer.ranked} == {"web/url.py"}
+
+
+def test_pages_are_parts_of_one_list(searcher: Searcher) -> None:
+    whole = found(searcher.search(Query("url", k=6)))
+    pages = [found(searcher.search(Query("url", k=2, offset=offset))) for offset in (0, 2, 4)]
+    assert sum(pages, []) == whole
+    assert searcher.search(Query("url", offset=500)).results == ()
+
+
+def test_expansion_adds_words_of_the_first_results(searcher: Searcher) -> None:
+    assert found(searcher.search(Query("csv", mode="keyword", expand=True)))[0] == "read_csv"
+
+
+def test_a_hook_may_reorder_the_end_result_unless_switched_off(searcher: Searcher) -> None:
+    def backwards(query: Query, candidates: list[Candidate]) -> list[Candidate]:
+        return candidates[::-1]
+
+    adjusted = Searcher(searcher.engine, {shipped().name: shipped()}, adjust=backwards)
+    plain = found(searcher.search(Query("url", k=50)))
+    assert found(adjusted.search(Query("url", k=50))) == plain[::-1]
+    assert found(adjusted.search(Query("url", k=50, feedback=False))) == plain
+    assert "feedback" in adjusted.search(Query("url")).timings
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\t", "\x00", "\ud800"])
+def test_an_empty_question_is_bad_input(searcher: Searcher, text: str) -> None:
+    with pytest.raises(InputError, match="empty"):
+        searcher.search(Query(text))
+
+
+def test_a_megabyte_is_bad_input_and_says_the_limit(searcher: Searcher) -> None:
+    with pytest.raises(InputError, match=r"1,000,000 characters, at most 1,000"):
+        searcher.search(Query("x" * 1_000_000))
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (Query("x", k=0), "k is 0"),
+        (Query("x", k=301), "from 1 to 300"),
+        (Query("x", offset=-1), "negative"),
+        (Query("x", mode="magic"), "unknown mode 'magic'"),
+        (Query("x", fusion="magic"), "unknown fusion 'magic'"),
+        (Query("x", rerank="magic"), "magic"),
+    ],
+)
+def test_bad_switches_are_bad_input(searcher: Searcher, query: Query, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        searcher.search(query)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "text", ["the of and", "!?.,;", "🦜🦜", "zzyzx qwrtz", "'", '"', "`", "AND OR NOT", "a" * 1000]
+)
+def test_odd_questions_have_a_defined_answer(searcher: Searcher, text: str, mode: str) -> None:
+    answer = searcher.search(Query(text, mode=mode))
+    assert answer.degraded == ()
+    assert len(answer.results) <= 10
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(min_size=1, max_size=300))
+def test_no_text_crashes_it(searcher: Searcher, text: str) -> None:
+    try:
+        answer = searcher.search(Query(text))
+    except InputError:
+        return
+    assert answer.degraded == ()
+
+
+def test_an_index_without_vectors_is_searched_by_keyword(tmp_path_factory: pytest.TempPathFactory) -> None:
+    store = EmbeddedStore(tmp_path_factory.mktemp("home"))
+    publish(store, *parsed(), encoders=[])
+    searcher = Searcher(store.open("small"), {}, Settings())
+    assert found(searcher.search(Query("convert int to string")))[0] == "int_to_string"
+    assert searcher.similar(searcher.search(Query("url")).results[0].function.id) == []
+    with pytest.raises(InputError, match="no vectors"):
+        searcher.search(Query("url", mode="dense"))
+    searcher.close()
+
+
+def test_an_empty_index_answers_with_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:
+    store = EmbeddedStore(tmp_path_factory.mktemp("home"))
+    publish(store, [], [])
+    searcher = Searcher(store.open("small"), {shipped().name: shipped()})
+    for mode in MODES:
+        assert searcher.search(Query("convert int to string", mode=mode)).results == ()
+    searcher.close()
