@@ -1,0 +1,152 @@
+"""A long-lived searcher switches to a new generation without failing a search, and refuses a foreign encoder."""
+
+import threading
+from pathlib import Path
+from time import sleep
+from typing import Any
+
+import pytest
+
+from corpus.errors import EncoderMismatch, IndexMissing
+from service import live
+from service.answer import Query
+from service.live import LiveSearcher, open_searcher
+from service.settings import Settings
+from tests.service.small_index import FILES, parsed, publish, shipped, small_store
+
+MORE = {**FILES, "text/more.py": 'def frobnicate():\n    """Turn the knob."""\n    return "knob"\n'}
+
+
+@pytest.fixture
+def always_looking(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "LOOK_EVERY", 0.0)
+
+
+def first(searcher: LiveSearcher, text: str) -> str:
+    return searcher.search(Query(text)).results[0].function.func_name
+
+
+@pytest.mark.usefixtures("always_looking")
+def test_a_new_generation_is_noticed(tmp_path: Path) -> None:
+    store = small_store(tmp_path)
+    searcher = LiveSearcher(store, "small")
+    before = searcher.info.generation
+    assert "frobnicate" not in [one.address.func_name for one in searcher.search(Query("frobnicate")).ranked]
+    publish(store, *parsed(MORE))
+    assert first(searcher, "frobnicate") == "frobnicate"
+    assert searcher.info.generation != before
+    searcher.close()
+
+
+def test_it_looks_at_the_store_only_now_and_then(tmp_path: Path) -> None:
+    store = small_store(tmp_path)
+    searcher = LiveSearcher(store, "small")
+    publish(store, *parsed(MORE))
+    assert first(searcher, "turn the knob") != "frobnicate"
+    assert searcher.refresh()
+    assert not searcher.refresh()
+    assert first(searcher, "turn the knob") == "frobnicate"
+    searcher.close()
+
+
+@pytest.mark.usefixtures("always_looking")
+def test_no_search_fails_while_generations_come_and_go(tmp_path: Path) -> None:
+    store = small_store(tmp_path)
+    searcher = LiveSearcher(store, "small")
+    failures: list[Exception] = []
+    answers = 0
+    stop = threading.Event()
+
+    def ask() -> None:
+        nonlocal answers
+        while not stop.is_set():
+            try:
+                answer = searcher.search(Query("convert int to string"))
+                assert answer.results[0].function.func_name == "int_to_string"
+                assert answer.degraded == ()
+                answers += 1
+            except Exception as error:  # noqa: BLE001 - any failure at all is what the test looks for
+                failures.append(error)
+                return
+
+    people = [threading.Thread(target=ask) for _ in range(4)]
+    for person in people:
+        person.start()
+    for files in (MORE, FILES, MORE, FILES):
+        publish(store, *parsed(files))
+        store.prune("small", keep=1)
+        sleep(0.1)
+    stop.set()
+    for person in people:
+        person.join()
+    assert failures == []
+    assert answers > 20
+    searcher.close()
+
+
+@pytest.mark.usefixtures("always_looking")
+def test_an_old_generation_is_closed_when_its_last_search_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = small_store(tmp_path)
+    searcher = LiveSearcher(store, "small")
+    closed: list[str] = []
+    with searcher.searcher() as old:
+        close = old.engine.close
+
+        def noted() -> None:
+            closed.append("old")
+            close()
+
+        monkeypatch.setattr(old.engine, "close", noted)
+        publish(store, *parsed(MORE))
+        assert first(searcher, "frobnicate") == "frobnicate"
+        assert closed == []
+        assert old.search(Query("convert int to string")).results
+    assert closed == ["old"]
+    searcher.close()
+
+
+def test_an_index_of_another_encoder_is_refused_and_both_are_named(tmp_path: Path) -> None:
+    class Stranger:
+        name, dimension = "stranger", 7
+
+        def __getattr__(self, name: str) -> Any:
+            raise AssertionError("a refused encoder is not used")
+
+    with pytest.raises(EncoderMismatch, match=rf"{shipped().name}.*stranger \(7 dimensions\)"):
+        LiveSearcher(small_store(tmp_path), "small", load_encoder=lambda _name: Stranger())
+
+
+def test_a_missing_index_is_said(tmp_path: Path) -> None:
+    with pytest.raises(IndexMissing):
+        open_searcher(Settings(home=str(tmp_path)), "nothing")
+
+
+@pytest.mark.usefixtures("always_looking")
+def test_a_store_that_goes_away_leaves_the_open_generation_answering(tmp_path: Path) -> None:
+    store = small_store(tmp_path)
+    searcher = LiveSearcher(store, "small")
+    store.drop("small")
+    assert first(searcher, "convert int to string") == "int_to_string"
+    searcher.close()
+
+
+def test_it_has_every_method_of_the_searcher(tmp_path: Path) -> None:
+    from service.searcher import Searcher
+
+    public = {name for name in vars(Searcher) if not name.startswith("_")}
+    assert public <= set(dir(LiveSearcher))
+    small_store(tmp_path)
+    searcher = open_searcher(Settings(home=str(tmp_path), index="small"))
+    hit = searcher.engine.named("parse_url", 1)[0]
+    query = Query("convert int to string")
+    assert searcher.rank(query).candidates
+    fused = searcher.fuse(searcher.lanes(query))
+    assert {one.id for one in searcher.rerank(query, fused)} == {one.id for one in fused}
+    assert searcher.similar(hit.id, 1)
+    assert searcher.function(hit.id) is not None
+    assert searcher.suggest("parse_", 1) == ["parse_url"]
+    assert searcher.structure("parse_url").neighbours
+    assert [one.name for one in searcher.callers(hit.id)] == ["Client.send"]
+    assert searcher.callees(hit.id) == []
+    searcher.prepare("graph")
+    searcher.close()
