@@ -97,14 +97,15 @@ def test_answers_keep_their_budget(home: Path) -> None:
 
 def test_bad_input_comes_back_as_words_the_agent_can_act_on(home: Path) -> None:
     async def talk(client: Client) -> None:
-        for tool, arguments, words in [
+        cases: list[tuple[str, dict[str, object], str]] = [
             ("search_code", {"query": ""}, "empty"),
             ("search_code", {"query": "x", "k": 10_000}, "50"),
             ("search_code", {"query": "x" * 5_000}, "characters"),
             ("get_function", {"function": "no_such_function"}, "search_code"),
             ("index_repository", {"folder": "/etc"}, "outside the allowed folders"),
             ("index_repository", {"folder": "https://example.org/x.git"}, "not a local folder"),
-        ]:
+        ]
+        for tool, arguments, words in cases:
             result = await client.call_tool(tool, arguments)
             assert result.is_error, (tool, arguments)
             assert words in text(result)
