@@ -63,10 +63,10 @@ def build(functions: Iterable[tuple[str, Sequence[str]]]) -> bytes:
             ids.append(bytes.fromhex(id_))
             yield " ".join(terms)
 
-    # A last row without terms, taken off again: an empty index is a matrix without rows and no special case.
+    # A last row without terms, taken off again: scikit-learn refuses a matrix without rows.
     counts = _hashing().transform(chain(texts(), [""]))
-    transformer = TfidfTransformer(sublinear_tf=True)
-    matrix = csc_matrix(transformer.fit_transform(counts)[: len(ids)])
+    transformer = TfidfTransformer(sublinear_tf=True).fit(counts[: max(1, len(ids))])
+    matrix = csc_matrix(transformer.transform(counts)[: len(ids)])
     idf = transformer.idf_
     out = BytesIO()
     np.savez(

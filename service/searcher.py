@@ -92,9 +92,6 @@ class Searcher:
         clock = _Clock()
         lanes = self.lanes(query)
         timings = {**lanes.timings, "lanes": clock.lap()}
-        if query.callees:
-            lanes = self._with_callees(query, lanes)
-            timings[CALLEES] = clock.lap()
         candidates = self.fuse(lanes, query.fusion, limit)
         timings["fusion"] = clock.lap()
         candidates = self.rerank(query, candidates, query.rerank)
@@ -112,12 +109,13 @@ class Searcher:
         outcome = self._threads.run(work, dict.fromkeys(work, self.settings.lane_timeout))
         if work and not outcome.values:
             _raise_for(outcome.failures, outcome.errors)
-        return LaneResults(
+        found = LaneResults(
             route=way,
             lists=tuple(outcome.values[lane] for lane in work if lane in outcome.values),
             degraded=tuple(Degradation(lane, reason) for lane, reason in outcome.failures.items()),
             timings=outcome.milliseconds,
         )
+        return self._with_callees(query, found) if query.callees else found
 
     def fuse(self, lanes: LaneResults, method: str = "default", limit: int = 300) -> list[Candidate]:
         """The lanes' lists as one, with what each lane contributed."""
@@ -185,12 +183,14 @@ class Searcher:
         self.engine.close()
 
     def _with_callees(self, query: Query, lanes: LaneResults) -> LaneResults:
+        """A lane more: what the first fused results call, one edge away."""
+        clock = _Clock()
         graph = self._lanes.graph
         if graph is None:
             return lanes
         top = [candidate.id for candidate in self.fuse(lanes, query.fusion, CALLEES_OF)]
         found = callees_lane(self.engine, graph, top, self.settings.lane_depth, query.filters)
-        return replace(lanes, lists=(*lanes.lists, found))
+        return replace(lanes, lists=(*lanes.lists, found), timings={**lanes.timings, CALLEES: clock.lap()})
 
     def _texts(self, ids: Sequence[str]) -> list[str]:
         bodies = {function.id: function for function in self.engine.fetch(ids)}

@@ -1,0 +1,52 @@
+"""The TF-IDF matrix ranks like scikit-learn's own vectoriser, counts pairs of words, and knows no stranger."""
+
+import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from corpus.tfidf import build, load
+
+DOCUMENTS = [
+    "read csv file line",
+    "write csv file",
+    "file read error csv",
+    "sort list key",
+    "list sort reverse key key",
+    "parse url host",
+]
+IDS = [f"{number:032x}" for number in range(1, len(DOCUMENTS) + 1)]
+ROWS = list(zip(IDS, (text.split() for text in DOCUMENTS), strict=True))
+
+
+def test_scores_are_those_of_the_reference() -> None:
+    reference = TfidfVectorizer(analyzer="word", token_pattern=r"\S+", ngram_range=(1, 2), sublinear_tf=True)
+    matrix = reference.fit_transform(DOCUMENTS)
+    ours = load(build(ROWS))
+    for question in ("read csv file", "sort list", "list sort reverse key key", "url"):
+        expected = (matrix @ reference.transform([question]).T).toarray().ravel()
+        found = dict(ours.search(question.split(), 10))
+        assert found.keys() == {IDS[row] for row in np.flatnonzero(expected)}
+        for row in np.flatnonzero(expected):
+            # Halves are kept of the weights: three digits.
+            assert abs(found[IDS[row]] - expected[row]) < 2e-3
+
+
+def test_pairs_in_the_same_order_count_more() -> None:
+    best, second, *_ = load(build(ROWS)).search(["sort", "list"], 5)
+    assert (best[0], second[0]) == (IDS[3], IDS[4])
+    assert best[1] > second[1]
+
+
+def test_words_that_nobody_has_find_nothing() -> None:
+    assert load(build(ROWS)).search(["zzyzx"], 5) == []
+    assert load(build(ROWS)).search([], 5) == []
+
+
+def test_an_empty_index_finds_nothing() -> None:
+    assert load(build([])).search(["csv"], 5) == []
+
+
+def test_no_more_than_asked_for_and_ties_in_order() -> None:
+    same = [(f"{number:032x}", ["same", "words"]) for number in range(1, 20)]
+    found = load(build(same)).search(["same"], 19)
+    assert [id_ for id_, _ in found] == [id_ for id_, _ in same]
+    assert len(load(build(same)).search(["same"], 5)) == 5

@@ -1,0 +1,30 @@
+"""Pseudo-relevance feedback adds what the first results have in common, and keeps the question the larger part."""
+
+from rerank.expansion import EXTRA, KEPT, expand, related_terms
+
+FIRST = [["retri", "backoff", "sleep", "attempt"], ["retri", "backoff", "delay", "sleep"]] * 5
+REST = [["retri", "button", "click", "window"], ["number", "string", "window"]] * 10
+
+
+def test_terms_that_mark_the_first_results_are_added() -> None:
+    added = related_terms(["retri"], FIRST + REST)
+    assert added[:2] == ["backoff", "sleep"]
+    assert "window" not in added[:4]
+
+
+def test_the_terms_of_the_question_are_kept_and_not_added_again() -> None:
+    words = expand(["retri", "backoff"], FIRST + REST)
+    assert words[: 2 * KEPT] == ["retri"] * KEPT + ["backoff"] * KEPT
+    assert not {"retri", "backoff"} & set(words[2 * KEPT :])
+    assert len(words) <= 2 * KEPT + EXTRA
+
+
+def test_without_results_the_question_stays_as_it_is() -> None:
+    assert expand(["retri"], []) == ["retri"] * KEPT
+    assert expand(["retri"], [[], []]) == ["retri"] * KEPT
+    assert expand([], []) == []
+
+
+def test_the_same_question_is_always_extended_alike() -> None:
+    documents = [["b", "a", "d", "c"], ["d", "c", "b", "a"]]
+    assert related_terms(["x"], documents) == related_terms(["x"], documents) == ["a", "b", "c", "d"]
