@@ -40,3 +40,13 @@ def start(
     share = np.array([counts[token.removeprefix(CONTINUED)] / functions for token in vocabulary])
     rarity = np.concatenate([RARITY / (RARITY + share), np.full(buckets, BIGRAM_WEIGHT)])
     return np.concatenate([words, pairs]).astype(np.float32), np.tile(rarity, (QUERY + 1, 1)).astype(np.float32)
+
+
+def token_vectors(teacher: str) -> tuple[list[str], NDArray[np.float32]]:
+    """A teacher's own vocabulary and the vectors of its first layer."""
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(teacher, device="cpu")
+    vectors = model[0].auto_model.get_input_embeddings().weight.detach().float().numpy()
+    places = model.tokenizer.get_vocab()
+    return sorted(places, key=places.__getitem__), vectors

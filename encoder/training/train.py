@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -17,31 +16,10 @@ from encoder.training.candidates import lexical, nearest, siblings
 from encoder.training.data import NO_TARGET, TrainingData
 from encoder.training.development import DOCSTRING, Development
 from encoder.training.model import Student
+from encoder.training.options import Options
 from encoder.training.teachers import Taught
 
 NAME = FIELDS.index("name")
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Every number of a run; the defaults made the shipped model (see its card)."""
-
-    epochs: int = 8
-    batch: int = 2048
-    table_rate: float = 4e-3
-    layer_rate: float = 1e-3
-    teacher_scale: float = 3.0  # how sharp the teachers' ranking is, in standard deviations of their similarities
-    student_scale: float = 20.0  # 1 / temperature of the student's softmax
-    distilled: float = 0.7  # share of the loss from the teachers; the rest from the right answers
-    distilled_sentences: float = 0.5  # the same for docstring sentences, where the right answer is sure
-    depth: int = 64  # how far down the teachers' list hard candidates are drawn
-    hard: int = 4  # hard candidates a question
-    lexical_hard: int = 1
-    lexical_share: float = 0.0  # weight of the lexical teacher in the target, beside 1 for each other teacher
-    hide_name: float = 0.3
-    hide_docstring: float = 0.3
-    truncated: int = 0  # also train the first so many dimensions to rank alone (Matryoshka); 0: do not
-    seed: int = 0
 
 
 class Trainer:

@@ -1,0 +1,107 @@
+"""`treeline train-encoder`: train a static encoder from functions and teachers into a model folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from corpus.errors import InputError
+from corpus.function import Function
+from encoder.training.options import Options, Run
+
+RUN = Run()
+
+
+@click.command("train-encoder")
+@click.argument("sources", nargs=-1, required=True)
+@click.option(
+    "--teacher",
+    "teachers",
+    multiple=True,
+    required=True,
+    help="A sentence-transformers model; repeat for several.",
+)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write the encoder to.")
+@click.option(
+    "--never",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    help="File of questions (lines, or JSON lines with `query`) that no example may ask.",
+)
+@click.option("--version", "version", default="own", show_default=True, help="Indexes record static:VERSION.")
+@click.option("--vocabulary", default=RUN.vocabulary, show_default=True, help="Tokens.")
+@click.option("--buckets", default=RUN.buckets, show_default=True, help="Hashed bigrams.")
+@click.option("--dimension", default=RUN.dimension, show_default=True)
+@click.option("--hidden", default=RUN.hidden, show_default=True, help="Width of the layer; 0 for a plain table.")
+@click.option("--questions", default=RUN.questions, show_default=True, help="Made-up questions beside the examples.")
+@click.option("--epochs", default=RUN.options.epochs, show_default=True)
+@click.option("--batch", default=RUN.options.batch, show_default=True)
+@click.option("--seed", default=RUN.options.seed, show_default=True)
+@click.option("--device", default="", help="cuda or cpu; empty: what is there.")
+def command(
+    sources: tuple[str, ...],
+    teachers: tuple[str, ...],
+    out: Path,
+    never: tuple[Path, ...],
+    version: str,
+    vocabulary: int,
+    buckets: int,
+    dimension: int,
+    hidden: int,
+    questions: int,
+    epochs: int,
+    batch: int,
+    seed: int,
+    device: str,
+) -> None:
+    """Train a static encoder from the functions of SOURCES.
+
+    Functions of the partitions `valid` and `test` (or of every tenth repository where there are no partitions) are
+    held out: training stops when it no longer helps to find them.
+    """  # fmt: skip
+    console = Console(stderr=True)
+    functions = read(sources)
+    console.print(f"{len(functions):,} functions")
+    run = Run(
+        teachers=teachers,
+        version=version,
+        vocabulary=vocabulary,
+        buckets=buckets,
+        dimension=dimension,
+        hidden=hidden,
+        questions=questions,
+        never=tuple(question for file in never for question in questions_of(file)),
+        options=Options(epochs=epochs, batch=batch, seed=seed),
+        device=device,
+    )
+    try:
+        from encoder.training.run import train
+    except ImportError as error:
+        raise InputError(
+            f"training needs torch and sentence-transformers: {error}", "install the `transformers` extra"
+        ) from error
+    scores = train(functions, run, out, console.print)
+    click.echo(json.dumps({"folder": str(out), "scores": scores}))
+
+
+def read(sources: tuple[str, ...]) -> list[Function]:
+    """All functions of the sources; what cannot be read is left out."""
+    from ingest.opening import open_source
+    from ingest.source import ReadOptions
+
+    return [
+        function
+        for source in sources
+        for unit in open_source(source, ReadOptions()).units()
+        for chunk in unit.chunks()
+        for function in chunk.parse().functions
+    ]
+
+
+def questions_of(file: Path) -> list[str]:
+    """The questions in a text, CSV or JSON lines file."""
+    lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [json.loads(line)["query"] if line.startswith("{") else line for line in lines]

@@ -1,0 +1,101 @@
+"""The shipped encoder: meaning, speed of loading, and defined answers to bad input."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from corpus.errors import EncoderMismatch, InputError
+from encoder.protocol import load
+from encoder.static import CONFIG, SHIPPED, TENSORS, StaticEncoder
+from tests.encoder.functions import FUNCTIONS, function
+
+
+@pytest.fixture(scope="module")
+def encoder() -> StaticEncoder:
+    return StaticEncoder.shipped()
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("python parse comma separated values", "read_csv"),
+        ("how to send an email in python", "send_mail"),
+        ("order list of dicts", "sort_by_key"),
+        ("checksum of file", "sha256"),
+        ("exponential retry", "backoff"),
+        ("change picture size", "resize"),
+    ],
+)
+def test_a_question_finds_the_function_that_answers_it(encoder: StaticEncoder, question: str, answer: str) -> None:
+    similarities = encoder.encode_functions(FUNCTIONS) @ encoder.encode_queries([question])[0]
+    assert FUNCTIONS[int(similarities.argmax())].func_name == answer
+
+
+def test_the_word_python_says_nothing(encoder: StaticEncoder) -> None:
+    plain, dressed = encoder.encode_queries(["read csv file", "how to read csv file in python"])
+    assert plain @ dressed > 0.9
+
+
+def test_vectors_are_unit_rows_of_the_stated_dimension(encoder: StaticEncoder) -> None:
+    vectors = encoder.encode_functions(FUNCTIONS)
+    assert vectors.shape == (len(FUNCTIONS), encoder.dimension)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_one_by_one_is_the_same_as_all_at_once(encoder: StaticEncoder) -> None:
+    single = np.vstack([encoder.encode_functions([function]) for function in FUNCTIONS])
+    assert np.allclose(single, encoder.encode_functions(FUNCTIONS), atol=1e-5)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "!?"])
+def test_a_question_without_a_word_is_a_zero_row(encoder: StaticEncoder, text: str) -> None:
+    assert not encoder.encode_queries([text]).any()
+
+
+@pytest.mark.parametrize("text", ["排序 列表", "zzqxv", "\ud800 lone", "x" * 100_000, "naïve café"])
+def test_any_word_gives_a_vector(encoder: StaticEncoder, text: str) -> None:
+    assert np.isclose(np.linalg.norm(encoder.encode_queries([text])), 1, atol=1e-5)
+
+
+def test_ten_megabytes_of_code_are_read_only_so_far(encoder: StaticEncoder) -> None:
+    huge = function("huge", code="value = 1\n" * 1_000_000)
+    assert np.isfinite(encoder.encode_functions([huge])).all()
+
+
+def test_nothing_in_nothing_out(encoder: StaticEncoder) -> None:
+    assert encoder.encode_queries([]).shape == (0, encoder.dimension)
+    assert encoder.encode_functions([]).shape == (0, encoder.dimension)
+
+
+def test_the_shipped_model_is_small() -> None:
+    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) <= 16_000_000
+
+
+def test_an_index_of_another_version_is_refused_by_name() -> None:
+    with pytest.raises(EncoderMismatch, match=r"static:something-else.*ships"):
+        load("static:something-else")
+
+
+def test_a_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="train-encoder"):
+        StaticEncoder(tmp_path)
+
+
+@pytest.mark.parametrize("broken", [TENSORS, CONFIG])
+def test_a_corrupt_model_is_named(tmp_path: Path, broken: str) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(SHIPPED, folder)
+    (folder / broken).write_bytes(b"not what it was")
+    with pytest.raises(InputError, match="cannot be read"):
+        StaticEncoder(folder)
+
+
+def test_the_default_path_loads_no_torch() -> None:
+    code = "import sys; from encoder.protocol import load; load().encode_queries(['x']); print('torch' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "False"
