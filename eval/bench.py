@@ -1,0 +1,200 @@
+"""`treeline bench`: speed and memory of indexing and searching, stage by stage, beside what is asked of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import click
+import orjson
+from rich.console import Console
+
+from corpus.errors import InputError
+from encoder.protocol import load
+from eval.bench_http import questions as bench_questions
+from eval.bench_stages import Times, encoding, keyword, knn, tree, whole_search
+from eval.results import stamp
+from service.cli.options import settings_for, where
+from service.live import LiveSearcher, open_searcher
+from service.settings import Settings
+
+COLD_STARTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One figure: what it is, how much, and what was asked for (with whether less or more is better)."""
+
+    name: str
+    value: float
+    unit: str
+    goal: float | None = None
+    less_is_better: bool = True
+
+    @property
+    def met(self) -> bool | None:
+        if self.goal is None:
+            return None
+        return self.value <= self.goal if self.less_is_better else self.value >= self.goal
+
+
+@click.command("bench")
+@where
+@click.option(
+    "--source", default="", metavar="SOURCE", help="Also measure indexing this source, in a folder of its own."
+)
+@click.option(
+    "--rounds", default=3, show_default=True, type=click.IntRange(1), help="How often each question is asked."
+)
+@click.option("--http", is_flag=True, help="Measure the HTTP service under load instead.")
+@click.option("--url", default="", help="--http: a server that already runs.")
+@click.option("--clients", multiple=True, type=click.IntRange(1), help="--http: how many at once; repeat for steps.")
+@click.option("--minutes", default=0.0, help="--http: length of a soak.")
+@click.option("--scale", default=0, type=click.IntRange(0), metavar="N", help="Grow an index to N functions instead.")
+@click.option("--json", "json_file", default="", metavar="FILE", help="Write the figures; - for stdout.")
+def command(
+    engine: str | None,
+    name: str,
+    source: str,
+    rounds: int,
+    http: bool,
+    url: str,
+    clients: tuple[int, ...],
+    minutes: float,
+    scale: int,
+    json_file: str,
+) -> None:
+    """Measure speed and memory."""
+    console = Console(stderr=json_file == "-", highlight=False)
+    settings = settings_for(engine, name)
+    if http:
+        from eval import bench_http
+
+        steps = clients or bench_http.CLIENTS
+        document = bench_http.run(name, url=url, clients=steps, minutes=minutes, tell=console.print)
+    elif scale:
+        from eval import bench_scale
+
+        document = bench_scale.run(scale, settings=settings, tell=console.print)
+    else:
+        document = in_process(settings, source, rounds, console)
+    _write(stamp(document), json_file, console)
+
+
+def in_process(settings: Settings, source: str, rounds: int, console: Console) -> dict[str, Any]:
+    """Indexing when a source is given, then everything that searching is made of."""
+    lines: list[Line] = []
+
+    def add(found: Iterator[Line]) -> None:
+        for line in found:
+            lines.append(line)
+            console.print(_told(line))
+
+    if source:
+        add(indexing(source, settings))
+    questions = bench_questions()
+    searcher = open_searcher(settings)
+    try:
+        info = searcher.info
+        console.print(f"index {info.name}: {info.functions:,} functions, {info.engine}; {len(questions)} questions")
+        add(searching(searcher, questions, rounds))
+    finally:
+        searcher.close()
+    add(cold_start(settings, questions))
+    return {
+        "bench": "in process",
+        "index": {"name": info.name, "engine": info.engine, "functions": info.functions},
+        "encoders": [asdict(spec) for spec in info.encoders],
+        "lines": [{**asdict(line), "met": line.met} for line in lines],
+    }
+
+
+def indexing(source: str, settings: Settings) -> Iterator[Line]:
+    """Index the source end to end in a process of its own, so that its memory is its own."""
+    with tempfile.TemporaryDirectory(prefix="treeline-bench-") as folder:
+        begin = perf_counter()
+        done = _treeline(replace(settings, home=folder), "index", source, "--name", "bench", "--json")
+        seconds = perf_counter() - begin
+        summary = orjson.loads(done)
+    yield Line("index, end to end", round(summary["indexed"] / seconds), "functions/s", 1_500, less_is_better=False)
+    yield Line("index, peak memory", summary["peak_memory_mb"], "MB", 3_000)
+    for stage, spent in summary["seconds"].items():
+        yield Line(f"index, {stage}", round(spent, 2), "s")
+
+
+def searching(searcher: LiveSearcher, questions: Sequence[str], rounds: int) -> Iterator[Line]:
+    """The lanes alone, the whole search by stage, the encoder and the tree."""
+    with searcher.searcher() as current:
+        engine = current.engine
+        bm25 = keyword(engine, questions, rounds)
+        yield from _percentiles("BM25, top 100", bm25, 3.0)
+        if engine.info.encoders:
+            encoder = load(engine.info.encoders[0].name)
+            assert encoder is not None
+            times, found = knn(engine, encoder, questions, rounds)
+            yield from _percentiles("kNN, top 100", times, 5.0)
+            yield Line("kNN, recall@100 against exact", round(found, 4), "", 0.95, less_is_better=False)
+            for what, value in encoding(engine, encoder, questions).items():
+                yield Line(f"encoder, {what}", value, "")
+        for stage, spent in whole_search(current, questions, rounds).items():
+            goals = {"total": (10.0, 25.0), "rerank": (4.0, None)}.get(stage, (None, None))
+            yield from _percentiles(f"search, {stage}", spent, *goals)
+        hits = [engine.keyword(question.lower().split(), 100) for question in questions]
+        for what, value in tree(engine, hits).items():
+            yield Line(f"tree, {what}", value, "", 5.0 if what == "whole tree embedded, s" else None)
+
+
+def cold_start(settings: Settings, questions: Sequence[str]) -> Iterator[Line]:
+    """`treeline search` as a new process, from the shell's point of view."""
+    spent = []
+    for question in questions[:COLD_STARTS]:
+        begin = perf_counter()
+        _treeline(settings, "search", question, "--name", settings.index, "--json")
+        spent.append((perf_counter() - begin) * 1000)
+    yield Line("cold start of treeline search, p50", Times.of(spent).p50, "ms", 1_000)
+
+
+def _treeline(settings: Settings, *arguments: str) -> bytes:
+    import os
+
+    environment = {
+        **os.environ,
+        "TREELINE_HOME": str(settings.home_path),
+        "TREELINE_ENGINE": settings.engine,
+        "TREELINE_ENCODER": settings.encoder,
+    }
+    command = [sys.executable, "-m", "service.cli", *arguments]
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise InputError(f"treeline {arguments[0]} failed: {said[-1] if said else 'no word'}")
+    return done.stdout
+
+
+def _percentiles(name: str, times: Times, p50: float | None = None, p95: float | None = None) -> Iterator[Line]:
+    yield Line(f"{name}, p50", times.p50, "ms", p50)
+    yield Line(f"{name}, p95", times.p95, "ms", p95)
+
+
+def _told(line: Line) -> str:
+    verdict = {None: "", True: "[green]met[/green]", False: "[red]missed[/red]"}[line.met]
+    goal = f"[dim]goal {'≤' if line.less_is_better else '≥'} {line.goal:,g}[/dim]" if line.goal is not None else ""
+    return f"{line.name:<45} {line.value:>12,g} {line.unit:<12} {goal} {verdict}".rstrip()
+
+
+def _write(document: dict[str, Any], json_file: str, console: Console) -> None:
+    data = orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
+    if json_file == "-":
+        sys.stdout.buffer.write(data)
+    elif json_file:
+        try:
+            Path(json_file).write_bytes(data)
+        except OSError as error:
+            raise InputError(f"{json_file} cannot be written: {error.strerror}") from None
+        console.print(f"written: {json_file}", soft_wrap=True)
