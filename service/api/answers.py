@@ -1,0 +1,191 @@
+"""The shapes of the API's answers: models for the OpenAPI document."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+
+class IndexShape(BaseModel):
+    """Which index answered, and which generation of it."""
+
+    name: str
+    engine: str
+    generation: str
+    functions: int
+    encoders: list[str]
+    created: str
+
+
+class PlaceShape(BaseModel):
+    """A function and where it lives."""
+
+    id: str
+    func_name: str
+    repo: str
+    path: str
+    language: str
+    url: str
+    lines: list[int] | None = Field(description="First and last line, when known.")
+
+
+class ContributionShape(BaseModel):
+    """What one lane gave."""
+
+    lane: str
+    rank: int
+    score: float
+    share: float = Field(description="Its part of the fused score; the shares add up to the score.")
+    stage: str = Field(description="How the lane found it: exact, fuzzy, chunks, or a relation.")
+
+
+class WhyShape(BaseModel):
+    """Why a result is where it is."""
+
+    score: float
+    contributions: list[ContributionShape]
+    cluster: int | None
+    tree_distance: float | None = Field(description="To the nearest result above it in the repository tree.")
+    moved: int = Field(description="Places up (positive) or down after fusion.")
+    reason: str
+
+
+class ResultShape(PlaceShape):
+    rank: int
+    score: float
+    docstring: str
+    code: str | None = None
+    why: WhyShape | None = None
+
+
+class CountShape(BaseModel):
+    value: str
+    count: int
+
+
+class FacetsShape(BaseModel):
+    """Counts over all results of the question, not only this page."""
+
+    language: list[CountShape]
+    repo: list[CountShape]
+
+
+class DegradationShape(BaseModel):
+    lane: str
+    reason: str
+
+
+class SearchShape(BaseModel):
+    """One page of results, with what happened on the way."""
+
+    query: str
+    mode: str
+    rerank: str
+    index: str
+    generation: str
+    route: str
+    relaxed: list[str] = Field(description="How the question was relaxed to find more.")
+    degraded: list[DegradationShape] = Field(description="Lanes that were left out, and why.")
+    total: int
+    offset: int
+    next_offset: int | None = Field(description="Where the next page begins; null on the last one.")
+    results: list[ResultShape]
+    facets: FacetsShape
+    timings: dict[str, float] = Field(description="Milliseconds per stage.")
+
+
+class FunctionShape(PlaceShape):
+    """The whole record, in CodeSearchNet's field names."""
+
+    original_string: str
+    code: str
+    docstring: str
+    sha: str
+    partition: str
+    timings: dict[str, float]
+
+
+class SimilarOneShape(PlaceShape):
+    score: float
+
+
+class SimilarShape(BaseModel):
+    id: str
+    results: list[SimilarOneShape]
+    timings: dict[str, float]
+
+
+class NeighbourShape(BaseModel):
+    """A symbol on the other side of a call; one that is not a function of the index has an empty id."""
+
+    id: str
+    name: str
+    kind: str
+    repo: str
+    path: str
+    language: str
+    line: int
+    relation: str
+
+
+class NeighboursShape(BaseModel):
+    id: str
+    callers: list[NeighbourShape]
+    callees: list[NeighbourShape]
+    timings: dict[str, float]
+
+
+class SuggestShape(BaseModel):
+    prefix: str
+    names: list[str]
+    timings: dict[str, float]
+
+
+class FeedbackShape(BaseModel):
+    recorded: bool
+
+
+class MapNodeShape(BaseModel):
+    """A node of the results' tree in the Poincaré disk."""
+
+    x: float
+    y: float
+    parent: int | None
+    label: str
+    kind: str
+    id: str | None
+    rank: int | None
+    before: int | None = Field(description="The rank before re-ranking.")
+    cluster: int | None
+    place: str = Field(description="Repository and path of a function.")
+
+
+class MapShape(BaseModel):
+    query: str
+    nodes: list[MapNodeShape]
+    distortion: float
+    degraded: list[DegradationShape]
+    timings: dict[str, float]
+
+
+class StatusShape(BaseModel):
+    index: IndexShape
+    languages: list[CountShape]
+    repositories: int
+    timings: dict[str, float]
+
+
+class EvalShape(BaseModel):
+    """The evaluation's result files, newest first."""
+
+    runs: list[dict[str, object]]
+    unreadable: list[str]
+
+
+class ErrorShape(BaseModel):
+    code: str
+    message: str
+    hint: str
+
+
+class EnvelopeShape(BaseModel):
+    error: ErrorShape

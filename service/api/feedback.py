@@ -1,0 +1,42 @@
+"""POST /api/feedback: a thumb or an open, counted per (question, function)."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+from flask import Response, request
+from werkzeug.exceptions import UnsupportedMediaType
+
+from service import guard
+from service.api.answers import FeedbackShape
+from service.api.functions import find
+from service.api.parameters import FeedbackBody, within
+from service.api.problems import MISSING
+from service.context import context
+from service.reply import json_reply
+
+blueprint = APIBlueprint("feedback", __name__, url_prefix="/api", tag="Feedback")
+
+
+@blueprint.before_request
+def only_json() -> None:
+    if not request.is_json:  # what a form on another site could send is refused
+        raise UnsupportedMediaType("Feedback is sent as JSON.")
+
+
+@blueprint.post("/feedback")
+@guard.writes
+@blueprint.input(FeedbackBody, location="json", arg_name="body")
+@blueprint.output(FeedbackShape)
+@blueprint.doc(responses=MISSING)
+def feedback(body: FeedbackBody) -> Response:
+    """Say that a result was useful, was not, or was opened.
+
+    Only the question's terms, the function's id and a count are kept: nothing about who said it. With feedback
+    switched off the answer says `recorded: false`.
+    """
+    here = context()
+    within("query", len(body.query), here.settings.max_query_length, "characters")
+    find(body.function)
+    if here.settings.feedback:
+        here.feedback.record(body.query, body.function, body.signal, -1 if body.undo else 1)
+    return json_reply({"recorded": here.settings.feedback})

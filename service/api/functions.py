@@ -1,0 +1,99 @@
+"""GET /api/functions/ID, its similar functions, its callers and callees."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from apiflask import APIBlueprint
+from flask import Response
+from werkzeug.exceptions import NotFound
+
+from corpus.function import Function
+from service.answer_rows import place_row
+from service.api.answers import FunctionShape, NeighboursShape, SimilarShape
+from service.api.parameters import FunctionPath, SimilarParameters
+from service.api.problems import MISSING
+from service.api.search import elapsed
+from service.context import context
+from service.reply import REVALIDATE, entity_tag, json_reply, not_modified
+from service.structure import Neighbour
+
+blueprint = APIBlueprint("functions", __name__, url_prefix="/api/functions", tag="Functions")
+
+
+@blueprint.get("/<function_id>")
+@blueprint.input(FunctionPath, location="path", arg_name="path")
+@blueprint.output(FunctionShape)
+@blueprint.doc(responses=MISSING)
+def function(function_id: str, path: FunctionPath) -> Response:
+    """One function, whole."""
+    started = time.perf_counter()
+    tag = entity_tag("function", function_id)  # the id is a digest of the text: the same id is the same function
+    found = find(function_id)
+    if (unchanged := not_modified(tag)) is not None:
+        return unchanged
+    body = place_row(found.id, found.address) | {
+        "original_string": found.original_string,
+        "code": found.code,
+        "docstring": found.docstring,
+        "sha": found.sha,
+        "partition": found.partition,
+        "timings": {"total": elapsed(started)},
+    }
+    return json_reply(body, tag=tag, cache=REVALIDATE)
+
+
+@blueprint.get("/<function_id>/similar")
+@blueprint.input(FunctionPath, location="path", arg_name="path")
+@blueprint.input(SimilarParameters, location="query", arg_name="parameters")
+@blueprint.output(SimilarShape)
+@blueprint.doc(responses=MISSING)
+def similar(function_id: str, path: FunctionPath, parameters: SimilarParameters) -> Response:
+    """Functions that do something alike, nearest first."""
+    started = time.perf_counter()
+    find(function_id)
+    hits = context().searcher.similar(function_id, parameters.k)
+    rows = [place_row(hit.id, hit.address) | {"score": hit.score} for hit in hits]
+    return json_reply({"id": function_id, "results": rows, "timings": {"total": elapsed(started)}}, cache=REVALIDATE)
+
+
+@blueprint.get("/<function_id>/neighbours")
+@blueprint.input(FunctionPath, location="path", arg_name="path")
+@blueprint.output(NeighboursShape)
+@blueprint.doc(responses=MISSING)
+def neighbours(function_id: str, path: FunctionPath) -> Response:
+    """What calls it, and what it calls, as far as static analysis sees."""
+    started = time.perf_counter()
+    find(function_id)
+    searcher = context().searcher
+    body = {
+        "id": function_id,
+        "callers": neighbour_rows(searcher.callers(function_id)),
+        "callees": neighbour_rows(searcher.callees(function_id)),
+        "timings": {"total": elapsed(started)},
+    }
+    return json_reply(body, cache=REVALIDATE)
+
+
+def find(function_id: str) -> Function:
+    found = context().searcher.function(function_id)
+    if found is None:
+        raise NotFound(f"There is no function {function_id} in the index.")
+    return found
+
+
+def neighbour_rows(found: list[Neighbour]) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": one.id,
+            "name": one.name,
+            "kind": one.kind,
+            "repo": one.repo,
+            "path": one.path,
+            "language": one.language,
+            "line": one.line,
+            "relation": one.relation,
+        }
+        for one in found
+    ]

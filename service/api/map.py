@@ -1,0 +1,72 @@
+"""GET /api/map: the results' tree, laid out in the Poincaré disk."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from apiflask import APIBlueprint
+from flask import Response
+
+from graph.layout import MapNode, disk_map
+from rerank.candidate import Candidate
+from service.api.answers import MapShape
+from service.api.parameters import SearchParameters
+from service.api.problems import PROBLEMS
+from service.api.search import elapsed
+from service.asking import ask, tag_of
+from service.context import context
+from service.reply import NEVER, REVALIDATE, json_reply, not_modified, server_timing
+
+blueprint = APIBlueprint("map", __name__, url_prefix="/api", tag="Search")
+
+DIGITS = 5  # of a coordinate: a hundredth of a pixel on any screen
+
+
+@blueprint.get("/map")
+@blueprint.input(SearchParameters, location="query", arg_name="parameters")
+@blueprint.output(MapShape)
+@blueprint.doc(responses=PROBLEMS)
+def map_of_results(parameters: SearchParameters) -> Response:
+    """Where the results live: their tree in the Poincaré disk, each with its rank before and after re-ranking."""
+    here = context()
+    query = replace(parameters.query(here.settings), k=1, offset=0)
+    tag = tag_of(query, "map")
+    if (unchanged := not_modified(tag)) is not None:
+        return unchanged
+    answer = ask(query)
+    started = time.perf_counter()
+    shown = answer.ranked[: here.settings.map_depth]
+    disk = disk_map(
+        [candidate.id for candidate in shown],
+        [candidate.address for candidate in shown],
+        [candidate.cluster for candidate in shown],
+    )
+    timings = dict(answer.timings) | {"map": elapsed(started)}
+    body = {
+        "query": query.text,
+        "nodes": [node_row(node, shown) for node in disk.nodes],
+        "distortion": disk.distortion,
+        "degraded": [{"lane": lane.lane, "reason": lane.reason} for lane in answer.degraded],
+        "timings": timings,
+    }
+    headers = {"Server-Timing": server_timing(timings)}
+    if answer.degraded:
+        return json_reply(body, cache=NEVER, headers=headers)
+    return json_reply(body, tag=tag, cache=REVALIDATE, headers=headers)
+
+
+def node_row(node: MapNode, shown: tuple[Candidate, ...]) -> dict[str, Any]:
+    return {
+        "x": round(float(node.x), DIGITS),
+        "y": round(float(node.y), DIGITS),
+        "parent": node.parent,
+        "label": node.label,
+        "kind": node.kind,
+        "id": node.id,
+        "rank": node.rank,
+        "before": None if node.rank is None else node.rank + shown[node.rank - 1].moved,
+        "cluster": node.cluster,
+        "place": f"{node.address.repo}: {node.address.path}" if node.address is not None else "",
+    }

@@ -1,0 +1,116 @@
+"""What requests may ask: validated here, with the limits of the settings, and shown in the OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from corpus.errors import InputError
+from engine.protocol import Filters
+from service.answer import DEFAULT, Query
+from service.feedback.protocol import Signal
+from service.settings import Settings
+
+
+def encodable(text: str) -> str:
+    """Half of a surrogate pair is no text: it can be neither stored nor sent back."""
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("contains half of a surrogate pair")
+    return text
+
+
+Text = Annotated[str, AfterValidator(encodable)]
+Mode = Literal["keyword", "dense", "tfidf", "graph", "hybrid"]
+FILTER_LENGTH = 1_000
+NAME_LENGTH = 64
+FUNCTION_ID = r"^[0-9a-f]{32}$"
+SUGGESTIONS = 8
+MOST_SUGGESTIONS = 50
+SIMILAR = 10
+MOST_SIMILAR = 100
+
+
+class Parameters(BaseModel):
+    """A misspelt parameter is refused rather than ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SearchParameters(Parameters):
+    """A question with its switches."""
+
+    q: Text = Field(min_length=1, description="The question: what the function does, or its name.")
+    k: int = Field(10, ge=1, description="How many results.")
+    offset: int = Field(0, ge=0, description="How many results to skip; see `next_offset` in the answer.")
+    mode: Mode = Field("hybrid", description="Which lanes run.")
+    rerank: Text = Field(DEFAULT, max_length=NAME_LENGTH, description="The re-ranker.")
+    fusion: Text = Field(DEFAULT, max_length=NAME_LENGTH, description="How the lanes' lists become one.")
+    language: Text = Field("", max_length=FILTER_LENGTH, description="Only this language.")
+    repo: Text = Field("", max_length=FILTER_LENGTH, description="Only this repository.")
+    path: Text = Field("", max_length=FILTER_LENGTH, description="Only paths that begin with this.")
+    partition: Text = Field("", max_length=FILTER_LENGTH, description="Only this partition (train, valid, test).")
+    explain: bool = Field(False, description="Say why each result is where it is.")
+    code: bool = Field(True, description="Include each function's text.")
+    expand: bool = Field(False, description="Widen the question by words of its first results.")
+    callees: bool = Field(False, description="Also bring in what the first results call.")
+    feedback: bool = Field(True, description="Let people's thumbs and opens for this question count.")
+
+    def query(self, settings: Settings) -> Query:
+        """The searcher's question; raises `InputError` beyond the limits."""
+        within("q", len(self.q), settings.max_query_length, "characters")
+        within("k", self.k, settings.max_k, "results")
+        within("offset", self.offset, settings.max_offset, "results")
+        return Query(
+            text=self.q,
+            k=self.k,
+            offset=self.offset,
+            mode=self.mode,
+            fusion=self.fusion,
+            rerank=self.rerank,
+            filters=Filters(self.language, self.repo, self.path, self.partition),
+            expand=self.expand,
+            callees=self.callees,
+            feedback=self.feedback and settings.feedback,
+        )
+
+
+class SuggestParameters(Parameters):
+    prefix: Text = Field(min_length=1, max_length=200, description="The beginning of a function's name.")
+    k: int = Field(SUGGESTIONS, ge=1, le=MOST_SUGGESTIONS, description="How many names.")
+
+
+class SimilarParameters(Parameters):
+    k: int = Field(SIMILAR, ge=1, le=MOST_SIMILAR, description="How many functions.")
+
+
+class FunctionPath(Parameters):
+    function_id: str = Field(pattern=FUNCTION_ID, description="A function's id, as results carry it.")
+
+
+class FeedbackBody(Parameters):
+    """One signal of one person about one result; nothing about the person."""
+
+    query: Text = Field(min_length=1, max_length=10_000, description="The question as it was asked.")
+    function: str = Field(pattern=FUNCTION_ID, description="The function's id.")
+    signal: Signal = Field(description="`up`, `down`, or `open`.")
+    undo: bool = Field(False, description="Take one such signal back.")
+
+
+def within(name: str, value: int, most: int, unit: str) -> None:
+    if value > most:
+        raise InputError(f"{name} is {value:,}; at most {most:,} {unit} are allowed", f"send a smaller {name}")
+
+
+def declare_limits(spec: dict[str, Any], settings: Settings, methods: dict[str, list[str]]) -> dict[str, Any]:
+    """Write the settings' limits and the methods' names into the OpenAPI document."""
+    limits: dict[str, dict[str, Any]] = {
+        "q": {"maxLength": settings.max_query_length},
+        "k": {"maximum": settings.max_k},
+        "offset": {"maximum": settings.max_offset},
+    }
+    limits.update({name: {"enum": names} for name, names in methods.items()})
+    for path in ("/api/search", "/api/map"):
+        for parameter in spec["paths"].get(path, {}).get("get", {}).get("parameters", []):
+            parameter["schema"].update(limits.get(parameter["name"], {}))
+    return spec

@@ -1,0 +1,54 @@
+"""GET /api/search and GET /api/suggest."""
+
+from __future__ import annotations
+
+import time
+
+from apiflask import APIBlueprint
+from flask import Response
+
+from service.answer_rows import answer_row
+from service.api.answers import SearchShape, SuggestShape
+from service.api.parameters import SearchParameters, SuggestParameters
+from service.api.problems import PROBLEMS
+from service.asking import ask, tag_of
+from service.context import context
+from service.reply import NEVER, REVALIDATE, json_reply, not_modified, server_timing
+
+blueprint = APIBlueprint("search", __name__, url_prefix="/api", tag="Search")
+
+
+@blueprint.get("/search")
+@blueprint.input(SearchParameters, location="query", arg_name="parameters")
+@blueprint.output(SearchShape)
+@blueprint.doc(responses=PROBLEMS)
+def search(parameters: SearchParameters) -> Response:
+    """Find functions by what they do."""
+    here = context()
+    query = parameters.query(here.settings)
+    tag = tag_of(query, parameters.explain, parameters.code)
+    if (unchanged := not_modified(tag)) is not None:
+        return unchanged
+    answer = ask(query)
+    body = answer_row(answer, here.searcher.info, explain=parameters.explain, code=parameters.code)
+    timing = {"Server-Timing": server_timing(answer.timings)}
+    if answer.degraded:  # what a slow lane left out must not be kept
+        return json_reply(body, cache=NEVER, headers=timing)
+    return json_reply(body, tag=tag, cache=REVALIDATE, headers=timing)
+
+
+@blueprint.get("/suggest")
+@blueprint.input(SuggestParameters, location="query", arg_name="parameters")
+@blueprint.output(SuggestShape)
+@blueprint.doc(responses=PROBLEMS)
+def suggest(parameters: SuggestParameters) -> Response:
+    """Function names that begin like this, most common first."""
+    started = time.perf_counter()
+    names = context().searcher.suggest(parameters.prefix, parameters.k)
+    body = {"prefix": parameters.prefix, "names": names, "timings": {"total": elapsed(started)}}
+    return json_reply(body, cache="private, max-age=60")
+
+
+def elapsed(started: float) -> float:
+    """Milliseconds since then."""
+    return round((time.perf_counter() - started) * 1_000, 3)

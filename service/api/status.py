@@ -1,0 +1,65 @@
+"""GET /api/status: what the index is made of. GET /healthz: alive. GET /readyz: can answer."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+from apiflask import APIBlueprint
+from flask import Response
+
+from engine.protocol import IndexInfo
+from service.answer_rows import count_rows
+from service.api.answers import IndexShape, StatusShape
+from service.api.problems import PROBLEMS
+from service.api.search import elapsed
+from service.context import context
+from service.reply import json_reply
+
+blueprint = APIBlueprint("status", __name__, tag="Service")
+
+
+@blueprint.get("/api/status")
+@blueprint.output(StatusShape)
+@blueprint.doc(responses=PROBLEMS)
+def status() -> Response:
+    """Which index is open, and what is in it."""
+    started = time.perf_counter()
+    searcher = context().searcher
+    facets = searcher.engine.facets()
+    body = {
+        "index": index_row(searcher.info),
+        "languages": count_rows(Counter(facets.get("language", {}))),
+        "repositories": len(facets.get("repo", {})),
+        "timings": {"total": elapsed(started)},
+    }
+    return json_reply(body, cache="private, max-age=10")
+
+
+@blueprint.get("/healthz")
+@blueprint.doc(responses={200: "The process is alive."})
+def healthz() -> Response:
+    """Alive: the process answers, whatever the state of its index."""
+    return json_reply({"status": "alive"})
+
+
+@blueprint.get("/readyz")
+@blueprint.output(IndexShape, description="The index is open and its engine answers.")
+@blueprint.doc(responses={503: PROBLEMS[503]})
+def readyz() -> Response:
+    """Ready: the index is open and its engine answers a count."""
+    searcher = context().searcher
+    searcher.engine.count()
+    return json_reply(index_row(searcher.info))
+
+
+def index_row(info: IndexInfo) -> dict[str, Any]:
+    return {
+        "name": info.name,
+        "engine": info.engine,
+        "generation": info.generation,
+        "functions": info.functions,
+        "encoders": [f"{encoder.name} ({encoder.dimension})" for encoder in info.encoders],
+        "created": info.created,
+    }

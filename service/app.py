@@ -1,0 +1,78 @@
+"""The application factory: settings in, a Flask application with API, pages and documents out."""
+
+from __future__ import annotations
+
+import logging
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from apiflask import APIFlask
+
+from corpus.errors import TreelineError
+from rerank.fusion import FUSIONS
+from rerank.registry import NAMES
+from service import errors, guard, headers, observe
+from service.api import evaluation, feedback, functions, map, search, status
+from service.api.parameters import declare_limits
+from service.asking import adjuster
+from service.context import Context
+from service.feedback.opening import open_feedback
+from service.live import LiveSearcher, open_searcher
+from service.pages import PAGES
+from service.reply import OrjsonProvider
+from service.settings import Settings, from_environment
+from service.visible import visible
+
+if TYPE_CHECKING:
+    from engine.protocol import IndexInfo
+
+log = logging.getLogger(__name__)
+
+API = (search, functions, feedback, map, evaluation, status)
+
+
+def create_app(settings: Settings | None = None, searcher: LiveSearcher | None = None) -> APIFlask:
+    """An application over the index that the settings name, or over a searcher that is already open.
+
+    It starts without an index too: every question is then answered with what to do about it, until there is one.
+    """
+    settings = settings or from_environment()
+    app = APIFlask(__name__, title="Treeline", version=version("treeline"), docs_path=None, json_errors=True)
+    app.json = OrjsonProvider(app)
+    app.add_template_filter(visible)
+    app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
+    app.config["MAX_CONTENT_LENGTH"] = settings.max_body
+    app.config["DESCRIPTION"] = "Find functions by what they do."
+    store = open_feedback(settings)
+    adjust = adjuster(store, settings)
+    here = Context(settings, store, lambda: searcher or open_searcher(settings, adjust=adjust))
+    app.extensions["treeline"] = here
+
+    errors.init_app(app)
+    observe.init_app(app, settings, lambda: open_index(here))
+    guard.init_app(app, settings)
+    headers.init_app(app, settings)
+    for module in (*API, *PAGES):
+        app.register_blueprint(module.blueprint)
+
+    @app.spec_processor
+    def limits(spec: dict[str, Any] | str) -> dict[str, Any] | str:
+        return declare_limits(spec, settings, methods()) if isinstance(spec, dict) else spec
+
+    try:
+        here.searcher  # noqa: B018 - opened now rather than on the first question
+    except TreelineError as error:
+        log.warning("no index is open yet: %s", error)
+    return app
+
+
+def open_index(here: Context) -> IndexInfo | None:
+    try:
+        return here.searcher.info
+    except TreelineError:
+        return None
+
+
+def methods() -> dict[str, list[str]]:
+    """The names of the re-rankers and fusions that may be asked for."""
+    return {"rerank": ["default", *NAMES], "fusion": ["default", *FUSIONS]}

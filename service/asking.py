@@ -1,0 +1,52 @@
+"""One way for API and pages to ask the searcher: the question's tag, the feedback stage, and what the metrics see."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable
+
+from rerank.candidate import Candidate
+from service import observe
+from service.answer import Answer, Query
+from service.context import context
+from service.feedback import lift
+from service.feedback.protocol import FeedbackStore, Votes
+from service.reply import entity_tag
+from service.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+def ask(query: Query) -> Answer:
+    answer = context().searcher.search(query)
+    observe.answered(answer)
+    return answer
+
+
+def tag_of(query: Query, *variants: object) -> str:
+    """What an answer depends on: the index's generation, the question, and the feedback on it."""
+    here = context()
+    info = here.searcher.info
+    return entity_tag(info.name, info.generation, query, votes_on(here.feedback, query), *variants)
+
+
+def votes_on(store: FeedbackStore, query: Query) -> list[Votes]:
+    if not query.feedback:
+        return []
+    try:
+        return store.votes(query.text)
+    except sqlite3.Error as error:  # a broken file must not take the search down with it
+        log.warning("searching without feedback: %s", error)
+        return []
+
+
+def adjuster(store: FeedbackStore, settings: Settings) -> Callable[[Query, list[Candidate]], list[Candidate]]:
+    """The searcher's last stage: feedback's lift, within the part of the list that every page of it has in common."""
+
+    def adjust(query: Query, candidates: list[Candidate]) -> list[Candidate]:
+        earned = lift.lifts(votes_on(store, query), settings.feedback_places)
+        depth = settings.rerank_depth
+        return [*lift.apply(candidates[:depth], earned), *candidates[depth:]]
+
+    return adjust

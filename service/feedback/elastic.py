@@ -1,0 +1,115 @@
+"""Feedback in an index of its own on Elasticsearch, for services on more than one machine."""
+
+from __future__ import annotations
+
+import logging
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from elasticsearch import ApiError, ConflictError, Elasticsearch, NotFoundError, TransportError
+
+from corpus.errors import EngineUnavailable
+from service.feedback.protocol import SIMILAR_FROM, Signal, Votes, question_terms, similarity
+from service.feedback.sqlite import COLUMNS
+
+if TYPE_CHECKING:
+    from service.settings import Settings
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 10  # a count that several clients change at once is tried again
+MOST_VOTES = 500  # rows looked at for one search
+READ_SECONDS = 0.3  # feedback is a nicety: a search does not wait longer for it
+WRITE_SECONDS = 5.0
+MAPPINGS = {
+    "dynamic": "strict",
+    "properties": {
+        "terms": {"type": "keyword"},
+        "size": {"type": "integer"},
+        "function": {"type": "keyword"},
+        "ups": {"type": "integer"},
+        "downs": {"type": "integer"},
+        "opens": {"type": "integer"},
+    },
+}
+
+
+class ElasticsearchFeedback:
+    """One document per (question, function); counted by compare-and-set, so that no scripting module is needed."""
+
+    def __init__(self, client: Elasticsearch, index: str) -> None:
+        self._client = client
+        self._index = index
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> ElasticsearchFeedback:
+        options: dict[str, Any] = {}
+        if settings.elasticsearch_api_key:
+            options["api_key"] = settings.elasticsearch_api_key
+        elif settings.elasticsearch_user:
+            options["basic_auth"] = (settings.elasticsearch_user, settings.elasticsearch_password)
+        if settings.elasticsearch_ca:
+            options["ca_certs"] = settings.elasticsearch_ca
+        hosts = [url.strip() for url in settings.elasticsearch_url.split(",") if url.strip()]
+        client = Elasticsearch(hosts, max_retries=2, retry_on_timeout=True, **options)
+        return cls(client, f"treeline-feedback-{settings.index}")
+
+    def record(self, question: str, function: str, signal: Signal, amount: int = 1) -> None:
+        words = list(question_terms(question))
+        key = blake2b("\0".join([*words, "", function]).encode(), digest_size=16).hexdigest()
+        try:
+            for _ in range(ATTEMPTS):
+                if self._count(key, words, function, COLUMNS[signal], amount):
+                    return
+        except (ApiError, TransportError) as error:
+            raise EngineUnavailable(f"feedback could not be kept: {error}", "try again") from error
+        raise EngineUnavailable("feedback could not be kept: too many at once", "try again")
+
+    def _count(self, key: str, words: list[str], function: str, column: str, amount: int) -> bool:
+        """Read, change, and write if nobody else did in between."""
+        client = self._client.options(request_timeout=WRITE_SECONDS)
+        fresh = {"terms": words, "size": len(words), "function": function, "ups": 0, "downs": 0, "opens": 0}
+        try:
+            found = client.get(index=self._index, id=key)
+            row = dict(found["_source"])
+            guard: dict[str, Any] = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
+        except NotFoundError as error:
+            if "index_not_found" in str(error):
+                self._create()
+            row, guard = fresh, {"op_type": "create"}
+        row[column] = max(0, row[column] + amount)
+        try:
+            client.index(index=self._index, id=key, document=row, refresh="wait_for", **guard)
+        except ConflictError:
+            return False
+        return True
+
+    def _create(self) -> None:
+        settings = {"number_of_shards": 1, "auto_expand_replicas": "0-1"}
+        self._client.options(ignore_status=400).indices.create(index=self._index, mappings=MAPPINGS, settings=settings)
+
+    def votes(self, question: str) -> list[Votes]:
+        words = question_terms(question)
+        if not words:
+            return []
+        ours = frozenset(words)
+        query = {
+            "bool": {
+                "should": [{"term": {"terms": word}} for word in words],
+                "minimum_should_match": max(1, int(len(words) * SIMILAR_FROM)),
+                "filter": [{"range": {"size": {"lte": int(len(words) / SIMILAR_FROM)}}}],
+            }
+        }
+        client = self._client.options(request_timeout=READ_SECONDS, max_retries=0)
+        try:
+            answer = client.search(index=self._index, query=query, size=MOST_VOTES, ignore_unavailable=True)
+        except (ApiError, TransportError) as error:
+            log.warning("searching without feedback: %s", error)
+            return []
+        found: list[Votes] = []
+        for hit in answer["hits"]["hits"]:
+            row = hit["_source"]
+            alike = similarity(ours, frozenset(row["terms"]))
+            if alike >= SIMILAR_FROM:
+                found.append(Votes(row["function"], row["ups"], row["downs"], row["opens"], alike))
+        return sorted(found, key=lambda votes: (-votes.similarity, votes.function))

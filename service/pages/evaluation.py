@@ -1,0 +1,43 @@
+"""The evaluation's dashboard, from the files that `treeline eval` wrote."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+from flask import Response, render_template, request
+from werkzeug.exceptions import NotFound
+
+from service.context import context
+from service.evaluation_files import result_files
+from service.headers import allow_plotly_styles
+from service.pages.figures import chart_data, chosen, query_rows
+
+blueprint = APIBlueprint("evaluation_page", __name__, enable_openapi=False)
+
+
+@blueprint.get("/eval")
+def evaluation() -> Response:
+    allow_plotly_styles()
+    runs, unreadable = result_files(context().settings)
+    wanted = request.args.get("run", "")
+    run = chosen(runs, wanted)
+    if wanted and (run is None or run.name != wanted):
+        raise NotFound("There is no such run of the evaluation.")
+    if run is None:
+        return Response(render_template("eval.html", run=None, runs=[], unreadable=unreadable))
+    result = run.evaluation
+    metric = request.args.get("metric", result.headline)
+    if metric not in {one.name for one in result.metrics}:
+        raise NotFound("This run has no such metric.")
+    names, rows = query_rows(result, metric)
+    page = render_template(
+        "eval.html",
+        run=run,
+        runs=runs,
+        unreadable=unreadable,
+        result=result,
+        metric=metric,
+        charts=chart_data(result),
+        query_systems=names,
+        queries=rows,
+    )
+    return Response(page, headers={"Cache-Control": "private, no-cache"})

@@ -1,0 +1,134 @@
+"""A function's page: its code, its place in the repository's tree, who calls it, what it calls, what is alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from apiflask import APIBlueprint
+from flask import Response, render_template, request
+
+from corpus.function import Address, Function
+from engine.protocol import Hit
+from graph.tree import FUNCTION, KINDS
+from service.api.functions import find
+from service.context import context
+from service.highlight import mark_prose, question_words, whole
+from service.overview import Places, places_of
+from service.pages.results import PlaceView, place_view
+from service.structure import Neighbour
+from service.visible import visible
+
+blueprint = APIBlueprint("function_page", __name__, url_prefix="/functions", enable_openapi=False)
+
+SIMILAR = 8
+MOST_NEIGHBOURS = 30
+MOST_SIBLINGS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One node on the way from the repository to the function."""
+
+    label: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sibling:
+    """Another function of the same class or file."""
+
+    label: str
+    href: str
+    here: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    place: PlaceView
+    percent: int
+
+
+@blueprint.get("/<function_id>")
+def function(function_id: str) -> Response:
+    found = find(function_id)
+    question = request.args.get("q", "")[: context().settings.max_query_length]
+    words = question_words(question)
+    searcher = context().searcher
+    places = places_of(searcher)
+    page = render_template(
+        "function.html",
+        function=found,
+        place=place_view(found.id, found.address),
+        question=question,
+        docstring=mark_prose(found.docstring, words),
+        code=whole(found.language, found.original_string, words),
+        first_line=found.address.lines[0] if found.address.lines else 1,
+        steps=steps(found, places),
+        siblings=siblings(found, places),
+        callers=neighbour_views(searcher.callers(function_id)),
+        callees=neighbour_views(searcher.callees(function_id)),
+        similar=alike(searcher.similar(function_id, SIMILAR)),
+    )
+    return Response(page, headers={"Cache-Control": "private, no-cache"})
+
+
+@blueprint.get("/<function_id>/similar")
+def similar(function_id: str) -> Response:
+    """The panel of similar functions alone, for the list of results to fold out."""
+    find(function_id)
+    rows = alike(context().searcher.similar(function_id, SIMILAR))
+    return Response(render_template("similar.html", similar=rows), headers={"Cache-Control": "private, max-age=60"})
+
+
+@blueprint.get("/<function_id>/code")
+def code(function_id: str) -> Response:
+    """The whole code alone, for a preview to unfold."""
+    found = find(function_id)
+    words = question_words(request.args.get("q", "")[: context().settings.max_query_length])
+    html = whole(found.language, found.code, words).html
+    return Response(str(html), mimetype="text/html", headers={"Cache-Control": "private, max-age=60"})
+
+
+def steps(found: Function, places: Places | None) -> list[Step]:
+    """The way from the repository to the function: from the tree, or from the address when there is none."""
+    leaf = places.tree.leaf(found.id) if places is not None else None
+    if places is not None and leaf is not None:
+        tree = places.tree
+        return [Step(visible(tree.labels[node]), KINDS[tree.kinds[node]]) for node in tree.path(leaf)[1:]]
+    *folders, file = found.path.split("/")
+    *scopes, name = found.func_name.split(".")
+    return [
+        Step(visible(found.repo), "repository"),
+        *(Step(visible(folder), "folder") for folder in folders if folder),
+        Step(visible(file), "file"),
+        *(Step(visible(scope), "class") for scope in scopes),
+        Step(visible(name), "function"),
+    ]
+
+
+def siblings(found: Function, places: Places | None) -> list[Sibling]:
+    """The functions that hang from the same node of the tree; those around it, when there are too many."""
+    leaf = places.tree.leaf(found.id) if places is not None else None
+    if places is None or leaf is None:
+        return []
+    tree = places.tree
+    nodes = np.flatnonzero((tree.parents == tree.parents[leaf]) & (tree.kinds == FUNCTION))
+    first = max(0, min(int(np.searchsorted(nodes, leaf)) - MOST_SIBLINGS // 2, len(nodes) - MOST_SIBLINGS))
+    return [
+        Sibling(visible(tree.labels[node]), f"/functions/{places.ids[node]}", node == leaf)
+        for node in nodes[first : first + MOST_SIBLINGS].tolist()
+    ]
+
+
+def neighbour_views(found: list[Neighbour]) -> list[PlaceView]:
+    """The functions among a function's callers or callees."""
+    functions = islice((one for one in found if one.id), MOST_NEIGHBOURS)
+    return [
+        place_view(one.id, Address(one.repo, one.path, one.name, one.language, f"#L{one.line}")) for one in functions
+    ]
+
+
+def alike(hits: list[Hit]) -> list[Alike]:
+    return [Alike(place_view(hit.id, hit.address), round(100 * max(0.0, hit.score))) for hit in hits]

@@ -1,0 +1,36 @@
+"""The front page: what it is, what is in it, how good it is, and six questions to try."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+from flask import Response, render_template
+
+from corpus.errors import TreelineError
+from service.context import context
+from service.overview import overview
+from service.pages.figures import headline
+
+blueprint = APIBlueprint("home", __name__, enable_openapi=False)
+
+# Questions whose best answers do not contain their words.
+EXAMPLES = (
+    "function that retries with exponential backoff",
+    "sort list of dictionaries by key",
+    "convert bytes to a human readable size",
+    "remove html tags from a string",
+    "find the longest common prefix",
+    "how to check if a port is in use",
+)
+
+
+@blueprint.get("/")
+def home() -> Response:
+    here = context()
+    try:
+        index, problem = overview(here.searcher), None
+    except TreelineError as error:
+        index, problem = None, error
+    page = render_template(
+        "home.html", examples=EXAMPLES, index=index, problem=problem, figures=headline(here.settings)
+    )
+    return Response(page, headers={"Cache-Control": "private, no-cache"})

@@ -1,0 +1,132 @@
+"""A result as the pages show it: everything computed here, so that templates only place it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+
+from corpus.function import Address
+from rerank.candidate import Candidate
+from service.answer import Answer, Result
+from service.highlight import Snippet, mark_prose, preview
+from service.visible import visible, web_address
+
+SUMMARY_LENGTH = 220
+SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
+LANES = {
+    "keyword": "Keyword",
+    "dense": "Meaning",
+    "tfidf": "TF-IDF",
+    "graph": "Call graph",
+    "callees": "Callees",
+}
+STAGES = {
+    "exact": "exact words",
+    "fuzzy": "near spelling",
+    "chunks": "part of the question",
+}
+BAR_WIDTH = 120
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceView:
+    """A function's name and home, ready to be shown (hidden characters written out) and linked."""
+
+    id: str
+    scope: str
+    name: str
+    repo: str
+    path: str
+    language: str
+    lines: str
+    href: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaneView:
+    """One bar of "why here"."""
+
+    label: str
+    rank: int
+    share: str
+    width: float
+    stage: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResultView:
+    """One result of the list."""
+
+    rank: int
+    place: PlaceView
+    summary: Markup
+    code: Snippet
+    lanes: tuple[LaneView, ...]
+    score: str
+    cluster: int | None
+    tree_distance: str
+    moved: int
+    reason: str
+
+
+def result_views(answer: Answer, words: frozenset[str]) -> list[ResultView]:
+    """The page's results; bars are drawn on one scale, so that they can be compared."""
+    shares = [one.share for result in answer.results for one in result.candidate.contributions]
+    largest = max(shares, default=0.0) or 1.0
+    return [_view(result, answer.query.text, words, largest) for result in answer.results]
+
+
+def _view(result: Result, question: str, words: frozenset[str], largest: float) -> ResultView:
+    function, candidate = result.function, result.candidate
+    return ResultView(
+        rank=result.rank,
+        place=place_view(function.id, function.address, question),
+        summary=mark_prose(summary(function.docstring), words),
+        code=preview(function.language, function.code, words),
+        lanes=lane_views(candidate, largest),
+        score=f"{candidate.score:.4f}",
+        cluster=candidate.cluster,
+        tree_distance="" if candidate.tree_distance is None else f"{candidate.tree_distance:.1f}",
+        moved=candidate.moved,
+        reason=visible(candidate.reason),
+    )
+
+
+def place_view(function: str, address: Address, question: str = "") -> PlaceView:
+    scope, _, name = address.func_name.rpartition(".")
+    lines = address.lines
+    return PlaceView(
+        id=function,
+        scope=visible(f"{scope}." if scope else ""),
+        name=visible(name),
+        repo=visible(address.repo),
+        path=visible(address.path),
+        language=visible(address.language),
+        lines="" if lines is None else f"{lines[0]}–{lines[1]}" if lines[1] != lines[0] else str(lines[0]),
+        href=f"/functions/{function}" + (f"?{urlencode({'q': question})}" if question else ""),
+        source=web_address(address.url),
+    )
+
+
+def lane_views(candidate: Candidate, largest: float) -> tuple[LaneView, ...]:
+    return tuple(
+        LaneView(
+            label=LANES.get(one.lane, one.lane),
+            rank=one.rank,
+            share=f"{one.share:.4f}",
+            width=round(max(1.0, BAR_WIDTH * one.share / largest), 1),
+            stage=STAGES.get(one.stage, one.stage),
+        )
+        for one in candidate.contributions
+    )
+
+
+def summary(docstring: str) -> str:
+    """The first sentence of a docstring, in one line."""
+    first = SENTENCE_END.split(docstring.strip(), maxsplit=1)[0]
+    line = " ".join(first.split())
+    return line if len(line) <= SUMMARY_LENGTH else line[:SUMMARY_LENGTH].rsplit(" ", 1)[0] + " …"

@@ -1,0 +1,124 @@
+"""The search page: a question's results with their reasons, filters, switches and paging; its state is the URL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from apiflask import APIBlueprint
+from flask import Response, render_template, request
+from pydantic import ValidationError
+
+from corpus.errors import InputError
+from rerank.registry import NAMES as RERANKERS
+from service.answer import Answer
+from service.answer_rows import count_rows, facets
+from service.api.parameters import SearchParameters
+from service.asking import ask
+from service.context import context
+from service.headers import allow_plotly_styles
+from service.highlight import question_words
+from service.pages.results import result_views
+from service.reply import server_timing
+
+blueprint = APIBlueprint("search_page", __name__, enable_openapi=False)
+
+PAGE_SIZE = 10
+MODES = (
+    ("hybrid", "Hybrid", "Keywords, meaning and the call graph together"),
+    ("keyword", "Keyword", "The words of the question, stemmed (BM25)"),
+    ("dense", "Meaning", "What the question means (nearest vectors)"),
+    ("tfidf", "TF-IDF", "Rare words and word pairs"),
+    ("graph", "Call graph", "Who calls, extends or uses a symbol"),
+)
+# What a page's address may carry; the rest of it (tracking, mistakes) does no harm and is left out of its links.
+STATE = ("q", "mode", "rerank", "language", "repo", "path", "feedback", "page")
+DEFAULTS = {"mode": "hybrid", "rerank": "default", "feedback": "true", "page": "1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A filter's value: how many results it has, where it leads, and whether it is on."""
+
+    label: str
+    count: int
+    href: str
+    chosen: bool
+
+
+@blueprint.get("/search")
+def search() -> Response:
+    """An empty question shows the empty page."""
+    allow_plotly_styles()
+    state = {name: request.args.get(name, "").strip() for name in STATE}
+    common = {"state": state, "modes": MODES, "rerankers": RERANKERS, "link": lambda **change: link(state, **change)}
+    if not state["q"]:
+        return Response(render_template("search.html", answer=None, **common), headers={"Cache-Control": "no-cache"})
+    page, query = wanted(state)
+    answer = ask(query.query(context().settings))
+    words = question_words(state["q"])
+    html = render_template(
+        "search.html",
+        answer=answer,
+        results=result_views(answer, words),
+        page=page,
+        pages=pages(answer, page),
+        filters=filters(answer, state),
+        **common,
+    )
+    headers = {"Cache-Control": "private, no-cache", "Server-Timing": server_timing(answer.timings)}
+    return Response(html, headers=headers)
+
+
+def wanted(state: dict[str, str]) -> tuple[int, SearchParameters]:
+    """The page number and the question that a page's address asks for."""
+    given = {name: value for name, value in state.items() if value and name != "page"}
+    try:
+        page = int(state["page"] or 1)
+        if page < 1:
+            raise ValueError
+        return page, SearchParameters.model_validate(given | {"k": PAGE_SIZE, "offset": (page - 1) * PAGE_SIZE})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"{first['loc'][0]}: {first['msg'].lower()}", "use the switches of the page") from error
+    except ValueError as error:
+        raise InputError(f"there is no page {state['page'][:20]!r}", "pages count from 1") from error
+
+
+def link(state: dict[str, str], **change: str | int) -> str:
+    """This page's address with some of its state changed; back to page 1 unless the page is what changes."""
+    merged = {name: value for name, value in state.items() if name != "page"} | {k: str(v) for k, v in change.items()}
+    kept = {name: value for name, value in merged.items() if value and DEFAULTS.get(name) != value}
+    return "/search?" + urlencode(kept)
+
+
+def pages(answer: Answer, page: int) -> dict[str, Any]:
+    last = max(1, -(-answer.total // PAGE_SIZE))
+    return {
+        "first": (page - 1) * PAGE_SIZE + 1,
+        "to": (page - 1) * PAGE_SIZE + len(answer.results),
+        "last": last,
+        "near": range(max(1, page - 2), min(last, page + 2) + 1),
+        "previous": page - 1 if page > 1 else None,
+        "next": page + 1 if page < last and answer.results else None,
+    }
+
+
+def filters(answer: Answer, state: dict[str, str]) -> dict[str, list[Choice]]:
+    """The values of language and repository among the results, each a link that turns it on or off."""
+    found: dict[str, list[Choice]] = {}
+    for name, counts in facets(answer.ranked).items():
+        rows = count_rows(counts)
+        if state[name] and state[name] not in counts:
+            rows.insert(0, {"value": state[name], "count": 0})
+        found[name] = [
+            Choice(
+                row["value"],
+                row["count"],
+                link(state, **{name: "" if row["value"] == state[name] else row["value"]}),
+                row["value"] == state[name],
+            )
+            for row in rows[:12]
+        ]
+    return found
