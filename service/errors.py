@@ -17,6 +17,7 @@ from service.reply import json_reply
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = "2"
+OF_THE_BODY = frozenset({"content-type", "content-length"})
 HINTS = {
     400: "check the request against /docs",
     404: "check the address; a function's id changes when its text does, so search for it again",
@@ -69,13 +70,20 @@ def init_app(app: APIFlask) -> None:
         message, hint = error.message or HTTPStatus(error.status_code).phrase, ""
         if error.status_code == app.config["VALIDATION_ERROR_STATUS_CODE"] and error.detail:
             message, hint = "The request is not valid: " + complaint(error.detail), HINTS[422]
-        headers = {name: str(value) for name, value in Headers(error.headers) if name.lower() != "content-length"}
+        headers = {name: str(value) for name, value in Headers(error.headers) if name.lower() not in OF_THE_BODY}
         return error_reply(error.status_code, slug(error.status_code), message, hint, headers)
 
-    @app.errorhandler(Exception)
-    def unforeseen(error: Exception) -> Response | HTTPException:
-        if isinstance(error, HTTPException):
+    @app.errorhandler(HTTPException)
+    def http(error: HTTPException) -> Response | HTTPException:
+        if error.code is None or error.code < 400:  # a redirect
             return error
+        headers = {
+            name: value for name, value in error.get_headers() if name.lower() not in {"content-type", "content-length"}
+        }
+        return error_reply(error.code, slug(error.code), error.description or error.name, "", headers)
+
+    @app.errorhandler(Exception)
+    def unforeseen(error: Exception) -> Response:
         log.exception("unforeseen error at %s %s", request.method, request.path)
         return error_reply(500, "internal_error", "Something went wrong here, not with your request.")
 

@@ -18,6 +18,7 @@ from service.visible import INVISIBLE, code_point, described
 PREVIEW_LINES = 12
 LINE_LENGTH = 240  # a longer line is data or minified, and is cut
 WHOLE_LENGTH = 60_000  # characters of one function that a page shows
+INDENT = 4
 CACHED_FUNCTIONS = 4_096
 CACHED_WORDS = 65_536
 
@@ -47,7 +48,7 @@ class Snippet:
 
 def preview(language: str, text: str, words: frozenset[str]) -> Snippet:
     """The first lines of a function, for a list of results."""
-    lines = text.strip("\n").split("\n")
+    lines = dedented(text.strip("\n").split("\n"), language)
     return Snippet(marked(_cut(lines[:PREVIEW_LINES]), language, words), max(0, len(lines) - PREVIEW_LINES))
 
 
@@ -55,7 +56,17 @@ def whole(language: str, text: str, words: frozenset[str]) -> Snippet:
     """A whole function, for its page."""
     shown = text.strip("\n")[:WHOLE_LENGTH]
     hidden = text.strip("\n")[WHOLE_LENGTH:].count("\n")
-    return Snippet(marked(_cut(shown.split("\n"), 5 * LINE_LENGTH), language, words), hidden)
+    lines = dedented(shown.split("\n"), language)
+    return Snippet(marked(_cut(lines, 5 * LINE_LENGTH), language, words), hidden)
+
+
+def dedented(lines: list[str], language: str) -> list[str]:
+    """A method as it would stand on its own: its first line has lost its indent, the others have not."""
+    rest = [line for line in lines[1:] if line.strip()]
+    indent = min((len(line) - len(line.lstrip(" ")) for line in rest), default=0)
+    if language == "python":
+        indent -= INDENT  # the body is one step in; elsewhere the closing brace or `end` stands where the method does
+    return [lines[0], *(line[indent:] if line.strip() else "" for line in lines[1:])] if indent > 0 else lines
 
 
 def marked(text: str, language: str, words: frozenset[str]) -> Markup:

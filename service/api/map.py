@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,8 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from graph.layout import MapNode, disk_map
+from graph.local_tree import local_tree
+from rerank import hyperbolic_kmeans
 from rerank.candidate import Candidate
 from service.api.answers import MapShape
 from service.api.parameters import SearchParameters
@@ -38,11 +41,8 @@ def map_of_results(parameters: SearchParameters) -> Response:
     answer = ask(query)
     started = time.perf_counter()
     shown = answer.ranked[: here.settings.map_depth]
-    disk = disk_map(
-        [candidate.id for candidate in shown],
-        [candidate.address for candidate in shown],
-        [candidate.cluster for candidate in shown],
-    )
+    addresses = [candidate.address for candidate in shown]
+    disk = disk_map([candidate.id for candidate in shown], addresses, clusters(shown, here.settings.clusters))
     timings = dict(answer.timings) | {"map": elapsed(started)}
     body = {
         "query": query.text,
@@ -55,6 +55,15 @@ def map_of_results(parameters: SearchParameters) -> Response:
     if answer.degraded:
         return json_reply(body, cache=NEVER, headers=headers)
     return json_reply(body, tag=tag, cache=REVALIDATE, headers=headers)
+
+
+def clusters(shown: Sequence[Candidate], count: int) -> list[int | None]:
+    """The re-ranker's clusters, or those that its tree falls into where the re-ranker made none."""
+    if len(shown) <= count or any(candidate.cluster is not None for candidate in shown):
+        return [candidate.cluster for candidate in shown]
+    labels = hyperbolic_kmeans.cluster(local_tree([candidate.address for candidate in shown]), count)
+    order = {label: number for number, label in enumerate(dict.fromkeys(labels.tolist()))}  # by the best of each
+    return [order[label] for label in labels.tolist()]
 
 
 def node_row(node: MapNode, shown: tuple[Candidate, ...]) -> dict[str, Any]:

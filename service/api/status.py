@@ -22,7 +22,7 @@ blueprint = APIBlueprint("status", __name__, tag="Service")
 
 @blueprint.get("/api/status")
 @blueprint.output(StatusShape)
-@blueprint.doc(responses=PROBLEMS)
+@blueprint.doc(responses={503: PROBLEMS[503]})
 def status() -> Response:
     """Which index is open, and what is in it."""
     started = time.perf_counter()

@@ -10,6 +10,8 @@ from flask import Response, current_app, render_template
 
 blueprint = APIBlueprint("reference", __name__, enable_openapi=False)
 
+ORDER = ("Search", "Functions", "Feedback", "Evaluation", "Service")
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
@@ -49,14 +51,14 @@ def docs() -> Response:
 
 
 def groups(spec: dict[str, Any]) -> dict[str, list[Operation]]:
-    """The operations by tag, in the order of the document."""
-    found: dict[str, list[Operation]] = {}
+    """The operations by tag, what people come for first."""
+    found: dict[str, list[Operation]] = {tag: [] for tag in ORDER}
     for path, methods in spec["paths"].items():
         for method, operation in methods.items():
             if method in {"get", "post"}:
                 one = _operation(spec, path, method, operation, methods.get("parameters", []))
                 found.setdefault(one.tag, []).append(one)
-    return found
+    return {tag: operations for tag, operations in found.items() if operations}
 
 
 def _operation(
@@ -68,7 +70,7 @@ def _operation(
         path=path,
         summary=operation.get("summary", ""),
         about=operation.get("description", ""),
-        tag=(operation.get("tags") or ["Other"])[0],
+        tag=(operation.get("tags") or ["Service"])[0],
         parameters=tuple(_parameter(spec, one) for one in [*shared, *operation.get("parameters", [])]),
         body=_example(_resolved(spec, body)) if body else "",
         responses=tuple((code, answer.get("description", "")) for code, answer in operation["responses"].items()),

@@ -81,6 +81,10 @@ export const start = async (panel) => {
     box.replaceChildren();
     const draw = () => Plotly.react(box, traces(nodes, when()), layout(), { ...config, scrollZoom: true });
     await draw();
+    for (const { id, cluster } of nodes) { // the list wears the map's colours
+      const badge = id && cluster !== null && document.querySelector(`.result[data-id="${id}"] .rank`);
+      if (badge) { badge.className = `rank cluster-${cluster % 10}`; badge.title = `cluster ${cluster + 1}`; }
+    }
     box.dataset.drawn = "yes";
     onColours(draw);
     for (const input of panel.querySelectorAll("input[name=when]")) input.addEventListener("change", draw);
