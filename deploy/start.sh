@@ -3,18 +3,21 @@
 # All it needs to know comes from TREELINE_* settings, so it runs the same in a container and out of one.
 set -eu
 
+source=${TREELINE_FIRST_SOURCE-python-env}
+index=${TREELINE_INDEX:-default}
+
 treeline wait
 
-# Two containers that start at once: one loads, the other is refused and finds the index a moment later.
-tries=0
-while [ -n "${TREELINE_FIRST_SOURCE-python-env}" ] && ! treeline wait --index --seconds 0 2>/dev/null; do
-    tries=$((tries + 1))
-    if [ "$tries" -gt 3 ]; then
-        echo "treeline-start: no index could be loaded; the service starts without one and says so" >&2
-        break
-    fi
-    treeline index "${TREELINE_FIRST_SOURCE-python-env}" --name "${TREELINE_INDEX:-default}" ||
-        treeline wait --index --seconds 60 || true
-done
+if [ -n "$source" ] && ! treeline wait --index --seconds 0 2>/dev/null; then
+    code=0
+    treeline index "$source" --name "$index" || code=$?
+    case $code in
+        0) ;;
+        # A bad source, or another container that is loading already: serve; an index is opened when there is one.
+        2) echo "treeline-start: the service starts without an index and opens it as soon as there is one" >&2 ;;
+        # The engine or the disk failed: end, so that whoever started this script starts it again.
+        *) exit "$code" ;;
+    esac
+fi
 
 exec gunicorn --config python:service.gunicorn_conf

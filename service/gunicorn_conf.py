@@ -28,6 +28,7 @@ worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
 timeout = 60
 graceful_timeout = 20
 keepalive = 15
+control_socket_disable = True  # several servers of one user would share it, and nothing here uses it
 accesslog = None  # service.observe writes the access log, with the request's id
 logconfig_dict: dict[str, Any] = {
     "version": 1,
