@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from graph.references import Relation
-from service.structural import PATTERNS, Direction
+from service.structural import Direction, structural
 
 Kind = Literal["identifier", "structural", "conceptual", "mixed"]
 
@@ -69,13 +69,10 @@ def route(text: str) -> Route:
 def _structural(text: str, quoted: tuple[str, ...]) -> Route | None:
     if len(text) > LONGEST_STRUCTURAL:
         return None
-    for phrase, pattern in PATTERNS:
-        found = pattern.search(text)
-        if found:
-            symbol = found["symbol"]
-            named = symbol in quoted or looks_like_an_identifier(symbol) or symbol[0].isupper()
-            if named or not phrase.ordinary:
-                return Route("structural", (symbol,), phrase.relations, phrase.direction, phrase.depth)
+    for phrase, symbol in structural(text):
+        named = symbol in quoted or looks_like_an_identifier(symbol) or symbol[0].isupper()
+        if named or not phrase.ordinary:
+            return Route("structural", (symbol,), phrase.relations, phrase.direction, phrase.depth)
     return None
 
 

@@ -51,6 +51,7 @@ class Searcher:
     ) -> None:
         """`encoders` by the names in the index; `adjust` may reorder the final list (feedback)."""
         self.engine = engine
+        self.encoders = encoders
         self.settings = settings or Settings()
         self._lanes = LaneSet(engine, encoders, self.settings.lane_depth)
         self._adjust = adjust

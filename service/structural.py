@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from graph.references import Relation
@@ -41,11 +43,18 @@ class Phrase:
     depth: int = 1
     ordinary: bool = False
 
-    def pattern(self) -> re.Pattern[str]:
-        text = self.text
-        for part, meaning in PARTS.items():
-            text = text.replace(part, meaning)
-        return re.compile(text.replace(" ", r"\s+"), re.IGNORECASE)
+    def search(self, question: str) -> str:
+        """The symbol that a question of this form is about, or nothing."""
+        found = _compiled(self.text).search(question)
+        return found["symbol"] if found else ""
+
+
+@cache
+def _compiled(text: str) -> re.Pattern[str]:
+    """Compiled when first needed: two dozen patterns would cost every start, and most questions need none."""
+    for part, meaning in PARTS.items():
+        text = text.replace(part, meaning)
+    return re.compile(text.replace(" ", r"\s+"), re.IGNORECASE)
 
 
 PHRASES = (
@@ -78,4 +87,18 @@ PHRASES = (
     Phrase(r"^(?:usages?|uses|users|references) (?:of|to) {of}{x}{end}", EVERYTHING, ordinary=True),
     Phrase(r"^where (?:is|are) {of}{x} (?:used|referenced|needed)\s*\??$", EVERYTHING, ordinary=True),
 )
-PATTERNS = tuple((phrase, phrase.pattern()) for phrase in PHRASES)
+# A word of every phrase above begins with one of these; a question without them need not be tried.
+SIGNS = re.compile(
+    r"\b(?:call|invo|implement|satisf|exten|sub-?class|subtyp|inherit|deriv|child|descend|base|super|parent|interface|"
+    r"change|break|happen|affect|impact|effect|blast|depend|rel[iy]|us(?:e|ing|age)|refer|mention|need)",
+    re.IGNORECASE,
+)
+
+
+def structural(question: str) -> Iterator[tuple[Phrase, str]]:
+    """The phrases that the question has the form of, each with the symbol it would be about."""
+    if SIGNS.search(question):
+        for phrase in PHRASES:
+            symbol = phrase.search(question)
+            if symbol:
+                yield phrase, symbol

@@ -1,0 +1,214 @@
+"""Chooses the defaults of fusion and of the keyword lane on questions other than the 99: `python -m eval.choosing`.
+
+Four data sets count alike: docstrings' first paragraphs (docstrings stripped from the index), the words of names (names
+hidden from the index), the `dev` half of the web questions, and identifiers. Lanes are asked once and reused, so a
+new encoder's choice is redone in minutes. docs/lanes.md keeps the outcome.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+import click
+
+from corpus.function import Function
+from engine.protocol import NO_FILTERS, FieldWeights
+from eval import docstrings, web
+from eval.metrics import reciprocal_rank
+from eval.pools import read_functions, records_searcher
+from eval.statistics import compare
+from rerank.adaptive import adaptive
+from rerank.intersection import intersection
+from rerank.ranked import Fusion, RankedList
+from rerank.rrf import rrf
+from rerank.score_sum import score_sum
+from service.dense_lane import dense_lane
+from service.keyword_lane import FIELD_WEIGHTS, keyword_lane
+from service.live import LiveSearcher
+from service.routing import looks_like_an_identifier, route
+from service.settings import Settings, from_environment
+
+DEPTH = 300
+SEED = 7
+HIDDEN = "hidden_name"
+PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+RATIOS = ((4, 1), (2, 1), (1, 1), (1, 2), (1, 3), (1, 4), (1, 6), (1, 8))
+FIELD_GRID = tuple(
+    FieldWeights(name, docstring, code)
+    for name, docstring, code in product((0.5, 1.0, 2.0), (0.5, 1.0, 1.5), (1.0, 1.5, 2.5))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A text and the URLs that answer it."""
+
+    text: str
+    urls: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """Questions and the index that they are asked of."""
+
+    name: str
+    searcher: LiveSearcher
+    questions: Sequence[Question]
+
+    def keyword(self, weights: FieldWeights = FIELD_WEIGHTS) -> list[RankedList]:
+        engine = self.searcher.engine
+        return [keyword_lane(engine, asked.text, DEPTH, NO_FILTERS, weights) for asked in self.questions]
+
+    def dense(self) -> list[RankedList]:
+        with self.searcher.searcher() as current:
+            (spec, *_) = current.info.encoders
+            encoder = current.encoders[spec.name]
+            return [
+                dense_lane(current.engine, encoder, asked.text, DEPTH, NO_FILTERS, index_name=spec.name)
+                for asked in self.questions
+            ]
+
+
+Values = dict[str, float]  # question → reciprocal rank
+
+
+def sets(folder: Path, settings: Settings, questions: int) -> list[Set]:
+    """The data sets, each with its index (made once and kept)."""
+    valid, test = (list(read_functions(folder, [part])) for part in ("valid", "test"))
+    asked = docstrings.prepare(valid, questions=questions, pool=13_000)
+    both = records_searcher("choose-web", [*valid, *test], settings)
+    urls = {function.url for function in [*valid, *test]}
+    return [
+        Set(
+            "docstrings",
+            records_searcher("choose-docstrings", asked.pool, settings),
+            [Question(text, frozenset([url])) for url, text in asked.questions],
+        ),
+        Set(
+            "names",
+            records_searcher("choose-names", [hidden(function) for function in valid], settings),
+            name_questions(valid, questions),
+        ),
+        Set(
+            "web",
+            both,
+            [
+                Question(one.query, frozenset(one.urls) & urls)
+                for one in web.read()
+                if one.split == "dev" and urls.intersection(one.urls)
+            ],
+        ),
+        Set("identifiers", both, identifier_questions([*valid, *test], questions // 2)),
+    ]
+
+
+def words_of(name: str) -> str:
+    return " ".join(part.lower() for part in PARTS.findall(name.rpartition(".")[2]))
+
+
+def name_questions(functions: Sequence[Function], count: int) -> list[Question]:
+    """The words of names that at least three words make up and that one function alone has."""
+    by_words: dict[str, list[str]] = {}
+    for function in functions:
+        by_words.setdefault(words_of(function.func_name), []).append(function.url)
+    usable = sorted(words for words, urls in by_words.items() if len(words.split()) >= 3 and len(urls) == 1)
+    chosen = random.Random(SEED).sample(usable, min(count, len(usable)))
+    return [Question(words, frozenset(by_words[words])) for words in chosen]
+
+
+def identifier_questions(functions: Sequence[Function], count: int) -> list[Question]:
+    """Names as they are written; every function of that name answers."""
+    by_name: dict[str, set[str]] = {}
+    for function in functions:
+        by_name.setdefault(function.func_name.rpartition(".")[2], set()).add(function.url)
+    usable = sorted(name for name in by_name if looks_like_an_identifier(name) and not name.startswith("__"))
+    return [Question(name, frozenset(by_name[name])) for name in random.Random(SEED).sample(usable, count)]
+
+
+def hidden(function: Function) -> Function:
+    """The function under a name that says nothing."""
+    own = function.func_name.rpartition(".")[2]
+    text = re.sub(rf"\b{re.escape(own)}\b", HIDDEN, function.original_string)
+    code = re.sub(rf"\b{re.escape(own)}\b", HIDDEN, function.code)
+    return replace(function, func_name=HIDDEN, original_string=text, code=code)
+
+
+def fused(one: Set, lists: Sequence[Sequence[RankedList]], method: Fusion, weights: Mapping[str, float]) -> Values:
+    """The reciprocal rank of every question."""
+    found = {}
+    for asked, lanes in zip(one.questions, lists, strict=True):
+        candidates = method(lanes, weights, route(asked.text).kind, 100)
+        urls = [candidate.address.url for candidate in candidates]
+        found[asked.text] = reciprocal_rank(urls, asked.urls)
+    return found
+
+
+def table(title: str, rows: Mapping[str, Sequence[Values]], names: Sequence[str], baseline: str) -> None:
+    """One line a row: MRR on every set, the mean, and the difference to the baseline with its p over all questions."""
+    click.echo(
+        f"\n## {title}\n\n| | {' | '.join(names)} | mean | against {baseline} |\n|---|{'---|' * (len(names) + 2)}"
+    )
+    means = {name: [_mean(values) for values in row] for name, row in rows.items()}
+    for name, row in sorted(rows.items(), key=lambda item: -sum(means[item[0]])):
+        difference = sum(means[name]) / len(names) - sum(means[baseline]) / len(names)
+        p = _macro_p(row, rows[baseline])
+        cells = " | ".join(f"{mean:.3f}" for mean in means[name])
+        click.echo(f"| {name} | {cells} | {sum(means[name]) / len(names):.3f} | {difference:+.3f} (p {p:.3f}) |")
+
+
+def _macro_p(row: Sequence[Values], baseline: Sequence[Values]) -> float:
+    """Questions weighted so that every set counts alike, then the paired bootstrap."""
+    weighted: Values = {}
+    other: Values = {}
+    for number, (values, base) in enumerate(zip(row, baseline, strict=True)):
+        for text in values:
+            weighted[f"{number} {text}"] = values[text] / len(values)
+            other[f"{number} {text}"] = base[text] / len(values)
+    compared = compare(weighted, other)
+    return compared.p if compared else 1.0
+
+
+def _mean(values: Values) -> float:
+    return sum(values.values()) / len(values)
+
+
+@click.command()
+@click.argument("folder", type=click.Path(exists=True, path_type=Path))
+@click.option("--questions", default=400, show_default=True, help="Questions of each generated set.")
+@click.option("--fields/--no-fields", default=True, help="Also try the field weights of the keyword lane.")
+def main(folder: Path, questions: int, fields: bool) -> None:
+    """Print the tables that docs/lanes.md keeps."""
+    chosen = sets(folder, from_environment(), questions)
+    names = [one.name for one in chosen]
+    if fields:
+        alone: Callable[[Set, FieldWeights], Values] = lambda one, weights: fused(  # noqa: E731 - one expression
+            one, [[ranked] for ranked in one.keyword(weights)], rrf, {}
+        )
+        rows = {
+            f"name {w.name:g}, docstring {w.docstring:g}, code {w.code:g}": [alone(one, w) for one in chosen]
+            for w in FIELD_GRID
+        }
+        table("The keyword lane's field weights", rows, names, "name 1, docstring 1, code 1")
+    lanes = [list(zip(one.keyword(), one.dense(), strict=True)) for one in chosen]
+    rows = {}
+    rows["keyword"] = [
+        fused(one, [[pair[0]] for pair in some], rrf, {}) for one, some in zip(chosen, lanes, strict=True)
+    ]
+    rows["dense"] = [fused(one, [[pair[1]] for pair in some], rrf, {}) for one, some in zip(chosen, lanes, strict=True)]
+    methods: dict[str, Fusion] = {"rrf": rrf, "score_sum": score_sum, "intersection": intersection}
+    for (name, method), (keyword, dense) in product(methods.items(), RATIOS):
+        weights = {"keyword": float(keyword), "dense": float(dense)}
+        rows[f"{name} {keyword}:{dense}"] = [
+            fused(one, some, method, weights) for one, some in zip(chosen, lanes, strict=True)
+        ]
+    rows["adaptive"] = [fused(one, some, adaptive, {}) for one, some in zip(chosen, lanes, strict=True)]
+    table("Fusion", rows, names, "rrf 1:1")
+
+
+if __name__ == "__main__":
+    main()
