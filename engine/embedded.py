@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,19 +10,8 @@ from corpus.errors import IndexMissing, InputError
 from engine.durable import WriterLock, disk_errors, write_atomically
 from engine.embedded_engine import EmbeddedEngine, read_info
 from engine.embedded_writer import CURRENT, EmbeddedWriter
+from engine.names import check_name
 from engine.protocol import EncoderSpec, IndexInfo
-
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
-
-
-def check_name(name: str) -> str:
-    """The name, when both engines can have an index of that name."""
-    if not NAME.fullmatch(name):
-        raise InputError(
-            f"{name!r} cannot be the name of an index",
-            "use lower-case letters, digits, dots, dashes and underscores, beginning with a letter or digit",
-        )
-    return name
 
 
 class EmbeddedStore:

@@ -119,6 +119,14 @@ class EmbeddedEngine:
         found = self._bodies(dict.fromkeys(ids))
         return [found[id] for id in ids if id in found]
 
+    def locate(self, ids: Sequence[str], filters: Filters = NO_FILTERS) -> list[Hit]:
+        positions = self._table.positions_of_ids([_bytes(id) for id in ids])
+        positions = positions[positions >= 0]
+        mask = self._table.mask(filters)
+        if mask is not None:
+            positions = positions[mask[positions]]
+        return self._hits(positions, [0.0] * len(positions))
+
     def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
         matrix = self._matrices[self._number_of(encoder)]
         positions = self._table.positions_of_ids([_bytes(id) for id in ids])

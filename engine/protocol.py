@@ -93,6 +93,9 @@ class Engine(Protocol):
     def fetch(self, ids: Sequence[str]) -> list[Function]:
         """Whole records in the order asked; ids that are not there are left out."""
 
+    def locate(self, ids: Sequence[str], filters: Filters = NO_FILTERS) -> list[Hit]:
+        """Where these live, in the order asked, score 0; ids that are not there or do not pass are left out."""
+
     def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
         """One row per id, zeros where there is none."""
 

@@ -29,7 +29,7 @@ def open_store(
             raise InputError("the embedded engine needs a folder", "set TREELINE_HOME")
         return EmbeddedStore(home)
     if engine == "elasticsearch":
-        from engine.elasticsearch_store import ElasticsearchStore
+        from engine.elasticsearch import ElasticsearchStore
 
         return ElasticsearchStore(urls, user=user, password=password, api_key=api_key, ca=ca)
     raise InputError(f"there is no engine {engine!r}", f"choose one of: {', '.join(ENGINES)}")

@@ -1,0 +1,159 @@
+"""Indexes on an Elasticsearch cluster: one versioned index a generation, an alias on the current one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from elasticsearch import Elasticsearch, NotFoundError
+
+from corpus.errors import IndexMissing, InputError, TreelineError
+from engine.elasticsearch_client import ADMIN_SECONDS, addresses, connect, server_errors
+from engine.elasticsearch_engine import ElasticsearchEngine
+from engine.elasticsearch_lease import Lease
+from engine.elasticsearch_mapping import FORMAT, alias_name, index_name, info_of, parse_index_name
+from engine.elasticsearch_writer import ElasticsearchWriter, flip_alias
+from engine.names import check_name
+from engine.protocol import EncoderSpec, IndexInfo
+
+
+class ElasticsearchStore:
+    """See `engine.protocol.Store`. Nothing is sent before something is asked for."""
+
+    def __init__(
+        self, urls: Sequence[str], *, user: str = "", password: str = "", api_key: str = "", ca: str = ""
+    ) -> None:
+        self._client = connect(urls, user=user, password=password, api_key=api_key, ca=ca)
+        self._admin = self._client.options(request_timeout=ADMIN_SECONDS)
+
+    @property
+    def client(self) -> Elasticsearch:
+        """For what an operator asks of a cluster and a store does not: its health and version."""
+        return self._client
+
+    def close(self) -> None:
+        self._client.close()
+
+    def names(self) -> list[str]:
+        with server_errors(self._client):
+            found = self._client.indices.get_alias(name=f"{alias_name('*')}")
+        parsed = (parse_index_name(index) for index, entry in found.items() if entry["aliases"])
+        return sorted({name_and_generation[0] for name_and_generation in parsed if name_and_generation})
+
+    def open(self, name: str) -> ElasticsearchEngine:
+        generation = self.current(name)
+        meta = self._metas(name).get(generation)
+        if meta is None:
+            raise IndexMissing(f"{index_name(name, generation)} was not made by Treeline", "index under another name")
+        if meta["format"] != FORMAT:
+            raise TreelineError(
+                f"{index_name(name, generation)} was written by another version of Treeline "
+                f"(format {meta['format']}, this one reads {FORMAT})",
+                "index it again: the alias moves when the new one is complete",
+            )
+        return ElasticsearchEngine(self._client, name, generation, meta)
+
+    def begin(
+        self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, *, fresh: bool = False
+    ) -> ElasticsearchWriter:
+        lease = Lease(self._client, check_name(name))
+        try:
+            return self._begin(name, encoders, fingerprint, fresh, lease)
+        except BaseException:
+            lease.release()
+            raise
+
+    def generations(self, name: str) -> list[IndexInfo]:
+        self.current(name)
+        return [info_of(name, generation, meta) for generation, meta in self._complete(name).items()]
+
+    def current(self, name: str) -> str:
+        try:
+            with server_errors(self._client, missing=False):
+                found = self._client.indices.get_alias(name=alias_name(check_name(name)))
+        except NotFoundError:
+            raise IndexMissing(
+                f"there is no index {name!r} on {addresses(self._client)}",
+                f"make one with `treeline index SOURCE --engine elasticsearch --name {name}`",
+            ) from None
+        parsed = (parse_index_name(index) for index in found)
+        return max(name_and_generation[1] for name_and_generation in parsed if name_and_generation)
+
+    def roll_back(self, name: str) -> IndexInfo:
+        current = self.current(name)
+        before = {generation: meta for generation, meta in self._complete(name).items() if generation < current}
+        if not before:
+            raise InputError(f"the index {name!r} has no generation before {current}", "nothing was changed")
+        generation, meta = next(iter(before.items()))
+        with server_errors(self._client):
+            flip_alias(self._admin, name, index_name(name, generation))
+        return info_of(name, generation, meta)
+
+    def prune(self, name: str, keep: int = 2) -> list[str]:
+        complete = list(self._complete(name))
+        spared = {self.current(name), *complete[: max(keep, 1)]}
+        removed = [generation for generation in complete if generation not in spared]
+        with server_errors(self._client):
+            for generation in removed:
+                self._admin.indices.delete(index=index_name(name, generation))
+        return removed
+
+    def drop(self, name: str) -> None:
+        self.current(name)
+        lease = Lease(self._client, name)
+        try:
+            with server_errors(self._client):
+                for generation in self._metas(name):
+                    self._admin.indices.delete(index=index_name(name, generation))
+        finally:
+            lease.release()
+
+    def _begin(
+        self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, fresh: bool, lease: Lease
+    ) -> ElasticsearchWriter:
+        metas = self._metas(name)
+        try:
+            current = "" if fresh else self.current(name)
+        except IndexMissing:
+            current = ""
+        specs = [[encoder.name, encoder.dimension] for encoder in encoders]
+        plan: dict[str, Any] = {"fingerprint": fingerprint, "base": current, "wanted": specs}
+        interrupted = None
+        for generation, meta in metas.items():
+            if not _is_complete(generation, meta):
+                if meta.get("checkpoint") and all(meta.get(key) == value for key, value in plan.items()):
+                    interrupted = (generation, meta)
+                else:
+                    with server_errors(self._client):
+                        self._admin.indices.delete(index=index_name(name, generation))
+        number = max((int(generation) for generation in metas), default=0) + 1
+        generation = interrupted[0] if interrupted else f"{number:06d}"
+        base = (current, metas[current]) if current and not interrupted else None
+        return ElasticsearchWriter(
+            self._client,
+            name,
+            generation,
+            base,
+            interrupted[1] if interrupted else None,
+            plan | {"encoders": specs},
+            lease,
+        )
+
+    def _metas(self, name: str) -> dict[str, Mapping[str, Any]]:
+        """What every generation of an index says of itself, newest first."""
+        with server_errors(self._client):
+            found = self._client.indices.get_mapping(index=f"{alias_name(name)}-*", expand_wildcards="open")
+        metas = {}
+        for index, entry in found.items():
+            parsed = parse_index_name(index)
+            if parsed and parsed[0] == name and "treeline" in entry["mappings"].get("_meta", {}):
+                metas[parsed[1]] = entry["mappings"]["_meta"]["treeline"]
+        return dict(sorted(metas.items(), reverse=True))
+
+    def _complete(self, name: str) -> dict[str, Mapping[str, Any]]:
+        return {generation: meta for generation, meta in self._metas(name).items() if _is_complete(generation, meta)}
+
+
+def _is_complete(generation: str, meta: Mapping[str, Any]) -> bool:
+    """A clone begins with its original's word of being complete; only its own counts."""
+    return bool(meta.get("complete")) and meta.get("generation") == generation

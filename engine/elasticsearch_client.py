@@ -1,0 +1,109 @@
+"""The way to an Elasticsearch cluster: several hosts, quick to notice that one is gone, errors that speak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import urllib3
+from elastic_transport import HttpHeaders, Urllib3HttpNode
+from elastic_transport._node import NodeApiResponse
+from elastic_transport.client_utils import DEFAULT, DefaultType
+from elasticsearch import (
+    ApiError,
+    AuthenticationException,
+    AuthorizationException,
+    Elasticsearch,
+    NotFoundError,
+    TransportError,
+)
+
+from corpus.errors import EngineUnavailable, InputError, TreelineError
+
+CONNECT_SECONDS = 2.0  # a machine that is gone is noticed in this time, however long an answer may take
+ANSWER_SECONDS = 10.0
+ADMIN_SECONDS = 120.0  # creating, cloning and refreshing wait for shards
+BULK_SECONDS = 120.0
+CONNECTIONS = 32
+BUSY = frozenset({429, 502, 503, 504})  # come back later
+
+
+class QuickToConnect(Urllib3HttpNode):
+    """A node with a short time to connect and its own time to answer."""
+
+    def perform_request(
+        self,
+        method: str,
+        target: str,
+        body: bytes | None = None,
+        headers: HttpHeaders | None = None,
+        request_timeout: DefaultType | float | None = DEFAULT,
+    ) -> NodeApiResponse:
+        seconds = self.config.request_timeout if isinstance(request_timeout, DefaultType) else request_timeout
+        both: Any = urllib3.Timeout(connect=CONNECT_SECONDS, read=seconds)
+        return super().perform_request(method, target, body=body, headers=headers, request_timeout=both)
+
+
+def connect(
+    urls: Sequence[str], *, user: str = "", password: str = "", api_key: str = "", ca: str = ""
+) -> Elasticsearch:
+    """A client that goes on to the next host when one does not answer. Nothing is sent yet."""
+    options: dict[str, Any] = {}
+    if api_key:
+        options["api_key"] = api_key
+    elif user:
+        options["basic_auth"] = (user, password)
+    if ca:
+        options["ca_certs"] = ca
+    try:
+        return Elasticsearch(
+            list(urls),
+            node_class=QuickToConnect,
+            request_timeout=ANSWER_SECONDS,
+            connections_per_node=CONNECTIONS,
+            max_retries=3,
+            retry_on_timeout=False,
+            retry_on_status=(502, 503, 504),
+            **options,
+        )
+    except (ValueError, OSError) as error:
+        raise InputError(f"cannot use the Elasticsearch settings: {error}", "see TREELINE_ELASTICSEARCH_URL") from error
+
+
+@contextmanager
+def server_errors(client: Elasticsearch, *, missing: bool = True) -> Iterator[None]:
+    """Turn what the client raises into a word to the person (`missing`: also that something is not there)."""
+    try:
+        yield
+    except TransportError as error:
+        raise EngineUnavailable(
+            f"Elasticsearch does not answer at {addresses(client)}: {error.message}",
+            "start it, or set TREELINE_ELASTICSEARCH_URL",
+        ) from error
+    except (AuthenticationException, AuthorizationException) as error:
+        raise TreelineError(
+            f"Elasticsearch refuses the credentials: {reason(error)}",
+            "set TREELINE_ELASTICSEARCH_USER and _PASSWORD, or TREELINE_ELASTICSEARCH_API_KEY",
+        ) from error
+    except ApiError as error:
+        if isinstance(error, NotFoundError) and not missing:
+            raise
+        if error.status_code in BUSY:
+            raise EngineUnavailable(f"Elasticsearch is overloaded: {reason(error)}", "try again later") from error
+        raise TreelineError(f"Elasticsearch refuses the request: {reason(error)}", "see its log") from error
+
+
+def addresses(client: Elasticsearch) -> str:
+    """Where the client looks for the cluster, without credentials."""
+    return ", ".join(f"{node.scheme}://{node.host}:{node.port}" for node in client.transport.node_pool._all_nodes)
+
+
+def reason(error: ApiError) -> str:
+    """The server's own words."""
+    body = error.body
+    found = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(found, dict):
+        causes = found.get("root_cause") or [found]
+        return f"{causes[0].get('type')}: {causes[0].get('reason')}"
+    return str(found or error.message)

@@ -1,0 +1,219 @@
+"""One generation of an index on Elasticsearch, for reading."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from elasticsearch import Elasticsearch, NotFoundError
+
+from corpus.errors import EncoderMismatch, EngineUnavailable
+from corpus.function import Address, Function
+from engine.elasticsearch_client import server_errors
+from engine.elasticsearch_mapping import (
+    ADDRESS_FIELDS,
+    ARTIFACT,
+    FUNCTION,
+    TERM_FIELDS,
+    WORD_FIELDS,
+    address_of,
+    clauses,
+    function_of,
+    index_name,
+    info_of,
+    words,
+)
+from engine.fulltext import MOST_TERMS
+from engine.protocol import EVEN_WEIGHTS, NO_FILTERS, FieldWeights, Filters, Hit, IndexInfo, Vectors
+from engine.vectors import normalised
+
+PAGE = 1_000
+SCAN_PAGE = 200  # whole records
+MOST_HITS = 10_000  # the server's own limit
+FUZZINESS = "AUTO:3,99"  # one edit from three letters on, as in the embedded engine
+# Candidates looked at beyond k: the int8 graph is approximate, and the best of them are scored again exactly.
+CANDIDATES_PER_RESULT = 3
+FEWEST_CANDIDATES = 200
+OVERSAMPLE = 2.0
+MOST_FACETS = 10_000
+ID_LENGTH = 32
+
+
+class ElasticsearchEngine:
+    """See `engine.protocol.Engine`. Bound to its generation's own index, not to the alias."""
+
+    def __init__(self, client: Elasticsearch, name: str, generation: str, meta: Mapping[str, Any]) -> None:
+        self._client = client
+        self._index = index_name(name, generation)
+        self._info = info_of(name, generation, meta)
+        self._fields = {encoder: (f"vector{number}", size) for encoder, size, number in meta["encoders"]}
+
+    @property
+    def info(self) -> IndexInfo:
+        return self._info
+
+    def keyword(
+        self,
+        terms: Sequence[str],
+        k: int,
+        filters: Filters = NO_FILTERS,
+        weights: FieldWeights = EVEN_WEIGHTS,
+    ) -> list[Hit]:
+        text = " ".join(terms[:MOST_TERMS])
+        weighted = zip(TERM_FIELDS, (weights.name, weights.docstring, weights.code), strict=True)
+        matches = [{"match": {field: {"query": text, "boost": boost}}} for field, boost in weighted if boost > 0]
+        return self._hits(matches, k, filters) if terms else []
+
+    def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> list[Hit]:
+        wanted = " ".join(words(text).split()[:MOST_TERMS])
+        matches = [{"match": {field: {"query": wanted, "fuzziness": FUZZINESS}}} for field in WORD_FIELDS]
+        return self._hits(matches, k, filters) if wanted else []
+
+    def named(self, name: str, k: int, filters: Filters = NO_FILTERS) -> list[Hit]:
+        return self._hits([{"term": {field: name}} for field in ("func_name", "leaf")], k, filters)
+
+    def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> list[Hit]:
+        field, dimension = self._field_of(encoder)
+        query = np.asarray(vector, dtype=np.float32).ravel()
+        if len(query) != dimension:
+            raise EncoderMismatch(
+                f"the query has {len(query)} dimensions, the index {self._info.name!r} has {dimension}",
+                f"ask with the encoder {encoder or self._info.encoders[0].name!r}",
+            )
+        query = normalised(query[None])[0]
+        if k <= 0 or not query.any():
+            return []
+        k = min(k, MOST_HITS)
+        knn = {
+            "field": field,
+            "query_vector": query.tolist(),
+            "k": k,
+            "num_candidates": min(max(CANDIDATES_PER_RESULT * k, FEWEST_CANDIDATES), MOST_HITS),
+            "rescore_vector": {"oversample": OVERSAMPLE},
+            "filter": clauses(filters),
+        }
+        found = self._search(knn=knn, size=k, source=False, docvalue_fields=list(ADDRESS_FIELDS))
+        # The server's score is (1 + cosine) / 2.
+        return [Hit(hit["_id"], 2 * hit["_score"] - 1, address_of(hit.get("fields", {}))) for hit in found["hits"]]
+
+    def fetch(self, ids: Sequence[str]) -> list[Function]:
+        found = {hit["_id"]: function_of(hit["_source"]) for hit in self._by_ids(ids, NO_FILTERS, source=True)}
+        return [found[id] for id in ids if id in found]
+
+    def locate(self, ids: Sequence[str], filters: Filters = NO_FILTERS) -> list[Hit]:
+        rows = self._by_ids(ids, filters, source=False, docvalue_fields=list(ADDRESS_FIELDS))
+        found = {hit["_id"]: address_of(hit.get("fields", {})) for hit in rows}
+        return [Hit(id, 0.0, found[id]) for id in ids if id in found]
+
+    def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
+        field, dimension = self._field_of(encoder)
+        rows = np.zeros((len(ids), dimension), dtype=np.float32)
+        found = {
+            hit["_id"]: hit["fields"][field][0]
+            for hit in self._by_ids(ids, NO_FILTERS, source=False, docvalue_fields=[field])
+            if field in hit.get("fields", {})
+        }
+        for number, id in enumerate(ids):
+            if id in found:
+                rows[number] = found[id]
+        return normalised(rows)
+
+    def suggest(self, prefix: str, k: int) -> list[str]:
+        query: dict[str, Any] = {"prefix": {"leaf": prefix}} if prefix else {"term": {"kind": FUNCTION}}
+        names = {"names": {"terms": {"field": "leaf", "size": k}}}
+        with self._errors():
+            answer: Any = self._client.search(index=self._index, query=query, size=0, aggs=names)
+        return [bucket["key"] for bucket in answer["aggregations"]["names"]["buckets"]]
+
+    def count(self, filters: Filters = NO_FILTERS) -> int:
+        query = {"bool": {"filter": [{"term": {"kind": FUNCTION}}, *clauses(filters)]}}
+        with self._errors():
+            return int(self._client.count(index=self._index, query=query)["count"])
+
+    def facets(self) -> dict[str, dict[str, int]]:
+        fields = ("language", "repo", "partition")
+        aggs = {field: {"terms": {"field": field, "size": MOST_FACETS}} for field in fields}
+        with self._errors():
+            answer: Any = self._client.search(index=self._index, query={"term": {"kind": FUNCTION}}, size=0, aggs=aggs)
+        found = answer["aggregations"]
+        return {field: {bucket["key"]: bucket["doc_count"] for bucket in found[field]["buckets"]} for field in fields}
+
+    def addresses(self) -> Iterator[tuple[str, Address]]:
+        for hit in self._all(PAGE, source=False, docvalue_fields=list(ADDRESS_FIELDS)):
+            yield hit["_id"], address_of(hit.get("fields", {}))
+
+    def scan(self) -> Iterator[Function]:
+        for hit in self._all(SCAN_PAGE, source=True):
+            yield function_of(hit["_source"])
+
+    def artifact(self, name: str) -> bytes | None:
+        pieces: list[bytes] = []
+        while True:
+            try:
+                with server_errors(self._client, missing=False):
+                    id = f"{ARTIFACT}:{name}:{len(pieces):06d}"
+                    found: Any = self._client.get(index=self._index, id=id, source_includes=["data", "pieces"])
+            except NotFoundError:
+                return None
+            pieces.append(b64decode(found["_source"]["data"]))
+            if len(pieces) == found["_source"]["pieces"]:
+                return b"".join(pieces)
+
+    def close(self) -> None:
+        """The client belongs to the store."""
+
+    def _field_of(self, encoder: str) -> tuple[str, int]:
+        names = [spec.name for spec in self._info.encoders]
+        if not names:
+            raise EncoderMismatch(f"the index {self._info.name!r} has no vectors", "search it by keyword")
+        if encoder and encoder not in names:
+            raise EncoderMismatch(
+                f"the index {self._info.name!r} was made with {', '.join(names)}, not with {encoder}",
+                "search with that encoder or index it again",
+            )
+        return self._fields[encoder or names[0]]
+
+    def _hits(self, should: list[dict[str, Any]], k: int, filters: Filters) -> list[Hit]:
+        if k <= 0 or not should:
+            return []
+        query = {"bool": {"should": should, "minimum_should_match": 1, "filter": clauses(filters)}}
+        size = min(k, MOST_HITS)
+        found = self._search(query=query, size=size, source=False, docvalue_fields=list(ADDRESS_FIELDS))
+        return [Hit(hit["_id"], hit["_score"], address_of(hit.get("fields", {}))) for hit in found["hits"]]
+
+    def _by_ids(self, ids: Sequence[str], filters: Filters, **wanted: Any) -> Iterator[dict[str, Any]]:
+        distinct = [id for id in dict.fromkeys(ids) if len(id) == ID_LENGTH]
+        for start in range(0, len(distinct), PAGE):
+            page = distinct[start : start + PAGE]
+            query = {"bool": {"filter": [{"ids": {"values": page}}, {"term": {"kind": FUNCTION}}, *clauses(filters)]}}
+            yield from self._search(query=query, size=len(page), **wanted)["hits"]
+
+    def _all(self, page: int, **wanted: Any) -> Iterator[dict[str, Any]]:
+        """Every function in order of writing; a published generation does not change, so pages fit together."""
+        after: dict[str, Any] = {}
+        while True:
+            found = self._search(
+                query={"term": {"kind": FUNCTION}}, size=page, sort=[{"serial": "asc"}], **wanted, **after
+            )["hits"]
+            yield from found
+            if len(found) < page:
+                return
+            after = {"search_after": found[-1]["sort"]}
+
+    def _search(self, **request: Any) -> Any:
+        with self._errors():
+            return self._client.search(index=self._index, track_total_hits=False, **request)["hits"]
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            with server_errors(self._client, missing=False):
+                yield
+        except NotFoundError as error:
+            raise EngineUnavailable(
+                f"generation {self._info.generation} of the index {self._info.name!r} is no longer there",
+                "open the current one",
+            ) from error

@@ -1,0 +1,211 @@
+"""How functions look to Elasticsearch: explicit mappings, names of indexes, one document per function."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from corpus.analysis import Terms
+from corpus.function import Address, Function
+from engine.fulltext import leaf
+from engine.protocol import EncoderSpec, Filters, IndexInfo, Vectors
+
+PREFIX = "treeline-"
+INDEX_NAME = re.compile(r"treeline-(.+)-(\d{6})")
+FORMAT = 1  # of mappings and documents; another one is refused instead of misread
+FUNCTION = "function"
+ARTIFACT = "artifact"
+CHUNK_BYTES = 1 << 20  # of an artifact in one document
+# `standard` keeps `self.name` together as one word; the embedded engine's words end at every sign that is no letter.
+JOINING_SIGNS = re.compile(r"[^\w\s]")
+# Cosine does not care for length, so a vector is sent as whole numbers: 1.4 KB instead of 3.1, and quicker to parse.
+WHOLE_NUMBERS = 9_999
+LONGEST_PREFIX = 1_000  # that the server takes as a prefix
+LAST_CHARACTER = "\U0010ffff"
+ADDRESS_FIELDS = ("repo", "path", "func_name", "language", "url")
+
+_stored = {"type": "keyword", "index": False, "doc_values": False}
+_terms = {"type": "text", "analyzer": "whitespace", "index_options": "freqs"}
+_words = {"type": "text", "analyzer": "standard", "index_options": "freqs"}
+
+PROPERTIES: dict[str, Any] = {
+    "kind": {"type": "keyword"},
+    "serial": {"type": "long"},
+    "repo": {"type": "keyword"},
+    "path": {"type": "keyword"},
+    "func_name": {"type": "keyword"},
+    "leaf": {"type": "keyword"},
+    "language": {"type": "keyword"},
+    "partition": {"type": "keyword"},
+    "url": {"type": "keyword", "index": False},
+    "sha": _stored,
+    "original_string": _stored,
+    "code": _stored,
+    "code_tokens": _stored,
+    "docstring": _stored,
+    "docstring_tokens": _stored,
+    "name_terms": _terms,
+    "docstring_terms": _terms,
+    "code_terms": _terms,
+    "name_words": _words,
+    "docstring_words": _words,
+    "code_words": _words,
+    "artifact": {"type": "keyword"},
+    "chunk": {"type": "integer"},
+    "pieces": {"type": "integer"},
+    "data": {"type": "binary"},
+}
+TERM_FIELDS = ("name_terms", "docstring_terms", "code_terms")
+WORD_FIELDS = ("name_words", "docstring_words", "code_words")
+
+
+def index_name(name: str, generation: str) -> str:
+    return f"{PREFIX}{name}-{generation}"
+
+
+def alias_name(name: str) -> str:
+    return f"{PREFIX}{name}"
+
+
+def parse_index_name(index: str) -> tuple[str, str] | None:
+    """Name and generation, when it is an index of ours."""
+    found = INDEX_NAME.fullmatch(index)
+    return (found[1], found[2]) if found else None
+
+
+def vector_field(number: int, dimension: int) -> dict[str, Any]:
+    return {
+        f"vector{number}": {
+            "type": "dense_vector",
+            "dims": dimension,
+            "index": True,
+            "similarity": "cosine",
+            "index_options": {"type": "int8_hnsw", "m": 16, "ef_construction": 100},
+        }
+    }
+
+
+def properties() -> dict[str, Any]:
+    """The fields that every index has, whatever its encoders."""
+    return dict(PROPERTIES)
+
+
+def mapping(encoders: Sequence[tuple[EncoderSpec, int]], meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Nothing is guessed: an unknown field is refused. What can be had from elsewhere is not kept in the source."""
+    fields = properties()
+    for encoder, number in encoders:
+        fields |= vector_field(number, encoder.dimension)
+    return {
+        "dynamic": "strict",
+        "_meta": {"treeline": dict(meta)},
+        "_source": {"excludes": [*TERM_FIELDS, *WORD_FIELDS, "vector*", "leaf"]},
+        "properties": fields,
+    }
+
+
+def document(
+    serial: int, function: Function, terms: Terms, vectors: Mapping[int, NDArray[np.int32] | None]
+) -> dict[str, Any]:
+    """A function as Elasticsearch takes it."""
+    made: dict[str, Any] = {
+        "kind": FUNCTION,
+        "serial": serial,
+        "repo": function.repo,
+        "path": function.path,
+        "func_name": function.func_name,
+        "leaf": leaf(function.func_name),
+        "language": function.language,
+        "partition": function.partition,
+        "url": function.url,
+        "sha": function.sha,
+        "original_string": function.original_string,
+        "code_tokens": function.code_tokens,
+        "docstring": function.docstring,
+        "docstring_tokens": function.docstring_tokens,
+        "name_terms": terms.name,
+        "docstring_terms": terms.docstring,
+        "code_terms": terms.code,
+        "name_words": words(function.func_name),
+        "docstring_words": words(function.docstring),
+        "code_words": words(function.code),
+    }
+    if function.code != function.original_string:
+        made["code"] = function.code
+    made.update({f"vector{number}": row for number, row in vectors.items() if row is not None})
+    return made
+
+
+def function_of(source: Mapping[str, Any]) -> Function:
+    """The whole record from a stored document."""
+    return Function(
+        repo=source["repo"],
+        path=source["path"],
+        func_name=source["func_name"],
+        original_string=source["original_string"],
+        language=source["language"],
+        code=source.get("code", source["original_string"]),
+        code_tokens=tuple(source["code_tokens"]),
+        docstring=source["docstring"],
+        docstring_tokens=tuple(source["docstring_tokens"]),
+        sha=source["sha"],
+        partition=source["partition"],
+        url=source["url"],
+    )
+
+
+def address_of(fields: Mapping[str, Sequence[str]]) -> Address:
+    """The address from a hit's column values; an empty string has none."""
+    return Address(*(fields.get(field, ("",))[0] for field in ADDRESS_FIELDS))
+
+
+def words(text: str) -> str:
+    """A text for the `standard` analyser, cut at the same places as in the embedded engine."""
+    return JOINING_SIGNS.sub(" ", text)
+
+
+def whole_numbers(rows: Vectors) -> list[NDArray[np.int32] | None]:
+    """Each row as whole numbers, nothing for a row of zeros (the server refuses cosine without a length)."""
+    clean = np.nan_to_num(np.asarray(rows, dtype=np.float32), nan=0.0, posinf=0.0, neginf=0.0)
+    largest = np.abs(clean).max(axis=1, initial=0.0)
+    scaled = np.rint(clean * (WHOLE_NUMBERS / np.where(largest > 0, largest, 1))[:, None]).astype(np.int32)
+    return [row if most > 0 else None for row, most in zip(scaled, largest, strict=True)]
+
+
+def chunks(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+    """(id, document) of each piece of an artifact; an empty one has one empty piece."""
+    starts = range(0, max(len(data), 1), CHUNK_BYTES)
+    for number, start in enumerate(starts):
+        piece = b64encode(data[start : start + CHUNK_BYTES]).decode()
+        body = {"kind": ARTIFACT, "artifact": name, "chunk": number, "pieces": len(starts), "data": piece}
+        yield f"{ARTIFACT}:{name}:{number:06d}", orjson.dumps(body)
+
+
+def clauses(filters: Filters) -> list[dict[str, Any]]:
+    """The filters as the server takes them."""
+    found: list[dict[str, Any]] = [
+        {"term": {field: value}}
+        for field, value in (
+            ("language", filters.language),
+            ("repo", filters.repo),
+            ("partition", filters.partition),
+        )
+        if value
+    ]
+    prefix = filters.path_prefix
+    if len(prefix) > LONGEST_PREFIX:
+        found.append({"range": {"path": {"gte": prefix, "lt": prefix + LAST_CHARACTER}}})
+    elif prefix:
+        found.append({"prefix": {"path": prefix}})
+    return found
+
+
+def info_of(name: str, generation: str, meta: Mapping[str, Any]) -> IndexInfo:
+    """What a generation says of itself."""
+    encoders = tuple(EncoderSpec(encoder, dimension) for encoder, dimension, _ in meta["encoders"])
+    return IndexInfo(name, "elasticsearch", generation, meta.get("functions", 0), encoders, meta.get("created", ""))

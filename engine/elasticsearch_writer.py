@@ -1,0 +1,288 @@
+"""The next generation of an index on Elasticsearch in the making: a versioned index that the alias is flipped to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Self
+
+import orjson
+from elasticsearch import Elasticsearch
+
+from corpus.analysis import Terms
+from corpus.errors import EncoderMismatch, TreelineError
+from corpus.function import Function
+from engine.elasticsearch_bulk import Action, Bulk
+from engine.elasticsearch_client import ADMIN_SECONDS, server_errors
+from engine.elasticsearch_engine import PAGE, ElasticsearchEngine
+from engine.elasticsearch_lease import Lease
+from engine.elasticsearch_mapping import (
+    FORMAT,
+    FUNCTION,
+    alias_name,
+    chunks,
+    document,
+    index_name,
+    info_of,
+    mapping,
+    vector_field,
+    whole_numbers,
+)
+from engine.protocol import EncoderSpec, IndexInfo, Vectors
+
+CHECKPOINT = "checkpoint"
+NEVER = "-1"
+
+
+class ElasticsearchWriter:
+    """See `engine.protocol.Writer`."""
+
+    def __init__(
+        self,
+        client: Elasticsearch,
+        name: str,
+        generation: str,
+        base: tuple[str, Mapping[str, Any]] | None,
+        interrupted: Mapping[str, Any] | None,
+        plan: Mapping[str, Any],
+        lease: Lease,
+    ) -> None:
+        self._client = client.options(request_timeout=ADMIN_SECONDS)
+        self._name = name
+        self._generation = generation
+        self._index = index_name(name, generation)
+        self._lease: Lease | None = lease
+        self._bulk = Bulk(client, self._index)
+        self._rejected: list[tuple[str, str]] = []
+        self._written: set[bytes] = set()
+        self._resumed: bytes | None = None
+        with server_errors(self._client):
+            if interrupted is None:
+                self._meta = self._start(base, plan)
+            else:
+                self._meta = dict(interrupted)
+                self._resume()
+        self._encoders = [(EncoderSpec(encoder, size), number) for encoder, size, number in self._meta["encoders"]]
+        self._next_serial: int = self._meta["next_serial"]
+        self._functions: int = self._meta["functions"]
+        self._has_more_than_written = self._functions > 0
+
+    @property
+    def resumed(self) -> bytes | None:
+        return self._resumed
+
+    @property
+    def rejected(self) -> list[tuple[str, str]]:
+        return self._rejected
+
+    def write(self, functions: Sequence[Function], terms: Sequence[Terms], vectors: Mapping[str, Vectors]) -> int:
+        self._beat()
+        rows = {number: self._rows_of(encoder, vectors, len(functions)) for encoder, number in self._encoders}
+        there = self._there([function.id for function in functions])
+        actions: dict[str, Action] = {}
+        for at, (function, function_terms) in enumerate(zip(functions, terms, strict=True)):
+            vector = {number: encoded[at] for number, encoded in rows.items()}
+            try:
+                made = document(self._next_serial, function, function_terms, vector)
+                body = orjson.dumps(made, option=orjson.OPT_SERIALIZE_NUMPY)
+            except orjson.JSONEncodeError as error:
+                self._rejected.append((function.id, f"not valid Unicode: {error}"))
+                continue
+            actions[function.id] = Action(function.id, body)  # the last of two with one id wins
+            self._next_serial += 1
+        refused = self._do(list(actions.values()))
+        self._rejected.extend(refused)
+        done = actions.keys() - {id for id, _ in refused}
+        new = len(done - there)
+        self._written.update(bytes.fromhex(id) for id in done)
+        self._functions += new
+        return new
+
+    def delete(self, ids: Sequence[str]) -> int:
+        self._beat()
+        there = self._there(ids)
+        refused = self._do([Action(id, None) for id in there])
+        if refused:
+            raise TreelineError(f"Elasticsearch does not delete {refused[0][0]}: {refused[0][1]}", "see its log")
+        self._written.difference_update(bytes.fromhex(id) for id in there)
+        self._functions -= len(there)
+        return len(there)
+
+    def delete_repo(self, repo: str) -> int:
+        deleted = 0
+        query = {"bool": {"filter": [{"term": {"repo": repo}}, {"term": {"kind": FUNCTION}}]}}
+        while True:
+            with server_errors(self._client):
+                self._client.indices.refresh(index=self._index)
+                found: Any = self._client.search(index=self._index, query=query, size=PAGE, source=False)
+            ids = [hit["_id"] for hit in found["hits"]["hits"]]
+            if not ids:
+                return deleted
+            deleted += self.delete(ids)
+
+    def preview(self) -> ElasticsearchEngine:
+        with server_errors(self._client):
+            self._client.indices.refresh(index=self._index)
+        meta = {**self._meta, "functions": self._functions}
+        return ElasticsearchEngine(self._client, self._name, self._generation, meta)
+
+    def put_artifact(self, name: str, data: bytes) -> None:
+        self._beat()
+        refused = self._do([Action(id, body) for id, body in chunks(name, data)])
+        if refused:
+            raise TreelineError(f"Elasticsearch does not take the artifact {name!r}: {refused[0][1]}", "see its log")
+
+    def checkpoint(self, state: bytes) -> None:
+        # Two places in turn: the one that the mapping points to stays whole while the other is written.
+        place = f"{CHECKPOINT}-{'b' if self._meta.get('checkpoint', '').endswith('-a') else 'a'}"
+        self.put_artifact(place, state)
+        self._meta |= {
+            "checkpoint": place,
+            "next_serial": self._next_serial,
+            "functions": self._functions,
+            "rejected": self._rejected,
+        }
+        self._save_meta()
+
+    def publish(self) -> IndexInfo:
+        with server_errors(self._client):
+            self._client.indices.refresh(index=self._index)
+            counted = ElasticsearchEngine(self._client, self._name, self._generation, self._meta).count()
+            if counted != self._functions:
+                raise TreelineError(
+                    f"the new generation of {self._name!r} does not add up: {self._functions} functions written, "
+                    f"{counted} in {self._index}",
+                    "the alias stays where it was; index again with a fresh start",
+                )
+            self._meta |= {
+                "complete": True,
+                "functions": counted,
+                "next_serial": self._next_serial,
+                "created": datetime.now(UTC).isoformat(timespec="seconds"),
+                "checkpoint": "",
+                "rejected": [],
+            }
+            self._save_meta()
+            # A published generation never changes; this is also what lets the next one begin as its clone.
+            settings = {"refresh_interval": None, "blocks.write": True}
+            self._client.indices.put_settings(index=self._index, settings=settings)
+            flip_alias(self._client, self._name, self._index)
+        self._close()
+        return info_of(self._name, self._generation, self._meta)
+
+    def abandon(self) -> None:
+        with server_errors(self._client):
+            self._client.indices.delete(index=self._index, ignore_unavailable=True)
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._close()
+
+    def _start(self, base: tuple[str, Mapping[str, Any]] | None, plan: Mapping[str, Any]) -> dict[str, Any]:
+        meta: dict[str, Any] = {**plan, "format": FORMAT, "generation": self._generation, "complete": False}
+        if base is None:
+            encoders = [(EncoderSpec(name, size), number) for number, (name, size) in enumerate(plan["encoders"])]
+            meta |= {"functions": 0, "next_serial": 0, "encoders": _rows(encoders)}
+            settings = {"number_of_shards": 1, "auto_expand_replicas": "0-1", "refresh_interval": NEVER}
+            self._client.indices.create(index=self._index, settings=settings, mappings=mapping(encoders, meta))
+            return meta
+        base_generation, base_meta = base
+        self._client.indices.clone(
+            index=index_name(self._name, base_generation),
+            target=self._index,
+            settings={"index.blocks.write": None, "index.refresh_interval": NEVER},
+        )
+        encoders = _with_fields(plan["encoders"], base_meta["encoders"])
+        meta |= {
+            "functions": base_meta["functions"],
+            "next_serial": base_meta["next_serial"],
+            "encoders": _rows(encoders),
+        }
+        fields = {k: v for encoder, n in encoders for k, v in vector_field(n, encoder.dimension).items()}
+        self._client.indices.put_mapping(index=self._index, properties=fields, meta={"treeline": meta})
+        return meta
+
+    def _resume(self) -> None:
+        """Back to the last checkpoint: what was written after it is taken out again."""
+        engine = ElasticsearchEngine(self._client, self._name, self._generation, self._meta)
+        self._resumed = engine.artifact(self._meta["checkpoint"])
+        self._rejected = [(id, reason) for id, reason in self._meta["rejected"]]
+        query = {"range": {"serial": {"gte": self._meta["next_serial"]}}}
+        while True:
+            self._client.indices.refresh(index=self._index)
+            found: Any = self._client.search(index=self._index, query=query, size=PAGE, source=False)
+            ids = [hit["_id"] for hit in found["hits"]["hits"]]
+            if not ids:
+                break
+            self._do([Action(id, None) for id in ids])
+        # Replacing a function after the checkpoint took away its older version; it is counted as it now stands.
+        self._meta["functions"] = engine.count()
+
+    def _rows_of(self, encoder: EncoderSpec, vectors: Mapping[str, Vectors], count: int) -> Sequence[Any]:
+        given = vectors.get(encoder.name)
+        if given is None:
+            return [None] * count
+        if given.shape != (count, encoder.dimension):
+            raise EncoderMismatch(
+                f"{encoder.name} gave vectors of shape {given.shape}, the index takes {(count, encoder.dimension)}",
+                "index with a fresh start",
+            )
+        return whole_numbers(given)
+
+    def _there(self, ids: Sequence[str]) -> set[str]:
+        """Which of these are in this generation already; asked before writing, because after a repeated request the
+        server cannot say any more whether a document was new."""
+        there = {id for id in ids if bytes.fromhex(id) in self._written}
+        unknown = [id for id in dict.fromkeys(ids) if id not in there]
+        if not self._has_more_than_written or not unknown:
+            return there
+        with server_errors(self._client):
+            found: Any = self._client.mget(index=self._index, ids=unknown, source=False)
+        return there | {row["_id"] for row in found["docs"] if row.get("found")}
+
+    def _do(self, actions: Sequence[Action]) -> list[tuple[str, str]]:
+        with server_errors(self._client):
+            return self._bulk(actions)
+
+    def _save_meta(self) -> None:
+        with server_errors(self._client):
+            self._client.indices.put_mapping(index=self._index, meta={"treeline": self._meta})
+
+    def _beat(self) -> None:
+        if self._lease is not None:
+            self._lease.heartbeat()
+
+    def _close(self) -> None:
+        if self._lease is not None:
+            self._bulk.close()
+            self._lease.release()
+            self._lease = None
+
+
+def flip_alias(client: Elasticsearch, name: str, index: str) -> None:
+    """Point the alias to this index and to no other, in one step."""
+    alias = alias_name(name)
+    actions: list[dict[str, Any]] = [
+        {"remove": {"index": f"{alias}-*", "alias": alias, "must_exist": False}},
+        {"add": {"index": index, "alias": alias}},
+    ]
+    client.indices.update_aliases(actions=actions)
+
+
+def _rows(encoders: Sequence[tuple[EncoderSpec, int]]) -> list[tuple[str, int, int]]:
+    return [(encoder.name, encoder.dimension, number) for encoder, number in encoders]
+
+
+def _with_fields(wanted: Sequence[Sequence[Any]], taken: Sequence[Sequence[Any]]) -> list[tuple[EncoderSpec, int]]:
+    """Each encoder with the field it has in the base, or with a new one."""
+    known = {(name, size): number for name, size, number in taken}
+    free = max(known.values(), default=-1) + 1
+    fields = []
+    for name, size in wanted:
+        number = known.get((name, size), free)
+        free = max(free, number + 1)
+        fields.append((EncoderSpec(name, size), number))
+    return fields

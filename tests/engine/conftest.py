@@ -1,0 +1,45 @@
+"""Both engines' stores, so that every claim is tested on each."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.embedded import EmbeddedStore
+from engine.protocol import Engine, Store
+from tests.elasticsearch_server import Cluster
+from tests.engine.functions import build
+
+
+@pytest.fixture(params=["embedded", pytest.param("elasticsearch", marks=pytest.mark.elasticsearch)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    if request.param == "embedded":
+        yield EmbeddedStore(tmp_path / "home")
+        return
+    from engine.elasticsearch import ElasticsearchStore
+
+    cluster: Cluster = request.getfixturevalue("elasticsearch_cluster")
+    server = ElasticsearchStore(cluster.urls)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def name(store: Store) -> Iterator[str]:
+    """The name of an index that nobody else uses; dropped in the end."""
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    yield name
+    if name in store.names():
+        store.drop(name)
+
+
+@pytest.fixture
+def engine(store: Store, name: str) -> Iterator[Engine]:
+    """The sample, indexed and open."""
+    build(store, name)
+    opened = store.open(name)
+    yield opened
+    opened.close()

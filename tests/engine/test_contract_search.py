@@ -1,0 +1,206 @@
+"""What every engine must find: one suite, both engines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from corpus.analysis import terms
+from corpus.errors import EncoderMismatch
+from engine.protocol import Engine, FieldWeights, Filters, Store
+from tests.engine.functions import ENCODER, SAMPLE, build, function, vectors
+
+BY_NAME = {one.func_name: one for one in SAMPLE}
+
+
+def names(hits: list) -> list[str]:  # type: ignore[type-arg]
+    return [hit.address.func_name for hit in hits]
+
+
+def test_keyword_ranks_the_function_that_has_the_most_of_the_question_first(engine: Engine) -> None:
+    assert names(engine.keyword(terms("parse a json document"), 3))[0] == "parse_json"
+
+
+def test_keyword_finds_a_part_of_a_camel_case_name(engine: Engine) -> None:
+    assert names(engine.keyword(terms("url"), 3)) == ["HttpClient.getUrl"]
+
+
+def test_keyword_finds_another_form_of_a_word(engine: Engine) -> None:
+    assert "int_to_string" in names(engine.keyword(terms("converting integers"), 3))
+
+
+def test_keyword_returns_no_more_than_asked_for(engine: Engine) -> None:
+    assert len(engine.keyword(terms("def return value"), 2)) == 2
+
+
+def test_keyword_scores_fall(engine: Engine) -> None:
+    scores = [hit.score for hit in engine.keyword(terms("sort list value"), 10)]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] > 0
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_nothing_is_found_when_nothing_is_asked_for(engine: Engine, k: int) -> None:
+    assert engine.keyword(terms("sort"), k) == []
+    assert engine.knn(vectors(SAMPLE)[0], k) == []
+
+
+def test_a_question_without_a_term_finds_nothing(engine: Engine) -> None:
+    assert engine.keyword([], 10) == []
+    assert engine.fuzzy("", 10) == []
+    assert engine.fuzzy("?! …", 10) == []
+
+
+def test_a_field_of_weight_zero_is_not_searched(engine: Engine) -> None:
+    only_code = FieldWeights(name=0, docstring=0, code=1)
+    assert names(engine.keyword(terms("integer text"), 5, weights=only_code)) == ["parse_json"]
+    assert engine.keyword(terms("sort"), 5, weights=FieldWeights(0, 0, 0)) == []
+
+
+def test_a_weight_moves_a_field_up(engine: Engine) -> None:
+    question = terms("sort")
+    by_name = engine.keyword(question, 5, weights=FieldWeights(name=1, docstring=0, code=0))
+    doubled = engine.keyword(question, 5, weights=FieldWeights(name=2, docstring=0, code=0))
+    assert [hit.score for hit in doubled] == pytest.approx([2 * hit.score for hit in by_name])
+
+
+def test_a_question_equal_to_a_docstring_finds_nothing_through_the_code(store: Store, name: str) -> None:
+    documented = [
+        function(f"f{number}", docstring=f"Zebra {word} quagga.", code=f"def f{number}(x):\n    return x\n")
+        for number, word in enumerate(["stripes", "hooves", "manes"])
+    ]
+    build(store, name, documented)
+    engine = store.open(name)
+    for one in documented:
+        assert engine.keyword(terms(one.docstring), 10, weights=FieldWeights(name=1, docstring=0, code=1)) == []
+        assert engine.keyword(terms(one.docstring), 1)[0].id == one.id
+    engine.close()
+
+
+def test_fuzzy_finds_a_one_letter_typo(engine: Engine) -> None:
+    for typo in ("parse_jsn", "parse_jsom", "parsse_json", "aprse_json", "xarse_json"):
+        assert names(engine.fuzzy(typo, 1)) == ["parse_json"], typo
+
+
+def test_fuzzy_prefers_the_exact_word(store: Store, name: str) -> None:
+    build(store, name, [function("load_dart"), function("load_data"), function("load_date")])
+    engine = store.open(name)
+    assert names(engine.fuzzy("load_data", 3))[0] == "load_data"
+    engine.close()
+
+
+def test_fuzzy_finds_a_typo_in_docstring_and_code(engine: Engine) -> None:
+    assert names(engine.fuzzy("intger", 1)) == ["int_to_string"]
+    assert names(engine.fuzzy("laods", 1)) == ["parse_json"]
+
+
+def test_fuzzy_does_not_bend_words_of_two_letters(engine: Engine) -> None:
+    assert engine.fuzzy("qz", 10) == []
+
+
+def test_knn_finds_a_function_by_its_own_vector(engine: Engine) -> None:
+    for one, vector in zip(SAMPLE, vectors(SAMPLE), strict=True):
+        best = engine.knn(vector, 1)[0]
+        assert best.id == one.id
+        assert best.score == pytest.approx(1, abs=0.01)
+
+
+def test_knn_scores_are_cosines(engine: Engine) -> None:
+    rows = vectors(SAMPLE)
+    query = rows[0] + rows[1]
+    query /= np.linalg.norm(query)
+    expected = dict(zip([one.id for one in SAMPLE], (rows @ query).tolist(), strict=True))
+    hits = engine.knn(3 * query, 6)
+    assert {hit.id: pytest.approx(hit.score, abs=0.01) for hit in hits} == expected
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def test_knn_refuses_a_vector_of_another_dimension_and_names_the_encoder(engine: Engine) -> None:
+    with pytest.raises(EncoderMismatch, match="made-up"):
+        engine.knn(np.ones(3, dtype=np.float32), 3)
+    with pytest.raises(EncoderMismatch, match=r"made-up.*other"):
+        engine.knn(vectors(SAMPLE)[0], 3, encoder="other")
+
+
+def test_knn_of_zeros_or_of_no_numbers_finds_nothing(engine: Engine) -> None:
+    assert engine.knn(np.zeros(ENCODER.dimension, dtype=np.float32), 3) == []
+    assert engine.knn(np.full(ENCODER.dimension, np.nan, dtype=np.float32), 3) == []
+
+
+FILTERS = [
+    Filters(language="javascript"),
+    Filters(repo="bob/tools"),
+    Filters(path_prefix="src/sort/"),
+    Filters(path_prefix="src"),
+    Filters(partition="train"),
+    Filters(repo="ada/engine", path_prefix="src/n", language="python", partition="train"),
+    Filters(repo="nobody/nothing"),
+    Filters(path_prefix="src/.*"),
+]
+
+
+@pytest.mark.parametrize("filters", FILTERS, ids=str)
+def test_every_search_keeps_to_the_filters(engine: Engine, filters: Filters) -> None:
+    passing = {
+        one.id
+        for one in SAMPLE
+        if filters.language in {"", one.language}
+        and filters.repo in {"", one.repo}
+        and filters.partition in {"", one.partition}
+        and one.path.startswith(filters.path_prefix)
+    }
+    with_return = {one.id for one in SAMPLE}
+    assert {hit.id for hit in engine.keyword(terms("def return value"), 10, filters)} == passing & with_return
+    assert {hit.id for hit in engine.fuzzy("retrun", 10, filters)} == passing
+    assert {hit.id for hit in engine.knn(vectors(SAMPLE)[0], 10, filters)} == passing
+    assert {hit.id for hit in engine.locate([one.id for one in SAMPLE], filters)} == passing
+    assert engine.count(filters) == len(passing)
+
+
+def test_filters_do_not_change_scores(engine: Engine) -> None:
+    plain = {hit.id: hit.score for hit in engine.keyword(terms("sort"), 10)}
+    narrowed = engine.keyword(terms("sort"), 10, Filters(repo="bob/tools", path_prefix="lib"))
+    assert {hit.id: hit.score for hit in narrowed} == {BY_NAME["sort"].id: pytest.approx(plain[BY_NAME["sort"].id])}
+
+
+def test_filtered_knn_returns_k_when_that_many_match(store: Store, name: str) -> None:
+    many = [
+        function(f"f{number}", repo="big/one" if number % 50 else "small/one", path=f"{number}.py", line=number + 1)
+        for number in range(1_000)
+    ]
+    build(store, name, many)
+    engine = store.open(name)
+    assert len(engine.knn(vectors(many)[7], 20, Filters(repo="small/one"))) == 20
+    assert len(engine.knn(vectors(many)[7], 100, Filters(repo="big/one"))) == 100
+    engine.close()
+
+
+def test_hits_say_where_the_function_lives(engine: Engine) -> None:
+    for hit in engine.keyword(terms("sort"), 10) + engine.knn(vectors(SAMPLE)[2], 3):
+        assert hit.address == next(one for one in SAMPLE if one.id == hit.id).address
+
+
+def test_named_finds_the_whole_and_the_last_name_with_case_kept(engine: Engine) -> None:
+    assert names(engine.named("Sorter.quick_sort", 5)) == ["Sorter.quick_sort"]
+    assert names(engine.named("quick_sort", 5)) == ["Sorter.quick_sort"]
+    assert engine.named("QUICK_SORT", 5) == []
+    assert names(engine.named("sort", 5, Filters(partition="test"))) == ["sort"]
+
+
+def test_suggest_gives_the_most_common_first(store: Store, name: str) -> None:
+    common = [function("get_all", path=f"{number}.py") for number in range(3)]
+    build(store, name, [function("A.get_one"), *common, function("set_all")])
+    engine = store.open(name)
+    assert engine.suggest("get_", 5) == ["get_all", "get_one"]
+    assert engine.suggest("get_", 1) == ["get_all"]
+    assert engine.suggest("nothing", 5) == []
+    assert engine.suggest("", 1) == ["get_all"]
+    engine.close()
+
+
+@pytest.mark.parametrize("text", ["\0", "a" * 5_000, "🐍 שלום", "NOT (x AND", "*:*", "\\", "'\"", "a b " * 1_000])
+def test_odd_questions_are_answered(engine: Engine, text: str) -> None:
+    for hits in (engine.keyword(terms(text), 5), engine.fuzzy(text, 5), engine.named(text, 5)):
+        assert len(hits) <= 5
+    assert engine.count(Filters(path_prefix=text, repo=text)) == 0
+    assert isinstance(engine.suggest(text, 3), list)
