@@ -1,0 +1,102 @@
+"""Bringing an index up to date: only what changed is read, what is gone disappears, vectors stay with their text."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from encoder.static import StaticEncoder
+from engine.embedded import EmbeddedStore
+from tests.ingest.loading import NAME, functions, loaded, names, project, record, records_file
+
+START = {
+    "a.py": "def stays():\n    return 'the same'\n\n\ndef goes():\n    return 'away'\n",
+    "b.py": "def other():\n    return 'untouched'\n",
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    loaded(tmp_path / "home", project(tmp_path / "demo", START))
+    return tmp_path / "home"
+
+
+def test_an_edit_changes_only_its_function(home: Path, tmp_path: Path) -> None:
+    text = START["a.py"].replace("'away'", "'back'")
+    summary = loaded(home, project(tmp_path / "demo", {"a.py": text}))
+    assert (summary.indexed, summary.unchanged, summary.removed) == (1, 2, 1)
+    assert summary.units == {"read": 1, "unchanged": 1, "removed": 0}
+    assert names(home) == ["goes", "other", "stays"]
+
+
+def test_a_function_that_only_moved_keeps_its_vector_and_gets_its_new_lines(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {function.func_name: function for function in functions(home).values()}
+    engine = EmbeddedStore(home).open(NAME)
+    vector = engine.vectors([before["stays"].id])
+    encoded: list[str] = []
+    original = StaticEncoder.encode_functions
+
+    def counted(self: StaticEncoder, given: list[object]) -> object:
+        encoded.extend(function.func_name for function in given)  # type: ignore[attr-defined]
+        return original(self, given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(StaticEncoder, "encode_functions", counted)
+    text = "def new():\n    return 'on top'\n\n\n" + START["a.py"]
+    summary = loaded(home, project(tmp_path / "demo", {"a.py": text}))
+    assert encoded == ["new"]
+    assert (summary.indexed, summary.updated, summary.unchanged, summary.removed) == (1, 2, 1, 0)
+    after = {function.func_name: function for function in functions(home).values()}
+    assert before["stays"].address.lines == (1, 2)
+    assert after["stays"].address.lines == (5, 6)
+    again = EmbeddedStore(home).open(NAME)
+    np.testing.assert_allclose(again.vectors([after["stays"].id]), vector, atol=1e-6)
+    engine.close()
+    again.close()
+
+
+def test_a_removed_file_takes_its_functions_with_it(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "demo" / "a.py").unlink()
+    summary = loaded(home, tmp_path / "demo")
+    assert names(home) == ["other"]
+    assert summary.removed == 2
+    assert summary.units == {"read": 0, "unchanged": 1, "removed": 1}
+
+
+def test_a_function_that_another_source_also_has_stays(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    first = records_file(tmp_path / "first.jsonl", [record("shared"), record("own")])
+    second = records_file(tmp_path / "second.jsonl", [record("shared")])
+    assert loaded(home, first, second).duplicate == 1
+    loaded(home, remove=(str(first),))
+    assert names(home) == ["shared"]
+
+
+def test_the_call_graph_of_unchanged_files_survives_an_update(tmp_path: Path) -> None:
+    from graph import callgraph
+
+    home = tmp_path / "home"
+    files = {"lib.py": "def helper():\n    return 1\n\n\ndef caller():\n    return helper()\n", "b.py": START["b.py"]}
+    loaded(home, project(tmp_path / "demo", files))
+    loaded(home, project(tmp_path / "demo", {"b.py": "def changed():\n    return 2\n"}))
+    engine = EmbeddedStore(home).open(NAME)
+    stored = engine.artifact("callgraph")
+    ids = {address.func_name: id_ for id_, address in engine.addresses()}
+    engine.close()
+    assert stored is not None
+    graph = callgraph.load(stored)
+    caller = graph.node_of(ids["caller"])
+    assert caller is not None
+    called = [graph.ids(step.node) for step in graph.walk([caller], ["calls"], "out")]
+    assert called == [[ids["helper"]]]
+
+
+def test_the_generation_before_can_be_had_back(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "demo" / "a.py").unlink()
+    loaded(home, tmp_path / "demo")
+    EmbeddedStore(home).roll_back(NAME)
+    assert names(home) == ["goes", "other", "stays"]
+    # What is current counts, not what was last made: the files are looked at again.
+    assert loaded(home, tmp_path / "demo").removed == 2
+    assert names(home) == ["other"]
