@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from typing import Self
 
@@ -35,7 +36,8 @@ class Workers:
         self._encoders = encoders
         self._here = BYTES_HERE
         # Spawned, not forked: engine and encoder have threads, which do not survive a fork.
-        self._pool = ProcessPoolExecutor(count, get_context("spawn"), _start, (list(encoders),)) if count else None
+        start = partial(_start, list(encoders), os.getpid())
+        self._pool = ProcessPoolExecutor(count, get_context("spawn"), start) if count else None
 
     def submit(self, items: Sequence[Item]) -> Future[PreparedBatch]:
         if self._pool is None or self._here > 0:
@@ -53,10 +55,10 @@ class Workers:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _start(encoder_names: Sequence[str]) -> None:
+def _start(encoder_names: Sequence[str], parent: int) -> None:
     """Set a worker up: the interrupt is the parent's to handle, and one thread is enough for each process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     from threadpoolctl import threadpool_limits
 
@@ -65,7 +67,7 @@ def _start(encoder_names: Sequence[str]) -> None:
 
 
 def _follow(parent: int) -> None:
-    """A parent that was killed cannot tell its workers to end."""
+    """A parent that was killed, perhaps before this began, cannot tell its workers to end."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
