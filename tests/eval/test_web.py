@@ -1,0 +1,68 @@
+"""The web questions: well formed, answered, and split in two halves that do not overlap."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from corpus.errors import InputError
+from eval import web
+from eval.pools import read_functions
+
+SHARED = Path(__file__).parents[3] / "shared" / "codesearchnet"
+
+
+def test_there_are_about_two_hundred_and_no_question_twice() -> None:
+    questions = web.read()
+    assert len(questions) >= 200
+    assert len({question.query.lower() for question in questions}) == len(questions)
+    halves = Counter(question.split for question in questions)
+    assert set(halves) == {"dev", "test"}
+    assert min(halves.values()) > 0.4 * len(questions)
+
+
+def test_only_questions_and_addresses_are_stored() -> None:
+    for line in web.QUERIES.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        assert set(row) == {"query", "split", "answers"}
+        assert row["answers"]
+        for answer in row["answers"]:
+            assert set(answer) == {"repo", "path", "func_name", "url"}
+            assert f"/{answer['repo']}/blob/" in answer["url"]
+
+
+def test_none_is_one_of_the_99() -> None:
+    if not SHARED.is_dir():
+        pytest.skip("the CodeSearchNet data is not beside the checkout")
+    official = {line.strip().lower() for line in (SHARED / "queries.csv").read_text().splitlines()[1:]}
+    assert not official & {question.query.lower() for question in web.read()}
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+def test_every_answer_is_in_the_test_or_valid_partition() -> None:
+    if not SHARED.is_dir():
+        pytest.skip("the CodeSearchNet data is not beside the checkout")
+    known = {function.url for function in read_functions(SHARED, ["test", "valid"])}
+    assert {url for question in web.read() for url in question.urls} <= known
+
+
+def test_questions_without_an_answer_in_the_index_are_counted() -> None:
+    questions = [web.WebQuestion("a", "dev", ("u",)), web.WebQuestion("b", "dev", ("v", "w"))]
+    data = web.dataset(questions, "dev", {"v"}.__contains__, "tiny")
+    assert [case.id for case in data.cases] == ["b"]
+    assert data.cases[0].relevant == {"v"}
+    assert data.facts["questions without an answer in the index"] == 1
+
+
+def test_an_index_without_any_answer_is_one_line() -> None:
+    with pytest.raises(InputError, match="none of the 1 questions"):
+        web.dataset([web.WebQuestion("a", "dev", ("u",))], "dev", lambda url: False, "tiny")
+
+
+@pytest.mark.parametrize(("text", "message"), [("{}\n", "line 1"), ("x", "line 1"), ("", "has no questions")])
+def test_a_broken_file_is_named(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "q.jsonl").write_text(text)
+    with pytest.raises(InputError, match=message):
+        web.read(tmp_path / "q.jsonl")
