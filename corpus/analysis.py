@@ -1,41 +1,31 @@
-"""Text to terms, one way for indexing and querying: split identifiers, lower-case, drop stop words, stem."""
+"""Text to terms, one way for indexing and querying: split identifiers, lower-case, drop stop words, stem.
+
+Measured on CodeSearchNet's 99 questions (BM25, NDCG within): splitting identifiers is worth .13, stems .02, stop words
+.01.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from unicodedata import normalize
 
 import Stemmer
 
 from corpus.function import Function
 
 WORD = re.compile(r"\w+")
-PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
+# In order: a plural acronym (`URLs`), an acronym before a word (`HTTP` in `HTTPResponse`), a word, an acronym, digits,
+# letters of a script without case (`~`, see `parts`).
+PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|~+")
+# Lucene's list, the engines' common default, and the words that turn keywords into a question.
 STOP_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "by",
-        "for",
-        "from",
-        "in",
-        "is",
-        "it",
-        "of",
-        "on",
-        "or",
-        "that",
-        "the",
-        "this",
-        "to",
-        "with",
-    ]
+    """a an and are as at be but by for if in into is it no not of on or such that the their then there these they
+    this to was will with from how what can do does i my""".split()
 )
+LONGEST_WORD = 100  # letters; longer ones are encoded data, not something that somebody asks for
+REMEMBERED_WORDS = 500_000  # of the order of the distinct words in a million functions; about 100 MB
+
 _stem = Stemmer.Stemmer("english").stemWord
 
 
@@ -48,21 +38,64 @@ class Terms:
     code: str
 
 
+class _Words(dict[str, str]):
+    """The terms of every word seen so far, joined by spaces; source code repeats its words."""
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= REMEMBERED_WORDS:
+            self.clear()
+        joined = " ".join(_word_terms(word))
+        self[word] = joined
+        return joined
+
+
+_words = _Words()
+
+
 def terms(text: str) -> list[str]:
     """The terms of a text in order: for each identifier its parts, then the whole."""
-    found: list[str] = []
-    for word in WORD.findall(text):
-        parts = [part.lower() for part in PART.findall(word)]
-        kept = [_stem(part) for part in parts if part not in STOP_WORDS and len(part) > 1]
-        if len(parts) > 1:
-            kept.append(word.lower())
-        found.extend(dict.fromkeys(kept))
-    return found
+    return _joined(text).split()
 
 
 def analyse(function: Function) -> Terms:
+    """The terms of each searched field of a function."""
     return Terms(
-        name=" ".join(terms(function.func_name)),
-        docstring=" ".join(terms(function.docstring)),
-        code=" ".join(terms(function.code)),
+        name=_joined(function.func_name),
+        docstring=_joined(function.docstring),
+        code=_joined(function.code),
     )
+
+
+def parts(word: str) -> list[str]:
+    """An identifier cut at underscores, at changes of case, and around digits, as written."""
+    if word.isascii():
+        return PART.findall(word)
+    # Letters beyond ASCII are cut by the same rules, on a copy that shows only each letter's kind.
+    shape = "".join(map(_kind, word))
+    return [word[found.start() : found.end()] for found in PART.finditer(shape)]
+
+
+def _joined(text: str) -> str:
+    if not text.isascii():
+        text = normalize("NFKC", text)
+    return " ".join(filter(None, map(_words.__getitem__, WORD.findall(text))))
+
+
+def _word_terms(word: str) -> list[str]:
+    if len(word) > LONGEST_WORD:
+        return []
+    found = [part.lower() for part in parts(word)]
+    kept = [_stem(part) for part in found if part not in STOP_WORDS and (len(part) > 1 or not part.isascii())]
+    if len(found) > 1:
+        kept.append(word.strip("_").lower())
+    return list(dict.fromkeys(kept))
+
+
+def _kind(letter: str) -> str:
+    if letter.isupper():
+        return "A"
+    if letter.islower():
+        return "a"
+    if letter.isdigit():
+        return "0"
+    return "_" if letter == "_" else "~"
