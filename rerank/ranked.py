@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, zip_longest
 from operator import itemgetter
 
 from engine.protocol import Hit
@@ -38,40 +39,26 @@ def sum_of_shares(lists: Sequence[RankedList], shares: Sequence[Sequence[float]]
     First seen reads the lists side by side: all first places in the order of the lists, then all second places.
     Only the `limit` best become objects; a search makes a hundred of these and not six hundred.
     """
-    totals: dict[str, float] = {}
-    seen_in: dict[str, list[tuple[int, int]]] = {}
-    for position in range(max((len(ranked.hits) for ranked in lists), default=0)):
-        for number, ranked in enumerate(lists):
-            if position < len(ranked.hits):
-                id_ = ranked.hits[position].id
-                if id_ in totals:
-                    totals[id_] += shares[number][position]
-                    seen_in[id_].append((number, position))
-                else:
-                    totals[id_] = shares[number][position]
-                    seen_in[id_] = [(number, position)]
+    ids = [[hit.id for hit in ranked.hits] for ranked in lists]
+    totals = dict.fromkeys(chain.from_iterable(zip_longest(*ids)), 0.0)
+    totals.pop(None, None)  # what fills up the shorter lists
+    for own, given in zip(ids, shares, strict=True):
+        for id_, share in zip(own, given, strict=True):
+            totals[id_] += share
     # Python's sort is stable and a dict keeps its order, so equal scores stay as first seen.
     best = sorted(totals.items(), key=itemgetter(1), reverse=True)[:limit]
-    return [_candidate(id_, seen_in[id_], lists, shares) for id_, _ in best]
+    places = [dict(zip(own, range(len(own)), strict=True)) for own in ids]
+    return [_candidate(id_, lists, shares, places) for id_, _ in best]
 
 
 def _candidate(
-    id_: str, seen: list[tuple[int, int]], lists: Sequence[RankedList], shares: Sequence[Sequence[float]]
+    id_: str, lists: Sequence[RankedList], shares: Sequence[Sequence[float]], places: Sequence[Mapping[str, int]]
 ) -> Candidate:
-    contributions = tuple(
-        Contribution(
-            lane=lists[number].lane,
-            rank=position + 1,
-            score=lists[number].hits[position].score,
-            share=shares[number][position],
-            stage=lists[number].stage(position),
-        )
-        for number, position in sorted(seen)
-    )
-    number, position = seen[0]
-    return Candidate(
-        id=id_,
-        address=lists[number].hits[position].address,
-        score=sum(contribution.share for contribution in contributions),
-        contributions=contributions,
-    )
+    contributions = []
+    for ranked, given, where in zip(lists, shares, places, strict=True):
+        place = where.get(id_)
+        if place is not None:
+            hit = ranked.hits[place]
+            share = given[place]
+            contributions.append(Contribution(ranked.lane, place + 1, hit.score, share, ranked.stage(place)))
+    return Candidate(id_, hit.address, sum([part.share for part in contributions]), tuple(contributions))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic
 
-from corpus.errors import EncoderMismatch, TreelineError
+from corpus.errors import EncoderMismatch
 from corpus.function import Function
 from encoder.protocol import Encoder, load
 from engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo, Store
@@ -24,6 +24,8 @@ from service.structure import Neighbour, Structure
 
 # Seconds between two looks at the store: a new index is seen soon enough, and a busy server asks once a second.
 LOOK_EVERY = 1.0
+# Seconds that a search waits for that look. A folder answers in 20 µs; a cluster that is away must not hold it up.
+LOOK_FOR = 0.05
 
 
 def open_searcher(settings: Settings, index: str = "", *, adjust: Adjust | None = None) -> LiveSearcher:
@@ -49,6 +51,7 @@ class LiveSearcher:
         self._encoders: dict[str, Encoder] = {}
         self._threads = SideBySide()
         self._lock = threading.Lock()
+        self._refreshing = threading.Lock()
         self._users: dict[Searcher, int] = {}
         self._retired: list[Searcher] = []
         self._looked = monotonic()
@@ -71,12 +74,17 @@ class LiveSearcher:
 
     def refresh(self) -> bool:
         """Switch to a newer generation now, if there is one; whether it did."""
-        if self.store.current(self.name) == self._current.info.generation:
+        if not self._refreshing.acquire(blocking=False):
             return False
-        fresh = self._open()
-        with self._lock:
-            self._retired.append(self._current)
-            self._current = fresh
+        try:
+            if self.store.current(self.name) == self._current.info.generation:
+                return False
+            fresh = self._open()
+            with self._lock:
+                self._retired.append(self._current)
+                self._current = fresh
+        finally:
+            self._refreshing.release()
         self._close_unused()
         return True
 
@@ -96,11 +104,9 @@ class LiveSearcher:
             if now - self._looked < LOOK_EVERY:
                 return
             self._looked = now
-        try:
-            self.refresh()
-        except TreelineError:
-            # The store is away or the new generation cannot be used (another encoder): the open one still answers.
-            return
+        # Whatever goes wrong here (the store is away, the new generation needs another encoder), the open generation
+        # still answers, and the next look tries again.
+        self._threads.run({"look": self.refresh}, {"look": LOOK_FOR})
 
     def _open(self) -> Searcher:
         engine = self.store.open(self.name)

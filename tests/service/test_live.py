@@ -2,7 +2,7 @@
 
 import threading
 from pathlib import Path
-from time import sleep
+from time import perf_counter, sleep
 from typing import Any
 
 import pytest
@@ -20,6 +20,7 @@ MORE = {**FILES, "text/more.py": 'def frobnicate():\n    """Turn the knob."""\n 
 @pytest.fixture
 def always_looking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(live, "LOOK_FOR", 5.0)
 
 
 def first(searcher: LiveSearcher, text: str) -> str:
@@ -38,7 +39,8 @@ def test_a_new_generation_is_noticed(tmp_path: Path) -> None:
     searcher.close()
 
 
-def test_it_looks_at_the_store_only_now_and_then(tmp_path: Path) -> None:
+def test_it_looks_at_the_store_only_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "LOOK_EVERY", 3600.0)
     store = small_store(tmp_path)
     searcher = LiveSearcher(store, "small")
     publish(store, *parsed(MORE))
@@ -127,6 +129,27 @@ def test_a_store_that_goes_away_leaves_the_open_generation_answering(tmp_path: P
     searcher = LiveSearcher(store, "small")
     store.drop("small")
     assert first(searcher, "convert int to string") == "int_to_string"
+    searcher.close()
+
+
+@pytest.mark.usefixtures("always_looking")
+def test_a_store_that_hangs_does_not_hold_up_a_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = small_store(tmp_path)
+    searcher = LiveSearcher(store, "small")
+    monkeypatch.setattr(live, "LOOK_FOR", 0.05)
+    released = threading.Event()
+
+    def hanging(_name: str) -> str:
+        released.wait(60)
+        return ""
+
+    monkeypatch.setattr(store, "current", hanging)
+    first(searcher, "convert int to string")
+    begin = perf_counter()
+    for _ in range(20):
+        assert first(searcher, "convert int to string") == "int_to_string"
+    assert perf_counter() - begin < 5
+    released.set()
     searcher.close()
 
 
