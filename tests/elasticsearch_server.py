@@ -297,6 +297,9 @@ def _make_certificate(folder: Path) -> None:
     subprocess.run(
         ["keytool", "-exportcert", "-rfc", "-file", str(folder / "ca.pem"), *common], check=True, capture_output=True
     )
+    # The server trusts only what is marked as trusted in its store, its own certificate not excepted.
+    trust = ["keytool", "-importcert", "-noprompt", "-file", str(folder / "ca.pem"), *common[:-1], "trusted"]
+    subprocess.run(trust, check=True, capture_output=True)
 
 
 def _environment(config: Path, heap: str) -> dict[str, str]:
