@@ -44,6 +44,13 @@ class Context:
         assert self._searcher is not None
         return self._searcher
 
+    def close(self) -> None:
+        """Give back what is open; a later question opens it again."""
+        with self._lock:
+            if self._searcher is not None:
+                self._searcher.close()
+                self._searcher = None
+
     def _open(self) -> None:
         if self._failure is not None and time.monotonic() - self._tried < RETRY_SECONDS:
             raise self._failure

@@ -6,7 +6,6 @@ import gzip
 
 from apiflask import APIFlask
 from flask import Response, g, request
-from werkzeug.exceptions import Forbidden
 
 from service.settings import Settings
 
@@ -36,14 +35,6 @@ def allow_plotly_styles() -> None:
 
 def init_app(app: APIFlask, settings: Settings) -> None:
     origins = frozenset(origin.strip() for origin in settings.cors_origins.split(",") if origin.strip())
-
-    @app.before_request
-    def refuse_cross_site_writes() -> None:
-        # A page elsewhere must not vote in its visitor's name; programs send no such header.
-        if request.method not in {"GET", "HEAD", "OPTIONS"} and request.headers.get("Sec-Fetch-Site") == "cross-site":
-            origin = request.headers.get("Origin", "")
-            if "*" not in origins and origin not in origins:
-                raise Forbidden("Requests from other sites may not write here.")
 
     @app.after_request
     def finish(response: Response) -> Response:

@@ -1,0 +1,80 @@
+"""GET /api/search and /api/suggest: what people build on."""
+
+from flask.testing import FlaskClient
+from pytest import mark
+
+
+def names(client: FlaskClient, address: str) -> list[str]:
+    answer = client.get(address)
+    assert answer.status_code == 200, answer.get_data(as_text=True)
+    return [row["func_name"] for row in answer.get_json()["results"]]
+
+
+def test_finds_a_function_by_what_it_does(client: FlaskClient) -> None:
+    assert "TextWrapper.wrap" in names(client, "/api/search?q=break+a+paragraph+into+short+lines&k=5")
+
+
+def test_an_answer_says_what_happened_on_the_way(client: FlaskClient) -> None:
+    answer = client.get("/api/search?q=parse+url&k=3&explain=true").get_json()
+    assert {"keyword", "dense", "fusion", "rerank", "fetch", "total"} <= answer["timings"].keys()
+    assert answer["route"] and answer["generation"] and answer["total"] >= 3
+    why = answer["results"][0]["why"]
+    assert abs(sum(one["share"] for one in why["contributions"]) - why["score"]) < 1e-9
+
+
+def test_explanations_and_code_come_only_when_asked_for(client: FlaskClient) -> None:
+    row = client.get("/api/search?q=parse+url&k=1&code=false").get_json()["results"][0]
+    assert "why" not in row and "code" not in row
+
+
+def test_pages_put_together_are_the_whole_list(client: FlaskClient) -> None:
+    whole = names(client, "/api/search?q=open+a+file&k=60")
+    paged: list[str] = []
+    offset: int | None = 0
+    while offset is not None and offset < 60:
+        answer = client.get(f"/api/search?q=open+a+file&k=20&offset={offset}").get_json()
+        paged += [row["func_name"] for row in answer["results"]]
+        offset = answer["next_offset"]
+    assert paged[:60] == whole
+
+
+def test_the_last_page_has_no_next_offset(client: FlaskClient) -> None:
+    total = client.get("/api/search?q=cookies&mode=keyword").get_json()["total"]
+    last = client.get(f"/api/search?q=cookies&mode=keyword&k=300&offset={total - 1}").get_json()
+    assert last["next_offset"] is None
+    assert client.get("/api/search?q=cookies&offset=9999").get_json()["results"] == []
+
+
+def test_filters_narrow_and_facets_count(client: FlaskClient) -> None:
+    answer = client.get("/api/search?q=parse&repo=text&k=50").get_json()
+    assert {row["repo"] for row in answer["results"]} == {"text"}
+    assert answer["facets"]["repo"] == [
+        {"value": "text", "count": sum(c["count"] for c in answer["facets"]["language"])}
+    ]
+    below = client.get("/api/search?q=parse&repo=text&path=json/&k=50").get_json()
+    assert all(row["path"].startswith("json/") for row in below["results"])
+
+
+@mark.parametrize("mode", ["keyword", "dense", "tfidf", "hybrid"])
+def test_every_mode_answers(client: FlaskClient, mode: str) -> None:
+    assert names(client, f"/api/search?q=heap+push&mode={mode}")
+
+
+def test_re_rankers_are_chosen_by_name(client: FlaskClient) -> None:
+    plain = client.get("/api/search?q=open+a+file&rerank=none&k=20").get_json()["results"]
+    other = client.get("/api/search?q=open+a+file&rerank=algorithm1&k=20").get_json()["results"]
+    assert [row["id"] for row in plain] != [row["id"] for row in other]
+
+
+def test_an_unchanged_answer_need_not_be_sent_again(client: FlaskClient) -> None:
+    first = client.get("/api/search?q=parse+url")
+    again = client.get("/api/search?q=parse+url", headers={"If-None-Match": first.headers["ETag"]})
+    assert (again.status_code, again.data) == (304, b"")
+    other = client.get("/api/search?q=parse+urls+now", headers={"If-None-Match": first.headers["ETag"]})
+    assert other.status_code == 200
+
+
+def test_names_are_suggested_as_one_types(client: FlaskClient) -> None:
+    found = client.get("/api/suggest?prefix=heap").get_json()["names"]
+    assert found and all(name.lower().startswith("heap") for name in found)
+    assert client.get("/api/suggest?prefix=zzzzzz").get_json()["names"] == []

@@ -1,0 +1,118 @@
+"""Feedback over HTTP: kept without a person, explained, with a switch, and bounded."""
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from apiflask import APIFlask
+from flask.testing import FlaskClient
+
+from service.settings import Settings
+from tests.service.web.library import INDEX
+
+MakeApp = Callable[[Settings], APIFlask]
+QUESTION = "open a file for reading"
+
+
+def ids(client: FlaskClient, question: str = QUESTION, extra: str = "") -> list[str]:
+    answer = client.get(f"/api/search?q={question}&k=20{extra}")
+    return [row["id"] for row in answer.get_json()["results"]]
+
+
+def signal(client: FlaskClient, function: str, kind: str = "up", question: str = QUESTION, undo: bool = False) -> None:
+    body = {"query": question, "function": function, "signal": kind, "undo": undo}
+    answer = client.post("/api/feedback", json=body)
+    assert (answer.status_code, answer.get_json()) == (200, {"recorded": True})
+
+
+def test_thumbs_up_lift_a_result_and_say_so(app: APIFlask) -> None:
+    client = app.test_client()
+    before = ids(client)
+    for _ in range(10):
+        signal(client, before[6])
+    answer = client.get(f"/api/search?q={QUESTION}&k=20&explain=true").get_json()["results"]
+    place = [row["id"] for row in answer].index(before[6])
+    assert 6 - 3 <= place < 6
+    assert "10 thumbs up" in answer[place]["why"]["reason"]
+
+
+def test_it_counts_for_very_similar_questions_and_not_for_others(app: APIFlask) -> None:
+    client = app.test_client()
+    near, other = "opening files for the reading", "compress a folder into an archive"
+    near_before, other_before = ids(client, near), ids(client, other)
+    for function in (near_before[5], other_before[5]):
+        for _ in range(10):
+            signal(client, function)
+    assert ids(client, near).index(near_before[5]) < 5
+    assert ids(client, other).index(other_before[5]) == 5
+
+
+def test_the_switch_turns_it_off(app: APIFlask) -> None:
+    client = app.test_client()
+    before = ids(client)
+    for _ in range(10):
+        signal(client, before[6])
+    assert ids(client, extra="&feedback=false") == before
+    assert ids(client) != before
+
+
+def test_a_signal_can_be_taken_back(app: APIFlask) -> None:
+    client = app.test_client()
+    before = ids(client)
+    signal(client, before[6])
+    signal(client, before[6], undo=True)
+    signal(client, before[6], undo=True)  # and not below nothing
+    assert ids(client) == before
+
+
+def test_switched_off_by_the_setting_nothing_is_kept(own_home: Path, make_app: MakeApp) -> None:
+    client = make_app(Settings(home=str(own_home), index=INDEX, feedback=False)).test_client()
+    body = {"query": QUESTION, "function": ids(client)[0], "signal": "up"}
+    assert client.post("/api/feedback", json=body).get_json() == {"recorded": False}
+    assert not (own_home / ".feedback").exists()
+
+
+def test_it_outlives_the_service_and_many_clients_at_once(app: APIFlask, own_home: Path, make_app: MakeApp) -> None:
+    function = ids(app.test_client())[6]
+
+    def votes() -> None:
+        for _ in range(10):
+            signal(app.test_client(), function)
+
+    threads = [threading.Thread(target=votes) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    again = make_app(Settings(home=str(own_home), index=INDEX))
+    here = again.extensions["treeline"]
+    (kept,) = here.feedback.votes(QUESTION)
+    assert (kept.function, kept.ups) == (function, 60)
+
+
+def test_only_terms_ids_and_counts_are_kept(app: APIFlask, own_home: Path) -> None:
+    client = app.test_client()
+    signal(client, ids(client)[0])
+    with sqlite3.connect(own_home / ".feedback" / f"{INDEX}.sqlite3") as kept:
+        columns = {
+            row[1]
+            for (table,) in kept.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            for row in kept.execute(f"PRAGMA table_info({table})")
+        }
+    kept.close()
+    assert columns == {"id", "terms", "size", "term", "question", "function", "ups", "downs", "opens"}
+
+
+def test_another_site_cannot_vote_in_its_visitors_name(app: APIFlask) -> None:
+    client = app.test_client()
+    body = {"query": QUESTION, "function": ids(client)[0], "signal": "up"}
+    headers = {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}
+    assert client.post("/api/feedback", json=body, headers=headers).status_code == 401
+
+
+def test_a_vote_changes_the_answers_tag(app: APIFlask) -> None:
+    client = app.test_client()
+    tag = client.get(f"/api/search?q={QUESTION}").headers["ETag"]
+    signal(client, ids(client)[6])
+    assert client.get(f"/api/search?q={QUESTION}", headers={"If-None-Match": tag}).status_code == 200

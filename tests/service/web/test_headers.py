@@ -1,0 +1,91 @@
+"""Safe and light by default: security headers everywhere, CORS only by setting, gzip, caching."""
+
+import gzip
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from apiflask import APIFlask
+from flask.testing import FlaskClient
+from pytest import mark
+
+from service.settings import Settings
+from tests.service.web.library import INDEX
+
+PAGES = [
+    "/",
+    "/search",
+    "/search?q=parse+url",
+    "/eval",
+    "/docs",
+    "/nowhere",
+    "/api/search?q=x",
+    "/api/search",
+    "/healthz",
+]
+
+
+@mark.parametrize("address", PAGES)
+def test_every_answer_carries_a_strict_policy(client: FlaskClient, address: str) -> None:
+    headers = client.get(address, headers={"Accept": "text/html"}).headers
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "script-src 'self';" in policy and "frame-ancestors 'none'" in policy
+    assert "unsafe-eval" not in policy
+    assert "http:" not in policy and "https:" not in policy
+    assert headers["X-Content-Type-Options"] == "nosniff" and headers["Referrer-Policy"] == "same-origin"
+
+
+@mark.parametrize("address", PAGES[:6])
+def test_no_page_needs_inline_scripts_styles_or_another_host(client: FlaskClient, address: str) -> None:
+    page = client.get(address, headers={"Accept": "text/html"}).get_data(as_text=True)
+    assert not re.search(r"<script(?![^>]*\bsrc=)(?![^>]*application/json)", page)
+    assert not re.search(r"\son\w+=|\sstyle=|<style", page)
+    assert not re.search(r"""(src|href|action)=["'](https?:)?//(?!example\.org/good)""", page)
+
+
+def test_only_where_plotly_draws_may_styles_be_inline(client: FlaskClient) -> None:
+    assert "unsafe-inline" not in client.get("/").headers["Content-Security-Policy"]
+    assert "style-src 'self' 'unsafe-inline'" in client.get("/search?q=x").headers["Content-Security-Policy"]
+
+
+def test_other_sites_pages_may_read_only_when_the_setting_names_them(
+    library: Path, client: FlaskClient, make_app: Callable[[Settings], APIFlask]
+) -> None:
+    origin = {"Origin": "https://friend.example"}
+    assert "Access-Control-Allow-Origin" not in client.get("/api/search?q=x", headers=origin).headers
+    open_to = Settings(home=str(library), index=INDEX, feedback=False, cors_origins="https://friend.example")
+    friendly = make_app(open_to).test_client()
+    assert friendly.get("/api/search?q=x", headers=origin).headers["Access-Control-Allow-Origin"] == origin["Origin"]
+    stranger = friendly.get("/api/search?q=x", headers={"Origin": "https://evil.example"})
+    assert "Access-Control-Allow-Origin" not in stranger.headers
+    assert "Access-Control-Allow-Origin" not in friendly.get("/search?q=x", headers=origin).headers
+    asked = friendly.options("/api/feedback", headers=origin | {"Access-Control-Request-Method": "POST"})
+    assert "POST" in asked.headers["Access-Control-Allow-Methods"]
+
+
+def test_large_answers_are_compressed_for_those_who_can_read_them(client: FlaskClient) -> None:
+    plain = client.get("/search?q=parse+url")
+    packed = client.get("/search?q=parse+url", headers={"Accept-Encoding": "gzip"})
+    assert "Content-Encoding" not in plain.headers and packed.headers["Content-Encoding"] == "gzip"
+    assert len(packed.data) < len(plain.data) / 3
+    assert b"parse" in gzip.decompress(packed.data)
+    assert "Accept-Encoding" in packed.headers["Vary"]
+    assert "Content-Encoding" not in client.get("/healthz", headers={"Accept-Encoding": "gzip"}).headers
+
+
+def test_files_of_the_pages_are_kept_for_good(client: FlaskClient) -> None:
+    page = client.get("/search?q=parse+url").get_data(as_text=True)
+    addresses = re.findall(r'(?:src|href|data-map-script|data-plotly)="(/(?:static|assets)/[^"]+)"', page)
+    assert len(addresses) >= 5
+    for address in addresses:
+        with client.get(address, headers={"Accept-Encoding": "gzip"}) as answer:
+            assert answer.status_code == 200 and "immutable" in answer.headers["Cache-Control"], address
+
+
+def test_a_page_of_results_is_small(client: FlaskClient) -> None:
+    for question in ("parse", "open a file", "read the next token from the stream"):
+        assert len(client.get(f"/search?q={question}").data) < 100_000
+
+
+def test_stage_times_are_shown_to_the_browser(client: FlaskClient) -> None:
+    assert "keyword;dur=" in client.get("/search?q=parse").headers["Server-Timing"]

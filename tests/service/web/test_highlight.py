@@ -1,0 +1,50 @@
+"""Code as HTML: coloured, marked where the question's words are, and cut where it is long."""
+
+import re
+
+from pytest import mark
+
+from service.highlight import PREVIEW_LINES, mark_prose, preview, question_words, whole
+
+
+def text(html: str) -> str:
+    return (
+        re.sub(r"<[^>]+>", "", html)
+        .replace("&#39;", "'")
+        .replace("&#34;", '"')
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+    )
+
+
+def marks(html: str) -> list[str]:
+    return re.findall("<mark>(.*?)</mark>", html)
+
+
+def test_parts_of_identifiers_that_the_question_names_are_marked() -> None:
+    code = "def sort_listOfDicts(items):\n    return sorted(items)"
+    assert marks(preview("python", code, question_words("sorting a list")).html) == ["sort", "list", "sorted"]
+
+
+def test_prose_is_marked_by_stems() -> None:
+    assert marks(mark_prose("Retries the call; retried thrice.", question_words("retry"))) == ["Retries", "retried"]
+
+
+@mark.parametrize("language", ["python", "java", "go", "javascript", "php", "ruby", "typescript"])
+def test_the_text_is_what_it_was(language: str) -> None:
+    code = "function f(a) {\n  return a < 1 ? 'x' : \"y\";\n}"
+    assert text(whole(language, code, frozenset({"f"})).html) == code
+    assert preview("php", "function f($a) { return 1; }", frozenset()).html.count("<span") >= 2
+
+
+def test_a_method_stands_as_it_would_alone() -> None:
+    method = "def open(self):\n        if self:\n            return 1"
+    assert text(preview("python", method, frozenset()).html) == "def open(self):\n    if self:\n        return 1"
+    brace = "void f() {\n        g();\n    }"
+    assert text(preview("java", brace, frozenset()).html) == "void f() {\n    g();\n}"
+
+
+def test_long_functions_and_lines_are_cut_and_say_so() -> None:
+    snippet = preview("python", "def f():\n" + "    x = 1\n" * 40 + "    return x", frozenset())
+    assert snippet.html.count("\n") == PREVIEW_LINES - 1 and snippet.more == 42 - PREVIEW_LINES
+    assert len(preview("python", "x = '" + "a" * 10_000 + "'", frozenset()).html) < 1_000
