@@ -18,6 +18,8 @@ def show(document: Document, console: Console, *, worst: int = 5) -> None:
     console.print(_means(document))
     if any(system["groups"] for system in document["systems"]):
         console.print(_groups(document))
+    if "paper" in document:
+        console.print(_paper(document))
     if document["baseline"] and len(document["systems"]) > 1:
         console.print(_comparisons(document))
     if worst and document["worst"]:
@@ -56,18 +58,24 @@ def _means(document: Document) -> Table:
     table.add_column("p50 ms", justify="right")
     table.add_column("p95 ms", justify="right")
     for system in document["systems"]:
-        cells = [_mean(system["means"].get(metric["name"]), metric["share"]) for metric in document["metrics"]]
+        cells = [
+            _mean(system["means"].get(metric["name"]), metric["share"], metric["name"] == document["headline"])
+            for metric in document["metrics"]
+        ]
         latency = system["latency"]
         times = [f"{latency[name]:.1f}" if latency else "–" for name in ("p50", "p95")]
         table.add_row(system["name"], *cells, *times)
     return table
 
 
-def _mean(mean: Document | None, share: bool) -> str:
+def _mean(mean: Document | None, share: bool, headline: bool) -> str:
+    """The interval only where the eye should rest; the others are in the JSON and on the page."""
     if mean is None:
         return "–"
     if not share:
         return f"{mean['mean']:.2f}"
+    if not headline:
+        return f"{mean['mean']:.3f}"
     return f"{mean['mean']:.3f} [dim]{mean['low']:.3f}–{mean['high']:.3f}[/dim]"
 
 
@@ -82,6 +90,20 @@ def _groups(document: Document) -> Table:
     for name, row in rows.items():
         table.add_row(name, *(f"{row[column]:.3f}" if column in row else "–" for column in columns))
     return table
+
+
+def _paper(document: Document) -> Table:
+    table = Table(title="the paper's table, repeated", box=None, pad_edge=False, title_justify="left")
+    rows = document["paper"]
+    for column in rows[0]:
+        table.add_column(column.replace("_", " "), justify="left" if column == "label" else "right")
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row.values()))
+    return table
+
+
+def _cell(value: str | float | None) -> str:
+    return "–" if value is None else value if isinstance(value, str) else f"{value:.4f}"
 
 
 def _comparisons(document: Document) -> Table:

@@ -38,6 +38,7 @@ def page(document: Document) -> str:
         f"<p class=soft>{escape(_made(document))}</p>",
         _means(document),
         _groups(document),
+        _paper(document),
         _comparisons(document),
     ]
     for name, told, figure in plots(document):
@@ -96,6 +97,16 @@ def _groups(document: Document) -> str:
         for name, row in tables.items()
     ]
     return "<h2>By group</h2>" + _table(head, rows)
+
+
+def _paper(document: Document) -> str:
+    rows = document.get("paper", [])
+    if not rows:
+        return ""
+    head = "".join(f"<th>{escape(column.replace('_', ' '))}</th>" for column in rows[0])
+    cells = [[f"{value:.4f}" if isinstance(value, float) else value or "–" for value in row.values()] for row in rows]
+    lines = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells]
+    return "<h2>The paper's table, repeated</h2>" + _table(head, lines)
 
 
 def _comparisons(document: Document) -> str:

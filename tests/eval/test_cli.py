@@ -1,0 +1,109 @@
+"""`treeline eval` from the command line: real runs on small data, and one line for every bad input."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from eval.cli import command
+from tests.eval.test_mining import repository  # noqa: F401
+
+URL = "https://github.com/o/r/blob/c/{}.py#L1-L2"
+
+
+@pytest.fixture(autouse=True)
+def own_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREELINE_HOME", str(home))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "csn"
+    folder.mkdir()
+    (folder / "queries.csv").write_text("query\nsort a list\n")
+    (folder / "annotationStore.csv").write_text(
+        f"Language,Query,GitHubUrl,Relevance,Notes\nPython,sort a list,{URL.format('a')},3,\n"
+    )
+    return folder
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(command, list(arguments))
+
+
+def said(result: Result) -> str:
+    return str(result.exception)
+
+
+def test_a_file_of_predictions_is_scored_without_an_index(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text(f"query,language,identifier,url\nsort a list,python,f,{URL.format('a')}\n")
+    results = ["--results", str(tmp_path / "results"), "--keep", "--json", str(tmp_path / "out.json")]
+    result = run("codesearchnet", "--data", str(data), "--score", str(tmp_path / "p.csv"), *results)
+    assert result.exit_code == 0, result.output
+    document = json.loads((tmp_path / "out.json").read_text())
+    assert document["systems"][0]["means"]["ndcg_all"]["mean"] == 1.0
+    assert [path.name.endswith("-codesearchnet-file.json") for path in (tmp_path / "results").iterdir()] == [True]
+
+
+def test_json_on_stdout_is_nothing_but_json(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text(f"query,language,identifier,url\nsort a list,python,f,{URL.format('a')}\n")
+    arguments = ["eval", "codesearchnet", "--data", str(data), "--score", str(tmp_path / "p.csv"), "--json", "-"]
+    program = Path(__file__).parents[2] / "service" / "cli" / "__main__.py"
+    assert program.exists()
+    done = subprocess.run(
+        [sys.executable, "-m", "service.cli", *arguments], capture_output=True, check=True, cwd=program.parents[2]
+    )
+    assert json.loads(done.stdout)["dataset"] == "codesearchnet-file"
+
+
+@pytest.mark.parametrize("level", ["file", "symbol"])
+def test_mined_cases_are_built_and_evaluated(repository: Path, tmp_path: Path, level: str) -> None:  # noqa: F811
+    built = run("mined", str(repository), "--build", str(tmp_path / "cases.jsonl"))
+    assert built.exit_code == 0, built.output
+    assert len((tmp_path / "cases.jsonl").read_text().splitlines()) == 1
+    out = tmp_path / "out.json"
+    results = ["--results", str(tmp_path / "results"), "--json", str(out)]
+    result = run("mined", str(repository), "--level", level, "--compare", "--ks", "1,3", *results)
+    assert result.exit_code == 0, result.output
+    document = json.loads(out.read_text())
+    assert document["systems"][0]["means"]["hit_3"]["mean"] == 1.0
+    assert "+ graph" in {system["name"] for system in document["systems"]}
+
+
+def test_a_manifest_gives_a_macro_average(repository: Path, tmp_path: Path) -> None:  # noqa: F811
+    second = tmp_path / "second"
+    subprocess.run(["git", "clone", "-q", str(repository), str(second)], check=True)
+    (tmp_path / "manifest.txt").write_text("# two of them\nproject\nsecond  # a clone\n")
+    out = tmp_path / "out.json"
+    arguments = ["--results", str(tmp_path / "results"), "--json", str(out)]
+    result = run("mined", "--manifest", str(tmp_path / "manifest.txt"), *arguments)
+    assert result.exit_code == 0, result.output
+    groups = json.loads(out.read_text())["systems"][0]["groups"]["mrr"]
+    assert set(groups) == {"project", "second", "macro-average"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["codesearchnet", "--data", "/nowhere"], "queries.csv is not there"),
+        (["codesearchnet", "--data", "DATA", "--score", "none.csv"], "none.csv is not there"),
+        (["codesearchnet", "--data", "DATA", "--name", "nosuch"], "nosuch"),
+        (["docstrings", "--data", "/nowhere"], "/nowhere"),
+        (["mined"], "no repository given"),
+        (["mined", "/nowhere"], "is not a git repository"),
+        (["mined", ".", "--ks", "0"], "is not a list of cut-offs"),
+        (["mined", ".", "--ks", "x"], "is not a list of cut-offs"),
+        (["mined", "--manifest", "/nowhere"], "cannot be read"),
+        (["mined", ".", "--cases", "/nowhere"], "cannot be read"),
+        (["web", "--questions", "/nowhere"], "cannot be read"),
+        (["web", "--full", "--name", "nosuch"], "nosuch"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: list[str], message: str, data: Path) -> None:
+    result = run(*(str(data) if argument == "DATA" else argument for argument in arguments))
+    assert result.exit_code != 0
+    assert message in said(result)
+    assert "\n" not in said(result)

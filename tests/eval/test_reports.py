@@ -1,0 +1,122 @@
+"""From numbers to documents, files, the terminal and the page."""
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from corpus.errors import InputError
+from corpus.function import Address
+from engine.protocol import Hit
+from eval import paper, report, results
+from eval.dataset import Case, DataSet, Metric, Ranked, System, evaluate
+from eval.metrics import reciprocal_rank
+from eval.report_html import page
+from eval.summary import Document, summarise
+
+NASTY = "</script><script>alert(1)</script>"
+
+
+def hit(url: str) -> Hit:
+    return Hit(url, 1.0, Address("o/r", "[red]p.py", f"f_{url}", "python", url))
+
+
+def document() -> Document:
+    texts = ["one", "two", NASTY]
+    cases = [Case(f"q{i}", text, {"a": 1.0}, group="x" if i else "y") for i, text in enumerate(texts)]
+    data = DataSet(
+        name="tiny",
+        about="three questions",
+        cases=cases,
+        metrics=(Metric("mrr", "MRR"), Metric("twice", "Twice"), Metric("half", "Half"), Metric("n", "n", share=False)),
+        headline="mrr",
+        measure=lambda case, hits: {
+            name: reciprocal_rank([found.id for found in hits], case.relevant) for name in ("mrr", "twice", "half", "n")
+        },
+        depth=10,
+        facts={"functions": 3.0, "engine": "embedded"},
+        notes=("a note",),
+    )
+    worse = System("keyword", "b before a", lambda case, depth: Ranked([hit("b"), hit("a")], 2.0, {"lanes": 1.5}))
+    better = System("default", "a first", lambda case, depth: Ranked([hit("a")], 1.0))
+    return summarise(evaluate(data, [worse, better]), baseline="keyword", focus="default")
+
+
+def test_a_document_has_means_intervals_comparisons_and_groups() -> None:
+    made = document()
+    keyword, default = made["systems"]
+    assert keyword["means"]["mrr"] == {"mean": 0.5, "low": 0.5, "high": 0.5, "queries": 3}
+    assert default["against_baseline"]["mrr"]["wins"] == 3
+    assert "mrr" not in keyword["against_baseline"]
+    assert default["groups"]["mrr"] == {"x": 1.0, "y": 1.0, "macro-average": 1.0}
+    assert keyword["latency"] == {"p50": 2.0, "p95": 2.0}
+    assert keyword["stages"]["lanes"] == {"p50": 1.5, "p95": 1.5}
+
+
+def test_the_worst_queries_show_what_was_returned() -> None:
+    worst = document()["worst"][0]
+    assert (worst["system"], worst["value"], worst["expected"]) == ("default", 1.0, ["a"])
+    assert worst["returned"][0]["name"] == "f_a"
+
+
+def test_values_per_query_are_kept_only_for_small_data_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set(document()["systems"][0]["values"]["mrr"]) == {"q0", "q1", "q2"}
+    monkeypatch.setattr("eval.summary.KEEP_QUERIES", 2)
+    assert "values" not in document()["systems"][0]
+
+
+def test_the_terminal_shows_everything_without_reading_markup_in_data() -> None:
+    console = Console(file=io.StringIO(), width=200, highlight=False)
+    report.show(document(), console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "MRR" in text and "default" in text and "+0.5000" in text
+    assert "[red]p.py" in text
+    assert NASTY in text
+
+
+def test_the_papers_table_is_shown_beside_ours() -> None:
+    made = paper.with_table(document())
+    assert [row["paper"] for row in made["paper"]][:5] == [0.1898, 0.1955, 0.1553, 0.1410, 0.2081]
+    console = Console(file=io.StringIO(), width=200, highlight=False)
+    report.show(made, console)
+    assert "0.2081" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert "never one column with the other" in page(results.stamp(made))
+
+
+def test_results_are_kept_under_the_commit_and_compared_with_the_last(tmp_path: Path) -> None:
+    first = {**results.stamp(document()), "commit": "aaa", "made": "2026-01-01T00:00:00+00:00"}
+    path = results.keep(first, tmp_path)
+    assert path.name == "aaa-tiny.json"
+    last = results.last("tiny", tmp_path)
+    assert last == first
+    better = document()
+    better["systems"][1]["means"]["mrr"]["mean"] = 0.9
+    moved = [change for change in results.changes(better, first) if abs(change.difference) > results.SAME]
+    assert [(change.system, change.metric, round(change.difference, 3)) for change in moved] == [
+        ("default", "mrr", -0.1)
+    ]
+    assert results.comparable(better, first)
+    console = Console(file=io.StringIO(), width=200, highlight=False)
+    report.show_changes(moved, first, True, console)
+    assert "default, mrr: 1.000 → 0.900 (-0.100)" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_result_of_another_format_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "x-tiny.json").write_text("{}")
+    with pytest.raises(InputError, match="not a result file of this version"):
+        results.last("tiny", tmp_path)
+    (tmp_path / "x-tiny.json").write_text("nonsense")
+    with pytest.raises(InputError, match="is not a result file"):
+        results.last("tiny", tmp_path)
+
+
+def test_the_page_is_self_contained_and_escapes_its_data() -> None:
+    html = page(results.stamp(document()))
+    assert "<script>alert(1)" not in html
+    assert not re.search(r"<(script|link|img)[^>]+(src|href)=", html)
+    assert 'name=viewport content="width=device-width' in html
+    for heading in ("MRR by system", "All measures", "Quality against time", "Where it wins and loses"):
+        assert heading in html
+    assert html.count("Plotly.newPlot(") >= 4

@@ -1,0 +1,83 @@
+"""Recipes over a real index: lanes are asked once, every recipe ranks, and a failing lane is not scored silently."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from corpus.errors import InputError
+from engine.protocol import IndexInfo
+from eval import ablation, paper
+from eval.dataset import Case
+from eval.systems import COMPARED, DEFAULT, KEYWORD, Kitchen, Recipe
+from rerank.candidate import Candidate
+from service.answer import Degradation, Query
+from service.lanes import LaneResults
+from service.live import LiveSearcher
+
+CASE = Case("q", "n largest elements of a list", {})
+
+
+class Counting:
+    """A searcher that counts how often its lanes are asked."""
+
+    def __init__(self, searcher: LiveSearcher) -> None:
+        self.searcher = searcher
+        self.asked = 0
+
+    @property
+    def info(self) -> IndexInfo:
+        return self.searcher.info
+
+    def lanes(self, query: Query, names: Sequence[str] | None = None) -> LaneResults:
+        self.asked += 1
+        return self.searcher.lanes(query, names)
+
+    def fuse(self, lanes: LaneResults, method: str = "default", limit: int = 300) -> list[Candidate]:
+        return self.searcher.fuse(lanes, method, limit)
+
+    def rerank(self, query: Query, candidates: list[Candidate], method: str = "default") -> list[Candidate]:
+        return self.searcher.rerank(query, candidates, method)
+
+
+def test_lanes_are_asked_once_for_all_fusions_and_rerankers(searcher: LiveSearcher) -> None:
+    counting = Counting(searcher)
+    kitchen = Kitchen(counting)
+    both = ("keyword", "dense")
+    for fusion in ("rrf", "adaptive", "score_sum"):
+        for rerank in ("none", "default"):
+            kitchen.answer(Recipe("r", "", both, fusion, rerank), CASE, 10)
+    assert counting.asked == 1
+
+
+@pytest.mark.parametrize("recipe", COMPARED, ids=lambda recipe: recipe.name)
+def test_every_compared_recipe_answers_with_its_times(searcher: LiveSearcher, recipe: Recipe) -> None:
+    ranked = Kitchen(searcher).answer(recipe, CASE, 10)
+    assert 0 < len(ranked.hits) <= 10
+    assert ranked.milliseconds is not None
+    assert ranked.milliseconds >= ranked.stages["lanes"]
+
+
+def test_the_default_is_what_a_plain_search_gives(searcher: LiveSearcher) -> None:
+    asked = searcher.search(Query(CASE.text, k=10, feedback=False))
+    hits = Kitchen(searcher).answer(DEFAULT, CASE, 100).hits[:10]
+    assert [hit.id for hit in hits] == [result.function.id for result in asked.results]
+
+
+@pytest.mark.parametrize("recipe", ablation.recipes(), ids=lambda recipe: recipe.name)
+def test_every_row_of_the_ablation_runs(searcher: LiveSearcher, recipe: Recipe) -> None:
+    assert Kitchen(searcher).answer(recipe, CASE, 20).hits
+
+
+@pytest.mark.parametrize("recipe", paper.recipes(), ids=lambda recipe: recipe.name)
+def test_every_row_of_the_papers_table_runs(searcher: LiveSearcher, recipe: Recipe) -> None:
+    assert Kitchen(searcher).answer(recipe, CASE, 20).hits
+
+
+def test_a_lane_that_fails_stops_the_evaluation(searcher: LiveSearcher) -> None:
+    class Failing(Counting):
+        def lanes(self, query: Query, names: Sequence[str] | None = None) -> LaneResults:
+            found = super().lanes(query, names)
+            return LaneResults(found.route, found.lists, (Degradation("dense", "timed out"),), found.timings)
+
+    with pytest.raises(InputError, match="dense lane failed on 'n largest elements of a list': timed out"):
+        Kitchen(Failing(searcher)).answer(KEYWORD, CASE, 10)
