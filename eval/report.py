@@ -15,7 +15,7 @@ from eval.summary import Document
 def show(document: Document, console: Console, *, worst: int = 5) -> None:
     """The table of means, the comparisons, the worst queries and what the numbers rest on."""
     console.print(f"\n[bold]{document['dataset']}[/bold]: {document['about']}, {document['queries']} queries")
-    console.print(_means(document))
+    console.print(_means(document, console.width))
     if any(system["groups"] for system in document["systems"]):
         console.print(_groups(document))
     if "paper" in document:
@@ -50,33 +50,61 @@ def show_changes(changes: Sequence[Change], before: Document, comparable: bool, 
         )
 
 
-def _means(document: Document) -> Table:
+def _means(document: Document, width: int) -> Table:
+    """Systems side by side while they fit, else one a line with the measures that matter most."""
+    few = len(document["systems"]) * 9 + 32 <= width
+    return _measures_as_rows(document) if few else _systems_as_rows(document, width)
+
+
+def _measures_as_rows(document: Document) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column("system")
+    table.add_column("")
+    for system in document["systems"]:
+        table.add_column(escape(system["name"]), justify="right")
     for metric in document["metrics"]:
+        means = [system["means"].get(metric["name"]) for system in document["systems"]]
+        headline = metric["name"] == document["headline"]
+        style = "bold" if headline else ""
+        table.add_row(metric["label"], *(_mean(mean, metric["share"]) for mean in means), style=style)
+        if headline:
+            table.add_row("  95 % from", *(_bound(mean, "low") for mean in means), style="dim")
+            table.add_row("  95 % to", *(_bound(mean, "high") for mean in means), style="dim")
+    for name in ("p50", "p95"):
+        table.add_row(f"{name} ms", *(_time(system["latency"], name) for system in document["systems"]))
+    return table
+
+
+def _systems_as_rows(document: Document, width: int) -> Table:
+    names = max(len(system["name"]) for system in document["systems"])
+    room = max(1, (width - names - 42) // 12)
+    headline = next(metric for metric in document["metrics"] if metric["name"] == document["headline"])
+    rest = sorted((metric for metric in document["metrics"] if metric != headline), key=lambda metric: metric["share"])
+    table = Table(box=None, pad_edge=False)
+    table.add_column("system", no_wrap=True)
+    table.add_column(f"{headline['label']}, 95 % interval", justify="right", no_wrap=True)
+    for metric in rest[:room]:
         table.add_column(metric["label"], justify="right")
     table.add_column("p50 ms", justify="right")
     table.add_column("p95 ms", justify="right")
     for system in document["systems"]:
-        cells = [
-            _mean(system["means"].get(metric["name"]), metric["share"], metric["name"] == document["headline"])
-            for metric in document["metrics"]
-        ]
-        latency = system["latency"]
-        times = [f"{latency[name]:.1f}" if latency else "–" for name in ("p50", "p95")]
-        table.add_row(system["name"], *cells, *times)
+        mean = system["means"].get(headline["name"])
+        interval = f"{_mean(mean, True)} [dim]{_bound(mean, 'low')}–{_bound(mean, 'high')}[/dim]"
+        cells = [_mean(system["means"].get(metric["name"]), metric["share"]) for metric in rest[:room]]
+        times = [_time(system["latency"], name) for name in ("p50", "p95")]
+        table.add_row(escape(system["name"]), interval, *cells, *times)
     return table
 
 
-def _mean(mean: Document | None, share: bool, headline: bool) -> str:
-    """The interval only where the eye should rest; the others are in the JSON and on the page."""
-    if mean is None:
-        return "–"
-    if not share:
-        return f"{mean['mean']:.2f}"
-    if not headline:
-        return f"{mean['mean']:.3f}"
-    return f"{mean['mean']:.3f} [dim]{mean['low']:.3f}–{mean['high']:.3f}[/dim]"
+def _mean(mean: Document | None, share: bool) -> str:
+    return "–" if mean is None else f"{mean['mean']:.3f}" if share else f"{mean['mean']:.2f}"
+
+
+def _bound(mean: Document | None, side: str) -> str:
+    return "–" if mean is None else f"{mean[side]:.3f}"
+
+
+def _time(latency: Document, name: str) -> str:
+    return f"{latency[name]:.1f}" if latency else "–"
 
 
 def _groups(document: Document) -> Table:
