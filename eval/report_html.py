@@ -25,6 +25,7 @@ p { margin: .25rem 0 .75rem; } .soft { color: var(--soft); font-size: .9rem; }
 th, td { text-align: right; padding: .35rem .6rem; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; } thead th { color: var(--soft); font-weight: 600; }
 tr.best td { background: var(--mark); } small { color: var(--soft); }
+td:first-child { white-space: normal; overflow-wrap: anywhere; min-width: 6rem; }
 ol { padding-left: 1.2rem; } li { margin: .6rem 0; overflow-wrap: anywhere; } code { font-size: .9em; }
 """
 

@@ -13,6 +13,7 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8
 # A radar of more systems is a tangle.
 RADAR_SYSTEMS = 5
 GREY = "#888888"
+FAINT = "rgba(136,136,136,.25)"
 
 
 def plots(document: Document) -> Iterator[tuple[str, str, go.Figure]]:
@@ -37,7 +38,7 @@ def bars(document: Document) -> go.Figure:
             y=[system["name"] for system in systems],
             x=[mean["mean"] for mean in means],
             orientation="h",
-            marker_color=[COLOURS[number % len(COLOURS)] for number in range(len(systems))],
+            marker_color=[_colour(document, system) for system in systems],
             error_x={
                 "type": "data",
                 "array": [mean["high"] - mean["mean"] for mean in means],
@@ -56,27 +57,29 @@ def bars(document: Document) -> go.Figure:
 
 def radar(document: Document) -> go.Figure:
     shares = _shares(document)
+    corners = [label.replace(", ", "<br>") for label in shares.values()]
     figure = go.Figure()
-    for number, system in enumerate(_chosen(document)):
+    for system in _chosen(document):
         values = [system["means"].get(name, {"mean": 0.0})["mean"] for name in shares]
         figure.add_trace(
             go.Scatterpolar(
                 r=[*values, values[0]],
-                theta=[*shares.values(), next(iter(shares.values()))],
+                theta=[*corners, corners[0]],
                 name=system["name"],
-                line_color=COLOURS[number % len(COLOURS)],
+                line_color=_colour(document, system),
                 hovertemplate="%{theta}: %{r:.3f}<extra>" + system["name"].replace("<", "") + "</extra>",
             )
         )
-    figure.update_polars(radialaxis_range=[0, 1], bgcolor="rgba(0,0,0,0)", radialaxis_color=GREY)
-    figure.update_polars(angularaxis_color=GREY, gridshape="linear")
-    return _styled(figure, height=420)
+    figure.update_polars(radialaxis={"range": [0, 1], "color": GREY, "gridcolor": FAINT}, bgcolor="rgba(0,0,0,0)")
+    figure.update_polars(angularaxis={"color": GREY, "gridcolor": FAINT}, gridshape="linear")
+    # Labels stand around the figure and are not part of its width: leave them room, also on a phone.
+    return _styled(figure, height=440).update_layout(margin={"l": 75, "r": 75, "t": 40, "b": 40}, font_size=11)
 
 
 def latency(document: Document) -> go.Figure:
     headline = document["headline"]
     figure = go.Figure()
-    for number, system in enumerate(document["systems"]):
+    for system in document["systems"]:
         if system["latency"] and headline in system["means"]:
             figure.add_trace(
                 go.Scatter(
@@ -85,7 +88,7 @@ def latency(document: Document) -> go.Figure:
                     mode="markers+text",
                     text=[system["name"]],
                     textposition="top center",
-                    marker={"size": 12, "color": COLOURS[number % len(COLOURS)]},
+                    marker={"size": 12, "color": _colour(document, system)},
                     name=system["name"],
                     hovertemplate="p50 %{x:.2f} ms, %{y:.4f}<extra></extra>",
                 )
@@ -118,6 +121,12 @@ def differences(document: Document) -> go.Figure | None:
     return _styled(figure, height=320)
 
 
+def _colour(document: Document, system: Document) -> str:
+    """A system wears the same colour in every picture."""
+    names = [other["name"] for other in document["systems"]]
+    return COLOURS[names.index(system["name"]) % len(COLOURS)]
+
+
 def _chosen(document: Document) -> list[Document]:
     """Baseline and focus, and the best of the rest."""
     headline = document["headline"]
@@ -144,6 +153,6 @@ def _styled(figure: go.Figure, height: int) -> go.Figure:
         font={"family": "system-ui, sans-serif", "size": 13, "color": GREY},
         legend={"orientation": "h", "y": -0.12},
     )
-    figure.update_xaxes(gridcolor="rgba(136,136,136,.25)", zerolinecolor=GREY, automargin=True)
-    figure.update_yaxes(gridcolor="rgba(136,136,136,.25)", zerolinecolor=GREY, automargin=True)
+    figure.update_xaxes(gridcolor=FAINT, zerolinecolor=GREY, automargin=True)
+    figure.update_yaxes(gridcolor=FAINT, zerolinecolor=GREY, automargin=True)
     return figure
