@@ -13,6 +13,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from corpus.errors import InputError
+from graph.callgraph_arrays import FORMAT
 from graph.callgraph_build import build
 from graph.packed import strings_of, unpack
 from graph.references import Relation
@@ -54,16 +56,18 @@ class CallGraph:
 
     def __init__(self, data: bytes) -> None:
         arrays = unpack(data)
+        if int(arrays.get("format", [0])[0]) != FORMAT:
+            raise InputError("the index's call graph was made by another version of Treeline", "index it again")
         self._names, self._lasts = strings_of("names", arrays), strings_of("lasts", arrays)
         self._repos, self._paths = strings_of("repos", arrays), strings_of("paths", arrays)
         self._languages, self._hows = strings_of("languages", arrays), strings_of("hows", arrays)
         self._file_repo, self._file_language = arrays["file_repo"], arrays["file_language"]
         self._node_file, self._node_kind = arrays["node_file"], arrays["node_kind"]
-        self._node_line, self._owner = arrays["node_line"], arrays["owner"]
-        self._members, self._member_ends = arrays["members"], arrays["member_ends"]
-        self._last_nodes, self._last_ends = arrays["last_nodes"], arrays["last_ends"]
-        self._ids, self._id_ends = arrays["ids"], arrays["id_ends"]
-        self._id_order, self._id_node = arrays["id_order"], arrays["id_node"]
+        self._node_line = arrays["node_line"]
+        self._members, self._member_ends = arrays["members"], arrays["members.ends"]
+        self._last_nodes, self._last_ends = arrays["lasts.nodes"], arrays["lasts.nodes.ends"]
+        self._ids, self._id_ends = arrays["ids"], arrays["ids.ends"]
+        self._id_order, self._id_node = arrays["ids.order"], arrays["ids.node"]
         self._edges = {
             direction: tuple(arrays[f"{direction}.{part}"] for part in ("ends", "nodes", "relations", "hows"))
             for direction in get_args(Direction)

@@ -1,12 +1,15 @@
 """The call graph against a brute-force oracle, and what it promises about names, ids and loading."""
 
 import networkx as nx
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corpus.errors import InputError
 from corpus.function import Address, function_id
 from graph.callgraph import CallGraph, build, load
+from graph.packed import pack
 from graph.references import FileFacts, Import, Reference, Relation, Symbol
 from tests.graph.parsed import graph_of, names
 
@@ -180,6 +183,11 @@ def test_an_empty_index_has_an_empty_graph() -> None:
     assert len(found) == found.edges == 0
     assert found.named("f") == []
     assert found.node_of("00" * 16) is None
+
+
+def test_a_graph_of_another_version_is_refused_with_what_to_do() -> None:
+    with pytest.raises(InputError, match="index it again"):
+        load(pack({"names": np.zeros(1)}))
 
 
 def test_the_same_facts_make_the_same_bytes() -> None:
