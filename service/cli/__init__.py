@@ -11,21 +11,21 @@ import click
 
 from corpus.errors import InputError, TreelineError
 
-# The evaluation's commands are named here as text, so that the service does not import the room above it.
+# Module and one line of help: `treeline --help` imports none of them. The evaluation's commands are named here as
+# text, so that the service does not import the room above it.
 COMMANDS = {
-    "index": "service.cli.index",
-    "search": "service.cli.search",
-    "serve": "service.cli.serve",
-    "status": "service.cli.status",
-    "doctor": "service.cli.doctor",
-    "mcp": "service.cli.mcp",
-    "keys": "service.cli.keys",
-    "wait": "service.cli.wait",
-    "eval": "eval.cli",
-    "bench": "eval.bench",
-    "train-encoder": "service.cli.train_encoder",
+    "index": ("service.cli.index", "Load functions into an index, or bring it up to date."),
+    "search": ("service.cli.search", "Find functions by what they do."),
+    "serve": ("service.cli.serve", "Serve the API and the pages."),
+    "status": ("service.cli.status", "Show the indexes; manage their generations."),
+    "doctor": ("service.cli.doctor", "Say what is there, what is missing, and how to get it."),
+    "mcp": ("service.cli.mcp", "Serve search to a coding agent."),
+    "keys": ("service.cli.keys", "Make, list and revoke API keys."),
+    "wait": ("service.cli.wait", "Wait until the engine answers."),
+    "eval": ("eval.cli", "Measure retrieval quality."),
+    "bench": ("eval.bench", "Measure speed, memory and growth."),
+    "train-encoder": ("service.cli.train_encoder", "Train the static encoder."),
 }
-
 INTERRUPTED = 130  # what a shell reports for a process that Ctrl-C ended
 
 
@@ -38,9 +38,13 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(COMMANDS[cmd_name]).command
+        command = import_module(COMMANDS[cmd_name][0]).command
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -1,0 +1,200 @@
+"""The command line as a person meets it: a real index in a folder, real processes, real exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.ingest.loading import project
+
+ROOT = Path(__file__).parent.parent.parent
+FILES = {
+    "strings.py": '''
+def number_to_text(number):
+    """Convert an int to a string."""
+    return str(number)
+
+
+def shout(text):
+    return text.upper() + "!"
+''',
+    "files.py": '''
+def read_json(path):
+    """Read a JSON file."""
+    with open(path) as file:
+        return json.load(file)
+''',
+}
+
+
+def treeline(home: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "service.cli", *arguments],
+        env=os.environ | {"TREELINE_HOME": str(home), "COLUMNS": "100"} | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+        cwd=ROOT,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of the small project, made by the command."""
+    folder = tmp_path_factory.mktemp("cli")
+    done = treeline(folder / "home", "index", str(project(folder / "demo", FILES)))
+    assert done.returncode == 0, done.stderr
+    assert "3 records read: 3 indexed" in done.stdout
+    assert "now holds 3 functions" in done.stdout
+    return folder / "home"
+
+
+def only_line(done: subprocess.CompletedProcess[str]) -> str:
+    """What went wrong, when it was said in one line and nothing else was printed."""
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("treeline: ")
+    return lines[0]
+
+
+def test_search_shows_the_function_with_its_place_and_code(home: Path) -> None:
+    done = treeline(home, "search", "convert int to string", "-k", "1")
+    assert done.returncode == 0, done.stderr
+    assert "number_to_text" in done.stdout
+    assert "strings.py:2" in done.stdout
+    assert "return str(number)" in done.stdout
+    assert "\x1b" not in done.stdout  # no colours where nobody sees them
+
+
+def test_explain_says_which_lanes_found_it(home: Path) -> None:
+    done = treeline(home, "search", "convert int to string", "-k", "1", "--explain")
+    assert "keyword #1" in done.stdout
+    assert "score" in done.stdout
+
+
+@pytest.mark.parametrize("mode", ["keyword", "dense", "hybrid"])
+def test_json_prints_nothing_but_json(home: Path, mode: str) -> None:
+    done = treeline(home, "search", "read a json file", "--json", "--mode", mode)
+    answer = json.loads(done.stdout)
+    assert done.stderr == ""
+    assert answer["results"][0]["func_name"] == "read_json"
+    assert answer["results"][0]["code"].startswith("def read_json")
+    assert answer["mode"] == mode
+
+
+def test_filters_narrow_the_search(home: Path) -> None:
+    done = treeline(home, "search", "string", "--path", "files", "--json")
+    assert {row["path"] for row in json.loads(done.stdout)["results"]} <= {"files.py"}
+    nothing = treeline(home, "search", "string", "--language", "java")
+    assert nothing.returncode == 0
+    assert "nothing found" in nothing.stdout
+
+
+def test_index_json_is_the_summary(home: Path, tmp_path: Path) -> None:
+    done = treeline(home, "index", str(project(tmp_path / "more", FILES)), "--name", "other", "--json")
+    summary = json.loads(done.stdout)
+    assert (summary["read"], summary["indexed"], summary["total"]) == (3, 3, 3)
+    assert summary["engine"] == "embedded"
+
+
+def test_status_tells_what_there_is_and_manages_generations(tmp_path: Path) -> None:
+    home, demo = tmp_path / "home", project(tmp_path / "demo", FILES)
+    assert "no index yet" in treeline(home, "status").stdout
+    treeline(home, "index", str(demo))
+    (demo / "files.py").unlink()
+    treeline(home, "index", str(demo))
+    row = json.loads(treeline(home, "status", "--json").stdout)["indexes"][0]
+    assert (row["name"], row["functions"], len(row["generations"])) == ("default", 2, 2)
+    assert row["encoders"][0]["dimension"] == 256
+    assert row["bytes"] > 0
+    assert treeline(home, "status", "--roll-back").returncode == 0
+    assert "3 functions" in treeline(home, "status").stdout
+    assert "removed" in treeline(home, "status", "--prune", "1").stdout
+    assert treeline(home, "status", "--drop").returncode == 0
+    assert "no index yet" in treeline(home, "status").stdout
+
+
+def test_doctor_names_what_is_missing_and_how_to_get_it(home: Path, tmp_path: Path) -> None:
+    well = treeline(home, "doctor")
+    assert well.returncode == 0, well.stdout
+    assert "✓ index: default: 3 functions" in well.stdout
+    assert "✓ encoder: static:" in well.stdout
+    ill = treeline(tmp_path, "doctor", "--json")
+    assert ill.returncode == 1
+    findings = {finding["what"]: finding for finding in json.loads(ill.stdout)}
+    assert findings["index"]["state"] == "missing"
+    assert "treeline index" in findings["index"]["hint"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("serch", "x"), "did you mean 'search'?"),
+        (("search",), "Missing argument 'QUERY'"),
+        (("search", ""), "empty"),
+        (("search", "  \t "), "empty"),
+        (("search", "x", "--mode", "magic"), "magic"),
+        (("search", "x", "--rerank", "magic"), "magic"),
+        (("search", "x", "-k", "0"), "-k"),
+        (("search", "x" * 2_000), "1,000"),
+        (("search", "x", "--name", "other-name"), "other-name"),
+        (("search", "x", "--name", "../../etc"), "../../etc"),
+        (("index",), "SOURCE"),
+        (("index", "/not/there"), "/not/there"),
+        (("index", "codesearchnet:/not/there"), "/not/there"),
+        (("index", "python-env", "--encoder", "none"), "none"),
+        (("index", "--remove", "nothing"), "nothing"),
+        (("status", "--name", "other-name"), "other-name"),
+        (("serve", "--port", "99999"), "99999"),
+        (("--no-such-option",), "--no-such-option"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(home: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = treeline(home, *arguments)
+    assert said in only_line(done)
+    assert done.returncode == 2
+
+
+def test_a_setting_of_the_wrong_type_is_named(home: Path) -> None:
+    done = treeline(home, "search", "x", TREELINE_LANE_DEPTH="many")
+    assert "TREELINE_LANE_DEPTH='many'" in only_line(done)
+    assert done.returncode == 2
+
+
+def test_an_engine_that_does_not_answer_is_a_failure_in_one_line(home: Path) -> None:
+    nowhere = {"TREELINE_ENGINE": "elasticsearch", "TREELINE_ELASTICSEARCH_URL": "http://127.0.0.1:9"}
+    done = treeline(home, "search", "x", **nowhere)
+    assert "127.0.0.1:9" in only_line(done)
+    assert done.returncode == 1
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(home: Path) -> None:
+    command = f"'{sys.executable}' -m service.cli search string --full | head -n 1"
+    done = subprocess.run(
+        command,
+        shell=True,
+        env=os.environ | {"TREELINE_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.stdout
+    assert done.stderr == ""
+
+
+def test_the_help_names_every_command(home: Path) -> None:
+    done = treeline(home, "--help")
+    assert done.returncode == 0
+    for name in ("index", "search", "serve", "status", "doctor"):
+        assert f"  {name} " in done.stdout

@@ -1,0 +1,50 @@
+"""Start-up is a feature: what the default path imports, and how long a cold search takes."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.ingest.loading import project
+from tests.service.test_cli import FILES, ROOT, treeline
+
+HEAVY = ("torch", "sentence_transformers", "transformers", "geoopt", "sklearn", "flask", "elasticsearch", "pyarrow")
+# A second on an idle machine; tests share theirs.
+GENEROUS = 5.0
+
+
+def test_a_cold_search_imports_nothing_heavy_and_is_quick(tmp_path: Path) -> None:
+    treeline(tmp_path / "home", "index", str(project(tmp_path / "demo", FILES)))
+    script = (
+        "import sys; sys.argv = ['treeline', 'search', 'convert int to string']\n"
+        "from service.cli import main\n"
+        "try:\n    main()\n"
+        f"finally:\n    print('HEAVY', [name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env={"TREELINE_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            cwd=ROOT,
+            check=False,
+        )
+        times.append(time.perf_counter() - started)
+        assert done.returncode == 0, done.stderr
+        assert "number_to_text" in done.stdout
+        assert "HEAVY []" in done.stderr
+    assert min(times) < GENEROUS
+
+
+def test_help_imports_no_command_that_was_not_asked_for() -> None:
+    script = (
+        "import sys; from service.cli import cli; cli(['--help'], standalone_mode=False); print(sorted(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, cwd=ROOT, check=True
+    )
+    assert "numpy" not in done.stdout
