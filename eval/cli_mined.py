@@ -104,7 +104,8 @@ def evaluate_repository(
     with loading(console) as progress:
         searcher = source_searcher(f"mined-{path.resolve().name}".lower(), str(path), settings, progress)
     try:
-        evaluation, _ = measure(mined.dataset(cases, level, ks), searcher, recipes, "", console)
+        indexed = {mined.key(address, level) for _, address in searcher.engine.addresses()}
+        evaluation, _ = measure(mined.dataset(cases, indexed, level, ks), searcher, recipes, "", console)
     finally:
         searcher.close()
     return evaluation
@@ -114,7 +115,8 @@ def joined(evaluations: Sequence[Evaluation], level: str, ks: Sequence[int]) -> 
     """Several repositories as one evaluation; the groups keep them apart."""
     every = [case for evaluation in evaluations for case in evaluation.dataset.cases]
     first = evaluations[0].dataset
-    facts = dict(first.facts) | {"cases": float(len(every)), "repositories": float(len(evaluations))}
+    counted = ("cases", "repositories", "cases without an indexed answer at this level")
+    facts = dict(first.facts) | {name: sum(float(e.dataset.facts[name]) for e in evaluations) for name in counted}
     whole = DataSet(
         first.name, first.about, every, first.metrics, first.headline, first.measure, first.depth, facts, first.notes
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import orjson
 
 from corpus.errors import InputError
+from corpus.function import Address
 from engine.protocol import Hit
 from eval.dataset import Case, DataSet, Metric
 from eval.metrics import hit, ndcg, recall, reciprocal_rank
@@ -96,22 +97,19 @@ def read(path: Path) -> list[MinedCase]:
     return cases
 
 
-def dataset(cases: Sequence[MinedCase], level: str = "file", ks: Sequence[int] = KS) -> DataSet:
-    """The cases that have an answer at this level, grouped by repository."""
+def dataset(
+    cases: Sequence[MinedCase], indexed: Collection[str], level: str = "file", ks: Sequence[int] = KS
+) -> DataSet:
+    """The cases with an answer at this level among the indexed keys (tests, say, are not), by repository."""
     if level not in LEVELS:
         raise InputError(f"unknown level {level!r}", f"choose one of {', '.join(LEVELS)}")
     kept = [
-        Case(
-            id=f"{case.repository}@{case.commit[:10]}",
-            text=case.query,
-            relevance=dict.fromkeys(case.answers(level), 1.0),
-            group=case.repository,
-        )
+        Case(id=f"{case.repository}@{case.commit[:10]}", text=case.query, relevance=found, group=case.repository)
         for case in cases
-        if case.answers(level)
+        if (found := {answer: 1.0 for answer in case.answers(level) if answer in indexed})
     ]
     if not kept:
-        raise InputError(f"no mined case has an answer at the {level} level")
+        raise InputError(f"no mined case has an indexed answer at the {level} level", "use a longer history")
     deepest = max(ks)
     metrics = [Metric("mrr", "MRR"), Metric(f"ndcg_{deepest}", f"nDCG@{deepest}")]
     metrics += [Metric(f"recall_{k}", f"recall@{k}") for k in ks] + [Metric(f"hit_{k}", f"hit@{k}") for k in ks]
@@ -127,20 +125,20 @@ def dataset(cases: Sequence[MinedCase], level: str = "file", ks: Sequence[int] =
             "level": level,
             "repositories": float(len({case.group for case in kept})),
             "cases": float(len(kept)),
-            "cases without an answer at this level": float(len(cases) - len(kept)),
+            "cases without an indexed answer at this level": float(len(cases) - len(kept)),
         },
     )
 
 
-def key(found: Hit, level: str) -> str:
-    address = found.address
+def key(address: Address, level: str) -> str:
+    """What counts as one answer: a file, or a function in it."""
     return address.path if level == "file" else f"{address.path}::{address.func_name}"
 
 
 def _measure(level: str, ks: Sequence[int]) -> Callable[[Case, Sequence[Hit]], dict[str, float | None]]:
     def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
         # A file is as good as its best function: the first place that names it counts.
-        ranked = list(dict.fromkeys(key(found, level) for found in hits))
+        ranked = list(dict.fromkeys(key(found.address, level) for found in hits))
         values: dict[str, float | None] = {
             "mrr": reciprocal_rank(ranked, case.relevant),
             f"ndcg_{max(ks)}": ndcg(ranked, case.relevance, max(ks)),

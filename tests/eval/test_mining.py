@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from corpus.errors import InputError
+from corpus.function import Address
+from engine.protocol import Hit
 from eval import mined
 from eval.mining import question, touched
 
@@ -100,6 +102,23 @@ def test_cases_survive_their_file(repository: Path, tmp_path: Path) -> None:
     cases = mined.mine(repository)
     mined.write(cases, tmp_path / "cases.jsonl")
     assert mined.read(tmp_path / "cases.jsonl") == cases
+
+
+def test_only_indexed_answers_count() -> None:
+    cases = [
+        mined.MinedCase("r", "c1", "a b c", ("a.py", "test_a.py"), ()),
+        mined.MinedCase("r", "c2", "d", ("t.py",), ()),
+    ]
+    data = mined.dataset(cases, {"a.py", "b.py"})
+    assert [case.relevance for case in data.cases] == [{"a.py": 1.0}]
+    assert data.facts["cases without an indexed answer at this level"] == 1
+
+
+def test_a_file_is_found_where_its_first_function_is() -> None:
+    data = mined.dataset([mined.MinedCase("r", "c", "q", ("b.py",), ())], {"b.py"}, ks=(1, 2))
+    hits = [Hit(str(n), 1.0, Address("r", path, "f", "python", "")) for n, path in enumerate(["a.py", "a.py", "b.py"])]
+    measured = data.measure(data.cases[0], hits)
+    assert (measured["mrr"], measured["hit_1"], measured["recall_2"]) == (0.5, 0.0, 1.0)
 
 
 def test_a_folder_without_history_is_one_line(tmp_path: Path) -> None:

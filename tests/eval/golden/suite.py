@@ -47,9 +47,9 @@ def questions() -> DataSet:
         metrics=(Metric("mrr", "MRR"), Metric("recall_5", "recall@5"), Metric("recall_10", "recall@10")),
         headline="mrr",
         measure=lambda case, hits: {
-            "mrr": reciprocal_rank([key(found, "symbol") for found in hits], case.relevant),
-            "recall_5": hit([key(found, "symbol") for found in hits], case.relevant, 5),
-            "recall_10": hit([key(found, "symbol") for found in hits], case.relevant, 10),
+            "mrr": reciprocal_rank([key(found.address, "symbol") for found in hits], case.relevant),
+            "recall_5": hit([key(found.address, "symbol") for found in hits], case.relevant, 5),
+            "recall_10": hit([key(found.address, "symbol") for found in hits], case.relevant, 10),
         },
         depth=100,
     )
