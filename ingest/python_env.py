@@ -99,7 +99,7 @@ def _sources(package: Distribution) -> Iterator[tuple[PurePosixPath, Path]]:
 
 
 def _source_bytes(package: Distribution) -> int:
-    return sum(_size(file) for _, file in _sources(package))
+    return sum(_size(file) for path, file in _sources(package) if not reason_by_name(path))
 
 
 def _size(file: Path) -> int:

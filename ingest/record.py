@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from corpus.function import LINES_IN_URL, Function
 from graph.references import FileFacts, Symbol
+from ingest.parsers.outline import TooTangled
 from ingest.parsers.registry import grammars
 from ingest.parsers.single import Single, single
 from ingest.parsers.strip import without_doc
@@ -80,7 +81,10 @@ def to_function(
     grammar = grammars().get(values["language"])
     seen = None
     if grammar is not None:
-        seen = single(grammar, source, values["func_name"], _lines(values["url"], source)[0])
+        try:
+            seen = single(grammar, source, values["func_name"], _lines(values["url"], source)[0])
+        except TooTangled as tangled:
+            raise BadRecord(str(tangled)) from tangled
         if seen.doc.end:
             code = without_doc(source, 0, len(source), seen.doc).decode("utf-8", "replace")
             values["docstring"] = values["docstring"] or seen.doc.text

@@ -21,7 +21,7 @@ READER_VERSION = "1"
 # A record past this is a data blob with a function's header; the longest hand-written ones in CodeSearchNet are 200 kB.
 MAX_FUNCTION_BYTES = 1_000_000
 # Beyond this, sources are generated or minified.
-MAX_FILE_BYTES = 4_000_000
+MAX_FILE_BYTES = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from corpus.function import Function
 from graph.references import FileFacts
 from ingest.parsers.grammar import Grammar
-from ingest.parsers.outline import Found, outline
+from ingest.parsers.outline import Found, TooTangled, outline
 from ingest.parsers.strip import without_doc
 from ingest.parsers.tokens import code_tokens, docstring_tokens
 from ingest.source import Parsed, Problem
@@ -30,7 +30,10 @@ def parse_file(grammar: Grammar, source: bytes, place: Place, file: str, max_fun
     except UnicodeDecodeError as wrong:
         line = source.count(b"\n", 0, wrong.start) + 1
         return Parsed(problems=(Problem(file, line, f"not UTF-8: {wrong.reason}"),))
-    seen = outline(grammar, source)
+    try:
+        seen = outline(grammar, source)
+    except TooTangled as tangled:
+        return Parsed(problems=(Problem(file, 0, str(tangled)),))
     functions, problems = [], []
     for found in seen.functions:
         if found.end - found.start > max_function_bytes:

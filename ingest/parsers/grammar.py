@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -31,6 +31,10 @@ def field_name(node: Node) -> str:
     return text_of(node.child_by_field_name("name"))
 
 
+def itself_by_name(node: Node) -> Iterable[tuple[Node, str]]:
+    return ((node, field_name(node)),)
+
+
 def nothing(_node: Node) -> str:
     return ""
 
@@ -39,7 +43,7 @@ def itself(node: Node) -> Node:
     return node
 
 
-def no_doc(_node: Node) -> Doc:
+def no_doc(_node: Node, _source: bytes) -> Doc:
     return NO_DOC
 
 
@@ -65,11 +69,14 @@ class Grammar:
     suffixes: tuple[str, ...]
     load: Callable[[], object]
     query: str
-    # The name of a definition, without what encloses it; empty: it has none and is left out.
+    # The functions that a captured node stands for, each with its name (without what encloses it). Hooks must not ask
+    # a node for its parent or siblings: tree-sitter looks for them from the root down.
+    functions_of: Callable[[Node], Iterable[tuple[Node, str]]] = itself_by_name
+    # The name of a class or interface.
     name_of: Callable[[Node], str] = field_name
     # The name of what a definition belongs to when that does not enclose it (a Go receiver).
     owner_of: Callable[[Node], str] = nothing
-    doc_of: Callable[[Node], Doc] = no_doc
+    doc_of: Callable[[Node, bytes], Doc] = no_doc
     # The node whose end is the function's end.
     end_of: Callable[[Node], Node] = itself
     imports_of: Callable[[Node], list[Import]] = no_imports

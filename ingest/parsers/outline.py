@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from operator import itemgetter
+from time import monotonic
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
@@ -19,10 +23,13 @@ RELATION_OF: dict[str, Relation] = {
     "implements": "implements",
     "uses": "uses",
 }
+REFERRING = (*RELATION_OF, "local", "import")
 # Captures that a name bound within the same function makes void.
 SHADOWED = frozenset({"bare", "uses"})
 # Nothing that people write is nested deeper; machine-made input that is would only make names of megabytes.
 MAX_DEPTH = 100
+# Two megabytes of real code take a second; this leaves room for a busy machine.
+PATIENCE_S = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +54,36 @@ class Outline:
     references: tuple[Reference, ...]
 
 
+class TooTangled(ValueError):
+    """Parsing took too long: machine-made nesting, on which tree-sitter needs the square of its depth."""
+
+
 @cache
 def _machine(grammar: Grammar) -> tuple[Parser, QueryCursor, Query]:
     """Parser and query of a language, made once a process (the query must outlive its cursor)."""
     language = Language(grammar.load())
     query = Query(language, grammar.query)
-    return Parser(language), QueryCursor(query), query
+    with warnings.catch_warnings():
+        # Its successor, a callback, crashes the interpreter in this version of the bindings.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        patience = PATIENCE_S * 1_000_000
+        return Parser(language, timeout_micros=patience), QueryCursor(query, timeout_micros=patience), query
 
 
 def captures_of(grammar: Grammar, source: bytes) -> dict[str, list[Node]]:
-    """What the language's query catches, by capture name."""
+    """What the language's query catches, by capture name; `TooTangled` when that takes too long."""
     parser, cursor, _query = _machine(grammar)
-    return cursor.captures(parser.parse(source).root_node)
+    try:
+        tree = parser.parse(source)
+    except ValueError as error:
+        parser.reset()
+        raise TooTangled(f"not parsed within {PATIENCE_S} s") from error
+    begun = monotonic()
+    found = cursor.captures(tree.root_node)
+    if monotonic() - begun >= PATIENCE_S:
+        # The cursor gives what it had when its time was up, and does not say so.
+        raise TooTangled(f"not searched within {PATIENCE_S} s")
+    return found
 
 
 @dataclass(slots=True)
@@ -74,15 +99,10 @@ class _Sweep:
     imports: list[Import] = field(default_factory=list)
     references: dict[tuple[Relation, str, str], tuple[Reference, str]] = field(default_factory=dict)
     bound: set[tuple[str, str]] = field(default_factory=set)
-    last: tuple[int, int] = (-1, -1)
 
-    def define(self, start: int, end: int, kind: SymbolKind, node: Node) -> None:
+    def define(self, kind: SymbolKind, node: Node, name: str) -> None:
         nested = any(is_function for _, _, is_function in self.scopes)
-        if (start, end) == self.last or len(self.scopes) >= MAX_DEPTH or (nested and not self.grammar.nested):
-            return
-        self.last = (start, end)
-        name = self.grammar.name_of(node)
-        if not name:
+        if not name or len(self.scopes) >= MAX_DEPTH or (nested and not self.grammar.nested):
             return
         owner = self.grammar.owner_of(node) or self.scope
         name = f"{owner}.{name}" if owner else name
@@ -90,8 +110,9 @@ class _Sweep:
         first, last = node.start_point.row + 1, tail.end_point.row + 1
         self.symbols.append(Symbol(name, kind, first, last))
         if kind == "function":
-            self.functions.append(Found(name, first, last, start, tail.end_byte, self.grammar.doc_of(node)))
-        self.scopes.append((end, name, kind == "function"))
+            doc = self.grammar.doc_of(node, self.source)
+            self.functions.append(Found(name, first, last, node.start_byte, tail.end_byte, doc))
+        self.scopes.append((node.end_byte, name, kind == "function"))
 
     def refer(self, capture: str, node: Node) -> None:
         relation = RELATION_OF[capture]
@@ -110,23 +131,41 @@ class _Sweep:
         return capture in SHADOWED and (reference.source, reference.target.partition(".")[0]) in self.bound
 
 
+def definitions(grammar: Grammar, captures: dict[str, list[Node]]) -> Iterator[tuple[str, Node, str]]:
+    """Every definition once: kind, node and name."""
+    seen: set[int] = set()
+    for kind in DEFINITIONS:
+        for captured in captures.get(kind, ()):
+            found = grammar.functions_of(captured) if kind == "function" else ((captured, grammar.name_of(captured)),)
+            for node, name in found:
+                if name and node.id not in seen:
+                    seen.add(node.id)
+                    yield kind, node, name
+
+
 def outline(grammar: Grammar, source: bytes) -> Outline:
     """Parse one file and sweep over its definitions and references from top to bottom."""
-    events: list[tuple[int, int, str, Node]] = []
-    for capture, nodes in captures_of(grammar, source).items():
-        events += [(node.start_byte, -node.end_byte, capture, node) for node in nodes]
-    events.sort(key=lambda event: event[:3])
+    captures = captures_of(grammar, source)
+    # The wider first where two begin together; what defines before what refers.
+    events = [
+        (node.start_byte, -node.end_byte, kind not in DEFINITIONS, kind, node, name)
+        for kind, node, name in (
+            *definitions(grammar, captures),
+            *((kind, node, "") for kind in REFERRING for node in captures.get(kind, ())),
+        )
+    ]
+    events.sort(key=itemgetter(0, 1, 2))
     sweep = _Sweep(grammar, source)
-    for start, negative_end, capture, node in events:
+    for start, _, _, kind, node, name in events:
         while sweep.scopes and sweep.scopes[-1][0] <= start:
             sweep.scopes.pop()
-        if capture in DEFINITIONS:
-            sweep.define(start, -negative_end, DEFINITIONS[capture], node)
-        elif capture in RELATION_OF:
-            sweep.refer(capture, node)
-        elif capture == "local":
+        if kind in DEFINITIONS:
+            sweep.define(DEFINITIONS[kind], node, name)
+        elif kind in RELATION_OF:
+            sweep.refer(kind, node)
+        elif kind == "local":
             sweep.bound.add((sweep.scope, text_of(node)))
-        elif capture == "import":
+        else:
             sweep.imports += grammar.imports_of(node)
     return Outline(
         tuple(sweep.functions),

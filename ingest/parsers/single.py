@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from graph.references import Import, Reference, Relation
 from ingest.parsers.grammar import NO_DOC, Doc, Grammar
 from ingest.parsers.names import target
-from ingest.parsers.outline import RELATION_OF, SHADOWED, captures_of
+from ingest.parsers.outline import RELATION_OF, SHADOWED, captures_of, definitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +25,20 @@ def single(grammar: Grammar, source: bytes, func_name: str, first_line: int = 1)
     before, after = grammar.wrap
     source = before + source + after if before else source
     captures = captures_of(grammar, source)
-    definitions = captures.get("function")
-    outermost = min(definitions, key=lambda node: node.start_byte) if definitions else None
+    found = ((node, name) for kind, node, name in definitions(grammar, captures) if kind == "function")
+    outermost, name = min(found, key=lambda one: one[0].start_byte, default=(None, ""))
     bound = {node.text.decode("utf-8", "replace") for node in captures.get("local", ()) if node.text}
     references: dict[tuple[Relation, str], Reference] = {}
     for capture, relation in RELATION_OF.items():
         for node in captures.get(capture, ()):
-            name = target(source, *grammar.target_of(node))
-            key = (relation, name)
-            if not name or key in references or (capture in SHADOWED and name.partition(".")[0] in bound):
+            written = target(source, *grammar.target_of(node))
+            key = (relation, written)
+            if not written or key in references or (capture in SHADOWED and written.partition(".")[0] in bound):
                 continue
-            references[key] = Reference(relation, func_name, name, first_line + node.start_point.row)
+            references[key] = Reference(relation, func_name, written, first_line + node.start_point.row)
     return Single(
-        grammar.name_of(outermost) if outermost is not None else "",
-        grammar.doc_of(outermost) if outermost is not None and not before else NO_DOC,
+        name,
+        grammar.doc_of(outermost, source) if outermost is not None and not before else NO_DOC,
         tuple(found for node in captures.get("import", ()) for found in grammar.imports_of(node)),
         tuple(references.values()),
     )

@@ -6,7 +6,7 @@ import tree_sitter_go
 from tree_sitter import Node
 
 from graph.references import Import
-from ingest.parsers.comments import comment_above
+from ingest.parsers.comments import slashes_above
 from ingest.parsers.grammar import Grammar, text_of
 
 QUERY = """
@@ -57,7 +57,7 @@ GRAMMARS = (
         load=tree_sitter_go.language,
         query=QUERY,
         owner_of=owner_of,
-        doc_of=comment_above,
+        doc_of=slashes_above,
         imports_of=imports_of,
     ),
 )

@@ -6,7 +6,7 @@ import tree_sitter_java
 from tree_sitter import Node
 
 from graph.references import Import
-from ingest.parsers.comments import comment_above
+from ingest.parsers.comments import slashes_above
 from ingest.parsers.grammar import Grammar, text_of
 
 QUERY = """
@@ -63,7 +63,7 @@ GRAMMARS = (
         suffixes=(".java",),
         load=tree_sitter_java.language,
         query=QUERY,
-        doc_of=comment_above,
+        doc_of=slashes_above,
         imports_of=imports_of,
         target_of=target_of,
         wrap=(b"class _ {", b"\n}"),

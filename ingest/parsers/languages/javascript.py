@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import tree_sitter_javascript
 from tree_sitter import Node
 
 from graph.references import Import
-from ingest.parsers.comments import MAX_CLIMB, comment_above
+from ingest.parsers.comments import comment_above
 from ingest.parsers.grammar import Doc, Grammar, text_of
 from ingest.parsers.names import MAX_TARGET, UNKNOWN, dotted
 
 QUERY = """
-[(function_declaration) (generator_function_declaration) (function_expression) (generator_function)
- (arrow_function) (method_definition)] @function
-[(class_declaration) (class)] @class
+[(function_declaration) (generator_function_declaration) (method_definition)] @function
+[(function_expression name: (_)) (generator_function name: (_))] @function
+(variable_declarator value: [(function_expression) (generator_function) (arrow_function)]) @function
+(assignment_expression right: [(function_expression) (generator_function) (arrow_function)]) @function
+(pair value: [(function_expression) (generator_function) (arrow_function)]) @function
+(export_statement value: [(function_expression) (arrow_function)]) @function
+(call_expression arguments: (arguments [(function_expression) (arrow_function)])) @function
+(new_expression arguments: (arguments [(function_expression) (arrow_function)])) @function
+(class_declaration) @class
+(class name: (_)) @class
 (call_expression function: [(identifier) (member_expression)] @call)
 (new_expression constructor: [(identifier) (member_expression)] @call)
 (jsx_opening_element name: [(identifier) (member_expression)] @uses)
@@ -23,7 +32,8 @@ QUERY = """
 (import_statement) @import
 ((variable_declarator value: (call_expression function: (identifier) @_require)) @import (#eq? @_require "require"))
 """
-HERITAGE = """
+ONLY_JAVASCRIPT = """
+(field_definition value: [(function_expression) (arrow_function)]) @function
 (class_heritage [(identifier) (member_expression)] @extends)
 (formal_parameters (identifier) @local)
 (formal_parameters (assignment_pattern left: (identifier) @local))
@@ -32,76 +42,69 @@ HERITAGE = """
 MIN_CALLBACK, MAX_CALLBACK = 5, 60
 # Parts of an assigned name that say where, not what.
 EXPORTS = frozenset({"module", "exports", "prototype", "this", "self", "window", "global", "default"})
-WRAPPERS = frozenset({"parenthesized_expression", "await_expression", "as_expression", "satisfies_expression"})
+FUNCTIONS = frozenset({"function_expression", "generator_function", "arrow_function"})
+CALLS = frozenset({"call_expression", "new_expression"})
+# Which field of a node holds the name that a function is given, and which the function.
+GIVEN = {
+    "variable_declarator": ("name", "value"),
+    "assignment_expression": ("left", "right"),
+    "pair": ("key", "value"),
+    "field_definition": ("property", "value"),
+    "public_field_definition": ("name", "value"),
+}
 
 
-def name_of(node: Node) -> str:
-    """Its own name, or that of the variable, property, or argument that it is given to."""
-    own = node.child_by_field_name("name")
-    if own is not None:
-        return _plain(text_of(own))
-    parent = node.parent
-    for _ in range(MAX_CLIMB):
-        if parent is None or parent.type not in WRAPPERS:
-            break
-        parent = parent.parent
-    if parent is None:
-        return ""
-    if parent.type == "variable_declarator":
-        return text_of(parent.child_by_field_name("name")) if _is_name(parent, "name") else ""
-    if parent.type == "assignment_expression":
-        return _assigned(parent.child_by_field_name("left"))
-    if parent.type == "pair":
-        return _plain(text_of(parent.child_by_field_name("key")))
-    if parent.type in ("field_definition", "public_field_definition"):
-        return _plain(text_of(parent.child_by_field_name("property") or parent.child_by_field_name("name")))
-    if parent.type == "export_statement":
-        return "default"
-    if parent.type == "arguments" and node.type not in ("class", "class_declaration"):
-        return _callback(node, parent)
-    return ""
-
-
-def _is_name(node: Node, field: str) -> bool:
-    child = node.child_by_field_name(field)
-    return child is not None and child.type == "identifier"
+def functions_of(node: Node) -> Iterator[tuple[Node, str]]:
+    """A function under its own name, or that of the variable, property or call that it is given to."""
+    if node.type in CALLS:
+        yield from _callbacks(node)
+    elif node.type == "export_statement":
+        value = node.child_by_field_name("value")
+        if value is not None and value.child_by_field_name("name") is None:
+            yield value, "default"
+    elif node.type in GIVEN:
+        left, right = (node.child_by_field_name(field) for field in GIVEN[node.type])
+        if left is not None and right is not None and right.child_by_field_name("name") is None:
+            yield right, _given(left)
+    else:
+        yield node, _plain(text_of(node.child_by_field_name("name")))
 
 
 def _plain(text: str) -> str:
     return text.strip("'\"`#[] ")[:MAX_TARGET]
 
 
-def _assigned(left: Node | None) -> str:
-    if left is None or left.end_byte - left.start_byte > MAX_TARGET:
+def _given(left: Node) -> str:
+    if left.end_byte - left.start_byte > MAX_TARGET:
         return ""
+    if left.type != "member_expression":
+        return _plain(text_of(left)) if left.named_child_count == 0 or left.type == "string" else ""
     parts = [part for part in dotted(text_of(left)).split(".") if part not in EXPORTS and part != UNKNOWN]
-    return ".".join(parts) or ("exports" if left.type == "member_expression" else "")
+    return ".".join(parts) or "exports"
 
 
-def _callback(node: Node, arguments: Node) -> str:
-    lines = node.end_point.row - node.start_point.row + 1
-    call = arguments.parent
-    if not MIN_CALLBACK <= lines <= MAX_CALLBACK or call is None:
-        return ""
+def _callbacks(call: Node) -> Iterator[tuple[Node, str]]:
+    """Functions without a name of their own among the arguments of a call, if they are of some length."""
     callee = call.child_by_field_name("function") or call.child_by_field_name("constructor")
-    if callee is None or callee.end_byte - callee.start_byte > MAX_TARGET:
-        return ""
-    name = dotted(text_of(callee)).rpartition(".")[2]
-    return f"{name}.callback" if name else ""
+    arguments = call.child_by_field_name("arguments")
+    if callee is None or arguments is None or call.end_point.row - call.start_point.row + 1 < MIN_CALLBACK:
+        return
+    end = callee.end_byte - callee.start_byte
+    name = dotted((callee.text or b"")[-MAX_TARGET:].decode("utf-8", "replace")).rpartition(".")[2] if end else ""
+    for argument in arguments.named_children if name else ():
+        if argument.type in FUNCTIONS and argument.child_by_field_name("name") is None:
+            lines = argument.end_point.row - argument.start_point.row + 1
+            if MIN_CALLBACK <= lines <= MAX_CALLBACK:
+                yield argument, f"{name}.callback"
 
 
-STATEMENTS = frozenset({"program", "statement_block", "class_body", "object", "switch_case", "export_statement"})
-
-
-def doc_of(node: Node) -> Doc:
-    """The comment above the statement (or property) that the function stands in."""
-    anchor = node
-    for _ in range(MAX_CLIMB):
-        parent = anchor.parent
-        if parent is None or parent.type in STATEMENTS or parent.start_point.row != node.start_point.row:
-            break
-        anchor = parent
-    return comment_above(anchor)
+def doc_of(node: Node, source: bytes) -> Doc:
+    """The comment above the line where the function begins, or where `const f =` alone gives it its name."""
+    start = node.start_byte
+    line = source.rfind(b"\n", 0, start) + 1
+    if line and not source[line:start].strip() and source[max(0, line - MAX_TARGET) : line].rstrip().endswith(b"="):
+        start = line - 1
+    return comment_above(source, start, b"//")
 
 
 def imports_of(statement: Node) -> list[Import]:
@@ -141,8 +144,8 @@ GRAMMARS = (
         name="javascript",
         suffixes=(".js", ".jsx", ".mjs", ".cjs"),
         load=tree_sitter_javascript.language,
-        query=QUERY + HERITAGE,
-        name_of=name_of,
+        query=QUERY + ONLY_JAVASCRIPT,
+        functions_of=functions_of,
         doc_of=doc_of,
         imports_of=imports_of,
         nested=True,

@@ -6,7 +6,7 @@ import tree_sitter_php
 from tree_sitter import Node
 
 from graph.references import Import
-from ingest.parsers.comments import comment_above
+from ingest.parsers.comments import slashes_above
 from ingest.parsers.grammar import Grammar, text_of
 
 QUERY = """
@@ -66,7 +66,7 @@ GRAMMARS = (
         suffixes=(".php",),
         load=tree_sitter_php.language_php,
         query=QUERY,
-        doc_of=comment_above,
+        doc_of=slashes_above,
         imports_of=imports_of,
         target_of=target_of,
         wrap=(b"<?php class _ {", b"\n}"),

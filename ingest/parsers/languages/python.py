@@ -50,38 +50,40 @@ BLOCKS = frozenset(
 QUOTED = re.compile(r"""[uUrR]{0,2}(\"\"\"|'''|"|')(.*)\1""", re.DOTALL)
 
 
-def doc_of(function: Node) -> Doc:
+def doc_of(function: Node, _source: bytes) -> Doc:
     body = function.child_by_field_name("body")
-    if body is None:
-        return NO_DOC
-    statement = body.named_child(0)
-    while statement is not None and statement.type == "comment":
-        statement = statement.next_named_sibling
+    statement = _first_statement(body) if body is not None else None
     if statement is None or statement.type != "expression_statement" or statement.named_child_count != 1:
         return NO_DOC
     string = statement.named_child(0)
     if string is None or string.type not in ("string", "concatenated_string"):
         return NO_DOC
-    if string.type == "string":
-        quoted = QUOTED.fullmatch(text_of(string))
-        text = quoted[2] if quoted else ""
-    else:
-        parts = (QUOTED.fullmatch(text_of(part)) for part in string.named_children if part.type == "string")
-        text = "".join(part[2] for part in parts if part)
+    strings = [string] if string.type == "string" else string.named_children
+    quoted = [QUOTED.fullmatch(text_of(part)) for part in strings if part.type == "string"]
+    text = "".join(part[2] for part in quoted if part)
     return Doc(text.strip(), statement.start_byte, statement.end_byte) if text else NO_DOC
+
+
+def _first_statement(body: Node) -> Node | None:
+    first = body.named_child(0) if body.named_child_count else None
+    if first is None or first.type != "comment":
+        return first
+    return next((child for child in body.named_children if child.type != "comment"), None)
+
+
+def _last_statement(body: Node) -> Node | None:
+    last = body.named_child(body.named_child_count - 1) if body.named_child_count else None
+    if last is None or last.type != "comment":
+        return last
+    return next((child for child in reversed(body.named_children) if child.type != "comment"), None)
 
 
 def end_of(function: Node) -> Node:
     """Its last statement: comments that only happen to be indented behind it are not part of it."""
-    last = function
-    while last.type in BLOCKS:
-        child = last.named_child(last.named_child_count - 1)
-        while child is not None and child.type == "comment":
-            child = child.prev_named_sibling
-        if child is None:
-            break
-        last = child
-    return last
+    end: Node = function
+    while end.type in BLOCKS and (last := _last_statement(end)) is not None:
+        end = last
+    return end
 
 
 def imports_of(statement: Node) -> list[Import]:

@@ -6,7 +6,7 @@ import tree_sitter_ruby
 from tree_sitter import Node
 
 from graph.references import Import
-from ingest.parsers.comments import comment_above
+from ingest.parsers.comments import hashes_above
 from ingest.parsers.grammar import Grammar, text_of
 from ingest.parsers.names import dotted
 
@@ -71,7 +71,8 @@ GRAMMARS = (
         load=tree_sitter_ruby.language,
         query=QUERY,
         name_of=name_of,
-        doc_of=comment_above,
+        functions_of=lambda node: ((node, name_of(node)),),
+        doc_of=hashes_above,
         imports_of=imports_of,
         target_of=target_of,
         line_comment="#",

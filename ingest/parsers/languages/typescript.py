@@ -8,6 +8,7 @@ from ingest.parsers.grammar import Grammar
 from ingest.parsers.languages import javascript
 
 TYPES = """
+(public_field_definition value: [(function_expression) (arrow_function)]) @function
 (abstract_class_declaration) @class
 (interface_declaration) @interface
 (class_heritage (extends_clause value: [(identifier) (member_expression)] @extends))
@@ -31,7 +32,7 @@ def _grammar(suffixes: tuple[str, ...], tsx: bool) -> Grammar:
         suffixes=suffixes,
         load=tree_sitter_typescript.language_tsx if tsx else tree_sitter_typescript.language_typescript,
         query=javascript.QUERY + TYPES if tsx else QUERY,
-        name_of=javascript.name_of,
+        functions_of=javascript.functions_of,
         doc_of=javascript.doc_of,
         imports_of=javascript.imports_of,
         nested=True,
