@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint fix types pytest bench eval constraints system clean
+.PHONY: help serve test lint fix types pytest bench eval docs constraints system clean
 
 export TREELINE_HOME ?= $(CURDIR)/.treeline
 PINS := pyproject.toml constraints.txt
@@ -39,6 +39,9 @@ bench: .venv/.installed-test ## speed, memory and growth; needs the data of ../s
 
 eval: .venv/.installed-test ## retrieval quality on CodeSearchNet's 99 queries; needs the data of ../shared
 	@.venv/bin/treeline eval codesearchnet
+
+docs: .venv/.installed ## write the pages that are made from the code
+	@.venv/bin/python -m service.settings_doc
 
 constraints: .venv/.installed-test ## write the versions in .venv to constraints.txt
 	@.venv/bin/uv pip freeze --exclude-editable | grep -vE '^pip==' > constraints.txt

@@ -34,6 +34,8 @@ def command(engine: str | None, name: str, host: str, port: int, workers: int | 
         f"{PREFIX}WORKERS": str(workers or settings.workers),
         "GUNICORN_BIND": f"{shown}:{port}",
     }
+    if sys.stderr.isatty():
+        environment.setdefault(f"{PREFIX}LOG_FORMAT", "text")  # a person is reading along
     server = [sys.executable, "-m", "gunicorn", "--config", "python:service.gunicorn_conf"]
     os.execve(sys.executable, server, environment)  # noqa: S606 - this process becomes the server
 

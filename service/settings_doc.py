@@ -1,0 +1,36 @@
+"""The page of settings, made from their table: `make docs` writes it, a test checks that it is current."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+from service.settings import PREFIX, Settings
+
+PAGE = Path(__file__).parent.parent / "docs" / "settings.md"
+HEAD = """# Settings
+
+Every setting is an environment variable. This page is made from the table in `service/settings.py` by `make docs`.
+
+| variable | default | what it does |
+|---|---|---|
+"""
+
+
+def page() -> str:
+    rows = (
+        f"| `{PREFIX}{row.name.upper()}` | {shown(row.default)} | {row.metadata['help']} |\n"
+        for row in fields(Settings)
+    )
+    return HEAD + "".join(rows)
+
+
+def shown(default: object) -> str:
+    """As one would write it in the variable."""
+    if isinstance(default, bool):
+        return "`yes`" if default else "`no`"
+    return f"`{default}`" if default != "" else ""
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

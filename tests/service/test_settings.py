@@ -1,0 +1,39 @@
+"""Settings come from the environment, say what is wrong with a value, and their page cannot go stale."""
+
+from dataclasses import fields
+
+import pytest
+
+from corpus.errors import InputError
+from service.settings import PREFIX, Settings, from_environment
+from service.settings_doc import PAGE, page
+
+
+def test_the_page_of_settings_is_made_from_the_table() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `make docs`"
+
+
+def test_every_setting_has_a_sentence_of_help() -> None:
+    for row in fields(Settings):
+        assert row.metadata["help"].endswith((".", ")")), row.name
+
+
+def test_a_variable_overrides_its_default() -> None:
+    settings = from_environment(
+        {"TREELINE_MAX_K": "7", "TREELINE_LANE_TIMEOUT": "0.5", "TREELINE_ENGINE": "elasticsearch"}
+    )
+    assert (settings.max_k, settings.lane_timeout, settings.engine) == (7, 0.5, "elasticsearch")
+    assert settings.index == Settings().index
+
+
+@pytest.mark.parametrize("row", [row for row in fields(Settings) if row.type != "str"], ids=lambda row: row.name)
+def test_a_value_of_the_wrong_type_is_named_with_its_variable(row: object) -> None:
+    name = f"{PREFIX}{row.name.upper()}"  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match=f"{name}='maybe'"):
+        from_environment({name: "maybe"})
+
+
+def test_the_home_is_the_users_data_folder_unless_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    assert str(Settings().home_path) == "/data/treeline"
+    assert str(Settings(home="/elsewhere").home_path) == "/elsewhere"
