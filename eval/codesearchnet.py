@@ -97,6 +97,10 @@ def dataset(
         facts[f"{language}: queries with a relevant URL in the index"] = float(coverage.with_answer)
     if not cases:
         raise InputError(f"no annotated query is in {', '.join(sorted(languages)) or 'any language of the index'}")
+    if not any(covered.values()):
+        raise InputError(
+            "no judged URL is in this index", "index CodeSearchNet first: treeline index codesearchnet:DIR"
+        )
     return DataSet(
         name="codesearchnet",
         about="CodeSearchNet's 99 questions with the official human relevance judgements",

@@ -5,10 +5,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from corpus.analysis import analyse
+from corpus.errors import EncoderMismatch
+from corpus.function import Function
+from engine.embedded import EmbeddedStore
+from engine.protocol import EncoderSpec
 from eval.cli import command
+from service.live import LiveSearcher
 from tests.eval.test_mining import repository  # noqa: F401
 
 URL = "https://github.com/o/r/blob/c/{}.py#L1-L2"
@@ -57,6 +64,42 @@ def test_json_on_stdout_is_nothing_but_json(data: Path, tmp_path: Path) -> None:
         [sys.executable, "-m", "service.cli", *arguments], capture_output=True, check=True, cwd=program.parents[2]
     )
     assert json.loads(done.stdout)["dataset"] == "codesearchnet-file"
+
+
+def odd_index(home: Path, encoders: list[EncoderSpec]) -> None:
+    """One function with a judged URL, and vectors of whatever encoder."""
+    code = "def a():\n    return sorted(x)"
+    function = Function("o/r", "a.py", "a", code, "python", code, (), "", (), "", "test", URL.format("a"))
+    vectors = {spec.name: np.ones((1, spec.dimension), dtype=np.float32) for spec in encoders}
+    with EmbeddedStore(home).begin("odd", encoders, "f", fresh=True) as writer:
+        writer.write([function], [analyse(function)], vectors)
+        writer.publish()
+
+
+def test_an_index_made_by_another_encoder_is_one_line(data: Path, home: Path) -> None:
+    odd_index(home, [EncoderSpec("static", 3)])
+    result = run("codesearchnet", "--data", str(data), "--name", "odd")
+    assert isinstance(result.exception, EncoderMismatch)
+    assert "3 dimensions" in said(result) and "\n" not in said(result)
+
+
+def test_a_keyword_only_index_is_compared_without_its_dense_lane(data: Path, home: Path, tmp_path: Path) -> None:
+    odd_index(home, [])
+    out = ["--json", str(tmp_path / "out.json"), "--results", str(tmp_path)]
+    files = ["--predictions", str(tmp_path / "model_predictions.csv"), "--trec", str(tmp_path / "trec")]
+    result = run("codesearchnet", "--data", str(data), "--name", "odd", "--compare", *out, *files)
+    assert result.exit_code == 0, result.output
+    names = [system["name"] for system in json.loads((tmp_path / "out.json").read_text())["systems"]]
+    assert "keyword" in names and "dense" not in names
+    assert URL.format("a") in (tmp_path / "model_predictions.csv").read_text()
+    assert {path.name for path in (tmp_path / "trec").iterdir()} == {"codesearchnet.run", "codesearchnet.qrels"}
+
+
+def test_an_index_without_judged_urls_is_one_line(data: Path, searcher: LiveSearcher, home: Path) -> None:
+    result = CliRunner(env={"TREELINE_HOME": str(home / "eval")}).invoke(
+        command, ["codesearchnet", "--data", str(data), "--name", searcher.info.name]
+    )
+    assert "no judged URL is in this index" in said(result)
 
 
 @pytest.mark.parametrize("level", ["file", "symbol"])
