@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
+from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
@@ -16,7 +15,9 @@ from service.answer import Answer, Result
 from service.visible import INVISIBLE, code_point
 
 LINES_SHOWN = 8
-INDENT = 4
+INDENT = " " * 4
+BODY_INDENT = 4  # of a body that no closing word or bracket ends, below its `def`
+CLOSING = ("}", ")", "]", "end")
 
 
 def show(answer: Answer, info: IndexInfo, *, explain: bool, full: bool) -> None:
@@ -28,21 +29,24 @@ def show(answer: Answer, info: IndexInfo, *, explain: bool, full: bool) -> None:
         console.print(f"nothing found in index {info.name!r} ({info.functions:,} functions)", markup=False)
         return
     for result in answer.results:
-        console.print(Group(*_result(result, explain=explain, full=full)))
+        for line in _result(result, explain=explain, full=full):
+            console.print(line, soft_wrap=True)
     console.print(Text(_footer(answer, info), style="dim"), soft_wrap=True)
 
 
-def _result(result: Result, *, explain: bool, full: bool) -> Iterator[RenderableType]:
+def _result(result: Result, *, explain: bool, full: bool) -> Iterator[Text]:
     function = result.function
-    head = Text(f"{result.rank:>2}. ", no_wrap=True)
+    head = Text(f"{result.rank:>2}. ")
     head.append(visible(function.func_name), style="bold")
     head.append(f"  {visible(function.repo)}", style="cyan")
     head.append(f"  {visible(place(function))}", style="dim")
     yield head
     if explain:
         for line in _why(result.candidate):
-            yield Padding(Text(line, style="yellow"), (0, 0, 0, INDENT))
-    yield Padding(_code(function, full=full), (0, 0, 1, INDENT))
+            yield Text(INDENT + line, style="yellow")
+    for code in _code(function, full=full):
+        yield Text(INDENT) + code
+    yield Text()
 
 
 def place(function: Function) -> str:
@@ -51,13 +55,29 @@ def place(function: Function) -> str:
     return f"{function.path}:{lines[0]}" if lines else function.path
 
 
-def _code(function: Function, *, full: bool) -> RenderableType:
-    lines = visible(function.original_string.strip("\n")).split("\n")
+def _code(function: Function, *, full: bool) -> Iterator[Text]:
+    lines = level(visible(function.original_string.strip("\n"))).split("\n")
     shown = lines if full else lines[:LINES_SHOWN]
-    code = Syntax("\n".join(shown), function.language or "text", theme="ansi_dark", background_color="default")
-    if len(lines) == len(shown):
-        return code
-    return Group(code, Text(f"… {len(lines) - len(shown)} more lines", style="dim"))
+    syntax = Syntax("", function.language or "text", theme="ansi_dark", background_color="default")
+    for line in syntax.highlight("\n".join(shown)).split("\n"):
+        line.rstrip()
+        yield line
+    if len(lines) > len(shown):
+        yield Text(f"… {len(lines) - len(shown)} more lines", style="dim")
+
+
+def level(code: str) -> str:
+    """A function is cut out from its `def` on, so its first line has lost the indentation that the others have."""
+    first, _, rest = code.partition("\n")
+    lines = [line for line in rest.split("\n") if line.strip()]
+    outermost = min(lines, key=_depth, default="")
+    inner = 0 if outermost.lstrip().startswith(CLOSING) else BODY_INDENT
+    surplus = max(0, _depth(outermost) - inner)
+    return "\n".join([first, *(line[surplus:] for line in rest.split("\n"))]) if rest else first
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _why(candidate: Candidate) -> Iterator[str]:

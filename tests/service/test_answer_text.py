@@ -1,0 +1,26 @@
+"""Results in the terminal: code stands straight, and nothing in it can move the cursor."""
+
+import pytest
+
+from service.cli.answer_text import level, visible
+
+
+@pytest.mark.parametrize(
+    ("cut_out", "straight"),
+    [
+        ("def f(self):\n        return 1", "def f(self):\n    return 1"),
+        ("def f(\n        self,\n    ) -> None:\n        pass", "def f(\n    self,\n) -> None:\n    pass"),
+        ("def f():\n    return 1", "def f():\n    return 1"),
+        ("int f() {\n        return 1;\n    }", "int f() {\n    return 1;\n}"),
+        ("def f\n    1\n  end", "def f\n  1\nend"),
+        ("lambda: 1", "lambda: 1"),
+        ("def f():\n\n        return 1", "def f():\n\n    return 1"),
+    ],
+)
+def test_a_method_cut_out_of_its_class_is_set_straight(cut_out: str, straight: str) -> None:
+    assert level(cut_out) == straight
+
+
+def test_control_and_bidirectional_characters_are_shown_not_obeyed() -> None:
+    assert visible("a\x1b[2Jb\u202ec") == "a<U+001B>[2Jb<U+202E>c"
+    assert visible("tab\tand\r\nnewline") == "tab\tand\nnewline"
