@@ -8,7 +8,7 @@ from corpus.analysis import analyse
 from corpus.function import Function
 from encoder.protocol import Encoder, load
 from engine.embedded import EmbeddedStore
-from engine.protocol import EncoderSpec, IndexInfo
+from engine.protocol import EncoderSpec, IndexInfo, Store
 from graph import callgraph
 from graph.references import FileFacts
 from tests.graph.parsed import parse
@@ -83,7 +83,7 @@ def parsed(files: Mapping[str, str] = FILES, repo: str = "owner/repo") -> tuple[
 
 
 def publish(
-    store: EmbeddedStore,
+    store: Store,
     functions: Sequence[Function],
     facts: Sequence[FileFacts] = (),
     *,

@@ -1,5 +1,6 @@
 """The searcher on a real small index: every mode answers, every result explains itself, nothing bad crashes it."""
 
+import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from corpus.errors import InputError
 from engine.embedded import EmbeddedStore
-from engine.protocol import Filters
+from engine.protocol import Filters, Store
 from rerank.candidate import Candidate
 from rerank.fusion import FUSIONS
 from service.answer import MODES, Answer, Query
@@ -17,13 +18,24 @@ from service.settings import Settings
 from tests.service.small_index import parsed, publish, shipped, small_store
 
 
-@pytest.fixture(scope="module")
-def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
-    store = small_store(tmp_path_factory.mktemp("home"))
-    searcher = Searcher(store.open("small"), {shipped().name: shipped()})
+@pytest.fixture(scope="module", params=["embedded", pytest.param("elasticsearch", marks=pytest.mark.elasticsearch)])
+def searcher(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
+    """Over each engine, so that every claim below holds on both."""
+    store: Store = small_store(tmp_path_factory.mktemp("home"))
+    name = "small"
+    if request.param == "elasticsearch":
+        from engine.elasticsearch import ElasticsearchStore
+
+        store = ElasticsearchStore(request.getfixturevalue("elasticsearch_cluster").urls)
+        name = f"small-{uuid.uuid4().hex[:8]}"
+        publish(store, *parsed(), name=name)
+    searcher = Searcher(store.open(name), {shipped().name: shipped()}, Settings(lane_timeout=30))
     searcher.prepare("tfidf")
     yield searcher
     searcher.close()
+    store.drop(name)
+    if request.param == "elasticsearch":
+        store.close()  # type: ignore[attr-defined]  # a cluster's store holds connections
 
 
 def found(answer: Answer) -> list[str]:
@@ -214,6 +226,7 @@ def test_an_empty_index_answers_with_nothing(tmp_path_factory: pytest.TempPathFa
     store = EmbeddedStore(tmp_path_factory.mktemp("home"))
     publish(store, [], [])
     searcher = Searcher(store.open("small"), {shipped().name: shipped()})
+    searcher.prepare("tfidf")
     for mode in MODES:
         assert searcher.search(Query("convert int to string", mode=mode)).results == ()
     searcher.close()
