@@ -12,6 +12,7 @@ from flask import current_app
 
 from corpus.errors import TreelineError
 from service.feedback.protocol import FeedbackStore
+from service.readiness import Readiness
 from service.settings import Settings
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Context:
         self._failure: TreelineError | None = None
         self._tried = 0.0
         self._lock = threading.Lock()
+        self.ready = Readiness(lambda: self.searcher.engine, settings.lane_timeout)
 
     @property
     def searcher(self) -> LiveSearcher:

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from service.logs import formatter
+from service.logs import CLIENT_LEVEL, formatter
 from service.settings import from_environment
 
 # The metrics library reads this name when it is first imported, in the workers: it must be set before they start.
@@ -39,7 +39,7 @@ logconfig_dict: dict[str, Any] = {
     "loggers": {
         "gunicorn.error": {"handlers": [], "propagate": True},
         "gunicorn.access": {"handlers": [], "propagate": False},
-        "elastic_transport": {"level": "WARNING"},
+        "elastic_transport": {"level": CLIENT_LEVEL},
     },
 }
 

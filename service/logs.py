@@ -16,6 +16,9 @@ from service.settings import Settings
 
 LEVELS = ("debug", "info", "warning", "error")
 HIDDEN = "[hidden]"
+# The Elasticsearch client logs each retry with its traceback: some hundred lines a second while a node is away. What
+# came of it is in the answer, in the metrics and in our own lines.
+CLIENT_LEVEL = "ERROR"
 # Whatever looks like a credential, wherever it came from: our keys, Authorization headers, user:password in a URL.
 CREDENTIALS = re.compile(
     r"tl_[0-9a-f]{8}_[A-Za-z0-9_-]{20,}"
@@ -89,8 +92,7 @@ def configure(settings: Settings) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.log_level.upper())
-    # The client logs every request at info with its whole URL; its warnings (retries, dead nodes) are what matters.
-    logging.getLogger("elastic_transport").setLevel(logging.WARNING)
+    logging.getLogger("elastic_transport").setLevel(CLIENT_LEVEL)
 
 
 def _printable(value: object) -> object:

@@ -18,6 +18,7 @@ from typing import Any
 
 from tests.elasticsearch_server import free_port
 
+LOG_SHOWN = 3_000  # characters of the log in a failure
 START = Path(__file__).parent.parent / "deploy" / "start.sh"
 
 
@@ -50,9 +51,9 @@ class ServiceProcess:
         while time.monotonic() - begin < seconds:
             if self.get(path, 5)[0] == status:
                 return time.monotonic() - begin
-            assert self.process.poll() is None, f"the service ended:\n{self.log()}"
+            assert self.process.poll() is None, f"the service ended:\n{self.log()[-LOG_SHOWN:]}"
             time.sleep(0.1)
-        raise AssertionError(f"{path} did not answer {status} in {seconds} s:\n{self.log()}")
+        raise AssertionError(f"{path} did not answer {status} in {seconds} s:\n{self.log()[-LOG_SHOWN:]}")
 
     def log(self) -> str:
         return self.log_file.read_text(encoding="utf-8", errors="replace")

@@ -14,6 +14,9 @@ from typing import Any
 
 OUTPUT = Path(__file__).with_name("treeline.ndjson")
 VIEW = "treeline-functions"
+# The alias of the index `default`: it points to the current generation only, so that nothing is counted twice.
+PATTERN = "treeline-default"
+FUNCTIONS = "kind: function"  # the index also holds its artifacts: call graph, tree, manifest
 VIEW_REFERENCE = "kibanaSavedObjectMeta.searchSourceJSON.index"
 # Versions of the objects' own formats, as Kibana 8.19 exports them; older ones are migrated on import.
 CORE_VERSION = "8.8.0"
@@ -42,12 +45,13 @@ def view_reference() -> Object:
 
 
 def source(query: str = "") -> Object:
-    asked = {"query": {"query": query, "language": "kuery"}, "filter": [], "indexRefName": VIEW_REFERENCE}
+    whole = f"{FUNCTIONS} and ({query})" if query else FUNCTIONS
+    asked = {"query": {"query": whole, "language": "kuery"}, "filter": [], "indexRefName": VIEW_REFERENCE}
     return {"searchSourceJSON": compact(asked)}
 
 
 def data_view() -> Object:
-    attributes = {"name": "Treeline functions", "title": "treeline-*", "allowHidden": False, "fieldAttrs": "{}"}
+    attributes = {"name": "Treeline functions", "title": PATTERN, "allowHidden": False, "fieldAttrs": "{}"}
     return saved("index-pattern", VIEW, attributes, [])
 
 

@@ -1,0 +1,71 @@
+"""Whoever asks whether the service is ready has an answer in bounded time, whatever the engine does."""
+
+import threading
+import time
+from typing import cast
+
+import pytest
+
+from corpus.errors import EngineUnavailable, IndexMissing
+from engine.protocol import Engine, IndexInfo
+from service.readiness import Readiness
+
+INFO = IndexInfo("default", "embedded", "1", 3, (), "")
+
+
+class Fake:
+    """An engine that answers, raises, or waits until it is let go."""
+
+    info = INFO
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.let_go = threading.Event()
+        self.let_go.set()
+
+    def count(self) -> int:
+        self.asked += 1
+        self.let_go.wait(30)
+        return 3
+
+
+def readiness(engine: Fake, seconds: float = 0.3) -> Readiness:
+    return Readiness(lambda: cast(Engine, engine), seconds)
+
+
+def test_an_engine_that_answers_is_ready() -> None:
+    assert readiness(Fake())() == INFO
+
+
+def test_many_probes_ask_the_engine_once() -> None:
+    engine = Fake()
+    ready = readiness(engine)
+    for _ in range(50):
+        ready()
+    assert engine.asked <= 2
+
+
+def test_an_engine_that_hangs_is_not_ready_within_the_time_and_is_not_asked_again_meanwhile() -> None:
+    engine = Fake()
+    ready = readiness(engine)
+    engine.let_go.clear()
+    begin = time.monotonic()
+    for _ in range(20):
+        with pytest.raises(EngineUnavailable, match="has not answered"):
+            ready()
+    assert time.monotonic() - begin < 1
+    assert engine.asked == 1
+    assert ready.info() is None
+    engine.let_go.set()
+    time.sleep(0.7)
+    assert ready.info() == INFO
+
+
+def test_what_keeps_the_index_from_opening_is_said() -> None:
+    def missing() -> Engine:
+        raise IndexMissing("there is no index")
+
+    ready = Readiness(missing, 1)
+    with pytest.raises(IndexMissing):
+        ready()
+    assert ready.info() is None

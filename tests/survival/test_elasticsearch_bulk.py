@@ -1,0 +1,106 @@
+"""A busy server, lost answers and refused documents during a load: nothing lost, nothing twice, everything counted."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from corpus.function import Function
+from engine.protocol import Store
+from engine.stores import open_store
+from ingest.pipeline import LoadOptions, load
+from ingest.source import Chunk, Parsed, Unit
+from tests.elasticsearch_server import Cluster
+from tests.made_up_source import MadeUpChunk, MadeUpSource, MadeUpUnit, made_up
+from tests.survival.proxy import failing_proxy
+
+pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch]
+COUNT = 3_000
+
+
+def options(folder: Path) -> LoadOptions:
+    return LoadOptions(work=folder, encoders=("none",), workers=0, checkpoint_seconds=1)
+
+
+def ids_in(store: Store, name: str) -> list[str]:
+    engine = store.open(name)
+    return [function.id for function in engine.scan()]
+
+
+def test_through_a_server_that_is_busy_half_of_the_time_all_arrive_once(single_node: Cluster, tmp_path: Path) -> None:
+    with failing_proxy(single_node.url, chance=0.5) as proxy:
+        store = open_store("elasticsearch", urls=[proxy.url])
+        summary = load(store, "busy", [MadeUpSource(COUNT)], options(tmp_path))
+        happened = proxy.happened
+    assert summary.total == summary.indexed == COUNT
+    assert {"429", "503", "lost answer", "broken off", "single documents"} <= happened.keys()
+    found = ids_in(open_store("elasticsearch", urls=[single_node.url]), "busy")
+    assert len(found) == COUNT
+    assert set(found) == {made_up(number).id for number in range(COUNT)}
+
+
+class BrokenChunk(MadeUpChunk):
+    """A chunk in which every tenth function has a path longer than the server's longest term (32,766 bytes)."""
+
+    def parse(self) -> Parsed:
+        parsed = super().parse()
+        functions = tuple(
+            too_long(function) if number % 10 == 0 else function for number, function in enumerate(parsed.functions)
+        )
+        return Parsed(functions)
+
+
+def too_long(function: Function) -> Function:
+    return Function(
+        function.repo,
+        "folder/" * 6_000 + "file.py",
+        function.func_name,
+        function.original_string,
+        function.language,
+        function.code,
+        (),
+        function.docstring,
+        (),
+        function.sha,
+        function.partition,
+        function.url,
+    )
+
+
+class BrokenUnit(MadeUpUnit):
+    def chunks(self) -> Iterator[Chunk]:
+        yield BrokenChunk(self.first, self.last, self.version)
+
+
+class BrokenSource(MadeUpSource):
+    def units(self) -> Iterator[Unit]:
+        yield BrokenUnit(0, 0, self.count, 0, self.count)
+
+
+def test_documents_that_the_mapping_refuses_are_counted_and_listed_and_the_rest_goes_in(
+    single_node: Cluster, tmp_path: Path
+) -> None:
+    store = open_store("elasticsearch", urls=[single_node.url])
+    summary = load(store, "refused", [BrokenSource(100)], options(tmp_path))
+    assert summary.rejected == 10
+    assert summary.total == 90
+    lines = [json.loads(line) for line in Path(summary.rejects_file).read_text(encoding="utf-8").splitlines()]
+    assert len(lines) == 10
+    assert all("immense term" in json.dumps(line) for line in lines)
+    assert store.open("refused").count() == 90
+
+
+def test_a_search_never_sees_a_half_built_index(single_node: Cluster, tmp_path: Path) -> None:
+    store = open_store("elasticsearch", urls=[single_node.url])
+    load(store, "swap", [MadeUpSource(500)], options(tmp_path))
+    seen: set[int] = set()
+
+    def look(_what: str, _done: int, _total: int) -> None:
+        seen.add(store.open("swap").count())
+
+    load(store, "swap", [MadeUpSource(1_500, version=1)], options(tmp_path), look)
+    assert seen == {500}
+    assert store.open("swap").count() == 1_500
+    assert store.roll_back("swap").functions == 500
+    assert store.open("swap").count() == 500

@@ -1,0 +1,96 @@
+"""Elasticsearch stops, hangs and comes back: the service says so at once, and recovers by itself."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.stores import open_store
+from ingest.pipeline import LoadOptions, load
+from tests.elasticsearch_server import Cluster
+from tests.made_up_source import MadeUpSource
+from tests.service_process import ServiceProcess, service
+
+pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch, pytest.mark.timeout(600)]
+AT_ONCE = 5.0  # seconds; a lane's time-out is three
+
+
+@pytest.fixture(scope="module")
+def running(single_node: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    folder = tmp_path_factory.mktemp("service")
+    store = open_store("elasticsearch", urls=single_node.urls)
+    load(store, "default", [MadeUpSource(1_000)], LoadOptions(work=folder / "load", workers=0))
+    settings = {"home": str(folder / "home"), "engine": "elasticsearch", "elasticsearch_url": single_node.url}
+    with service(folder, settings) as started:
+        started.wait_for("/readyz", 200, 120)
+        yield started
+
+
+def found(running: ServiceProcess) -> bool:
+    status, answer = running.get("/api/search?q=parse+the+json")
+    return status == 200 and bool(answer["results"])
+
+
+def timed_search(running: ServiceProcess) -> tuple[int, float]:
+    begin = time.monotonic()
+    status, answer = running.get("/api/search?q=parse+the+json", seconds=30)
+    if status != 200:
+        assert answer["error"]["code"] == "engine_unavailable", answer
+        assert answer["error"]["message"]
+    return status, time.monotonic() - begin
+
+
+def test_stopped_it_says_so_at_once_and_started_again_it_recovers_by_itself(
+    single_node: Cluster, running: ServiceProcess
+) -> None:
+    assert found(running)
+    [node] = single_node.nodes
+    node.stop()
+    begin = time.monotonic()
+    status, took = timed_search(running)
+    assert status == 503
+    assert took < AT_ONCE
+    assert running.wait_for("/readyz", 503, 20) < AT_ONCE
+    assert running.get("/healthz")[0] == 200, "the process itself is well: nobody should restart it"
+    assert time.monotonic() - begin < 3 * AT_ONCE
+    _, text = running.get("/metrics")
+    assert "treeline_index_up 0.0" in text
+    single_node.start(node)
+    single_node.wait()
+    running.wait_for("/readyz", 200, 60)
+    assert found(running)
+
+
+def test_hanging_it_answers_within_the_time_out(single_node: Cluster, running: ServiceProcess) -> None:
+    running.wait_for("/readyz", 200, 60)
+    [node] = single_node.nodes
+    node.pause()
+    try:
+        for _ in range(3):
+            status, took = timed_search(running)
+            assert status == 503
+            assert took < AT_ONCE
+        assert running.get("/healthz")[0] == 200
+        assert running.wait_for("/readyz", 503, 30) < 15
+    finally:
+        node.resume()
+    running.wait_for("/readyz", 200, 60)
+    assert found(running)
+
+
+def test_the_service_starts_before_elasticsearch_does(single_node: Cluster, tmp_path: Path) -> None:
+    [node] = single_node.nodes
+    node.stop()
+    settings = {
+        "home": str(tmp_path / "home"),
+        "engine": "elasticsearch",
+        "elasticsearch_url": single_node.url,
+        "start_wait": "200",
+    }
+    with service(tmp_path, settings) as started:
+        time.sleep(3)
+        assert started.process.poll() is None, started.log()
+        single_node.start(node)
+        started.wait_for("/readyz", 200, 200)
+        assert found(started)
