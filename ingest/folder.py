@@ -65,11 +65,16 @@ class FileUnit:
     def chunks(self) -> Iterator[Chunk]:
         content = self._content
         if isinstance(content, str):
-            yield Rejected((Problem(str(self.file), 0, content),), self.size)
+            yield Rejected((Problem(readable(str(self.file)), 0, content),), self.size)
         elif not self.options.include_tests and is_generated(content):
             yield Rejected((), self.size)
         else:
-            yield FileChunk(content, self.place, str(self.file), self.options.max_function_bytes)
+            yield FileChunk(content, self.place, readable(str(self.file)), self.options.max_function_bytes)
+
+
+def readable(path: str) -> str:
+    """A path as text, also when its bytes are none."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def read_plain(path: Path, limit: int) -> bytes | str:
@@ -107,7 +112,8 @@ class Folder:
 
     def units(self) -> Iterator[Unit]:
         for relative, size in self.files:
-            yield FileUnit(self.root / relative, relative, size, self._place(relative), self.options)
+            shown = readable(relative)
+            yield FileUnit(self.root / relative, shown, size, self._place(shown), self.options)
 
     @cached_property
     def _top(self) -> Path:

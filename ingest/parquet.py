@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ingest.record import NAMES, TOKENS, parse_records
+from ingest.record import KNOWN, parse_records
 from ingest.shards import file_digest, partition_of
 from ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected
 
@@ -16,7 +16,6 @@ SUFFIX = ".parquet"
 ROWS_A_CHUNK = 512
 # A row group that claims to unpack to more than this is no dataset of functions.
 MAX_GROUP_BYTES = 4_000_000_000
-KNOWN = {name for names in (*NAMES.values(), *TOKENS.values()) for name in names}
 
 
 @dataclass(frozen=True, slots=True)

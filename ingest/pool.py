@@ -9,7 +9,7 @@ from typing import IO, Any, Protocol
 
 from ingest.lines import DAMAGE, position_of
 from ingest.pickled import records, remembered
-from ingest.record import parse_records
+from ingest.record import KNOWN, parse_records
 from ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected
 
 SUFFIX = "_dedupe_definitions_v2.pkl"
@@ -36,13 +36,26 @@ class Records:
     """Numbered records that a worker turns into functions."""
 
     file: str
-    records: tuple[tuple[int, Any], ...]
+    records: tuple[tuple[int, dict[str, object] | str], ...]
     size: int
     options: ReadOptions
 
     def parse(self) -> Parsed:
-        numbered = ((number, one if isinstance(one, dict) else "not a record") for number, one in self.records)
-        return parse_records(numbered, self.file, {"partition": "pool"}, self.options)
+        return parse_records(self.records, self.file, {"partition": "pool"}, self.options)
+
+
+def flat(record: Any) -> dict[str, object] | str:
+    """The fields that are wanted, without what a hostile pickle may have nested in them; or why there are none."""
+    if not isinstance(record, dict):
+        return f"a {type(record).__name__}, not a record"
+    fields: dict[str, object] = {}
+    for name in KNOWN:
+        value = record.get(name)
+        if isinstance(value, list | tuple):
+            fields[name] = [part for part in value if isinstance(part, str)]
+        elif value is not None:
+            fields[name] = value if isinstance(value, str) else 0
+    return fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +80,14 @@ class Pool:
 
     def chunks(self) -> Iterator[Chunk]:
         options = self.options.for_workers()
-        waiting: list[tuple[int, Any]] = []
+        waiting: list[tuple[int, dict[str, object] | str]] = []
         number = told = 0
         try:
             with self.stored.open() as stream:
                 keep = remembered(stream)
             with self.stored.open() as stream:
                 for number, record in enumerate(records(stream, keep), 1):
-                    waiting.append((number, record))
+                    waiting.append((number, flat(record)))
                     if len(waiting) == RECORDS_A_CHUNK:
                         position = max(told, position_of(stream))
                         yield Records(self.file, tuple(waiting), position - told, options)

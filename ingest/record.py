@@ -30,6 +30,7 @@ TOKENS: dict[str, tuple[str, ...]] = {
     "code_tokens": ("code_tokens", "func_code_tokens", "function_tokens"),
     "docstring_tokens": ("docstring_tokens", "func_documentation_tokens"),
 }
+KNOWN = frozenset(name for names in (*NAMES.values(), *TOKENS.values()) for name in names)
 COMMIT_IN_URL = re.compile(r"/blob/([0-9a-f]{40})/")
 REQUIRED = ("repo", "path", "func_name", "original_string", "language")
 
@@ -104,7 +105,7 @@ def _text(record: Mapping[str, object], field: str, names: Sequence[str]) -> str
         if value is None:
             continue
         if not isinstance(value, str):
-            raise BadRecord(f"{name} is {type(value).__name__}, not text")
+            raise BadRecord(f"{name} is not text")
         if not value.isascii():
             try:
                 value.encode("utf-8")

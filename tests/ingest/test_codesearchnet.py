@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from corpus.errors import InputError
-from corpus.function import Function
-from graph.references import FileFacts
 from ingest.opening import open_source
-from ingest.source import Parsed, Problem, ReadOptions
+from ingest.source import ReadOptions
+from tests.ingest.reading import read
 
 SOURCE = 'def add(a, b):\n    """Add two numbers."""\n    return plus(a, b)'
 
@@ -44,19 +43,6 @@ def shard(folder: Path, lines: list[bytes], partition: str = "train", number: in
 
 def line(**changes: object) -> bytes:
     return json.dumps(record(**changes)).encode()
-
-
-def read(spec: str, options: ReadOptions | None = None) -> Parsed:
-    functions: list[Function] = []
-    problems: list[Problem] = []
-    facts: list[FileFacts] = []
-    for unit in open_source(spec, options).units():
-        for chunk in unit.chunks():
-            parsed = chunk.parse()
-            functions += parsed.functions
-            facts += parsed.facts
-            problems += parsed.problems
-    return Parsed(tuple(functions), tuple(facts), tuple(problems))
 
 
 def test_a_record_becomes_a_function_whose_code_is_without_its_docstring(tmp_path: Path) -> None:
@@ -98,7 +84,7 @@ def test_only_the_wanted_partitions_are_read(tmp_path: Path) -> None:
         (b"[1, 2]", "a JSON list, not an object"),
         (b"[" * 200_000, "broken JSON"),
         (line(func_name=None), "missing func_name"),
-        (line(path=7), "path is int, not text"),
+        (line(path=7), "path is not text"),
         (line(original_string="def f():\n" + "  x = 1\n" * 150_000), "over the limit"),
         (b'{"repo": "\\ud800"}', "broken JSON"),
     ],
@@ -122,7 +108,9 @@ def test_a_ten_megabyte_function_is_skipped_without_holding_it(tmp_path: Path) -
 
 
 def test_what_comes_before_the_break_of_a_truncated_gzip_goes_in(tmp_path: Path) -> None:
-    path = shard(tmp_path, [line(func_name=f"f{number}", sha=sha1(str(number).encode()).hexdigest()) for number in range(2_000)])
+    path = shard(
+        tmp_path, [line(func_name=f"f{number}", sha=sha1(str(number).encode()).hexdigest()) for number in range(2_000)]
+    )
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
     parsed = read(f"codesearchnet:{tmp_path}")

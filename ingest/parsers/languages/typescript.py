@@ -19,6 +19,8 @@ TYPES = """
 (type_annotation (type_identifier) @uses)
 (type_arguments (type_identifier) @uses)
 (generic_type name: (type_identifier) @uses)
+(array_type (type_identifier) @uses)
+(union_type (type_identifier) @uses)
 (required_parameter pattern: (identifier) @local)
 (optional_parameter pattern: (identifier) @local)
 """

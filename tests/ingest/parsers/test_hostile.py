@@ -1,0 +1,109 @@
+"""Text that nobody wrote: no crash, no endless time, no name of a megabyte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ingest.parsers import outline as outlining
+from ingest.parsers.file import Place, parse_file
+from ingest.parsers.names import MAX_TARGET, dotted
+from ingest.parsers.outline import _machine
+from ingest.parsers.registry import by_suffix, grammars
+from ingest.source import Parsed
+
+LANGUAGES = sorted(grammars())
+SUFFIXES = sorted(by_suffix())
+PLACE = Place("repo", "file", "", "file:///file")
+FRAGMENTS = [
+    *"{ } ( ) [ ] ; = # // /* */ -> :: => \\ \n \t \0 é 🦜 \u202e ' \" `${".split(" "),
+    *("def f(", "class A:", "function(", '"""', "/** x */", "\r\n", "    ", "def self.", "end", "func (a *B) C() {"),
+    *("<?php ", "return", "async", "export default", "=begin\n", "=end\n", "<A>", "@x", "lambda:", "import a.b"),
+]
+
+
+def parse(suffix: str, source: bytes) -> Parsed:
+    return parse_file(by_suffix()[suffix], source, PLACE, "file", 10_000)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(suffix=st.sampled_from(SUFFIXES), parts=st.lists(st.sampled_from(FRAGMENTS), max_size=60))
+def test_any_heap_of_fragments_is_parsed_and_each_function_is_a_piece_of_the_text(
+    suffix: str, parts: list[str]
+) -> None:
+    source = "".join(parts).encode()
+    for function in parse(suffix, source).functions:
+        assert function.original_string.encode() in source
+        first, last = function.address.lines or (0, 0)
+        assert 1 <= first <= last <= source.count(b"\n") + 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(suffix=st.sampled_from(SUFFIXES), source=st.binary(max_size=300))
+def test_any_bytes_give_functions_or_a_problem(suffix: str, source: bytes) -> None:
+    parsed = parse(suffix, source)
+    try:
+        source.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        assert [problem.reason.split(":")[0] for problem in parsed.problems] == ["not UTF-8"]
+
+
+@given(text=st.text(max_size=80))
+def test_a_dotted_name_is_a_name_whatever_comes_in(text: str) -> None:
+    name = dotted(text)
+    assert " " not in name
+    assert not name.startswith(".")
+
+
+def test_wrong_utf8_is_reported_with_its_line() -> None:
+    (problem,) = parse(".py", b"x = 1\ny = '\xff'\n").problems
+    assert problem.line == 2
+
+
+def test_a_function_that_is_too_long_is_reported_and_its_neighbours_go_in() -> None:
+    parsed = parse(".py", b"def a(): pass\ndef b():\n" + b"    x = 1\n" * 2_000 + b"def c(): pass\n")
+    assert [function.func_name for function in parsed.functions] == ["a", "c"]
+    assert parsed.problems[0].line == 2
+
+
+@pytest.fixture
+def little_patience(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(outlining, "PATIENCE_S", 1)
+    _machine.cache_clear()
+    yield
+    _machine.cache_clear()
+
+
+@pytest.mark.usefixtures("little_patience")
+@pytest.mark.parametrize(
+    ("suffix", "source"),
+    [
+        (".py", b"f(" * 100_000),
+        (".py", b"[" * 500_000),
+        (".py", b"def f():\n  return a" + b".b()" * 200_000),
+        (".py", b"\n".join(b" " * depth + b"def f():" for depth in range(1_000))),
+        (".js", b"x=>" * 50_000),
+        (".js", b"function f(){" * 20_000),
+        (".java", b"a.b()." * 50_000),
+        (".go", b"[]" * 50_000),
+        (".php", b"<?php " + b"[" * 50_000),
+        (".rb", b'"#{' * 10_000),
+        (".ts", b"a<b<" * 30_000),
+    ],
+)
+def test_machine_made_nesting_ends_in_bounded_time_and_the_next_file_is_parsed(suffix: str, source: bytes) -> None:
+    parsed = parse(suffix, source)
+    assert all(len(function.func_name) < 100 * MAX_TARGET for function in parsed.functions)
+    assert [function.func_name for function in parse(".py", b"def after(): pass").functions] == ["after"]
+
+
+def test_many_small_functions_and_comments_take_time_in_proportion() -> None:
+    for suffix, source in (
+        (".js", b"// c\na=()=>{}\n"),
+        (".py", b"# c\ndef f(): pass\n"),
+        (".rb", b"# c\ndef f; end\n"),
+    ):
+        assert len(parse(suffix, source * 5_000).functions) == 5_000

@@ -1,0 +1,94 @@
+"""JavaScript: functions by the name they are given, JSDoc, imports of both kinds."""
+
+from __future__ import annotations
+
+from tests.ingest.parsers.parsing import see
+
+SOURCE = """
+    import React, { useState as state } from 'react';
+    import * as path from "path";
+    const { join, sep } = require('./paths');
+
+    /**
+     * Adds two numbers.
+     * @param {number} a
+     */
+    function add(a, b) {
+      return plus(a, b);
+    }
+
+    // Doubles.
+    export const double = (x) => x * 2;
+
+    Queue.prototype.push = function (item) { this.items.push(item); };
+    module.exports.close = async function () { await stop(); };
+
+    class Store extends Base {
+      /** Opens it. */
+      open(name) { return new Client(name); }
+      static make = () => new Store();
+      #hidden() { return 1; }
+    }
+
+    const routes = { list: function () { return all(); }, 'get-one'(id) { return one(id); } };
+
+    fetchAll(urls, function (error, body) {
+      if (error) {
+        throw error;
+      }
+      save(body);
+    });
+    short(function () { return 1; });
+    (function () {
+      function inner() { return React.render(<Page.Main />); }
+    })();
+"""
+
+
+def test_functions_are_found_by_the_name_they_are_given() -> None:
+    assert see(".js", SOURCE).names == [
+        "add",
+        "double",
+        "Queue.push",
+        "close",
+        "Store.open",
+        "Store.make",
+        "Store.hidden",
+        "list",
+        "get-one",
+        "fetchAll.callback",
+        "inner",
+    ]
+
+
+def test_doc_comments_of_both_kinds() -> None:
+    functions = see(".js", SOURCE).functions
+    assert functions["add"].docstring == "Adds two numbers.\n@param {number} a"
+    assert functions["double"].docstring == "Doubles."
+    assert functions["Store.open"].docstring == "Opens it."
+    assert functions["Store.make"].docstring == ""
+
+
+def test_a_comment_above_const_alone_on_its_line_belongs_to_the_function_below() -> None:
+    assert see(".js", "// Later.\nconst f =\n  async () => { g(); };\n").functions["f"].docstring == "Later."
+
+
+def test_lines_are_those_of_the_function() -> None:
+    assert see(".js", SOURCE).lines["add"] == (9, 11)
+    assert see(".js", SOURCE).lines["fetchAll.callback"] == (28, 33)
+
+
+def test_references_and_imports() -> None:
+    seen = see(".js", SOURCE)
+    assert seen.targets("extends") == ["Base"]
+    assert seen.targets("calls", "Store.open") == ["Client"]
+    assert seen.targets("calls", "fetchAll.callback") == ["save"]
+    assert "Page.Main" in seen.targets("uses", "inner")
+    assert "fetchAll" in seen.targets("calls", "")
+    assert seen.imports == [
+        ("react", "default", "React"),
+        ("react", "useState", "state"),
+        ("path", "", "path"),
+        ("./paths", "join", "join"),
+        ("./paths", "sep", "sep"),
+    ]

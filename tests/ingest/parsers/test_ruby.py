@@ -1,0 +1,62 @@
+"""Ruby: methods of instances and of classes, comments, mix-ins, calls without parentheses."""
+
+from __future__ import annotations
+
+from tests.ingest.parsers.parsing import see
+
+SOURCE = """
+    require 'json'
+    require_relative "lib/net"
+
+    module Shop
+      class Cart < Base::Thing
+        include Enumerable
+
+        # Adds one.
+        # Twice if asked.
+        def add(item, count = 1)
+          total = price
+          notify item
+          items << Item.build(total)
+          check!(count)
+        end
+
+        def self.load(path)
+          new(path)
+        end
+
+        class << self
+          def build?; true; end
+        end
+
+        =begin
+        Long words.
+        =end
+        def last = items.last
+      end
+    end
+""".replace("        =", "=")
+
+
+def test_methods_are_found_under_their_modules_and_classes() -> None:
+    seen = see(".rb", SOURCE)
+    assert seen.names == ["Shop.Cart.add", "Shop.Cart.load", "Shop.Cart.build?", "Shop.Cart.last"]
+
+
+def test_comments_above_are_the_docstring() -> None:
+    functions = see(".rb", SOURCE).functions
+    assert functions["Shop.Cart.add"].docstring == "Adds one.\nTwice if asked."
+    assert functions["Shop.Cart.load"].docstring == ""
+    assert functions["Shop.Cart.last"].docstring == "Long words."
+
+
+def test_a_bare_name_is_a_call_unless_it_is_bound() -> None:
+    calls = see(".rb", SOURCE).targets("calls", "Shop.Cart.add")
+    assert {"price", "notify", "Item.build", "check!"} <= set(calls)
+    assert not {"total", "item", "count"} & set(calls)
+
+
+def test_mix_ins_and_superclasses_are_extended_and_files_imported() -> None:
+    seen = see(".rb", SOURCE)
+    assert seen.targets("extends") == ["Base.Thing", "Enumerable"]
+    assert seen.imports == [("json", "", ""), ("./lib/net", "", "")]

@@ -1,0 +1,28 @@
+"""Read a source to its end, as the pipeline does."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+from corpus.function import Function
+from graph.references import FileFacts
+from ingest.opening import open_source
+from ingest.source import Chunk, Parsed, Problem, ReadOptions
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "codesearchnet"
+
+
+def read(spec: str, options: ReadOptions | None = None) -> Parsed:
+    """Everything in a source; each chunk goes through pickle, as on its way to a worker."""
+    functions: list[Function] = []
+    facts: list[FileFacts] = []
+    problems: list[Problem] = []
+    for unit in open_source(spec, options).units():
+        for chunk in unit.chunks():
+            sent: Chunk = pickle.loads(pickle.dumps(chunk))
+            parsed = sent.parse()
+            functions += parsed.functions
+            facts += parsed.facts
+            problems += parsed.problems
+    return Parsed(tuple(functions), tuple(facts), tuple(problems))

@@ -1,0 +1,57 @@
+"""`python-env`: the standard library and the project's own dependencies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from corpus.errors import InputError
+from ingest.opening import open_source
+from ingest.source import ReadOptions
+from tests.ingest.reading import read
+
+
+def test_the_standard_library_and_the_dependencies_are_there_and_giants_are_not() -> None:
+    source = open_source("python-env")
+    keys = {unit.key for unit in source.units()}
+    assert {"python/json/decoder.py", "click/click/core.py", "flask/flask/app.py"} <= keys
+    packages = {key.partition("/")[0] for key in keys}
+    assert not {"torch", "plotly", "treeline", "pytest"} & packages
+    assert any("plotly" in reason for reason in source.left_out)
+    assert source.size > 10_000_000
+
+
+def test_tests_and_vendored_copies_inside_packages_are_left_out() -> None:
+    keys = [unit.key for unit in open_source("python-env").units()]
+    assert not [key for key in keys if "/tests/" in key or "/test/" in key or "/_vendor/" in key]
+
+
+def test_a_function_of_the_standard_library_points_to_its_source() -> None:
+    unit = next(unit for unit in open_source("python-env").units() if unit.key == "python/textwrap.py")
+    (chunk,) = unit.chunks()
+    dedent = next(function for function in chunk.parse().functions if function.func_name == "dedent")
+    assert (dedent.repo, dedent.path) == ("python", "textwrap.py")
+    assert dedent.url.startswith("https://github.com/python/cpython/blob/v3.")
+    assert dedent.docstring.startswith("Remove any common leading whitespace")
+    assert "Remove any common leading whitespace" not in dedent.code
+
+
+def test_a_package_can_be_asked_for_by_name() -> None:
+    source = open_source("python-env", ReadOptions(packages=frozenset({"Pytest"})))
+    assert any(unit.key.startswith("pytest/") for unit in source.units())
+
+
+def test_a_package_that_is_not_installed_is_named() -> None:
+    with pytest.raises(InputError, match="no-such-package is not installed"):
+        open_source("python-env", ReadOptions(packages=frozenset({"no_such.package"})))
+
+
+def test_plain_json_lines_are_a_source(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(
+        b'{"repo": "r", "path": "p.py", "func_name": "f", "code": "def f(): pass", "language": "python"}\n'
+    )
+    (function,) = read(str(path)).functions
+    assert function.original_string == "def f(): pass"
+    assert function.code_tokens == ("def", "f", "(", ")", ":", "pass")
