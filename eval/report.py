@@ -76,16 +76,16 @@ def _measures_as_rows(document: Document) -> Table:
 
 def _systems_as_rows(document: Document, width: int) -> Table:
     names = max(len(system["name"]) for system in document["systems"])
-    room = max(1, (width - names - 42) // 12)
+    room = max(0, (width - names - 40) // 12)
     headline = next(metric for metric in document["metrics"] if metric["name"] == document["headline"])
     rest = sorted((metric for metric in document["metrics"] if metric != headline), key=lambda metric: metric["share"])
     table = Table(box=None, pad_edge=False)
     table.add_column("system", no_wrap=True)
-    table.add_column(f"{headline['label']}, 95 % interval", justify="right", no_wrap=True)
+    table.add_column(headline["label"], justify="right", no_wrap=True)
     for metric in rest[:room]:
         table.add_column(metric["label"], justify="right")
-    table.add_column("p50 ms", justify="right")
-    table.add_column("p95 ms", justify="right")
+    table.add_column("p50 ms", justify="right", no_wrap=True)
+    table.add_column("p95 ms", justify="right", no_wrap=True)
     for system in document["systems"]:
         mean = system["means"].get(headline["name"])
         interval = f"{_mean(mean, True)} [dim]{_bound(mean, 'low')}–{_bound(mean, 'high')}[/dim]"
@@ -139,7 +139,7 @@ def _comparisons(document: Document) -> Table:
     title = f"{headline}, against {document['baseline']} (paired bootstrap)"
     table = Table(title=title, box=None, pad_edge=False, title_justify="left")
     for column in ("system", "difference", "95 % interval", "p", "wins", "losses", "ties"):
-        table.add_column(column, justify="left" if column == "system" else "right")
+        table.add_column(column, justify="left" if column == "system" else "right", no_wrap=True)
     for system in document["systems"]:
         found = system["against_baseline"].get(headline)
         if found:

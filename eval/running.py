@@ -41,6 +41,8 @@ def measure(
     """Ask every recipe every question; the default is the one whose worst questions are shown."""
     info = searcher.info
     kitchen = Kitchen(searcher)
+    if any("tfidf" in recipe.lanes for recipe in recipes):
+        searcher.prepare("tfidf")  # made on first use, which would else be a question without an answer
     with bar(console) as progress:
         systems = kitchen.systems(recipes)
         task = progress.add_task(dataset.name, total=len(systems) * len(dataset.cases))

@@ -28,6 +28,9 @@ class Counting:
     def info(self) -> IndexInfo:
         return self.searcher.info
 
+    def prepare(self, lane: str) -> None:
+        self.searcher.prepare(lane)
+
     def lanes(self, query: Query, names: Sequence[str] | None = None) -> LaneResults:
         self.asked += 1
         return self.searcher.lanes(query, names)
@@ -65,6 +68,7 @@ def test_the_default_is_what_a_plain_search_gives(searcher: LiveSearcher) -> Non
 
 @pytest.mark.parametrize("recipe", ablation.recipes(), ids=lambda recipe: recipe.name)
 def test_every_row_of_the_ablation_runs(searcher: LiveSearcher, recipe: Recipe) -> None:
+    searcher.prepare("tfidf")
     assert Kitchen(searcher).answer(recipe, CASE, 20).hits
 
 

@@ -1,0 +1,102 @@
+"""The tables of docs/evaluation.md, made from the kept results: `python -m eval.docs` writes them anew."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from corpus.errors import InputError
+from eval import results
+from eval.summary import Document
+
+PAGE = Path(__file__).parent.parent / "docs" / "evaluation.md"
+# <!-- table DATASET METRIC METRIC … --> up to <!-- end -->; `against` at the end adds the paired comparison.
+BLOCK = re.compile(r"(<!-- table ([\w-]+) ([^>]*?)-->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def refreshed(page: str, folder: Path = results.KEPT) -> str:
+    """The page with every table made from the last kept result of its data set."""
+    return BLOCK.sub(lambda found: found[1] + _block(found[2], found[3].split(), folder) + found[4], page)
+
+
+def _block(dataset: str, columns: list[str], folder: Path) -> str:
+    document = results.last(dataset, folder)
+    if document is None:
+        raise InputError(f"no result of {dataset} is kept", "make one with treeline eval … --keep")
+    if columns == ["paper"]:
+        return paper(document)
+    against = "against" in columns
+    return table(document, [column for column in columns if column != "against"], against)
+
+
+def table(document: Document, metrics: list[str], against: bool) -> str:
+    """Systems by metrics as Markdown, the headline with its interval, then what it rests on."""
+    labels = {metric["name"]: metric for metric in document["metrics"]}
+    head = ["system", *(labels[name]["label"] for name in metrics)]
+    if against:
+        head += [f"against {document['baseline']}", "wins / losses"]
+    head.append("p50 / p95 ms")
+    lines = [_row(head), _row(["---"] + ["--:"] * (len(head) - 1))]
+    for system in document["systems"]:
+        means = system["means"]
+        cells = [system["name"]]
+        cells += [_mean(means.get(name), labels[name]["share"], name == document["headline"]) for name in metrics]
+        if against:
+            cells += _against(system["against_baseline"].get(document["headline"]))
+        latency = system["latency"]
+        cells.append(f"{latency['p50']:.1f} / {latency['p95']:.1f}" if latency else "–")
+        lines.append(_row(cells))
+    return "\n".join([*lines, "", _made(document)]) + "\n"
+
+
+def paper(document: Document) -> str:
+    """The paper's table beside ours."""
+    rows = document["paper"]
+    head = [column.replace("_", " ") for column in rows[0]]
+    lines = [_row(head), _row(["---"] + ["--:"] * (len(head) - 1))]
+    for row in rows:
+        cells = [
+            "–" if value is None else value if isinstance(value, str) else f"{value:.4f}" for value in row.values()
+        ]
+        lines.append(_row(cells))
+    return "\n".join([*lines, "", _made(document)]) + "\n"
+
+
+def _mean(mean: Document | None, share: bool, headline: bool) -> str:
+    if mean is None:
+        return "–"
+    if not share:
+        return f"{mean['mean']:.2f}"
+    interval = f" ({mean['low']:.3f}–{mean['high']:.3f})" if headline else ""
+    return f"{mean['mean']:.3f}{interval}"
+
+
+def _against(comparison: Document | None) -> list[str]:
+    if comparison is None:
+        return ["–", "–"]
+    p = "p < .001" if comparison["p"] < 0.001 else f"p = {comparison['p']:.3f}"
+    return [f"{comparison['difference']:+.3f}, {p}", f"{comparison['wins']} / {comparison['losses']}"]
+
+
+def _made(document: Document) -> str:
+    facts = document["facts"]
+    return (
+        f"*{document['queries']} questions; index of {facts.get('index', 'several repositories')}; "
+        f"encoder {facts.get('encoder', 'static')}; commit {document['commit']}.*"
+    )
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    try:
+        PAGE.write_text(refreshed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    except InputError as error:
+        sys.exit(f"treeline: {error}")
+
+
+if __name__ == "__main__":
+    main()
