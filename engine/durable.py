@@ -31,6 +31,9 @@ TEXT_INDEX_CAUSES = {
     "Permission denied": errno.EACCES,
     "Too many open files": errno.EMFILE,
 }
+# Or only that a thread of its own gave up.
+TEXT_INDEX_TROUBLE = ("index writer was killed", "worker thread", "Lockfile", "IoError", "IO error", "Io Error")
+FULL_BELOW = 50 << 20  # bytes; tantivy gives up with some space left, because it frees what it could not finish
 
 
 @contextmanager
@@ -43,9 +46,11 @@ def disk_errors(path: Path) -> Iterator[None]:
         raise TreelineError(f"cannot write the index in {path}: {reason}", hint) from error
     except ValueError as error:
         number = next((number for words, number in TEXT_INDEX_CAUSES.items() if words in str(error)), None)
-        if number is None:
+        if number is None and not any(words in str(error) for words in TEXT_INDEX_TROUBLE):
             raise
-        reason, hint = HINTS[number]
+        if number is None and shutil.disk_usage(path).free < FULL_BELOW:
+            number = errno.ENOSPC
+        reason, hint = HINTS.get(number or 0, (f"the text index failed: {error}", "see the message; the old one stays"))
         raise TreelineError(f"cannot write the index in {path}: {reason}", hint) from error
 
 

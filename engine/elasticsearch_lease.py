@@ -12,7 +12,7 @@ from elasticsearch import ConflictError, Elasticsearch, NotFoundError
 from corpus.errors import InputError
 from engine.elasticsearch_client import server_errors
 
-INDEX = "treeline-writers"
+INDEX = "treeline-.writers"  # a name that no index can have, see `engine.names`
 HEARTBEAT_SECONDS = 10.0
 DEAD_AFTER_SECONDS = 60.0  # without a heartbeat, when the writer is on another machine
 SETTINGS = {"number_of_shards": 1, "auto_expand_replicas": "0-1", "hidden": True}

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from corpus.errors import IndexMissing, InputError
+from corpus.errors import IndexMissing, InputError, TreelineError
 from engine.durable import WriterLock, disk_errors, write_atomically
 from engine.embedded_engine import EmbeddedEngine, read_info
 from engine.embedded_writer import CURRENT, EmbeddedWriter
@@ -28,9 +28,11 @@ class EmbeddedStore:
             generation = self.current(name)
             try:
                 return EmbeddedEngine(self._home / name / generation)
-            except FileNotFoundError:
+            except FileNotFoundError as error:
                 if self.current(name) == generation:
-                    raise
+                    raise self._damaged(name, error) from error
+            except (OSError, ValueError, KeyError) as error:
+                raise self._damaged(name, error) from error
         raise IndexMissing(f"the index {name!r} changes faster than it can be opened", "try again")
 
     def begin(
@@ -88,6 +90,12 @@ class EmbeddedStore:
                 shutil.rmtree(self._home / name)
             finally:
                 lock.release()
+
+    def _damaged(self, name: str, error: Exception) -> TreelineError:
+        return TreelineError(
+            f"the index {name!r} in {self._home} cannot be opened: {error}",
+            "go back to the generation before it, or index again with a fresh start",
+        )
 
     def _complete(self, name: str) -> list[str]:
         """Newest first."""

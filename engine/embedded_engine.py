@@ -67,8 +67,7 @@ class EmbeddedEngine:
     def __init__(self, folder: Path) -> None:
         self._info = read_info(folder)
         self._table = Table(folder / "rows")
-        self._index = fulltext.open_text(folder / "text")
-        self._searcher = self._index.searcher()
+        self._searcher = fulltext.open_searcher(folder / "text")
         self._vocabulary = Vocabulary(folder / "words")
         self._matrices = [Matrix(folder / "rows", number) for number in range(len(self._info.encoders))]
         self._graphs = [Hnsw.open(folder / "rows", number) for number in range(len(self._info.encoders))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -24,6 +25,9 @@ MOST_TERMS = 256
 WORD = re.compile(r"\w+")
 FREQUENCIES = "freq"  # positions are not kept: nothing asks for phrases, and they double the index
 WEIGHTLESS = 0.0
+# A term that no text has. BM25's averages are over all documents in tantivy and over those that have the field in
+# Lucene; with a term in every field these are the same, and so are the scores.
+NO_TERM = "_"
 
 
 def _schema() -> tantivy.Schema:
@@ -43,15 +47,31 @@ SCHEMA = _schema()
 
 
 def open_text(folder: Path) -> tantivy.Index:
-    """The text index in a folder, made when there is none."""
+    """The text index in a folder, for writing; made when there is none."""
     folder.mkdir(exist_ok=True)
-    index = tantivy.Index.open(str(folder)) if (folder / "meta.json").exists() else tantivy.Index(SCHEMA, str(folder))
+    exists = (folder / "meta.json").exists()
+    index = tantivy.Index.open(str(folder)) if exists else tantivy.Index(SCHEMA, str(folder))
     terms = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
     words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.regex(r"\w+"))
     words = words.filter(tantivy.Filter.lowercase()).filter(tantivy.Filter.remove_long(LONGEST_WORD))
     index.register_tokenizer("terms", terms.build())
     index.register_tokenizer("words", words.build())
     return index
+
+
+def open_searcher(folder: Path) -> tantivy.Searcher:
+    """A tantivy index for reading only, also from a disk that cannot be written to."""
+    try:
+        return tantivy.Index.open(str(folder)).searcher()
+    except ValueError as error:
+        if "Lockfile" not in str(error):
+            raise
+    # tantivy locks its folder even for reading; a folder of links can be locked, and is not needed once files are open.
+    with tempfile.TemporaryDirectory(prefix="treeline-") as links:
+        for path in folder.iterdir():
+            if not path.name.endswith(".lock"):
+                (Path(links) / path.name).symlink_to(path.absolute())
+        return tantivy.Index.open(links).searcher()
 
 
 def document(serial: int, function: Function, terms: Terms) -> Document:
@@ -66,9 +86,9 @@ def document(serial: int, function: Function, terms: Terms) -> Document:
         ("partition", function.partition),
         ("qualified", function.func_name),
         ("leaf", leaf(function.func_name)),
-        ("name", terms.name),
-        ("docstring", terms.docstring),
-        ("code", terms.code),
+        ("name", terms.name or NO_TERM),
+        ("docstring", terms.docstring or NO_TERM),
+        ("code", terms.code or NO_TERM),
         ("raw_name", function.func_name),
         ("raw_docstring", function.docstring),
         ("raw_code", function.code),

@@ -15,7 +15,7 @@ from pathlib import Path
 import tantivy
 from tantivy import Document, Order, Query
 
-from engine.fulltext import WORD_FIELDS
+from engine.fulltext import WORD_FIELDS, open_searcher
 
 SHORTEST_FUZZY = 3  # letters; below that nearly every word is one edit away from every other
 LONGEST_FUZZY = 40
@@ -57,7 +57,7 @@ class Vocabulary:
     """The words of one generation."""
 
     def __init__(self, folder: Path) -> None:
-        self._searcher = tantivy.Index.open(str(folder)).searcher()
+        self._searcher = open_searcher(folder)
 
     def neighbours(self, word: str) -> list[str]:
         """The word itself, then the words one edit away, the most common first."""

@@ -157,7 +157,7 @@ class Cluster:
         """Start a node, for the first time or again on its old data."""
         with (node.folder / "console.log").open("ab") as console:
             node.process = subprocess.Popen(
-                [fetch() / "bin" / "elasticsearch"],
+                [*_with_parent(), str(fetch() / "bin" / "elasticsearch")],
                 env=_environment(node.folder / "config", self.heap),
                 stdout=console,
                 stderr=subprocess.STDOUT,
@@ -315,6 +315,11 @@ def _environment(config: Path, heap: str) -> dict[str, str]:
     }
 
 
+def _with_parent() -> list[str]:
+    """Lets the server end with the tests, also when these are killed and cannot stop it."""
+    return ["setpriv", "--pdeathsig", "TERM", "--"] if shutil.which("setpriv") else []
+
+
 def _give_away(folder: Path) -> None:
     if OTHER_USER is not None:
         for path in (folder, *folder.rglob("*")):
@@ -329,6 +334,7 @@ def main() -> int:
     parser.add_argument("--tls", action="store_true")
     parser.add_argument("--heap", default=HEAP)
     chosen = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         home = fetch()
         if chosen.command == "fetch":
@@ -336,7 +342,7 @@ def main() -> int:
             return 0
         with running(nodes=chosen.nodes, password=chosen.password, tls=chosen.tls, heap=chosen.heap) as cluster:
             print(",".join(cluster.urls), cluster.ca, flush=True)
-            signal.sigwait({signal.SIGINT, signal.SIGTERM})
+            signal.pause()
     except ServerMissing as error:
         print(error, file=sys.stderr)
         return 1

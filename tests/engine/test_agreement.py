@@ -1,0 +1,106 @@
+"""The two engines rank alike: over the 99 questions on a slice of CodeSearchNet."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from corpus.analysis import analyse, terms
+from corpus.function import Function
+from encoder.protocol import load
+from engine.elasticsearch import ElasticsearchStore
+from engine.embedded import EmbeddedStore
+from engine.protocol import EncoderSpec, Engine, Hit, Store
+from ingest.opening import open_source
+from ingest.source import ReadOptions
+from tests.elasticsearch_server import Cluster
+
+SHARED = Path(__file__).parents[3] / "shared" / "codesearchnet"
+FUNCTIONS = 20_000
+BATCH = 1_000
+K = 10
+pytestmark = [pytest.mark.elasticsearch, pytest.mark.shared, pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def engines(
+    elasticsearch_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Engine, Engine]]:
+    """The same functions in both."""
+    if not SHARED.exists():
+        pytest.skip(f"{SHARED} is not there")
+    server = ElasticsearchStore(elasticsearch_cluster.urls)
+    embedded = EmbeddedStore(tmp_path_factory.mktemp("agreement"))
+    functions = list(islice(shared_functions(), FUNCTIONS))
+    for store in (server, embedded):
+        fill(store, functions)
+    yield embedded.open("agreement"), server.open("agreement")
+    server.drop("agreement")
+    server.close()
+
+
+def shared_functions() -> Iterator[Function]:
+    for unit in open_source(f"codesearchnet:{SHARED}", ReadOptions()).units():
+        for chunk in unit.chunks():
+            yield from chunk.parse().functions
+
+
+def fill(store: Store, functions: list[Function]) -> None:
+    encoder = load("static")
+    assert encoder is not None
+    with store.begin("agreement", [EncoderSpec(encoder.name, encoder.dimension)], "f") as writer:
+        for start in range(0, len(functions), BATCH):
+            batch = functions[start : start + BATCH]
+            writer.write(batch, [analyse(one) for one in batch], {encoder.name: encoder.encode_functions(batch)})
+        assert writer.rejected == []
+        writer.publish()
+
+
+def questions() -> list[str]:
+    with (SHARED / "queries.csv").open(encoding="utf-8") as file:
+        return [row["query"] for row in csv.DictReader(file)]
+
+
+def overlap(ours: list[Hit], theirs: list[Hit]) -> float:
+    """Share of the first ten that both have."""
+    if not ours:
+        return float(not theirs)
+    return len({hit.id for hit in ours} & {hit.id for hit in theirs}) / len(ours)
+
+
+def test_keyword_search_agrees(engines: tuple[Engine, Engine]) -> None:
+    embedded, server = engines
+    shares = [overlap(embedded.keyword(terms(q), K), server.keyword(terms(q), K)) for q in questions()]
+    print(f"keyword overlap@{K}: {np.mean(shares):.4f}, worst {min(shares):.2f}")
+    assert np.mean(shares) >= 0.9
+
+
+def test_keyword_scores_are_the_same(engines: tuple[Engine, Engine]) -> None:
+    embedded, server = engines
+    for question in questions():
+        ours = {hit.id: hit.score for hit in embedded.keyword(terms(question), K)}
+        theirs = {hit.id: hit.score for hit in server.keyword(terms(question), K)}
+        for id in ours.keys() & theirs.keys():
+            assert ours[id] == pytest.approx(theirs[id], rel=0.001)
+
+
+def test_dense_search_agrees(engines: tuple[Engine, Engine]) -> None:
+    embedded, server = engines
+    encoder = load("static")
+    assert encoder is not None
+    asked = encoder.encode_queries(questions())
+    shares = [overlap(embedded.knn(vector, K), server.knn(vector, K)) for vector in asked]
+    print(f"dense overlap@{K}: {np.mean(shares):.4f}, worst {min(shares):.2f}")
+    assert np.mean(shares) >= 0.95
+
+
+def test_fuzzy_search_agrees(engines: tuple[Engine, Engine]) -> None:
+    embedded, server = engines
+    shares = [overlap(embedded.fuzzy(q, K), server.fuzzy(q, K)) for q in questions()]
+    print(f"fuzzy overlap@{K}: {np.mean(shares):.4f}, worst {min(shares):.2f}")
+    assert np.mean(shares) >= 0.8
