@@ -48,4 +48,5 @@ def command(
         _, document = measure(dataset, searcher, recipes, baseline, output.console)
     finally:
         searcher.close()
+    document["dataset"] += "-ablation" if ablate else ""
     finish(document, output)

@@ -56,5 +56,5 @@ def command(
         _, document = measure(dataset, searcher, recipes, baseline, output.console)
     finally:
         searcher.close()
-    document["dataset"] += "-full" if full else ""
+    document["dataset"] += ("-full" if full else "") + ("-ablation" if ablate else "")
     finish(document, output)

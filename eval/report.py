@@ -138,17 +138,17 @@ def _comparisons(document: Document) -> Table:
     headline = document["headline"]
     title = f"{headline}, against {document['baseline']} (paired bootstrap)"
     table = Table(title=title, box=None, pad_edge=False, title_justify="left")
-    for column in ("system", "difference", "95 % interval", "p", "wins", "losses", "ties"):
+    for column in ("system", "difference", "95 % interval", "p", "won/lost/tied"):
         table.add_column(column, justify="left" if column == "system" else "right", no_wrap=True)
     for system in document["systems"]:
         found = system["against_baseline"].get(headline)
         if found:
             table.add_row(
-                system["name"],
-                f"{found['difference']:+.4f}",
-                f"{found['low']:+.4f} … {found['high']:+.4f}",
-                f"{found['p']:.4f}",
-                *(str(found[name]) for name in ("wins", "losses", "ties")),
+                escape(system["name"]),
+                f"{found['difference']:+.3f}",
+                f"{found['low']:+.3f} … {found['high']:+.3f}",
+                "<.001" if found["p"] < 0.001 else f"{found['p']:.3f}",
+                "/".join(str(found[name]) for name in ("wins", "losses", "ties")),
             )
     return table
 

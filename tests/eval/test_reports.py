@@ -71,7 +71,7 @@ def test_the_terminal_shows_everything_without_reading_markup_in_data() -> None:
     console = Console(file=io.StringIO(), width=200, highlight=False)
     report.show(document(), console)
     text = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "MRR" in text and "default" in text and "+0.5000" in text
+    assert "MRR" in text and "default" in text and "+0.500" in text and "3/0/0" in text
     assert "[red]p.py" in text
     assert NASTY in text
 
