@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from apiflask import APIFlask
 
@@ -14,17 +14,15 @@ from rerank.registry import NAMES
 from service import errors, guard, headers, observe
 from service.api import evaluation, feedback, functions, map, search, status
 from service.api.parameters import declare_limits
+from service.api.problems import declare_refusals
 from service.asking import adjuster
 from service.context import Context
 from service.feedback.opening import open_feedback
 from service.live import LiveSearcher, open_searcher
-from service.pages import PAGES
+from service.pages import PAGES, reference
 from service.reply import OrjsonProvider
 from service.settings import Settings, from_environment
 from service.visible import visible
-
-if TYPE_CHECKING:
-    from engine.protocol import IndexInfo
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +40,7 @@ def create_app(settings: Settings | None = None, searcher: LiveSearcher | None =
     app.add_template_filter(visible)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
+    app.config["TAGS"] = [{"name": tag} for tag in reference.ORDER]
     app.config["DESCRIPTION"] = "Find functions by what they do."
     store = open_feedback(settings)
     adjust = adjuster(store, settings)
@@ -49,7 +48,7 @@ def create_app(settings: Settings | None = None, searcher: LiveSearcher | None =
     app.extensions["treeline"] = here
 
     errors.init_app(app)
-    observe.init_app(app, settings, lambda: open_index(here))
+    observe.init_app(app, settings, here.ready.info)
     guard.init_app(app, settings)
     headers.init_app(app, settings)
     for module in (*API, *PAGES):
@@ -57,20 +56,13 @@ def create_app(settings: Settings | None = None, searcher: LiveSearcher | None =
 
     @app.spec_processor
     def limits(spec: dict[str, Any] | str) -> dict[str, Any] | str:
-        return declare_limits(spec, settings, methods()) if isinstance(spec, dict) else spec
+        return declare_refusals(declare_limits(spec, settings, methods())) if isinstance(spec, dict) else spec
 
     try:
         here.searcher  # noqa: B018 - opened now rather than on the first question
     except TreelineError as error:
         log.warning("no index is open yet: %s", error)
     return app
-
-
-def open_index(here: Context) -> IndexInfo | None:
-    try:
-        return here.searcher.info
-    except TreelineError:
-        return None
 
 
 def methods() -> dict[str, list[str]]:

@@ -10,7 +10,7 @@ from service import guard
 from service.api.answers import FeedbackShape
 from service.api.functions import find
 from service.api.parameters import FeedbackBody, within
-from service.api.problems import MISSING
+from service.api.problems import BODY, MISSING
 from service.context import context
 from service.reply import json_reply
 
@@ -27,7 +27,7 @@ def only_json() -> None:
 @guard.writes
 @blueprint.input(FeedbackBody, location="json", arg_name="body")
 @blueprint.output(FeedbackShape)
-@blueprint.doc(responses=MISSING)
+@blueprint.doc(responses=MISSING | BODY)
 def feedback(body: FeedbackBody) -> Response:
     """Say that a result was useful, was not, or was opened.
 

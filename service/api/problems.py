@@ -11,10 +11,29 @@ def _problem(description: str) -> dict[str, Any]:
     return {"description": description, "content": {"application/json": {"schema": ENVELOPE_SCHEMA}}}
 
 
+# What the guard may answer before any endpoint is reached.
+REFUSALS: dict[int | str, Any] = {
+    401: _problem("This needs an API key."),
+    403: _problem("The API key lacks the scope."),
+    429: _problem("Too many requests; see Retry-After."),
+}
 PROBLEMS: dict[int | str, Any] = {
     400: _problem("The question cannot be answered as asked."),
     422: _problem("A parameter is not valid."),
-    429: _problem("Too many requests; see Retry-After."),
     503: _problem("The index or the engine is not there; see Retry-After."),
 }
+BODY: dict[int | str, Any] = {
+    413: _problem("The body is too large."),
+    415: _problem("The body is not JSON."),
+}
 MISSING: dict[int | str, Any] = PROBLEMS | {404: _problem("There is no such function in the index.")}
+
+
+def declare_refusals(spec: dict[str, Any]) -> dict[str, Any]:
+    """Write into the document what the guard may answer; the probes are open to all."""
+    for path, methods in spec["paths"].items():
+        for method, operation in methods.items():
+            if method in {"get", "post"} and path not in {"/healthz", "/readyz"}:
+                for status, problem in REFUSALS.items():
+                    operation["responses"].setdefault(str(status), problem)
+    return spec

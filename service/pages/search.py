@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from corpus.errors import InputError
 from rerank.registry import NAMES as RERANKERS
+from service import guard
 from service.answer import Answer
 from service.answer_rows import count_rows, facets
 from service.api.parameters import SearchParameters
@@ -51,12 +52,19 @@ class Choice:
 def search() -> Response:
     """An empty question shows the empty page."""
     allow_plotly_styles()
+    settings = context().settings
     state = {name: request.args.get(name, "").strip() for name in STATE}
-    common = {"state": state, "modes": MODES, "rerankers": RERANKERS, "link": lambda **change: link(state, **change)}
+    common = {
+        "state": state,
+        "modes": MODES,
+        "rerankers": RERANKERS,
+        "feedback_on": settings.feedback,
+        "link": lambda **change: link(state, **change),
+    }
     if not state["q"]:
         return Response(render_template("search.html", answer=None, **common), headers={"Cache-Control": "no-cache"})
     page, query = wanted(state)
-    answer = ask(query.query(context().settings))
+    answer = ask(query.query(settings))
     words = question_words(state["q"])
     html = render_template(
         "search.html",
@@ -65,6 +73,7 @@ def search() -> Response:
         page=page,
         pages=pages(answer, page),
         filters=filters(answer, state),
+        may_vote=settings.feedback and guard.may_write(),
         **common,
     )
     headers = {"Cache-Control": "private, no-cache", "Server-Timing": server_timing(answer.timings)}

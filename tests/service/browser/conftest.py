@@ -1,0 +1,88 @@
+"""A real server with a small real index, and a real Chromium; a page that complains on its console fails its test."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.service.web.library import INDEX, make_library
+from tests.service.web.test_evaluation_page import run
+from tests.service_process import service
+
+FLAGS = [
+    "--no-sandbox",  # Chromium's own sandbox does not run as root
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+DESKTOP = {"width": 1440, "height": 1000}
+
+
+@pytest.fixture(scope="session")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the running service."""
+    folder = tmp_path_factory.mktemp("browser")
+    make_library(folder / "home")
+    results = folder / "results"
+    results.mkdir()
+    (results / "abc-codesearchnet.json").write_text(json.dumps(run()), encoding="utf-8")
+    settings = {
+        "home": str(folder / "home"),
+        "index": INDEX,
+        "first_source": "",
+        "workers": "1",
+        "eval_results": str(results),
+    }
+    with service(folder / "process", settings) as running:
+        running.wait_for("/readyz", 200)
+        yield running.base
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("Chromium is not installed: apt-get install chromium")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def context(browser: Browser, base: str) -> Iterator[BrowserContext]:
+    opened = browser.new_context(
+        base_url=base, viewport=DESKTOP, color_scheme="light", permissions=["clipboard-read", "clipboard-write"]
+    )
+    opened.set_default_timeout(15_000)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext, base: str) -> Iterator[Page]:
+    page = context.new_page()
+    complaints = watched(page, base)
+    yield page
+    assert not complaints
+
+
+def watched(page: Page, base: str) -> list[str]:
+    """What the page complains about: errors, dialogs, requests to anywhere else."""
+    complaints: list[str] = []
+    page.on("console", lambda m: complaints.append(m.text) if m.type in {"error", "warning"} else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: (complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.on("request", lambda r: complaints.append(r.url) if not r.url.startswith((base, "data:", "blob:")) else None)
+    return complaints
+
+
+@pytest.fixture
+def images() -> Path:
+    return Path(__file__).parent.parent.parent.parent / "docs" / "images"

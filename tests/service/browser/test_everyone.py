@@ -1,0 +1,192 @@
+"""For everyone: keyboard only, screen reader, phone, dark, without scripts, with less motion."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.service.browser.conftest import watched
+
+pytestmark = pytest.mark.browser
+
+ADDRESSES = {
+    "home": "/",
+    "search": "/search?q=open+a+file",
+    "empty": "/search",
+    "nothing": "/search?q=parse&language=klingon",
+    "function": "/functions/{function}?q=parse+url",
+    "eval": "/eval",
+    "docs": "/docs",
+    "missing": "/functions/nothing",
+}
+PHONE = {"width": 390, "height": 844}
+
+
+def address_of(page: Page, name: str) -> str:
+    found = page.request.get("/api/search?q=parse+url&k=1").json()["results"][0]["id"]
+    return ADDRESSES[name].format(function=found)
+
+
+def settled(page: Page, name: str) -> None:
+    if name == "search" and page.locator(".map details[open]").count():
+        expect(page.locator(".disk[data-drawn]")).to_be_visible()
+    if name == "eval":
+        expect(page.locator("[data-chart=latency][data-drawn]")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ADDRESSES)
+def test_axe_finds_nothing_serious(browser: Browser, base: str, name: str, scheme: str) -> None:
+    context = browser.new_context(base_url=base, color_scheme=scheme, viewport={"width": 1440, "height": 1000})  # type: ignore[arg-type]
+    page = context.new_page()
+    page.goto(address_of(page, name))
+    page.wait_for_timeout(300)
+    settled(page, name)
+    for fold in page.locator(".result details").all()[:2]:
+        fold.locator("summary").click()
+    found = Axe().run(page).response["violations"]
+    context.close()
+    serious = [one for one in found if one["impact"] in {"serious", "critical"}]
+    assert not serious, [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in serious]
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+def test_a_phone_shows_everything_without_scrolling_sideways(browser: Browser, base: str, name: str) -> None:
+    context = browser.new_context(base_url=base, viewport=PHONE, has_touch=True, is_mobile=True)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.goto(address_of(page, name))
+    settled(page, name)
+    width = page.evaluate("document.scrollingElement.scrollWidth")
+    small = page.evaluate(
+        """[...document.querySelectorAll("button, summary, .pager a")].filter((one) => one.checkVisibility()
+           && one.getBoundingClientRect().height < 24).map((one) => one.outerHTML.slice(0, 80))"""
+    )
+    context.close()
+    assert width <= PHONE["width"]
+    assert not small
+
+
+def test_by_keyboard_alone(page: Page) -> None:
+    page.goto("/")
+    page.keyboard.type("parse url")  # the box has the focus
+    page.keyboard.press("Enter")
+    expect(page.locator(".result")).to_have_count(10)
+    page.keyboard.press("j")
+    expect(page.locator(".result h2 a").first).to_be_focused()
+    page.keyboard.press("w")
+    expect(page.locator(".result .why").first).to_have_attribute("open", "")
+    page.keyboard.press("j")
+    expect(page.locator(".result h2 a").nth(1)).to_be_focused()
+    page.keyboard.press("k")
+    page.keyboard.press("/")
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.type("open a file")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("open"))
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/functions/"))
+
+
+def test_tab_reaches_every_control_and_the_skip_link_comes_first(page: Page) -> None:
+    page.goto("/search?q=parse+url")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    seen = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        seen.add(page.evaluate("(({activeElement: one}) => one.name || one.className || one.localName)(document)"))
+    assert {"q", "mode", "rerank", "path", "code"} <= seen
+
+
+def test_dark_is_dark_and_the_switch_is_remembered(page: Page) -> None:
+    def background() -> str:
+        return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    page.goto("/")
+    light = background()
+    page.emulate_media(color_scheme="dark")
+    dark = background()
+    assert light != dark
+    page.emulate_media(color_scheme="light")
+    switch = page.get_by_role("button", name=re.compile("Colour scheme"))
+    switch.click()  # light
+    switch.click()  # dark
+    assert background() == dark
+    page.reload()
+    assert background() == dark
+
+
+def test_searching_and_paging_work_without_scripts(browser: Browser, base: str) -> None:
+    context = browser.new_context(base_url=base, java_script_enabled=False)
+    page = context.new_page()
+    page.goto("/")
+    page.get_by_label("What should the function do?").fill("parse url")
+    page.get_by_role("button", name="Search").click()
+    expect(page.locator(".result")).to_have_count(10)
+    page.get_by_role("link", name="Next").click()
+    expect(page.locator(".rank").first).to_contain_text("11")
+    page.locator(".result .why summary").first.click()
+    expect(page.locator(".result .why table").first).to_be_visible()
+    context.close()
+
+
+def test_the_dashboard_draws_sorts_and_filters(page: Page) -> None:
+    page.goto("/eval")
+    settled(page, "eval")
+    expect(page.locator("[data-chart=bars] .bars .point")).to_have_count(2)
+    rows = page.locator("[data-sortable] tbody tr")
+    expect(rows).to_have_count(2)
+    page.get_by_role("button", name="default").click()
+    expect(page.locator("th[aria-sort=descending]")).to_have_text("default")
+    expect(rows.first).to_contain_text("0.812")
+    page.get_by_label("Filter").fill("nothing like it")
+    expect(rows.first).to_be_hidden()
+
+
+def test_the_reference_can_be_tried_out(page: Page) -> None:
+    page.goto("/docs")
+    form = page.locator("form[data-path='/api/search']")
+    form.locator("input[name=q]").fill("parse url")
+    form.locator("select[name=mode]").select_option("keyword")
+    form.get_by_role("button", name="Try it").click()
+    expect(form.locator(".reply p")).to_contain_text("mode=keyword: 200")
+    expect(form.locator(".reply pre")).to_contain_text('"func_name"')
+
+
+SHOTS = {
+    "home": ("/", "light", (1280, 860)),
+    "search": ("/search?q=function+that+retries+with+exponential+backoff", "light", (1440, 1000)),
+    "search-dark": ("/search?q=sort+list+of+dictionaries+by+key", "dark", (1440, 1000)),
+    "why": ("/search?q=convert+bytes+to+a+human+readable+size&rerank=algorithm2", "light", (1440, 1000)),
+    "phone": ("/search?q=remove+html+tags+from+a+string", "light", (390, 844)),
+    "eval": ("/eval", "light", (1440, 1000)),
+}
+
+
+@pytest.mark.skipif("TREELINE_SCREENSHOTS" not in os.environ, reason="set TREELINE_SCREENSHOTS=BASE-URL to make them")
+@pytest.mark.parametrize("name", SHOTS)
+def test_screenshots_for_the_readme(browser: Browser, images: Path, name: str) -> None:
+    """Of the service at that address, so that the pictures show an index worth looking at."""
+    base = os.environ["TREELINE_SCREENSHOTS"].rstrip("/")
+    address, scheme, (width, height) = SHOTS[name]
+    context = browser.new_context(
+        base_url=base,
+        color_scheme=scheme,  # type: ignore[arg-type]
+        viewport={"width": width, "height": height},
+    )
+    page = context.new_page()
+    complaints = watched(page, base)
+    page.goto(address)
+    page.wait_for_timeout(500)
+    settled(page, name.split("-")[0])
+    if name == "why":
+        page.locator(".why summary").first.click()
+    page.wait_for_timeout(800)
+    images.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=images / f"{name}.png")
+    context.close()
+    assert not complaints

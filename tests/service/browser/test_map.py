@@ -1,0 +1,79 @@
+"""The map: drawn after the list, coloured like it, followed to a function."""
+
+import re
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+pytestmark = pytest.mark.browser
+
+# Where a function's point is on the screen, through Plotly's own axes.
+PLACE = """(wanted) => {
+  const box = document.querySelector(".disk");
+  for (const trace of box.data) {
+    const at = (trace.customdata || []).findIndex(([, rank]) => rank === wanted);
+    if (at < 0) continue;
+    const { xaxis, yaxis } = box._fullLayout, frame = box.getBoundingClientRect();
+    return [frame.left + xaxis._offset + xaxis.d2p(trace.x[at]), frame.top + yaxis._offset + yaxis.d2p(trace.y[at])];
+  }
+}"""
+
+
+def drawn(page: Page, question: str = "open a file") -> None:
+    page.goto(f"/search?q={question.replace(' ', '+')}")
+    expect(page.locator(".disk[data-drawn]")).to_be_visible()
+
+
+def test_it_is_drawn_beside_the_list_and_lends_it_its_colours(page: Page) -> None:
+    drawn(page)
+    expect(page.locator(".result .rank[class*=cluster-]")).to_have_count(10)
+    numbers = page.locator(".disk .textpoint text").all_inner_texts()
+    assert sorted(map(int, numbers)) == list(range(1, 11))
+
+
+def test_a_click_on_a_point_opens_its_function(page: Page) -> None:
+    drawn(page)
+    function = page.locator(".result").first.get_attribute("data-id")
+    x, y = page.evaluate(PLACE, 1)
+    page.mouse.move(x, y)
+    expect(page.locator(".disk .hoverlayer .hovertext")).to_contain_text("rank 1")
+    expect(page.locator(".result").first).to_have_class(re.compile("lit"))
+    page.mouse.click(x, y)
+    expect(page).to_have_url(re.compile(f"/functions/{function}"))
+
+
+def test_before_and_after_re_ranking(page: Page) -> None:
+    page.goto("/search?q=open+a+file&rerank=algorithm1")
+    expect(page.locator(".disk[data-drawn]")).to_be_visible()
+    places = "() => document.querySelector('.disk').data[3].customdata.map(([id]) => id).sort().join()"
+    after = page.evaluate(places)
+    page.get_by_text("before", exact=True).click()
+    page.wait_for_function(f"(after) => ({places})() !== after", arg=after)
+
+
+def test_folding_it_away_is_kept_in_the_address(page: Page) -> None:
+    drawn(page)
+    page.locator("#map-title").click()
+    expect(page).to_have_url(re.compile("map=off"))
+    page.reload()
+    expect(page.locator(".result").first).to_be_visible()
+    page.wait_for_timeout(300)
+    expect(page.locator(".disk")).to_be_hidden()
+
+
+def test_the_list_does_not_wait_for_it(context: BrowserContext) -> None:
+    page = context.new_page()
+    page.route("**/assets/plotly.js*", lambda route: route.abort())
+    page.goto("/search?q=open+a+file")
+    expect(page.locator(".result")).to_have_count(10)
+    expect(page.locator(".disk")).to_contain_text("could not be drawn")
+    page.close()
+
+
+def test_plotly_is_asked_for_only_after_the_first_paint(page: Page) -> None:
+    drawn(page)
+    painted, asked = page.evaluate(
+        """() => [performance.getEntriesByName("first-contentful-paint")[0].startTime,
+                  performance.getEntriesByType("resource").find((one) => one.name.includes("plotly.js?")).startTime]"""
+    )
+    assert painted < asked

@@ -1,0 +1,148 @@
+"""Searching as a person would: type, look, switch, fold out, page, copy, vote."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+
+def ask(page: Page, question: str, extra: str = "") -> None:
+    page.goto(f"/search?q={question.replace(' ', '+')}{extra}")
+    expect(page.locator(".result").first).to_be_visible()
+
+
+def test_from_the_front_page_to_a_function(page: Page) -> None:
+    page.goto("/")
+    page.get_by_label("What should the function do?").fill("wrap a paragraph of text")
+    page.get_by_role("button", name="Search").click()
+    expect(page).to_have_url(re.compile(r"/search\?q=wrap\+a\+paragraph\+of\+text$"))
+    expect(page.locator(".result")).to_have_count(10)
+    expect(page.locator(".result").first.locator("mark").first).to_be_visible()
+    page.locator(".result h2 a").first.click()
+    expect(page).to_have_url(re.compile(r"/functions/[0-9a-f]{32}"))
+    expect(page.locator(".numbered code")).to_be_visible()
+    page.get_by_role("link", name="Results for").click()
+    expect(page.locator(".result")).to_have_count(10)
+
+
+def test_an_example_of_the_front_page_leads_to_results(page: Page) -> None:
+    page.goto("/")
+    page.locator(".examples a").first.click()
+    expect(page.locator(".result").first).to_be_visible()
+
+
+def test_names_are_suggested_and_taken_with_the_arrow_keys(page: Page) -> None:
+    page.goto("/search")
+    box = page.get_by_role("combobox", name="What should the function do?")
+    box.press_sequentially("heappus", delay=20)
+    expect(page.get_by_role("option").first).to_contain_text("heappush")
+    box.press("ArrowDown")
+    expect(box).to_have_attribute("aria-activedescendant", "s0")
+    box.press("Enter")
+    expect(page).to_have_url(re.compile("q=heappush"))
+    expect(page.locator(".result h2").first).to_contain_text("heappush")
+
+
+def test_modes_and_re_rankers_are_switched_and_stay_in_the_address(page: Page) -> None:
+    ask(page, "open a file")
+    page.get_by_text("Keyword", exact=True).first.click()
+    expect(page).to_have_url(re.compile("mode=keyword"))
+    expect(page.get_by_role("radio", name="Keyword")).to_be_checked()
+    page.get_by_role("combobox", name="Re-rank").select_option("algorithm2")
+    expect(page).to_have_url(re.compile("mode=keyword.*rerank=algorithm2"))
+    page.reload()
+    expect(page.get_by_role("radio", name="Keyword")).to_be_checked()
+    expect(page.get_by_role("combobox", name="Re-rank")).to_have_value("algorithm2")
+    page.go_back()
+    expect(page.get_by_role("combobox", name="Re-rank")).to_have_value("default")
+
+
+def test_why_here_shows_each_lanes_rank_and_share_as_bars(page: Page) -> None:
+    ask(page, "parse url")
+    why = page.locator(".result").first.locator(".why")
+    why.locator("summary").click()
+    expect(why.get_by_role("row")).to_have_count(3 + 1)  # the head, two lanes, the sum
+    bars = why.locator("rect.bar")
+    expect(bars.first).to_be_visible()
+    shares = [float(text) for text in why.locator("tbody .num").all_inner_texts()]
+    assert abs(sum(shares[:-1]) - shares[-1]) < 0.0002
+
+
+def test_filters_count_and_narrow(page: Page) -> None:
+    ask(page, "read the next line")
+    link = page.locator(".filters a", has_text="text").first
+    link.click()
+    expect(page).to_have_url(re.compile("repo=text"))
+    expect(page.locator(".filters a.on")).to_contain_text("text")
+    assert set(page.locator(".where .repo").all_inner_texts()) == {"text"}
+    page.get_by_role("link", name="Clear filters").click()
+    expect(page).not_to_have_url(re.compile("repo="))
+
+
+def test_paging_forth_and_back(page: Page) -> None:
+    ask(page, "open a file")
+    page.get_by_role("link", name="Next").click()
+    expect(page).to_have_url(re.compile("page=2"))
+    expect(page.locator(".rank").first).to_contain_text("11")
+    page.go_back()
+    expect(page.locator(".rank").first).to_have_text(re.compile(r"\b1$"))
+
+
+def test_the_code_is_copied_whole(page: Page) -> None:
+    ask(page, "parse url")
+    result = page.locator(".result").first
+    function = result.get_attribute("data-id")
+    result.get_by_role("button", name="Copy the code").click()
+    expect(result.locator(".icon.done")).to_be_visible()
+    expected = page.request.get(f"/api/functions/{function}").json()["original_string"]
+    assert page.evaluate("navigator.clipboard.readText()") == expected
+
+
+def test_a_long_function_unfolds_in_its_place(page: Page) -> None:
+    ask(page, "wrap text into paragraphs")
+    more = page.locator("[data-more]").first
+    result = page.locator(".result", has=more).first
+    before = len(result.locator("pre.code").inner_text().split("\n"))
+    more.click()
+    expect(page.locator(".result").filter(has=page.locator("[data-more]"))).not_to_have_count(10)
+    assert len(result.locator("pre.code").inner_text().split("\n")) >= before
+
+
+def test_similar_functions_fold_out(page: Page) -> None:
+    ask(page, "parse url")
+    alike = page.locator(".alike").first
+    alike.locator("summary").click()
+    expect(alike.locator(".places li").first).to_be_visible()
+    expect(alike.locator(".places li").first).to_contain_text("%")
+
+
+def test_thumbs_count_for_the_question_and_can_be_taken_back(page: Page) -> None:
+    ask(page, "join two paths together")
+    third = page.locator(".result").nth(2)
+    function = third.get_attribute("data-id")
+    up = third.get_by_role("button", name=re.compile("is useful"))
+    with page.expect_response("**/api/feedback") as reply:
+        up.click()
+    assert reply.value.json() == {"recorded": True}
+    expect(up).to_have_attribute("aria-pressed", "true")
+    ask(page, "join two paths together")
+    result = page.locator(f'.result[data-id="{function}"]')
+    result.locator(".why summary").click()
+    expect(result.locator(".why p")).to_contain_text("1 thumb up")
+
+
+def test_nothing_found_is_a_designed_page(page: Page) -> None:
+    page.goto("/search?q=parse&language=klingon&mode=keyword")
+    expect(page.get_by_role("heading", name="Nothing found")).to_be_visible()
+    page.get_by_role("link", name="Search without the filters").click()
+    expect(page.locator(".result").first).to_be_visible()
+
+
+def test_a_hostile_record_does_nothing(page: Page) -> None:
+    ask(page, "steal cookies")
+    evil = page.locator(".result", has_text="evil/").first
+    expect(evil.locator(".u").first).to_have_text("U+202E")
+    evil.locator("h2 a").click()
+    expect(page.locator(".crumbs")).to_contain_text("evil/<img src=x onerror=alert(1)>")

@@ -1,0 +1,92 @@
+"""The dashboard, from files in the shape that `treeline eval` writes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from apiflask import APIFlask
+from flask.testing import FlaskClient
+
+from service.settings import Settings
+from tests.service.web.library import INDEX
+
+HTML = {"Accept": "text/html"}
+
+
+def run(dataset: str = "codesearchnet", made: str = "2026-01-02T03:04:05") -> dict[str, object]:
+    def system(name: str, mean: float) -> dict[str, object]:
+        return {
+            "name": name,
+            "about": f"the {name} one",
+            "means": {"ndcg": {"mean": mean, "low": mean - 0.05, "high": mean + 0.05, "queries": 2}},
+            "latency": {"p50": 4.2, "p95": 9.9},
+            "against_baseline": {"ndcg": {"difference": 0.1, "low": 0, "high": 1, "p": 0.01, "wins": 1, "losses": 0}},
+            "values": {"ndcg": {"1": mean, "2": None}},
+        }
+
+    return {
+        "format": 1,
+        "dataset": dataset,
+        "about": "The 99 queries",
+        "headline": "ndcg",
+        "commit": "abcdef0123456789",
+        "changed": False,
+        "made": made,
+        "queries": 2,
+        "metrics": [{"name": "ndcg", "label": "NDCG within", "share": True}],
+        "baseline": "keyword",
+        "focus": "default",
+        "systems": [system("keyword", 0.7), system("default", 0.812)],
+        "worst": [{"system": "default", "query": "1", "value": 0.0, "expected": ["x"], "returned": []}],
+        "texts": {"1": "sort <b>things</b>"},
+    }
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / "abc-codesearchnet.json").write_text(json.dumps(run()))
+    (folder / "abc-mined.json").write_text(json.dumps(run("mined", "2026-05-01")))
+    (folder / "broken.json").write_text("{")
+    return folder
+
+
+@pytest.fixture
+def dashboard(results: Path, library: Path, make_app: Callable[[Settings], APIFlask]) -> FlaskClient:
+    settings = Settings(home=str(library), index=INDEX, feedback=False, eval_results=str(results))
+    return make_app(settings).test_client()
+
+
+def test_it_shows_systems_intervals_and_single_queries(dashboard: FlaskClient) -> None:
+    html = dashboard.get("/eval", headers=HTML).get_data(as_text=True)
+    assert "0.812" in html and "0.762–0.862" in html and "9.9 ms" in html and "1 won, 0 lost" in html
+    assert "sort &lt;b&gt;things&lt;/b&gt;" in html and "<b>things" not in html
+    assert "broken.json" in html
+
+
+def test_runs_are_chosen_by_name(dashboard: FlaskClient) -> None:
+    assert "2026-05-01" in dashboard.get("/eval?run=abc-mined", headers=HTML).get_data(as_text=True)
+    assert dashboard.get("/eval?run=nothing", headers=HTML).status_code == 404
+    assert dashboard.get("/eval?metric=nothing", headers=HTML).status_code == 404
+
+
+def test_the_front_page_quotes_the_newest_run_on_the_99_queries(dashboard: FlaskClient) -> None:
+    html = dashboard.get("/", headers=HTML).get_data(as_text=True)
+    assert "<b>0.812</b>" in html and "NDCG within" in html and "<b>4.2 ms</b>" in html
+
+
+def test_the_api_has_the_figures_newest_first_and_names_what_cannot_be_read(dashboard: FlaskClient) -> None:
+    answer = dashboard.get("/api/eval").get_json()
+    assert [one["dataset"] for one in answer["runs"]] == ["mined", "codesearchnet"]
+    assert answer["unreadable"] == ["broken.json"]
+    assert "values" not in answer["runs"][0]["systems"][0]
+
+
+def test_without_any_file_it_says_how_to_make_one(
+    library: Path, tmp_path: Path, make_app: Callable[[Settings], APIFlask]
+) -> None:
+    settings = Settings(home=str(library), index=INDEX, feedback=False, eval_results=str(tmp_path / "none"))
+    html = make_app(settings).test_client().get("/eval", headers=HTML).get_data(as_text=True)
+    assert "treeline eval codesearchnet" in html

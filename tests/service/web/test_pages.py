@@ -1,0 +1,141 @@
+"""The pages without a browser: their state is the URL, and every state is designed."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from apiflask import APIFlask
+from flask.testing import FlaskClient
+
+from service.answer import Answer, Degradation, Query
+from service.settings import Settings
+
+HTML = {"Accept": "text/html"}
+
+
+def page(client: FlaskClient, address: str, status: int = 200) -> str:
+    answer = client.get(address, headers=HTML)
+    assert answer.status_code == status
+    return answer.get_data(as_text=True)
+
+
+def test_the_front_page_shows_live_figures_and_six_questions(client: FlaskClient) -> None:
+    html = page(client, "/")
+    functions = client.get("/api/status").get_json()["index"]["functions"]
+    assert f"<b>{functions:,}</b>" in html
+    assert html.count('<li><a href="/search?q=') == 6
+
+
+def test_results_carry_code_reasons_and_links(client: FlaskClient) -> None:
+    html = page(client, "/search?q=parse+url")
+    assert html.count('<li class="result"') == 10
+    assert html.count("Why here") == 10 and '<rect class="bar"' in html
+    assert "<mark>" in html and re.search(r'href="/functions/[0-9a-f]{32}\?q=parse\+url"', html)
+
+
+def test_links_change_one_thing_of_the_state_and_keep_the_rest(client: FlaskClient) -> None:
+    html = page(client, "/search?q=return&mode=keyword&repo=text&page=2&utm_source=x")
+    assert 'href="/search?q=return&amp;mode=keyword&amp;repo=text&amp;page=3"' in html
+    assert 'href="/search?q=return&amp;mode=keyword"' in html  # the filter taken off
+    assert "utm_source" not in html.split("<main")[1]
+
+
+def test_paging_goes_on_where_the_last_page_ended(client: FlaskClient) -> None:
+    first = re.findall(r'data-id="([0-9a-f]{32})" data-rank="(\d+)"', page(client, "/search?q=open+a+file"))
+    second = re.findall(r'data-id="([0-9a-f]{32})" data-rank="(\d+)"', page(client, "/search?q=open+a+file&page=2"))
+    assert [int(rank) for _, rank in first + second] == list(range(1, 21))
+    assert not {one for one, _ in first} & {one for one, _ in second}
+    assert "This list ends before page 900" in page(client, "/search?q=open+a+file&page=900")
+
+
+def test_nothing_found_says_what_to_try(client: FlaskClient) -> None:
+    html = page(client, "/search?q=parse&language=klingon&mode=keyword")
+    assert "Nothing found" in html and "Search without the filters" in html and "Search by meaning" in html
+
+
+def test_an_empty_question_explains_how_to_ask(client: FlaskClient) -> None:
+    assert "Ask for a function" in page(client, "/search")
+
+
+@pytest.mark.parametrize("address", ["/search?q=x&page=0", "/search?q=x&page=two", "/search?q=x&mode=telepathy"])
+def test_a_wrong_address_says_what_is_wrong(client: FlaskClient, address: str) -> None:
+    assert "That did not work" in page(client, address, 400)
+
+
+def test_a_lane_that_was_left_out_is_named(app: APIFlask, monkeypatch: pytest.MonkeyPatch) -> None:
+    searcher = app.extensions["treeline"].searcher
+    search: Callable[[Query], Answer] = searcher.search
+
+    def degraded(query: Query) -> Answer:
+        return replace(search(query), degraded=(Degradation("dense", "took longer than 3 s"),), relaxed=("fuzzy",))
+
+    monkeypatch.setattr(searcher, "search", degraded)
+    answer = app.test_client().get("/search?q=parse", headers=HTML)
+    html = answer.get_data(as_text=True)
+    assert "The dense lane was left out." in html and "it was relaxed: fuzzy" in html
+    again = app.test_client().get("/api/search?q=parse")
+    assert "ETag" not in again.headers and again.headers["Cache-Control"] == "no-store"
+
+
+def test_a_functions_page_shows_its_place_its_callers_and_its_like(client: FlaskClient) -> None:
+    rows = client.get("/api/search?q=heappush&mode=keyword").get_json()["results"]
+    found = next(row for row in rows if row["func_name"] == "heappush")
+    html = page(client, f"/functions/{found['id']}?q=heappush")
+    crumbs = re.findall(r'<li class="on-(\w+)"', html)
+    assert crumbs == ["repository", "file", "function"]
+    assert "Results for “heappush”" in html and "Beside it in the tree" in html and "heappop" in html
+    assert re.search(r"Calls</h2><ul.*_siftdown", html, re.S)
+    assert 'class="gutter"' in html
+
+
+def test_callers_and_callees_over_the_api(client: FlaskClient) -> None:
+    rows = client.get("/api/search?q=_siftdown&mode=keyword").get_json()["results"]
+    found = next(row for row in rows if row["func_name"] == "_siftdown")
+    neighbours = client.get(f"/api/functions/{found['id']}/neighbours").get_json()
+    assert "heappush" in {one["name"] for one in neighbours["callers"]}
+
+
+def test_similar_functions_are_near_and_not_the_same(client: FlaskClient) -> None:
+    rows = client.get("/api/search?q=parse+url").get_json()["results"]
+    similar = client.get(f"/api/functions/{rows[0]['id']}/similar?k=5").get_json()
+    scores = [one["score"] for one in similar["results"]]
+    assert len(scores) == 5 and scores == sorted(scores, reverse=True)
+    assert rows[0]["id"] not in {one["id"] for one in similar["results"]}
+
+
+def test_a_functions_text_is_not_sent_twice(client: FlaskClient) -> None:
+    function = client.get("/api/search?q=parse+url&k=1").get_json()["results"][0]["id"]
+    first = client.get(f"/api/functions/{function}")
+    again = client.get(f"/api/functions/{function}", headers={"If-None-Match": first.headers["ETag"]})
+    assert (again.status_code, again.data) == (304, b"")
+
+
+def test_the_map_holds_the_results_inside_the_disk(client: FlaskClient) -> None:
+    drawn = client.get("/api/map?q=open+a+file").get_json()
+    functions = [node for node in drawn["nodes"] if node["id"]]
+    assert sorted(node["rank"] for node in functions) == list(range(1, len(functions) + 1))
+    assert sorted(node["before"] for node in functions) == list(range(1, len(functions) + 1))
+    assert all(node["x"] ** 2 + node["y"] ** 2 < 1 for node in drawn["nodes"])
+    assert all(node["parent"] is None or node["parent"] < place for place, node in enumerate(drawn["nodes"]))
+    assert len({node["cluster"] for node in functions}) > 1
+    listed = client.get("/api/search?q=open+a+file&k=10").get_json()["results"]
+    best = sorted(functions, key=lambda node: int(node["rank"]))[:10]
+    assert [node["id"] for node in best] == [row["id"] for row in listed]
+
+
+def test_what_is_not_there_is_a_page_with_a_search_box(client: FlaskClient) -> None:
+    html = page(client, "/functions/" + "0" * 32, 404)
+    assert "Not here" in html and 'role="search"' in html
+
+
+def test_thumbs_are_shown_only_where_they_count(client: FlaskClient, app: APIFlask) -> None:
+    assert "data-vote" not in page(client, "/search?q=parse")  # feedback is off there
+    assert "data-vote" in page(app.test_client(), "/search?q=parse")
+
+
+def test_the_reference_lists_every_operation(client: FlaskClient) -> None:
+    html = page(client, "/docs")
+    for path in client.get("/openapi.json").get_json()["paths"]:
+        assert path in html
+    assert f"at most {Settings().max_query_length:,} characters" in html
