@@ -54,6 +54,7 @@ class Development:
     @torch.no_grad()
     def score(self, student: Student) -> dict[str, float]:
         """MRR of each set."""
+        student.eval()
         whole, bare = self._functions(student, hide=False), self._functions(student, hide=True)
         scores = {}
         for name, cases in self.sets.items():

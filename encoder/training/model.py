@@ -17,8 +17,11 @@ START_GATES = (1.0, 1.0, 1.0, 0.2)  # name, docstring, code, place: where a func
 class Student(nn.Module):
     """Token and bigram vectors, a weight for each token in each field, and one hidden layer on either side."""
 
-    def __init__(self, table: NDArray[np.float32], weights: NDArray[np.float32], hidden: int) -> None:
+    def __init__(
+        self, table: NDArray[np.float32], weights: NDArray[np.float32], hidden: int, dropped: float = 0.0
+    ) -> None:
         super().__init__()
+        self.dropped = dropped  # share of tokens hidden at each step, so that no single one is relied on
         dimension = table.shape[1]
         self.table = nn.Parameter(torch.from_numpy(table))
         self.log_weights = nn.Parameter(torch.log(torch.from_numpy(weights)))
@@ -30,6 +33,8 @@ class Student(nn.Module):
         """The weighted mean of the token vectors of each row."""
         rows = bags.rows(numbers)
         weights = rows.counts * torch.exp(self.log_weights[field, rows.tokens])
+        if self.training and self.dropped:
+            weights = weights * (torch.rand_like(weights) >= self.dropped)
         totals = torch.zeros(len(numbers), device=weights.device).index_add(0, rows.owners, weights)
         sums = embedding_bag(rows.tokens, self.table, rows.starts, mode="sum", per_sample_weights=weights)
         return sums / totals.clamp_min(1e-9)[:, None]

@@ -23,6 +23,8 @@ class Options:
     lexical_share: float = 0.0  # weight of the lexical teacher in the target, beside 1 for each other teacher
     hide_name: float = 0.3
     hide_docstring: float = 0.3
+    dropped: float = 0.0  # share of tokens hidden at each step
+    decay: float = 0.0  # decoupled weight decay of the table
     truncated: int = 0  # also train the first so many dimensions to rank alone (Matryoshka); 0: do not
     seed: int = 0
 

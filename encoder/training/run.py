@@ -41,7 +41,9 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
     full, bare = data.full_passages, data.bare_passages
     taught = [teach(name, data.texts, full, bare, device) for name in run.teachers]
     student = Student(
-        *start(vocabulary, base, base_vectors, counts, len(learnt), run.buckets, run.dimension), hidden=run.hidden
+        *start(vocabulary, base, base_vectors, counts, len(learnt), run.buckets, run.dimension),
+        hidden=run.hidden,
+        dropped=run.options.dropped,
     )
     development = Development(held_out, tokenizer, {}, device)
     scores = Trainer(data, taught, len(vocabulary), run.options, device).fit(student, development, say)

@@ -53,8 +53,9 @@ class Trainer:
         student.to(self.device)
         layers = [value for name, value in student.named_parameters() if "layer" in name]
         tables = [value for name, value in student.named_parameters() if "layer" not in name]
-        optimiser = torch.optim.Adam(
-            [{"params": tables, "lr": options.table_rate}, {"params": layers, "lr": options.layer_rate}]
+        optimiser = torch.optim.AdamW(
+            [{"params": tables, "lr": options.table_rate}, {"params": layers, "lr": options.layer_rate}],
+            weight_decay=options.decay,
         )
         generator = torch.Generator().manual_seed(options.seed)
         steps = options.epochs * sum(-(-len(group) // options.batch) for group in self.groups.values())
@@ -65,6 +66,7 @@ class Trainer:
         kept: dict[str, Tensor] = {}
         for epoch in range(options.epochs):
             losses = []
+            student.train()
             for bare, numbers in self._batches(generator):
                 loss = self._loss(student, numbers, bare)
                 optimiser.zero_grad(set_to_none=True)
