@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint fix types pytest bench eval docs constraints system clean
+.PHONY: help serve test lint fix types pytest bench eval docs constraints system clean audit
 
 export TREELINE_HOME ?= $(CURDIR)/.treeline
 PINS := pyproject.toml constraints.txt
@@ -33,6 +33,9 @@ fix: .venv/.installed-test ## style, put right
 
 types: .venv/.installed-test ## mypy, strict
 	@.venv/bin/mypy
+
+audit: .venv/.installed-test ## known vulnerabilities in the pinned dependencies
+	@scripts/audit
 
 bench: .venv/.installed-test ## speed, memory and growth; needs the data of ../shared
 	@.venv/bin/treeline bench
