@@ -40,6 +40,8 @@ FEWEST_CANDIDATES = 200
 OVERSAMPLE = 2.0
 MOST_FACETS = 10_000
 ID_LENGTH = 32
+# Documents by their ids come within milliseconds: a node that takes this long hangs, and another one is asked.
+HANGING_SECONDS = 2.0
 
 
 class ElasticsearchEngine:
@@ -189,7 +191,8 @@ class ElasticsearchEngine:
         for start in range(0, len(distinct), PAGE):
             page = distinct[start : start + PAGE]
             query = {"bool": {"filter": [{"ids": {"values": page}}, {"term": {"kind": FUNCTION}}, *clauses(filters)]}}
-            yield from self._search(query=query, size=len(page), **wanted)["hits"]
+            client = self._client.options(request_timeout=HANGING_SECONDS, retry_on_timeout=True, max_retries=1)
+            yield from self._search(client, query=query, size=len(page), **wanted)["hits"]
 
     def _all(self, page: int, **wanted: Any) -> Iterator[dict[str, Any]]:
         """Every function in order of writing; a published generation does not change, so pages fit together."""
@@ -203,9 +206,9 @@ class ElasticsearchEngine:
                 return
             after = {"search_after": found[-1]["sort"]}
 
-    def _search(self, **request: Any) -> Any:
+    def _search(self, client: Elasticsearch | None = None, **request: Any) -> Any:
         with self._errors():
-            return self._client.search(index=self._index, track_total_hits=False, **request)["hits"]
+            return (client or self._client).search(index=self._index, track_total_hits=False, **request)["hits"]
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
