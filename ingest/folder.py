@@ -47,6 +47,7 @@ class FileUnit:
     size: int
     place: Place
     options: ReadOptions
+    left_out: Counter[str]
 
     @cached_property
     def _content(self) -> bytes | str:
@@ -67,6 +68,7 @@ class FileUnit:
         if isinstance(content, str):
             yield Rejected((Problem(readable(str(self.file)), 0, content),), self.size)
         elif not self.options.include_tests and is_generated(content):
+            self.left_out["generated"] += 1
             yield Rejected((), self.size)
         else:
             yield FileChunk(content, self.place, readable(str(self.file)), self.options.max_function_bytes)
@@ -113,7 +115,7 @@ class Folder:
     def units(self) -> Iterator[Unit]:
         for relative, size in self.files:
             shown = readable(relative)
-            yield FileUnit(self.root / relative, shown, size, self._place(shown), self.options)
+            yield FileUnit(self.root / relative, shown, size, self._place(shown), self.options, self.left_out)
 
     @cached_property
     def _top(self) -> Path:

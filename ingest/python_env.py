@@ -42,7 +42,7 @@ def _standard_library(options: ReadOptions, left_out: Counter[str]) -> Iterator[
     for path, size in folder.files:
         if path.endswith(".py") and not NOT_LIBRARY & set(PurePosixPath(path).parts):
             place = Place("python", path, "", f"{web}/{quote(path)}")
-            yield FileUnit(root / path, f"python/{path}", size, place, options)
+            yield FileUnit(root / path, f"python/{path}", size, place, options, left_out)
     left_out.update(folder.left_out)
 
 
@@ -116,4 +116,4 @@ def _of_package(name: str, package: Distribution, options: ReadOptions, left_out
             left_out[reason] += 1
         elif file.exists():
             place = Place(name, str(path), "", file.absolute().as_uri())
-            yield FileUnit(file.resolve(), f"{name}/{path}", _size(file), place, options)
+            yield FileUnit(file.resolve(), f"{name}/{path}", _size(file), place, options, left_out)

@@ -13,7 +13,7 @@ PARAGRAPH = re.compile(r"\r?\n[ \t]*\r?\n")
 
 @cache
 def _pattern(line_comment: str) -> re.Pattern[str]:
-    comment = r"\#.*" if line_comment == "#" else r"//.*|/\*[\s\S]*?\*/"
+    comment = re.escape(line_comment) + ".*" + (r"|/\*[\s\S]*?\*/" if line_comment == "//" else "")
     return re.compile(f"(?:{comment})|({STRING}|{WORD})")
 
 
