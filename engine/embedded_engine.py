@@ -31,6 +31,7 @@ from engine.vectors import Matrix, normalised
 from engine.vocabulary import Vocabulary, weighted
 
 SCANNED_AT_ONCE = 1_000
+SUGGESTIONS_KEPT = 2_000
 FORMAT = 1  # of a generation's files; another one is refused instead of misread
 
 
@@ -71,6 +72,7 @@ class EmbeddedEngine:
         self._vocabulary = Vocabulary(folder / "words")
         self._matrices = [Matrix(folder / "rows", number) for number in range(len(self._info.encoders))]
         self._graphs = [Hnsw.open(folder / "rows", number) for number in range(len(self._info.encoders))]
+        self._suggested: dict[tuple[str, int], list[str]] = {}
         self._artifacts = {path.name: path.open("rb") for path in (folder / "artifacts").iterdir()}
 
     @property
@@ -133,7 +135,14 @@ class EmbeddedEngine:
         return np.where(positions[:, None] >= 0, rows, 0).astype(np.float32)
 
     def suggest(self, prefix: str, k: int) -> list[str]:
-        return [name for name, _ in self._searcher.terms_with_prefix("leaf", prefix, limit=k)]
+        # Short prefixes are asked again and again while somebody types, and go through most of the names.
+        found = self._suggested.get((prefix, k))
+        if found is None:
+            found = [name for name, _ in self._searcher.terms_with_prefix("leaf", prefix, limit=k)]
+            if len(self._suggested) >= SUGGESTIONS_KEPT:
+                self._suggested.clear()
+            self._suggested[prefix, k] = found
+        return list(found)
 
     def count(self, filters: Filters = NO_FILTERS) -> int:
         mask = self._table.mask(filters)

@@ -120,7 +120,7 @@ class Matrix:
             return np.zeros(0, dtype=np.int64)
         small, _ = quantise(np.asarray(query, dtype=np.float32)[None])
         products = np.asarray(numkong.dots_packed(rows, numkong.dots_pack(small))).ravel()
-        scores = products * scale
+        scores = np.multiply(products, scale, dtype=np.float32)
         passed = scale > 0 if mask is None else mask & (scale > 0)
         if not passed.all():
             scores[~passed] = -np.inf

@@ -1,0 +1,166 @@
+"""The rows of a generation in the making: those of the one before, parts added to them, and which of all are dead."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from corpus.function import Function
+from engine import graph_search, vectors
+from engine.columns import Positions, Row, Table, merge_tables, write_rows
+from engine.durable import link_tree, sync_tree
+from engine.protocol import EncoderSpec, Filters
+
+BASE = "base"
+PART = "part-"
+ROWS_IN_MEMORY = 20_000
+
+Rows16 = NDArray[np.float16]
+
+
+class BuildingRows:
+    """Columns and vectors of all functions written so far; nothing is changed in place, so a checkpoint is a list."""
+
+    def __init__(self, folder: Path, encoders: Sequence[EncoderSpec]) -> None:
+        self._folder = folder
+        self._encoders = encoders
+        self._rows: list[Row] = []
+        self._row_vectors: list[list[Rows16]] = [[] for _ in encoders]
+        self._tables: list[tuple[str, Table]] = []
+        self._serial_of: dict[bytes, int] = {}
+        self.dead: set[int] = set()
+        self.next_serial = 0
+
+    @property
+    def parts(self) -> list[str]:
+        """The names of what a checkpoint must keep."""
+        return [name for name, _ in self._tables if name != BASE]
+
+    def begin_with(self, generation: Path) -> None:
+        """Take over the rows of a complete generation."""
+        link_tree(generation / "rows", self._folder / BASE)
+        shutil.copyfile(generation / "info.json", self._folder / BASE / "info.json")
+        self._open([])
+        self.next_serial = self._base_info()["next_serial"]
+
+    def resume(self, parts: Sequence[str], dead: Path, next_serial: int) -> None:
+        """Take up what a checkpoint has kept."""
+        self._open(parts)
+        self.dead = set(np.load(dead).tolist())
+        self.next_serial = next_serial
+        for name, table in self._tables:
+            if name != BASE:
+                for key, serial in zip(table.ids.tolist(), table.serials.tolist(), strict=True):
+                    if serial not in self.dead:
+                        self._serial_of[key.ljust(16, b"\0")] = serial
+
+    def save_dead(self, path: Path) -> None:
+        np.save(path, np.array(sorted(self.dead), dtype=np.int64))
+
+    def serials(self, ids: Sequence[str]) -> list[int | None]:
+        """The serial under which each id is alive, if it is."""
+        keys = [bytes.fromhex(id) for id in ids]
+        found: list[int | None] = [self._serial_of.get(key) for key in keys]
+        if self._tables and self._tables[0][0] == BASE:
+            base = self._tables[0][1]
+            for number, at in enumerate(base.positions_of_ids(keys).tolist()):
+                if found[number] is None and at >= 0:
+                    found[number] = int(base.serials[at])
+        return [None if serial in self.dead else serial for serial in found]
+
+    def add(self, row: Row) -> None:
+        """A new row; one that was alive under the same id must have been buried before."""
+        self._rows.append(row)
+        self._serial_of[row.id] = row.serial
+        self.next_serial = row.serial + 1
+
+    def row_of(self, function: Function) -> Row:
+        return Row.of(self.next_serial, function)
+
+    def add_vectors(self, batches: Sequence[Rows16]) -> None:
+        """The vectors of the rows just added, encoder by encoder."""
+        for collected, batch in zip(self._row_vectors, batches, strict=True):
+            collected.append(batch)
+        if len(self._rows) >= ROWS_IN_MEMORY:
+            self.flush()
+
+    def bury(self, id: str, serial: int) -> None:
+        self.dead.add(serial)
+        self._serial_of.pop(bytes.fromhex(id), None)
+
+    def bury_repo(self, repo: str) -> int:
+        """How many were alive of this repository, and are no longer."""
+        self.flush()
+        before = len(self.dead)
+        for _, table in self._tables:
+            mask = table.mask(Filters(repo=repo))
+            if mask is not None and mask.any():
+                self.dead.update(table.serials[mask].tolist())
+                for key in table.ids[mask].tolist():
+                    self._serial_of.pop(key.ljust(16, b"\0"), None)
+        return len(self.dead) - before
+
+    def flush(self) -> None:
+        """Put the rows held in memory into a part of their own."""
+        if not self._rows:
+            return
+        name = f"{PART}{self._rows[0].serial:012d}"
+        folder = self._folder / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        write_rows(folder, self._rows)
+        for number, collected in enumerate(self._row_vectors):
+            vectors.write_part(folder, number, np.concatenate(collected))
+            collected.clear()
+        sync_tree(folder)
+        self._rows.clear()
+        self._tables.append((name, Table(folder)))
+
+    def kept(self) -> list[Positions]:
+        """The living rows of each table."""
+        dead = np.fromiter(self.dead, np.int64, len(self.dead))
+        return [np.flatnonzero(~np.isin(table.serials, dead)) for _, table in self._tables]
+
+    def merge(self, target: Path) -> None:
+        """Write the one table, and the matrices and graphs, that readers open."""
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir()
+        kept = self.kept()
+        merge_tables(target, [table for _, table in self._tables], kept)
+        for number, encoder in enumerate(self._encoders):
+            vectors.merge_parts(target, number, encoder.dimension, list(self._vectors(number, encoder)), kept)
+            matrix = vectors.Matrix(target, number)
+            if len(matrix) > graph_search.SCAN_UP_TO:
+                base = self._base_number(encoder)
+                graph = None if base is None else self._folder / BASE / f"vectors{base}.hnsw"
+                graph_search.build(target, number, matrix, Table(target).serials, graph)
+
+    def close(self) -> None:
+        self._tables.clear()
+
+    def _open(self, parts: Sequence[str]) -> None:
+        names = [BASE, *parts] if (self._folder / BASE).exists() else parts
+        self._tables = [(name, Table(self._folder / name)) for name in names]
+
+    def _vectors(self, number: int, encoder: EncoderSpec) -> Iterator[Rows16 | None]:
+        for name, _ in self._tables:
+            there = self._base_number(encoder) if name == BASE else number
+            yield None if there is None else vectors.part(self._folder / name, there)
+
+    def _base_number(self, encoder: EncoderSpec) -> int | None:
+        """Which of the base's encoders this is, if it is one of them."""
+        if not (self._folder / BASE).exists():
+            return None
+        made = self._base_info()["encoders"]
+        wanted = [encoder.name, encoder.dimension]
+        return made.index(wanted) if wanted in made else None
+
+    def _base_info(self) -> dict[str, Any]:
+        found: dict[str, Any] = orjson.loads((self._folder / BASE / "info.json").read_bytes())
+        return found

@@ -1,0 +1,182 @@
+"""What only the Elasticsearch engine promises: credentials, TLS, a server that is away, one writer, exact mappings."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from corpus.analysis import terms
+from corpus.errors import EngineUnavailable, InputError, TreelineError
+from engine import elasticsearch_lease
+from engine.elasticsearch import ElasticsearchStore
+from engine.elasticsearch_bulk import Action, Bulk, _requests
+from engine.elasticsearch_mapping import WHOLE_NUMBERS, index_name, parse_index_name, whole_numbers
+from engine.protocol import EncoderSpec
+from tests.elasticsearch_server import Cluster, free_port, running
+from tests.engine.functions import ENCODER, SAMPLE, build, function, terms_of, vectors, write
+
+NAME = "only-elasticsearch"
+
+
+@pytest.fixture
+def server(elasticsearch_cluster: Cluster) -> Iterator[ElasticsearchStore]:
+    store = ElasticsearchStore(elasticsearch_cluster.urls)
+    yield store
+    if NAME in store.names():
+        store.drop(NAME)
+    store.close()
+
+
+def test_a_server_that_is_away_is_noticed_at_once() -> None:
+    store = ElasticsearchStore([f"http://127.0.0.1:{free_port()}"])
+    started = time.monotonic()
+    for ask in (lambda: store.open("x"), store.names, lambda: store.begin("x", [ENCODER], "f")):
+        with pytest.raises(EngineUnavailable, match=r"does not answer at http://127\.0\.0\.1"):
+            ask()
+    assert time.monotonic() - started < 5
+    store.close()
+
+
+@pytest.mark.parametrize("url", ["nonsense", "http://", "ftp://127.0.0.1:9200"])
+def test_a_bad_address_is_bad_input(url: str) -> None:
+    with pytest.raises(InputError, match="Elasticsearch"):
+        ElasticsearchStore([url])
+
+
+def test_vectors_are_sent_as_whole_numbers_of_the_same_direction() -> None:
+    rows = vectors(SAMPLE)
+    sent = whole_numbers(rows)
+    for row, numbers in zip(rows, sent, strict=True):
+        assert numbers is not None
+        assert abs(numbers).max() == WHOLE_NUMBERS
+        assert numbers / (numbers @ numbers) ** 0.5 == pytest.approx(row, abs=0.001)
+    assert whole_numbers(0 * rows[:1]) == [None]
+
+
+def test_names_and_generations_are_told_apart() -> None:
+    assert parse_index_name(index_name("a-000001", "000002")) == ("a-000001", "000002")
+    assert parse_index_name("treeline-a") is None
+    assert parse_index_name("treeline-feedback") is None
+
+
+def test_bulk_requests_are_cut_to_a_bearable_size() -> None:
+    actions = [Action(str(number), b"x" * 1_000) for number in range(1_000)]
+    assert [len(part) for part in _requests(actions)] == [250, 250, 250, 250]
+    large = [Action(str(number), b"x" * 3_000_000) for number in range(3)]
+    assert [len(part) for part in _requests(large)] == [1, 1, 1]
+    assert _requests([]) == []
+
+
+@pytest.mark.elasticsearch
+def test_a_document_the_mapping_refuses_is_named_and_the_rest_goes_in(server: ElasticsearchStore) -> None:
+    long_path = function("too_long", path="p" * 40_000)
+    with server.begin(NAME, [ENCODER], "f") as writer:
+        assert write(writer, [SAMPLE[0], long_path, SAMPLE[1]]) == 2
+        assert [id for id, _ in writer.rejected] == [long_path.id]
+        assert "path" in writer.rejected[0][1]
+        assert writer.publish().functions == 2
+
+
+@pytest.mark.elasticsearch
+def test_an_unknown_field_is_refused(server: ElasticsearchStore) -> None:
+    with server.begin(NAME, [ENCODER], "f") as writer:
+        write(writer, SAMPLE)
+        writer.publish()
+    bulk = Bulk(server.client, index_name(NAME, "000001"))
+    server.client.indices.put_settings(index=index_name(NAME, "000001"), settings={"blocks.write": False})
+    refused = bulk([Action("1", b'{"surprise": 1}')])
+    assert "strict_dynamic_mapping" in refused[0][1]
+    bulk.close()
+
+
+@pytest.mark.elasticsearch
+def test_a_published_generation_cannot_be_changed(server: ElasticsearchStore) -> None:
+    build(server, NAME)
+    bulk = Bulk(server.client, index_name(NAME, "000001"))
+    assert "blocked" in bulk([Action(SAMPLE[0].id, None)])[0][1]
+    assert server.open(NAME).count() == len(SAMPLE)
+    bulk.close()
+
+
+@pytest.mark.elasticsearch
+def test_the_mapping_is_the_one_we_pin(server: ElasticsearchStore) -> None:
+    build(server, NAME)
+    mapping = server.client.indices.get_mapping(index=f"treeline-{NAME}")[index_name(NAME, "000001")]["mappings"]
+    assert mapping["dynamic"] == "strict"
+    assert mapping["properties"]["vector0"]["index_options"]["type"] == "int8_hnsw"
+    assert mapping["properties"]["code_terms"]["analyzer"] == "whitespace"
+    assert mapping["_meta"]["treeline"]["functions"] == len(SAMPLE)
+
+
+@pytest.mark.elasticsearch
+def test_a_dead_writer_of_this_machine_makes_way_at_once(
+    server: ElasticsearchStore, elasticsearch_cluster: Cluster
+) -> None:
+    script = (
+        "import os, sys\n"
+        "from engine.elasticsearch import ElasticsearchStore\n"
+        "from tests.engine.functions import ENCODER, SAMPLE, write\n"
+        f"writer = ElasticsearchStore([sys.argv[1]]).begin({NAME!r}, [ENCODER], 'f')\n"
+        "write(writer, SAMPLE[:3])\n"
+        "writer.checkpoint(b'three')\n"
+        "write(writer, SAMPLE[3:])\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run([sys.executable, "-c", script, elasticsearch_cluster.url], check=False, timeout=60)
+    with server.begin(NAME, [ENCODER], "f") as writer:
+        assert writer.resumed == b"three"
+        assert writer.publish().functions == 3
+
+
+@pytest.mark.elasticsearch
+def test_a_silent_writer_elsewhere_makes_way_after_a_while(
+    server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = elasticsearch_lease.Lease(server.client, NAME)
+    monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
+    with pytest.raises(InputError, match="is being written by process"):
+        server.begin(NAME, [ENCODER], "f")
+    monkeypatch.setattr(elasticsearch_lease, "DEAD_AFTER_SECONDS", 0.0)
+    server.begin(NAME, [ENCODER], "f").abandon()
+    lease.release()
+
+
+@pytest.mark.elasticsearch
+def test_two_encoders_of_one_dimension_do_not_mix(server: ElasticsearchStore) -> None:
+    one, two = EncoderSpec("one", 16), EncoderSpec("two", 16)
+    with server.begin(NAME, [one, two], "f") as writer:
+        writer.write(SAMPLE, terms_of(SAMPLE), {"one": vectors(SAMPLE), "two": -vectors(SAMPLE)})
+        writer.publish()
+    engine = server.open(NAME)
+    assert engine.knn(vectors(SAMPLE)[0], 1, encoder="one")[0].score == pytest.approx(1, abs=0.01)
+    assert engine.knn(-vectors(SAMPLE)[0], 1, encoder="two")[0].score == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.elasticsearch
+@pytest.mark.slow
+def test_a_password_and_tls_are_used_and_a_wrong_one_is_named() -> None:
+    with running(password="correct horse", tls=True) as cluster:
+        store = ElasticsearchStore(cluster.urls, user=cluster.user, password=cluster.password, ca=cluster.ca)
+        build(store, NAME)
+        assert store.open(NAME).keyword(terms("parse json"), 1)[0].id == SAMPLE[0].id
+        store.close()
+        wrong = ElasticsearchStore(cluster.urls, user=cluster.user, password="wrong", ca=cluster.ca)
+        with pytest.raises(TreelineError, match="refuses the credentials"):
+            wrong.names()
+        wrong.close()
+        stranger = ElasticsearchStore(cluster.urls, user=cluster.user, password=cluster.password)
+        with pytest.raises(EngineUnavailable, match="certificate"):
+            stranger.names()
+        stranger.close()
+
+
+def test_the_lease_knows_a_process_by_its_start() -> None:
+    mine = elasticsearch_lease._process(os.getpid())
+    assert elasticsearch_lease._is_running(mine)
+    assert not elasticsearch_lease._is_running(f"{os.getpid()}:1")

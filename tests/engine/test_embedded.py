@@ -1,0 +1,159 @@
+"""What only the embedded engine promises: files that outlive a crash, a small disk, a changed format."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import orjson
+import pytest
+
+from corpus.analysis import terms
+from corpus.errors import TreelineError
+from engine import graph_search
+from engine.embedded import EmbeddedStore
+from engine.protocol import Filters
+from tests.engine.functions import ENCODER, SAMPLE, build, function, vectors, write
+
+MANY = [function(f"f{number}", path=f"{number % 9}.py", line=number + 1) for number in range(600)]
+
+LOADER = """
+import sys
+from pathlib import Path
+from engine.embedded import EmbeddedStore
+from tests.engine.functions import ENCODER, write
+from tests.engine.test_embedded import MANY
+
+with EmbeddedStore(Path(sys.argv[1])).begin("x", [ENCODER], "plan") as writer:
+    done = int(writer.resumed or b"0")
+    print("from", done, flush=True)
+    for start in range(done, len(MANY), 50):
+        write(writer, MANY[start : start + 50])
+        print("wrote", flush=True)
+        writer.checkpoint(str(start + 50).encode())
+        print("checkpoint", flush=True)
+    writer.publish()
+"""
+
+
+def load(home: Path, lines_until_killed: int) -> str:
+    """Run the loader, killing it after it has said so many lines; what it said first."""
+    root = Path(__file__).parents[2]
+    process = subprocess.Popen(
+        [sys.executable, "-c", LOADER, str(home)], stdout=subprocess.PIPE, text=True, cwd=root, env=os.environ
+    )
+    assert process.stdout is not None
+    said = [process.stdout.readline() for _ in range(lines_until_killed)]
+    if lines_until_killed < 100:
+        process.send_signal(signal.SIGKILL)
+    process.wait(60)
+    process.stdout.close()
+    return said[0]
+
+
+def test_a_killed_loader_goes_on_where_it_was_without_duplicates_or_holes(tmp_path: Path) -> None:
+    store = EmbeddedStore(tmp_path)
+    build(store, "x", MANY[:10])
+    first = load(tmp_path, 8)
+    assert first == "from 0\n"
+    assert store.open("x").count() == 10
+    assert load(tmp_path, 4) not in {"from 0\n", ""}
+    assert store.open("x").count() == 10
+    load(tmp_path, 100)
+    engine = store.open("x")
+    assert sorted(id for id, _ in engine.addresses()) == sorted(one.id for one in MANY)
+    assert engine.count() == len(MANY) == len(engine.keyword(["valu"], 1_000))
+
+
+def test_a_large_index_is_searched_by_graph_and_filtered_by_scan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph_search, "SCAN_UP_TO", 100)
+    store = EmbeddedStore(tmp_path)
+    build(store, "x", MANY)
+    with store.begin("x", [ENCODER], "g") as writer:
+        writer.delete([one.id for one in MANY[:50]])
+        write(writer, SAMPLE)
+        writer.publish()
+    assert list((tmp_path / "x" / "000002" / "rows").glob("*.hnsw"))
+    engine = store.open("x")
+    for one in (*MANY[50:60], *SAMPLE):
+        assert engine.knn(vectors([one])[0], 1)[0].id == one.id
+    assert MANY[0].id not in {hit.id for hit in engine.knn(vectors([MANY[0]])[0], 100)}
+    assert len(engine.knn(vectors(SAMPLE)[0], 5, Filters(repo="bob/tools"))) == 2
+    engine.close()
+
+
+def test_an_open_engine_outlives_the_removal_of_its_generation(tmp_path: Path) -> None:
+    store = EmbeddedStore(tmp_path)
+    with store.begin("x", [ENCODER], "f") as writer:
+        write(writer, SAMPLE)
+        writer.put_artifact("tree", b"oak")
+        writer.publish()
+    engine = store.open("x")
+    store.drop("x")
+    assert engine.keyword(terms("parse json"), 1)[0].id == SAMPLE[0].id
+    assert engine.knn(vectors(SAMPLE)[0], 1)[0].id == SAMPLE[0].id
+    assert engine.fuzzy("parse_jsn", 1)[0].id == SAMPLE[0].id
+    assert engine.fetch([SAMPLE[0].id]) == [SAMPLE[0]]
+    assert engine.artifact("tree") == b"oak"
+    engine.close()
+
+
+def test_a_failed_build_leaves_the_current_generation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = EmbeddedStore(tmp_path)
+    build(store, "x")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("engine.columns.np.save", full)
+    with store.begin("x", [ENCODER], "g") as writer:
+        write(writer, MANY)
+        with pytest.raises(TreelineError, match="disk is full"):
+            writer.publish()
+    monkeypatch.undo()
+    assert store.open("x").count() == len(SAMPLE)
+    assert build(store, "x", MANY).functions == len(MANY)
+
+
+def test_a_damaged_index_is_a_clear_error(tmp_path: Path) -> None:
+    store = EmbeddedStore(tmp_path)
+    build(store, "x")
+    (tmp_path / "x" / "000001" / "text" / "meta.json").write_text("{")
+    with pytest.raises(TreelineError, match="cannot be opened"):
+        store.open("x")
+
+
+def test_another_format_is_refused_and_named(tmp_path: Path) -> None:
+    store = EmbeddedStore(tmp_path)
+    build(store, "x")
+    path = tmp_path / "x" / "000001" / "info.json"
+    path.write_bytes(orjson.dumps({**orjson.loads(path.read_bytes()), "format": 99}))
+    with pytest.raises(TreelineError, match="format 99"):
+        store.open("x")
+
+
+def test_one_engine_serves_many_threads(tmp_path: Path) -> None:
+    store = EmbeddedStore(tmp_path)
+    build(store, "x", MANY)
+    engine = store.open("x")
+    wrong: list[str] = []
+
+    def ask(numbers: range) -> None:
+        for number in numbers:
+            one = MANY[number]
+            if engine.knn(vectors([one])[0], 1)[0].id != one.id or engine.named(one.func_name, 1)[0].id != one.id:
+                wrong.append(one.func_name)
+
+    threads = [threading.Thread(target=ask, args=(range(start, start + 30),)) for start in range(0, 240, 30)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert wrong == []
+    engine.close()

@@ -1,0 +1,108 @@
+"""The exact scan and the graph find what a plain matrix product finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engine import graph_search, vectors
+from engine.graph_search import Hnsw
+from engine.vectors import Matrix, merge_parts, normalised, quantise, write_part
+
+DIMENSION = 64
+
+
+def clustered(count: int, seed: int = 0) -> NDArray[np.float32]:
+    """Unit vectors in bunches, as real ones are."""
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((50, DIMENSION))
+    return normalised(centres[rng.integers(0, 50, count)] + 0.7 * rng.standard_normal((count, DIMENSION)))
+
+
+def matrix_of(folder: Path, rows: NDArray[np.float32]) -> Matrix:
+    folder.mkdir(exist_ok=True)
+    write_part(folder, 0, rows)
+    part = np.array(vectors.part(folder, 0))
+    merge_parts(folder, 0, DIMENSION, [part], [np.arange(len(rows))])
+    return Matrix(folder, 0)
+
+
+def exact(rows: NDArray[np.float32], query: NDArray[np.float32], k: int) -> set[int]:
+    return set(np.argsort(-(rows @ query), kind="stable")[:k].tolist())
+
+
+@pytest.mark.parametrize("count", [1, 150, 5_000, 50_000])
+def test_a_scan_finds_the_nearest(tmp_path: Path, count: int) -> None:
+    rows = clustered(count)
+    matrix = matrix_of(tmp_path, rows)
+    shares = []
+    for query in clustered(20, seed=1):
+        positions, scores = matrix.nearest(query, 100, None)
+        assert len(positions) == min(count, 100)
+        assert list(scores) == sorted(scores, reverse=True)
+        shares.append(len(set(positions.tolist()) & exact(rows, query, 100)) / len(positions))
+    assert np.mean(shares) >= 0.99
+
+
+@pytest.mark.parametrize("passing", [0.001, 0.05, 0.5])
+def test_a_masked_scan_finds_the_nearest_of_those_that_pass(tmp_path: Path, passing: float) -> None:
+    rows = clustered(30_000)
+    mask = np.random.default_rng(2).random(len(rows)) < passing
+    matrix = matrix_of(tmp_path, rows)
+    allowed = np.flatnonzero(mask)
+    for query in clustered(10, seed=1):
+        positions, _ = matrix.nearest(query, 20, mask)
+        best = allowed[np.argsort(-(rows[allowed] @ query))[:20]]
+        assert len(set(positions.tolist()) & set(best.tolist())) >= 19
+
+
+def test_rows_without_a_vector_are_never_found(tmp_path: Path) -> None:
+    rows = clustered(300)
+    rows[::3] = 0
+    matrix = matrix_of(tmp_path, rows)
+    positions, _ = matrix.nearest(rows[1], 300, None)
+    assert len(positions) == 200
+    assert not (positions % 3 == 0).any()
+
+
+def test_quantising_keeps_directions() -> None:
+    rows = clustered(100)
+    small, scale = quantise(rows)
+    back = normalised(small * scale[:, None])
+    assert (np.sum(back * rows, axis=1) > 0.9995).all()
+
+
+def test_the_graph_finds_nearly_all_of_the_nearest(tmp_path: Path) -> None:
+    rows = clustered(20_000)
+    matrix = matrix_of(tmp_path, rows)
+    serials = np.arange(len(rows), dtype=np.int64) + 1_000
+    graph_search.build(tmp_path, 0, matrix, serials)
+    graph = Hnsw.open(tmp_path, 0)
+    assert graph is not None
+    shares = []
+    for query in clustered(30, seed=1):
+        positions, _ = matrix.rescore(query, graph.nearest(query, 100) - 1_000, 100)
+        shares.append(len(set(positions.tolist()) & exact(rows, query, 100)) / 100)
+    assert np.mean(shares) >= 0.95
+
+
+def test_the_graph_follows_what_comes_and_goes(tmp_path: Path) -> None:
+    rows = clustered(4_000)
+    old, new = tmp_path / "old", tmp_path / "new"
+    matrix = matrix_of(old, rows[:3_000])
+    graph_search.build(old, 0, matrix, np.arange(3_000))
+    stay = np.arange(200, 4_000)
+    matrix = matrix_of(new, rows[stay])
+    graph_search.build(new, 0, matrix, stay, old / "vectors0.hnsw")
+    graph = Hnsw.open(new, 0)
+    assert graph is not None
+    for serial in (200, 2_999, 3_000, 3_999):
+        assert serial in graph.nearest(rows[serial], 10)
+    assert (graph.nearest(rows[5], 100) >= 200).all()
+
+
+def test_there_is_no_graph_where_a_scan_is_quick(tmp_path: Path) -> None:
+    assert Hnsw.open(tmp_path, 0) is None
