@@ -10,10 +10,10 @@ from corpus.errors import InputError
 from eval import codesearchnet, paper, runfiles
 from eval.dataset import DataSet, System, evaluate
 from eval.finish import Output, finish, output_options
-from eval.running import choice_options, chosen, measure
+from eval.running import choice_options, chosen, measure, patient
 from eval.summary import summarise
 from eval.systems import DEFAULT, Kitchen
-from service.cli.options import settings_for, where
+from service.cli.options import where
 from service.live import open_searcher
 
 BESIDE = Path(__file__).parent.parent.parent / "shared" / "codesearchnet"
@@ -56,7 +56,7 @@ def command(
     if score:
         score_file(Path(score), queries, judgements, output)
         return
-    searcher = open_searcher(settings_for(engine, name))
+    searcher = open_searcher(patient(engine, name))
     try:
         languages = searcher.engine.facets()["language"]
         urls = {address.url for _, address in searcher.engine.addresses()}

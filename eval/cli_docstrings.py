@@ -8,9 +8,9 @@ from eval import docstrings
 from eval.cli_codesearchnet import data_folder
 from eval.finish import Output, finish, output_options
 from eval.pools import read_functions, records_searcher
-from eval.running import choice_options, chosen, loading, measure
+from eval.running import choice_options, chosen, loading, measure, patient
 from eval.systems import DEFAULT, DENSE, HYBRID, KEYWORD, ROUTED
-from service.cli.options import settings_for, where
+from service.cli.options import where
 
 
 @click.command("docstrings")
@@ -36,7 +36,7 @@ def command(
 ) -> None:
     """Docstrings ask, their functions (stripped of them) answer; the pool is indexed on its own."""
     del name  # the pool is an index of its own
-    settings = settings_for(engine, "")
+    settings = patient(engine, "")
     functions = read_functions(data_folder(data), [partition])
     experiment = docstrings.prepare(functions, questions, None if full else pool)
     pool_name = "full" if full else f"{len(experiment.pool)}"

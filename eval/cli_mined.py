@@ -13,10 +13,10 @@ from eval import mined
 from eval.dataset import DataSet, Evaluation, Measured
 from eval.finish import Output, finish, output_options
 from eval.pools import source_searcher
-from eval.running import choice_options, chosen, loading, measure
+from eval.running import choice_options, chosen, loading, measure, patient
 from eval.summary import summarise
 from eval.systems import DEFAULT, DENSE, HYBRID, KEYWORD, Recipe
-from service.cli.options import settings_for, where
+from service.cli.options import where
 from service.settings import Settings
 
 COMPARED = (
@@ -74,7 +74,7 @@ def command(
         return
     recipes, baseline = chosen(compare, ablate, COMPARED)
     evaluations = [
-        evaluate_repository(path, found, level, cut_offs, recipes, settings_for(engine, ""), output.console)
+        evaluate_repository(path, found, level, cut_offs, recipes, patient(engine, ""), output.console)
         for path, found in by_path.items()
         if usable(path, found, level, output.console)
     ]

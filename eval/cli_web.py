@@ -10,9 +10,9 @@ from eval import web
 from eval.cli_codesearchnet import data_folder
 from eval.finish import Output, finish, output_options
 from eval.pools import source_searcher
-from eval.running import choice_options, chosen, loading, measure
+from eval.running import choice_options, chosen, loading, measure, patient
 from ingest.source import ReadOptions
-from service.cli.options import settings_for, where
+from service.cli.options import where
 from service.live import open_searcher
 
 POOL = ("test", "valid")
@@ -39,7 +39,7 @@ def command(
 ) -> None:
     """Web-style questions; choose on `dev`, report on `test`."""
     asked = web.read(Path(questions) if questions else web.QUERIES)
-    settings = settings_for(engine, name)
+    settings = patient(engine, name)
     if full:
         searcher = open_searcher(settings)
         pool = f"index {searcher.info.name}"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from corpus.errors import InputError
 from eval import results
+from eval.paper import HEAD
 from eval.summary import Document
 
 PAGE = Path(__file__).parent.parent / "docs" / "evaluation.md"
@@ -52,14 +53,10 @@ def table(document: Document, metrics: list[str], against: bool) -> str:
 
 def paper(document: Document) -> str:
     """The paper's table beside ours."""
-    rows = document["paper"]
-    head = [column.replace("_", " ") for column in rows[0]]
-    lines = [_row(head), _row(["---"] + ["--:"] * (len(head) - 1))]
-    for row in rows:
-        cells = [
-            "–" if value is None else value if isinstance(value, str) else f"{value:.4f}" for value in row.values()
-        ]
-        lines.append(_row(cells))
+    lines = [_row([column.replace("_", " ") for column in HEAD]), _row(["---"] + ["--:"] * (len(HEAD) - 1))]
+    for row in document["paper"]:
+        values = [row[column] for column in HEAD]
+        lines.append(_row(["–" if x is None else x if isinstance(x, str) else f"{x:.4f}" for x in values]))
     return "\n".join([*lines, "", _made(document)]) + "\n"
 
 

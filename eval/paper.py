@@ -52,6 +52,7 @@ COMPARABLE = (
 
 
 COLUMNS = ("ndcg_all", "ndcg_within", "ndcg_all_covered", "ndcg_all_covered_list_10", "repositories_10")
+HEAD = ("label", "paper", *COLUMNS)
 
 
 def recipes() -> list[Recipe]:

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from eval.paper import HEAD
 from eval.results import SAME, Change
 from eval.summary import Document
 
@@ -122,11 +123,10 @@ def _groups(document: Document) -> Table:
 
 def _paper(document: Document) -> Table:
     table = Table(title="the paper's table, repeated", box=None, pad_edge=False, title_justify="left")
-    rows = document["paper"]
-    for column in rows[0]:
+    for column in HEAD:
         table.add_column(column.replace("_", " "), justify="left" if column == "label" else "right")
-    for row in rows:
-        table.add_row(*(_cell(value) for value in row.values()))
+    for row in document["paper"]:
+        table.add_row(*(_cell(row[column]) for column in HEAD))
     return table
 
 

@@ -7,6 +7,7 @@ from html import escape
 from plotly.io import to_html  # type: ignore[import-untyped]
 from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
+from eval.paper import HEAD
 from eval.report_plots import plots
 from eval.summary import Document
 
@@ -104,8 +105,10 @@ def _paper(document: Document) -> str:
     rows = document.get("paper", [])
     if not rows:
         return ""
-    head = "".join(f"<th>{escape(column.replace('_', ' '))}</th>" for column in rows[0])
-    cells = [[f"{value:.4f}" if isinstance(value, float) else value or "–" for value in row.values()] for row in rows]
+    head = "".join(f"<th>{escape(column.replace('_', ' '))}</th>" for column in HEAD)
+    cells = [
+        [f"{value:.4f}" if isinstance(value, float) else value or "–" for value in map(row.get, HEAD)] for row in rows
+    ]
     lines = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells]
     return "<h2>The paper's table, repeated</h2>" + _table(head, lines)
 

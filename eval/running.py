@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
@@ -14,8 +15,17 @@ from eval.dataset import DataSet, Evaluation, evaluate
 from eval.summary import Document, summarise
 from eval.systems import COMPARED, DEFAULT, Asked, Kitchen, Recipe
 from ingest.source import Progress as LoadProgress
+from service.cli.options import settings_for
+from service.settings import Settings
 
+LANE_TIMEOUT = 60.0
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+def patient(engine: str | None, name: str) -> Settings:
+    """The settings of the command line with a long time-out: a lane that is left out on a busy machine would be
+    scored as if it had found nothing."""
+    return replace(settings_for(engine, name), lane_timeout=LANE_TIMEOUT)
 
 
 def choice_options(command: Decorated) -> Decorated:

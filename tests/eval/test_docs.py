@@ -1,0 +1,38 @@
+"""The evaluation page's tables are those of the kept results."""
+
+from pathlib import Path
+
+import pytest
+
+from corpus.errors import InputError
+from eval import docs, paper, results
+from tests.eval.test_reports import document
+
+PAGE = "before\n<!-- table tiny mrr n against -->\nold\n<!-- end -->\nafter\n"
+
+
+def test_a_table_is_made_from_the_last_result(tmp_path: Path) -> None:
+    results.keep({**results.stamp(document()), "commit": "abc"}, tmp_path)
+    page = docs.refreshed(PAGE, tmp_path)
+    assert "old" not in page
+    assert "| default | 1.000 (1.000–1.000) | 1.00 | +0.500, p < .001 | 3 / 0 | 1.0 / 1.0 |" in page
+    assert "commit abc" in page
+    assert docs.refreshed(page, tmp_path) == page
+
+
+def test_the_papers_table_has_its_own_form(tmp_path: Path) -> None:
+    results.keep({**results.stamp(paper.with_table(document())), "commit": "abc"}, tmp_path)
+    page = docs.refreshed("<!-- table tiny paper -->\n<!-- end -->\n", tmp_path)
+    assert "| Elasticsearch | 0.1955 |" in page
+
+
+def test_a_missing_result_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no result of tiny is kept"):
+        docs.refreshed(PAGE, tmp_path)
+
+
+def test_the_page_is_as_the_kept_results_say() -> None:
+    if not list(results.KEPT.glob("*.json")):
+        pytest.skip("no result is kept yet")
+    page = docs.PAGE.read_text(encoding="utf-8")
+    assert docs.refreshed(page) == page, "run python -m eval.docs"
