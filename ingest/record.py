@@ -119,7 +119,11 @@ def _tokens(record: Mapping[str, object], names: Sequence[str]) -> tuple[str, ..
     for name in names:
         value = record.get(name)
         if isinstance(value, list | tuple):
-            return tuple(token for token in value if isinstance(token, str))
+            try:
+                "".join(value)  # The quickest way to see that all are text: there are a hundred to a function.
+            except TypeError:
+                return tuple(token for token in value if isinstance(token, str))
+            return tuple(value)
     return ()
 
 

@@ -12,6 +12,8 @@ LAST = re.compile(r"[\w$@]+[?!]?$")
 UNKNOWN = "?"
 # Longer than any name that can be resolved; reading no more keeps endless call chains linear.
 MAX_TARGET = 200
+# About 20 MB of names.
+REMEMBERED = 100_000
 
 
 def dotted(text: str) -> str:
@@ -25,7 +27,22 @@ def dotted(text: str) -> str:
     return f"{UNKNOWN}.{last[0]}" if last and text[last.start() - 1 : last.start()] == "." else ""
 
 
+class _Names(dict[bytes, str]):
+    """The dotted form of every name seen so far; source code repeats its names."""
+
+    def __missing__(self, raw: bytes) -> str:
+        if len(self) >= REMEMBERED:
+            self.clear()
+        name = self[raw] = dotted(raw.decode("utf-8", "replace"))
+        return name
+
+
+_names = _Names()
+
+
 def target(source: bytes, start: int, end: int) -> str:
     """The dotted name in these bytes of the source; of a very long one only its last part."""
-    name = dotted(source[max(start, end - MAX_TARGET) : end].decode("utf-8", "replace"))
-    return f"{UNKNOWN}.{name.rpartition('.')[2]}" if name and end - start > MAX_TARGET else name
+    if end - start <= MAX_TARGET:
+        return _names[source[start:end]]
+    name = dotted(source[end - MAX_TARGET : end].decode("utf-8", "replace"))
+    return f"{UNKNOWN}.{name.rpartition('.')[2]}" if name else ""

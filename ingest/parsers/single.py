@@ -30,10 +30,11 @@ def single(grammar: Grammar, source: bytes, func_name: str, first_line: int = 1)
     bound = {node.text.decode("utf-8", "replace") for node in captures.get("local", ()) if node.text}
     references: dict[tuple[Relation, str], Reference] = {}
     for capture, relation in RELATION_OF.items():
+        shadowed = capture in SHADOWED
         for node in captures.get(capture, ()):
             written = target(source, *grammar.target_of(node))
             key = (relation, written)
-            if not written or key in references or (capture in SHADOWED and written.partition(".")[0] in bound):
+            if not written or key in references or (shadowed and written.partition(".")[0] in bound):
                 continue
             references[key] = Reference(relation, func_name, written, first_line + node.start_point.row)
     return Single(
