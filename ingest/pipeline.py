@@ -23,14 +23,16 @@ from engine.protocol import EncoderSpec, Engine, IndexInfo, Store
 from ingest import manifest
 from ingest.generation import Generation
 from ingest.manifest import Manifest
-from ingest.preparing import Clock, Item, PreparedBatch
+from ingest.preparing import Clock, Item, PreparedBatch, peak_memory_kb
 from ingest.source import Problem, Progress, Source, Unit, no_progress
-from ingest.summary import Summary, peak_memory_mb, reasons, write_rejects
+from ingest.summary import Summary, reasons, write_rejects
 from ingest.workers import Workers, load_encoders
 
 # A trip to a worker: large enough for the journey and the matrix products to pay, small enough for flat memory.
-BATCH_BYTES = 1_000_000
+BATCH_BYTES = 400_000
 BATCH_CHUNKS = 64
+# As much is done in this process before others are started.
+SMALL_BYTES = 1_000_000
 # Batches under way beyond one for each worker, so that neither side waits.
 SPARE_BATCHES = 2
 
@@ -73,6 +75,7 @@ class _Load:
     encoders: dict[str, Encoder] = field(default_factory=dict)
     units: Counter[str] = field(default_factory=Counter)
     clock: Clock = field(default_factory=Clock)
+    memory: dict[int, int] = field(default_factory=dict)
     bytes_done: int = 0
     bytes_total: int = 0
 
@@ -133,7 +136,9 @@ class _Load:
         pending: deque[tuple[int, Future[PreparedBatch]]] = deque()
         self.bytes_total = sum(source.size for source in self.sources)
         in_workers = {name: encoder for name, encoder in self.encoders.items() if _is_light(name)}
-        with Workers(count, in_workers) as workers:
+        # An update is likely to be small, and starting processes takes longer than a small load.
+        here = SMALL_BYTES if self.previous is not None or self.bytes_total < SMALL_BYTES else 0
+        with Workers(count, in_workers, here) as workers:
             for items in self._batches(generation):
                 size = sum(item.chunk.size for item in items if item.chunk)
                 pending.append((size, workers.submit(items)))
@@ -196,6 +201,7 @@ class _Load:
                 ) from error
         for stage, seconds in batch.seconds.items():
             self.clock.add(stage, seconds)
+        self.memory[batch.process] = batch.peak_memory_kb
         for chunk in batch.chunks:
             self._be_strict(chunk.problems)
         generation.write(batch, self.after, self.encoders, self.clock)
@@ -240,7 +246,7 @@ class _Load:
             total=info.functions,
             rejects_file=str(rejects) if problems else "",
             seconds={stage: round(spent, 2) for stage, spent in {**self.clock.seconds, "total": seconds}.items()},
-            peak_memory_mb=peak_memory_mb(),
+            peak_memory_mb=sum((self.memory | {os.getpid(): peak_memory_kb()}).values()) // 1024,
         )
 
 

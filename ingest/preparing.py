@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -48,6 +50,8 @@ class PreparedBatch:
     chunks: list[Prepared]
     vectors: dict[str, Vectors]
     seconds: dict[str, float] = field(default_factory=dict)
+    process: int = 0
+    peak_memory_kb: int = 0
 
 
 def prepare(items: Sequence[Item], encoders: Mapping[str, Encoder]) -> PreparedBatch:
@@ -91,7 +95,12 @@ def prepare(items: Sequence[Item], encoders: Mapping[str, Encoder]) -> PreparedB
         )
     with clock("encode"):
         vectors = {name: encoder.encode_functions(to_encode) for name, encoder in encoders.items()}
-    return PreparedBatch(chunks, vectors, clock.seconds)
+    return PreparedBatch(chunks, vectors, clock.seconds, os.getpid(), peak_memory_kb())
+
+
+def peak_memory_kb() -> int:
+    """The most that this process has had in memory, pages of files that it maps included."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 class Clock:

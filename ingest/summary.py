@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -42,6 +41,7 @@ class Summary:
     seconds: Mapping[str, float] = field(default_factory=dict)
     """By stage; parse, analyse and encode are summed over worker processes."""
     peak_memory_mb: int = 0
+    """Of all processes, each at its own highest."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -60,10 +60,3 @@ def write_rejects(path: Path, problems: Iterable[Problem]) -> None:
         for problem in problems:
             row = {"file": problem.file, "line": problem.line, "reason": problem.reason}
             file.write(orjson.dumps(row) + b"\n")
-
-
-def peak_memory_mb() -> int:
-    """Of this process and the largest of its workers (which have ended by now) together."""
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    largest_child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    return (own + largest_child) // 1024

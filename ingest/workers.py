@@ -15,8 +15,6 @@ from typing import Self
 from encoder.protocol import Encoder, load
 from ingest.preparing import Item, PreparedBatch, prepare
 
-BYTES_HERE = 1_000_000
-
 _encoders: dict[str, Encoder] = {}
 
 
@@ -27,14 +25,11 @@ def load_encoders(names: Sequence[str]) -> dict[str, Encoder]:
 
 
 class Workers:
-    """Prepares the first megabyte in this process and the rest in `count` others.
+    """Prepares the first `here` bytes in this process and the rest in `count` others."""
 
-    Most loads are updates of a few files: starting processes takes longer than they do.
-    """
-
-    def __init__(self, count: int, encoders: dict[str, Encoder]) -> None:
+    def __init__(self, count: int, encoders: dict[str, Encoder], here: int) -> None:
         self._encoders = encoders
-        self._here = BYTES_HERE
+        self._here = here
         # Spawned, not forked: engine and encoder have threads, which do not survive a fork.
         start = partial(_start, list(encoders), os.getpid())
         self._pool = ProcessPoolExecutor(count, get_context("spawn"), start) if count else None
