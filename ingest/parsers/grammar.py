@@ -59,7 +59,8 @@ def whole(node: Node) -> tuple[int, int]:
 class Grammar:
     """One language.
 
-    The query's captures have fixed meanings: `function`, `class`, `interface` are definitions; `call`, `extends`,
+    The query's captures have fixed meanings: `function`, `class`, `interface` are definitions, and `signature` is a
+    function without a body, known to the call graph but not searched; `call`, `extends`,
     `implements`, `uses` are nodes whose text is the name referred to; `import` is a whole import statement; `local`
     is a name bound inside a function, so that it does not count as a use (or a `bare` call) of something outside.
     Captures that begin with an underscore are for the query's own predicates.

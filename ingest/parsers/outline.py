@@ -15,7 +15,12 @@ from graph.references import Import, Reference, Relation, Symbol, SymbolKind
 from ingest.parsers.grammar import Doc, Grammar, text_of
 from ingest.parsers.names import target
 
-DEFINITIONS: dict[str, SymbolKind] = {"function": "function", "class": "class", "interface": "interface"}
+DEFINITIONS: dict[str, SymbolKind] = {
+    "function": "function",
+    "signature": "function",
+    "class": "class",
+    "interface": "interface",
+}
 RELATION_OF: dict[str, Relation] = {
     "call": "calls",
     "bare": "calls",
@@ -100,19 +105,19 @@ class _Sweep:
     references: dict[tuple[Relation, str, str], tuple[Reference, str]] = field(default_factory=dict)
     bound: set[tuple[str, str]] = field(default_factory=set)
 
-    def define(self, kind: SymbolKind, node: Node, name: str) -> None:
+    def define(self, capture: str, node: Node, name: str) -> None:
         nested = any(is_function for _, _, is_function in self.scopes)
         if not name or len(self.scopes) >= MAX_DEPTH or (nested and not self.grammar.nested):
             return
         owner = self.grammar.owner_of(node) or self.scope
         name = f"{owner}.{name}" if owner else name
-        tail = self.grammar.end_of(node) if kind == "function" else node
+        tail = self.grammar.end_of(node) if capture == "function" else node
         first, last = node.start_point.row + 1, tail.end_point.row + 1
-        self.symbols.append(Symbol(name, kind, first, last))
-        if kind == "function":
+        self.symbols.append(Symbol(name, DEFINITIONS[capture], first, last))
+        if capture == "function":
             doc = self.grammar.doc_of(node, self.source)
             self.functions.append(Found(name, first, last, node.start_byte, tail.end_byte, doc))
-        self.scopes.append((node.end_byte, name, kind == "function"))
+        self.scopes.append((node.end_byte, name, capture == "function"))
 
     def refer(self, capture: str, node: Node) -> None:
         relation = RELATION_OF[capture]
@@ -160,7 +165,7 @@ def outline(grammar: Grammar, source: bytes) -> Outline:
         while sweep.scopes and sweep.scopes[-1][0] <= start:
             sweep.scopes.pop()
         if kind in DEFINITIONS:
-            sweep.define(DEFINITIONS[kind], node, name)
+            sweep.define(kind, node, name)
         elif kind in RELATION_OF:
             sweep.refer(kind, node)
         elif kind == "local":

@@ -12,6 +12,7 @@ from ingest.parsers.grammar import Grammar, text_of
 QUERY = """
 (function_declaration body: (_)) @function
 (method_declaration body: (_)) @function
+(interface_type (method_elem) @signature)
 (type_spec type: (interface_type)) @interface
 (type_spec type: (struct_type)) @class
 (field_declaration !name type: [(type_identifier) (qualified_type)] @extends)

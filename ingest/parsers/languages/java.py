@@ -11,6 +11,7 @@ from ingest.parsers.grammar import Grammar, text_of
 
 QUERY = """
 (method_declaration body: (_)) @function
+(method_declaration !body) @signature
 (constructor_declaration) @function
 (compact_constructor_declaration) @function
 (class_declaration) @class

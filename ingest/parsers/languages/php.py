@@ -12,6 +12,7 @@ from ingest.parsers.grammar import Grammar, text_of
 QUERY = """
 (function_definition) @function
 (method_declaration body: (_)) @function
+(method_declaration !body) @signature
 (class_declaration) @class
 (trait_declaration) @class
 (enum_declaration) @class

@@ -9,6 +9,7 @@ from ingest.parsers.languages import javascript
 
 TYPES = """
 (public_field_definition value: [(function_expression) (arrow_function)]) @function
+[(method_signature) (abstract_method_signature)] @signature
 (abstract_class_declaration) @class
 (interface_declaration) @interface
 (class_heritage (extends_clause value: [(identifier) (member_expression)] @extends))

@@ -35,6 +35,10 @@ class Seen:
         ]
 
     @property
+    def symbols(self) -> set[tuple[str, str]]:
+        return {(symbol.name, symbol.kind) for symbol in self.facts.symbols}
+
+    @property
     def imports(self) -> list[tuple[str, str, str]]:
         return [(one.module, one.name, one.alias) for one in self.facts.imports]
 

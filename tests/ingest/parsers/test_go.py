@@ -49,4 +49,6 @@ def test_embedding_calls_uses_and_imports() -> None:
     assert seen.targets("extends") == ["Base", "Closer"]
     assert seen.targets("calls", "Queue.Push") == ["fmt.Println", "str.ToUpper", "q.grow"]
     assert "handler" in seen.targets("uses", "Queue.Push")
+    assert ("Reader.Read", "function") in seen.symbols
+    assert ("Queue", "class") in seen.symbols
     assert seen.imports == [("fmt", "", "fmt"), ("strings", "", "str")]

@@ -47,6 +47,7 @@ def test_references_and_imports_with_dots_between_their_parts() -> None:
     assert seen.targets("extends") == ["Model", "HasName"]
     assert seen.targets("implements") == ["Named", "Countable"]
     assert seen.targets("calls", "User.fullName") == ["?.trim", "$this.first", "Str.upper", "self.last", "Client"]
+    assert ("User.nothing", "function") in seen.symbols
     assert seen.imports == [
         ("App.Support", "Str", "Str"),
         ("App.Support", "Arr", "A"),

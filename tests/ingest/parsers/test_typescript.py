@@ -37,6 +37,8 @@ def test_who_extends_and_implements_whom_and_which_types_are_used() -> None:
     assert seen.targets("extends") == ["Named", "Base"]
     assert {"Query", "Hit"} <= set(seen.targets("uses", "Keyword.search"))
     assert seen.targets("calls", "Keyword.search") == ["this.engine.find"]
+    assert ("Lane.search", "function") in seen.symbols
+    assert ("Keyword.close", "function") in seen.symbols
     assert seen.imports == [("./engine", "Engine", "Engine")]
 
 
