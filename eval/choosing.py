@@ -13,35 +13,42 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
+from corpus.analysis import analyse
 from corpus.function import Function
-from engine.protocol import NO_FILTERS, FieldWeights
+from encoder.protocol import load
+from engine.embedded import EmbeddedStore
+from engine.protocol import NO_FILTERS, EncoderSpec, FieldWeights, Store
 from eval import docstrings, web
 from eval.metrics import reciprocal_rank
-from eval.pools import read_functions, records_searcher
 from eval.statistics import compare
 from rerank.adaptive import adaptive
 from rerank.intersection import intersection
 from rerank.ranked import Fusion, RankedList
 from rerank.rrf import rrf
 from rerank.score_sum import score_sum
+from service.answer import Query
 from service.dense_lane import dense_lane
 from service.keyword_lane import FIELD_WEIGHTS, keyword_lane
 from service.live import LiveSearcher
 from service.routing import looks_like_an_identifier, route
 from service.settings import Settings, from_environment
+from service.stores import open_store
 
 DEPTH = 300
 SEED = 7
+POOL = 6_000  # functions of the smaller pools; the web questions' has twice as many and all that answer
+AT_ONCE = 1_000
 HIDDEN = "hidden_name"
 PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 RATIOS = ((4, 1), (2, 1), (1, 1), (1, 2), (1, 3), (1, 4), (1, 6), (1, 8))
-FIELD_GRID = tuple(
-    FieldWeights(name, docstring, code)
-    for name, docstring, code in product((0.5, 1.0, 2.0), (0.5, 1.0, 1.5), (1.0, 1.5, 2.5))
-)
+# (name, docstring, code): each raised and lowered alone, and the pairs that looked best.
+FIELD_GRID = (
+    (1, 1, 1), (0.5, 1, 1), (2, 1, 1), (1, 0.5, 1), (1, 2, 1), (1, 1, 1.5), (1, 1, 2.5), (2, 1, 2), (0.5, 1, 2),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,33 +84,50 @@ class Set:
 Values = dict[str, float]  # question → reciprocal rank
 
 
-def sets(folder: Path, settings: Settings, questions: int) -> list[Set]:
-    """The data sets, each with its index (made once and kept)."""
-    valid, test = (list(read_functions(folder, [part])) for part in ("valid", "test"))
-    asked = docstrings.prepare(valid, questions=questions, pool=13_000)
-    both = records_searcher("choose-web", [*valid, *test], settings)
-    urls = {function.url for function in [*valid, *test]}
+def pool(name: str, functions: Sequence[Function], store: Store, settings: Settings) -> LiveSearcher:
+    """An index over these functions as they are; no parsing, so it is made in a minute."""
+    encoder = load(settings.encoder)
+    assert encoder is not None
+    with store.begin(name, [EncoderSpec(encoder.name, encoder.dimension)], "choosing", fresh=True) as writer:
+        for start in range(0, len(functions), AT_ONCE):
+            some = functions[start : start + AT_ONCE]
+            writer.write(some, [analyse(one) for one in some], {encoder.name: encoder.encode_functions(some)})
+        writer.publish()
+    return LiveSearcher(store, name, settings)
+
+
+def sets(index: str, home: Path, settings: Settings, questions: int) -> list[Set]:
+    """The data sets, each with its index, from the functions of a CodeSearchNet index."""
+    whole = open_store(settings).open(index)
+    functions = [function for function in whole.scan() if function.partition in ("valid", "test")]
+    whole.close()
+    store = EmbeddedStore(home)
+    valid = [one for one in functions if one.partition == "valid"]
+    asked = docstrings.prepare(valid, questions=questions, pool=POOL)
+    named = random.Random(SEED).sample(valid, min(POOL, len(valid)))
+    on_the_web = [one for one in web.read() if one.split == "dev"]
+    answers = {url for one in on_the_web for url in one.urls}
+    filler = set(random.Random(SEED).sample([one.url for one in functions], min(2 * POOL, len(functions))))
+    mixed = [one for one in functions if one.url in answers | filler]
+    urls = {one.url for one in mixed}
+    both = pool("web", mixed, store, settings)
     return [
         Set(
             "docstrings",
-            records_searcher("choose-docstrings", asked.pool, settings),
+            pool("docstrings", asked.pool, store, settings),
             [Question(text, frozenset([url])) for url, text in asked.questions],
         ),
         Set(
             "names",
-            records_searcher("choose-names", [hidden(function) for function in valid], settings),
-            name_questions(valid, questions),
+            pool("names", [hidden(function) for function in named], store, settings),
+            name_questions(named, questions),
         ),
         Set(
             "web",
             both,
-            [
-                Question(one.query, frozenset(one.urls) & urls)
-                for one in web.read()
-                if one.split == "dev" and urls.intersection(one.urls)
-            ],
+            [Question(one.query, frozenset(one.urls) & urls) for one in on_the_web if urls.intersection(one.urls)],
         ),
-        Set("identifiers", both, identifier_questions([*valid, *test], questions // 2)),
+        Set("identifiers", both, identifier_questions(mixed, questions // 2)),
     ]
 
 
@@ -148,6 +172,16 @@ def fused(one: Set, lists: Sequence[Sequence[RankedList]], method: Fusion, weigh
     return found
 
 
+def routed(one: Set) -> Values:
+    """The same with the lanes that each question is routed to and the default fusion."""
+    found = {}
+    for asked in one.questions:
+        lanes = one.searcher.lanes(Query(asked.text))
+        urls = [candidate.address.url for candidate in one.searcher.fuse(lanes, limit=100)]
+        found[asked.text] = reciprocal_rank(urls, asked.urls)
+    return found
+
+
 def table(title: str, rows: Mapping[str, Sequence[Values]], names: Sequence[str], baseline: str) -> None:
     """One line a row: MRR on every set, the mean, and the difference to the baseline with its p over all questions."""
     click.echo(
@@ -178,20 +212,27 @@ def _mean(values: Values) -> float:
 
 
 @click.command()
-@click.argument("folder", type=click.Path(exists=True, path_type=Path))
-@click.option("--questions", default=400, show_default=True, help="Questions of each generated set.")
+@click.option("--index", default="csn", show_default=True, help="An index of CodeSearchNet, to draw questions from.")
+@click.option("--questions", default=250, show_default=True, help="Questions of each generated set.")
 @click.option("--fields/--no-fields", default=True, help="Also try the field weights of the keyword lane.")
-def main(folder: Path, questions: int, fields: bool) -> None:
+def main(index: str, questions: int, fields: bool) -> None:
     """Print the tables that docs/lanes.md keeps."""
-    chosen = sets(folder, from_environment(), questions)
+    with TemporaryDirectory() as home:
+        report(sets(index, Path(home), from_environment(), questions), fields)
+
+
+def report(chosen: Sequence[Set], fields: bool) -> None:
+    """The tables of field weights and of fusion."""
     names = [one.name for one in chosen]
     if fields:
         alone: Callable[[Set, FieldWeights], Values] = lambda one, weights: fused(  # noqa: E731 - one expression
             one, [[ranked] for ranked in one.keyword(weights)], rrf, {}
         )
         rows = {
-            f"name {w.name:g}, docstring {w.docstring:g}, code {w.code:g}": [alone(one, w) for one in chosen]
-            for w in FIELD_GRID
+            f"name {name:g}, docstring {docstring:g}, code {code:g}": [
+                alone(one, FieldWeights(name, docstring, code)) for one in chosen
+            ]
+            for name, docstring, code in FIELD_GRID
         }
         table("The keyword lane's field weights", rows, names, "name 1, docstring 1, code 1")
     lanes = [list(zip(one.keyword(), one.dense(), strict=True)) for one in chosen]
@@ -207,6 +248,7 @@ def main(folder: Path, questions: int, fields: bool) -> None:
             fused(one, some, method, weights) for one, some in zip(chosen, lanes, strict=True)
         ]
     rows["adaptive"] = [fused(one, some, adaptive, {}) for one, some in zip(chosen, lanes, strict=True)]
+    rows["as searched (routed, default fusion)"] = [routed(one) for one in chosen]
     table("Fusion", rows, names, "rrf 1:1")
 
 

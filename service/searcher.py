@@ -127,7 +127,8 @@ class Searcher:
         from rerank.registry import RerankOptions, reranker
 
         run = reranker(method, RerankOptions(clusters=self.settings.clusters))
-        context = RerankContext(query=query.text, vectors=self.engine.vectors, texts=self._texts)
+        vectors = self.engine.vectors if self.info.encoders else None
+        context = RerankContext(query=query.text, vectors=vectors, texts=self._texts)
         depth = self.settings.rerank_depth
         return [*run(candidates[:depth], context), *candidates[depth:]]
 
