@@ -10,7 +10,7 @@ from pathlib import Path
 
 import orjson
 
-from corpus.errors import InputError
+from corpus.errors import EncoderMismatch, InputError
 from corpus.function import Function
 from ingest.opening import open_source
 from ingest.pipeline import LoadOptions, load
@@ -64,7 +64,12 @@ def source_searcher(
     work = own.home_path / "work"
     work.mkdir(parents=True, exist_ok=True)
     opened = open_source(source, options or ReadOptions())
-    load(open_store(own), name, [opened], LoadOptions(work=work, encoders=encoders), progress)
+    how = LoadOptions(work=work, encoders=encoders)
+    store = open_store(own)
+    try:
+        load(store, name, [opened], how, progress)
+    except EncoderMismatch:  # the encoder has been replaced since: the pool is ours to make anew
+        load(store, name, [opened], replace(how, fresh=True), progress)
     return open_searcher(own, name)
 
 
