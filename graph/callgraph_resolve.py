@@ -40,10 +40,13 @@ class Resolver:
         self._imports = Imports(self._files, self._modules, self.classes)
         self._functions: dict[str, list[int]] = defaultdict(list)
         self._methods: dict[str, list[int]] = defaultdict(list)
+        self._declared: dict[str, list[int]] = defaultdict(list)  # methods of interfaces: no code is there
         for file in self._files.values():
             for name, node in file.nodes.items():
                 if kinds[node] == "function":
-                    (self._methods if "." in name else self._functions)[last_of(name)].append(node)
+                    declared = kinds[self.classes.owner.get(node, node)] == "interface"
+                    methods = self._declared if declared else self._methods
+                    (methods if "." in name else self._functions)[last_of(name)].append(node)
         self._known: dict[tuple[str, int | None, str, bool], Found] = {}
 
     def resolve(self, file: File, source: str, target: str, *, guess: bool = True) -> Found:
@@ -145,7 +148,7 @@ class Resolver:
                 return (member,), OWN_CLASS
         if name in COMMON_METHODS.get(dialect(file.language), ()):
             return NOTHING
-        found = self._methods.get(name, ())
+        found = self._methods.get(name) or self._declared.get(name, [])
         if len(found) > 1:  # a class of the same file is the likelier one
             found = [node for node in found if file.nodes.get(self._names[node]) == node]
         return (found, ONLY_ONE) if len(found) == 1 else NOTHING

@@ -196,6 +196,7 @@ func Open(root string) *Disk { return nil }
         "Disk.write": {"store/store.go:Disk.Save"},
         "Open": {"cmd/main.go:main"},
     },
+    implementers={"Store": {"store/store.go:Disk"}},
 )
 
 JAVASCRIPT = Case(
