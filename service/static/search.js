@@ -74,6 +74,9 @@ for (const form of all("[data-ask]")) {
 }
 
 // ── switches: a change is a new address ──
+addEventListener("pageshow", () => { // coming back, they show the page's state again and not the last change
+  for (const form of all("[data-switches]")) form.reset();
+});
 for (const form of all("[data-switches]")) {
   form.addEventListener("change", () => {
     const typed = one("#q")?.value.trim();

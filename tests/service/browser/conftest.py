@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, ViewportSize, expect, sync_playwright
 
 from tests.service.web.library import INDEX, make_library
 from tests.service.web.test_evaluation_page import run
@@ -21,7 +21,8 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
-DESKTOP = {"width": 1440, "height": 1000}
+PATIENCE = 20_000  # milliseconds; machines of many cores need a tenth of it
+DESKTOP = ViewportSize(width=1440, height=1000)
 
 
 @pytest.fixture(scope="session")
@@ -49,6 +50,7 @@ def browser() -> Iterator[Browser]:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
         pytest.skip("Chromium is not installed: apt-get install chromium")
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         yield launched
@@ -60,7 +62,7 @@ def context(browser: Browser, base: str) -> Iterator[BrowserContext]:
     opened = browser.new_context(
         base_url=base, viewport=DESKTOP, color_scheme="light", permissions=["clipboard-read", "clipboard-write"]
     )
-    opened.set_default_timeout(15_000)
+    opened.set_default_timeout(PATIENCE)
     yield opened
     opened.close()
 
@@ -76,9 +78,14 @@ def page(context: BrowserContext, base: str) -> Iterator[Page]:
 def watched(page: Page, base: str) -> list[str]:
     """What the page complains about: errors, dialogs, requests to anywhere else."""
     complaints: list[str] = []
+
+    def refuse(dialog: Dialog) -> None:
+        complaints.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
     page.on("console", lambda m: complaints.append(m.text) if m.type in {"error", "warning"} else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("dialog", lambda dialog: (complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.on("dialog", refuse)
     page.on("request", lambda r: complaints.append(r.url) if not r.url.startswith((base, "data:", "blob:")) else None)
     return complaints
 

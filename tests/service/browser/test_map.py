@@ -7,15 +7,15 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 pytestmark = pytest.mark.browser
 
-# Where a function's point is on the screen, through Plotly's own axes.
-PLACE = """(wanted) => {
-  const box = document.querySelector(".disk");
-  for (const trace of box.data) {
-    const at = (trace.customdata || []).findIndex(([, rank]) => rank === wanted);
-    if (at < 0) continue;
-    const { xaxis, yaxis } = box._fullLayout, frame = box.getBoundingClientRect();
-    return [frame.left + xaxis._offset + xaxis.d2p(trace.x[at]), frame.top + yaxis._offset + yaxis.d2p(trace.y[at])];
-  }
+# The one of the ten best that stands most alone: its rank, and where it is on the screen by Plotly's own axes.
+LONELIEST = """() => {
+  const box = document.querySelector(".disk"), { xaxis, yaxis } = box._fullLayout, frame = box.getBoundingClientRect();
+  const points = box.data.flatMap(
+    (trace) => (trace.customdata || []).map(([, rank], at) => [rank, trace.x[at], trace.y[at]]));
+  const apart = (one, other) => (one === other ? 9 : Math.hypot(one[1] - other[1], one[2] - other[2]));
+  const alone = (one) => Math.min(...points.map((other) => apart(one, other)));
+  const [rank, x, y] = points.filter((one) => one[0] <= 10).sort((a, b) => alone(b) - alone(a))[0];
+  return [rank, frame.left + xaxis._offset + xaxis.d2p(x), frame.top + yaxis._offset + yaxis.d2p(y)];
 }"""
 
 
@@ -27,17 +27,18 @@ def drawn(page: Page, question: str = "open a file") -> None:
 def test_it_is_drawn_beside_the_list_and_lends_it_its_colours(page: Page) -> None:
     drawn(page)
     expect(page.locator(".result .rank[class*=cluster-]")).to_have_count(10)
-    numbers = page.locator(".disk .textpoint text").all_inner_texts()
+    numbers = page.locator(".disk .textpoint text").all_text_contents()
     assert sorted(map(int, numbers)) == list(range(1, 11))
 
 
 def test_a_click_on_a_point_opens_its_function(page: Page) -> None:
     drawn(page)
-    function = page.locator(".result").first.get_attribute("data-id")
-    x, y = page.evaluate(PLACE, 1)
+    rank, x, y = page.evaluate(LONELIEST)
+    result = page.locator(f'.result[data-rank="{rank}"]')
+    function = result.get_attribute("data-id")
     page.mouse.move(x, y)
-    expect(page.locator(".disk .hoverlayer .hovertext")).to_contain_text("rank 1")
-    expect(page.locator(".result").first).to_have_class(re.compile("lit"))
+    expect(page.locator(".disk .hoverlayer .hovertext")).to_contain_text(f"rank {rank}")
+    expect(result).to_have_class(re.compile("lit"))
     page.mouse.click(x, y)
     expect(page).to_have_url(re.compile(f"/functions/{function}"))
 
