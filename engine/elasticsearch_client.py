@@ -49,6 +49,9 @@ def connect(
     urls: Sequence[str], *, user: str = "", password: str = "", api_key: str = "", ca: str = ""
 ) -> Elasticsearch:
     """A client that goes on to the next host when one does not answer. Nothing is sent yet."""
+    for url in urls:
+        if not url.startswith(("http://", "https://")):
+            raise InputError(f"{url!r} is no address of an Elasticsearch", "write it as http://HOST:9200")
     options: dict[str, Any] = {}
     if api_key:
         options["api_key"] = api_key
