@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint fix types pytest bench eval docs constraints system clean audit
+.PHONY: help serve test lint fix types pytest bench eval csn docs constraints system clean audit
 
 export TREELINE_HOME ?= $(CURDIR)/.treeline
 PINS := pyproject.toml constraints.txt
@@ -11,6 +11,7 @@ CODE := corpus encoder engine eval graph ingest rerank service tests scripts
 HOST ?= 127.0.0.1
 PORT ?= 8080
 PYTEST_FLAGS ?=
+DATA ?= ../shared/codesearchnet
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -37,11 +38,15 @@ types: .venv/.installed-test ## mypy, strict
 audit: .venv/.installed-test ## known vulnerabilities in the pinned dependencies
 	@scripts/audit
 
-bench: .venv/.installed-test ## speed, memory and growth; needs the data of ../shared
-	@.venv/bin/treeline bench
+bench: csn ## speed, memory and growth; needs CodeSearchNet in DATA
+	@.venv/bin/treeline bench --name csn --source codesearchnet:$(DATA)
 
-eval: .venv/.installed-test ## retrieval quality on CodeSearchNet's 99 queries; needs the data of ../shared
-	@.venv/bin/treeline eval codesearchnet
+eval: csn ## retrieval quality on CodeSearchNet's 99 queries; needs CodeSearchNet in DATA
+	@.venv/bin/treeline eval codesearchnet --name csn --data $(DATA) --compare
+
+# Brought up to date in a moment when nothing has changed.
+csn: .venv/.installed-test
+	@.venv/bin/treeline index codesearchnet:$(DATA) --name csn
 
 docs: .venv/.installed ## write the pages that are made from the code
 	@.venv/bin/python -m service.settings_doc
