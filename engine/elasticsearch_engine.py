@@ -17,6 +17,7 @@ from engine.elasticsearch_mapping import (
     ADDRESS_FIELDS,
     ARTIFACT,
     FUNCTION,
+    LONGEST_PREFIX,
     TERM_FIELDS,
     WORD_FIELDS,
     address_of,
@@ -124,6 +125,8 @@ class ElasticsearchEngine:
         return normalised(rows)
 
     def suggest(self, prefix: str, k: int) -> list[str]:
+        if len(prefix) > LONGEST_PREFIX:
+            return []
         query: dict[str, Any] = {"prefix": {"leaf": prefix}} if prefix else {"term": {"kind": FUNCTION}}
         names = {"names": {"terms": {"field": "leaf", "size": k}}}
         with self._errors():
