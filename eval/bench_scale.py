@@ -7,7 +7,7 @@ import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from service.stores import open_store
 
 DATA = "codesearchnet:../shared/codesearchnet"
 TARGET = 1_000_000
-COPY_SIZE = 182_431  # functions of one copy; the last copy is cut to what is still wanted
+COPY_SIZE = 182_431  # functions of one copy; of the last one only the share that is still wanted is taken
 INDEX = "scale"
 
 
@@ -55,10 +55,16 @@ def run(
     tell: Callable[[str], None] = print,
     keep: Callable[[list[dict[str, Any]]], None] = lambda _steps: None,
 ) -> dict[str, Any]:
-    """Grow to `target` functions; each step is measured in a process of its own, so that its memory is its own."""
+    """Grow to `target` functions; each step is measured in a process of its own, so that its memory is its own.
+
+    The index is one of its own and gone at the end; `keep` is given the steps so far, so that a run that is broken
+    off has figures too.
+    """
+    settings = replace(settings, index=INDEX)
+    drop(settings)
     steps: list[dict[str, Any]] = []
     tell(f"{'functions':>10} {'added/s':>8} {'disk MB':>8} {'load MB':>8} {'search MB':>9} {'p50 ms':>7} {'p95 ms':>7}")
-    for source, wanted in copies(target, data):
+    for source in copies(target, data):
         begin = time.perf_counter()
         functions, added, loader = apart(_load, settings, source)
         seconds = time.perf_counter() - begin
@@ -71,20 +77,20 @@ def run(
             f"{functions:>10} {step.rate:>8.0f} {step.disk_mb:>8.0f} {loader:>8.0f} {searcher:>9.0f} "
             f"{whole['p50']:>7.1f} {whole['p95']:>7.1f}"
         )
-        if functions >= wanted:
-            break
+    drop(settings)
     return {"engine": settings.engine, "encoder": settings.encoder, "target": target, "steps": steps}
 
 
-def copies(target: int, data: str) -> Iterator[tuple[Source, int]]:
+def copies(target: int, data: str) -> Iterator[Source]:
     """Sources that add up to the target, one copy a step."""
-    number = 0
-    left = target
-    while left > 0:
-        source = open_source(data, ReadOptions())
-        yield GrownSource(source, number, min(1.0, left / COPY_SIZE)), target
-        left -= COPY_SIZE
-        number += 1
+    for number, begun in enumerate(range(0, target, COPY_SIZE)):
+        yield GrownSource(open_source(data, ReadOptions()), number, min(1.0, (target - begun) / COPY_SIZE))
+
+
+def drop(settings: Settings) -> None:
+    store = open_store(settings)
+    if settings.index in store.names():
+        store.drop(settings.index)
 
 
 def apart(work: Callable[..., Any], *arguments: Any) -> Any:

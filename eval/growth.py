@@ -9,7 +9,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 
 from corpus.function import Function
@@ -25,7 +25,6 @@ class ShuffledChunk:
 
     inner: Chunk
     copy: int
-    limit: int
 
     @property
     def size(self) -> int:
@@ -33,18 +32,20 @@ class ShuffledChunk:
 
     def parse(self) -> Parsed:
         parsed = self.inner.parse()
-        functions = parsed.functions[: self.limit]
         if not self.copy:
-            return replace(parsed, functions=functions)
-        pool = sorted({name for function in functions for name in IDENTIFIER.findall(function.code)} - KEPT)
-        return Parsed(tuple(shuffled(function, self.copy, pool) for function in functions))
+            return parsed
+        found = (name for function in parsed.functions for name in IDENTIFIER.findall(function.code))
+        pool = sorted(set(found) - KEPT)
+        return Parsed(tuple(shuffled(function, self.copy, pool) for function in parsed.functions))
 
 
 @dataclass(frozen=True, slots=True)
 class ShuffledUnit:
+    """A unit of the copy; `share` leaves out whole chunks, evenly."""
+
     inner: Unit
     copy: int
-    limit: int
+    share: float
 
     @property
     def key(self) -> str:
@@ -52,22 +53,23 @@ class ShuffledUnit:
 
     @property
     def digest(self) -> str:
-        return f"{self.copy}/{self.limit}/{self.inner.digest}"
+        return f"{self.copy}/{self.share}/{self.inner.digest}"
 
     @property
     def size(self) -> int:
-        return self.inner.size
+        return round(self.inner.size * self.share)
 
     def chunks(self) -> Iterator[Chunk]:
-        return (ShuffledChunk(chunk, self.copy, self.limit) for chunk in self.inner.chunks())
+        for number, chunk in enumerate(self.inner.chunks()):
+            if int((number + 1) * self.share) > int(number * self.share):
+                yield ShuffledChunk(chunk, self.copy)
 
 
 class GrownSource:
-    """Copy number `copy` of a source; number 0 is the source itself. `share` takes that part of every chunk."""
+    """Copy number `copy` of a source, or a share of it; number 0 is the source itself."""
 
-    def __init__(self, inner: Source, copy: int, share: float = 1.0, chunk_size: int = 512) -> None:
-        self._inner, self._copy = inner, copy
-        self._limit = max(1, round(chunk_size * share)) if share < 1 else 1_000_000
+    def __init__(self, inner: Source, copy: int, share: float = 1.0) -> None:
+        self._inner, self._copy, self._share = inner, copy, share
 
     @property
     def name(self) -> str:
@@ -75,14 +77,14 @@ class GrownSource:
 
     @property
     def size(self) -> int:
-        return self._inner.size
+        return round(self._inner.size * self._share)
 
     @property
     def left_out(self) -> Mapping[str, int]:
         return self._inner.left_out
 
     def units(self) -> Iterator[Unit]:
-        return (ShuffledUnit(unit, self._copy, self._limit) for unit in self._inner.units())
+        return (ShuffledUnit(unit, self._copy, self._share) for unit in self._inner.units())
 
 
 def shuffled(function: Function, copy: int, pool: list[str]) -> Function:

@@ -1,0 +1,178 @@
+"""The compose file's own Elasticsearch settings on real nodes: certificates, TLS, the role, two nodes joining."""
+
+import os
+import shutil
+import ssl
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests import elasticsearch_server
+from tests.elasticsearch_server import Cluster, Node, ServerMissing, fetch, free_port
+from tests.service_process import service
+
+pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch, pytest.mark.timeout(900)]
+ROOT = Path(__file__).parents[2]
+NAMES = ("elasticsearch", "elasticsearch-2", "elasticsearch-3")
+PASSWORD, SERVICE_PASSWORD = 'el"as\\tic 1', "treeline-password"
+services: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
+
+
+def java() -> dict[str, str]:
+    return elasticsearch_server._environment(Path("/nonexistent/config"), "64m") | {
+        "ES_PATH_CONF": str(fetch() / "config")
+    }
+
+
+@pytest.fixture(scope="module")
+def certificates() -> Iterator[Path]:
+    """Made by the script that the compose file runs, with Elasticsearch's own tool."""
+    if os.getuid() != 0:
+        pytest.skip("the script gives keys to root's group, as in its container: only root can run it")
+    try:
+        home = fetch()
+    except ServerMissing as missing:
+        pytest.skip(str(missing))
+    folder = Path(tempfile.mkdtemp(prefix="treeline-certificates-"))
+    folder.chmod(0o755)
+    environment = {**java(), "CERTIFICATES": str(folder), "PATH": f"{home / 'bin'}:{os.environ['PATH']}"}
+    environment.pop("ES_TMPDIR")
+    script = ["bash", str(ROOT / "deploy" / "elasticsearch" / "certificates.sh")]
+    for _ in range(2):  # the second time finds them
+        subprocess.run(script, env=environment, check=True, capture_output=True, timeout=300)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def cluster(certificates: Path) -> Iterator[Cluster]:
+    """Three configured nodes, of which only the first is started."""
+    folder = Path(tempfile.mkdtemp(prefix="treeline-compose-"))
+    folder.chmod(0o755)
+    made = Cluster(folder, password=PASSWORD)
+    made.nodes = [Node(name, free_port(), free_port(), folder / name) for name in NAMES]
+    for node in made.nodes:
+        elasticsearch_server._configure(made, node, ())
+        as_in_compose(made, node, certificates)
+    made.tls = True
+    shutil.copy(certificates / "ca" / "ca.crt", folder / "ca.pem")
+    try:
+        made.start(made.nodes[0])
+        made.wait(1)
+        yield made
+    finally:
+        made.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def as_in_compose(cluster: Cluster, node: Node, certificates: Path) -> None:
+    """The node's settings are those of the file; only addresses, ports and folders are this machine's."""
+    config = node.folder / "config"
+    shutil.copytree(certificates, config / "certs")
+    for path in (config / "certs", *(config / "certs").rglob("*")):
+        os.chown(path, elasticsearch_server.NOBODY, elasticsearch_server.NOBODY)
+    settings = dict(services[node.name]["environment"])
+    for own in ("ELASTIC_PASSWORD", "bootstrap.memory_lock", "xpack.ml.enabled"):  # no such module in the test server
+        settings.pop(own)
+    settings["discovery.seed_hosts"] = ",".join(f"127.0.0.1:{other.transport_port}" for other in cluster.nodes)
+    kept = [
+        line
+        for line in (config / "elasticsearch.yml").read_text(encoding="utf-8").splitlines()
+        if not line.startswith(("discovery.", "cluster.initial", "cluster.name", "node.name", "xpack."))
+    ]
+    lines = [*kept, *(f'{name}: "{value}"' for name, value in settings.items())]
+    (config / "elasticsearch.yml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    # The test server cannot keep users in an index (it lacks an analyser), so role and user come from files; the
+    # role is the very file that users.sh sends.
+    role = (ROOT / "deploy" / "elasticsearch" / "role.json").read_text(encoding="utf-8")
+    (config / "roles.yml").write_text("treeline: " + role.replace("\n", " ") + "\n", encoding="utf-8")
+    useradd = [
+        str(fetch() / "bin" / "elasticsearch-users"),
+        "useradd",
+        "treeline",
+        "-p",
+        SERVICE_PASSWORD,
+        "-r",
+        "treeline",
+    ]
+    environment = elasticsearch_server._environment(config, "64m")
+    subprocess.run(useradd, env=environment, check=True, capture_output=True, timeout=120)
+    for path in config.iterdir():
+        if path.is_file():
+            os.chown(path, elasticsearch_server.NOBODY, elasticsearch_server.NOBODY)
+
+
+def test_certificates_are_for_their_names_and_keys_are_not_for_everybody(certificates: Path) -> None:
+    for name in NAMES:
+        shown = subprocess.run(
+            ["openssl", "x509", "-noout", "-ext", "subjectAltName", "-in", str(certificates / name / f"{name}.crt")],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        assert f"DNS:{name}" in shown
+        assert "DNS:localhost" in shown
+        assert (certificates / name / f"{name}.key").stat().st_mode & 0o007 == 0
+    assert (certificates / "ca" / "ca.key").stat().st_mode & 0o077 == 0
+    assert (certificates / "ca" / "ca.crt").stat().st_mode & 0o004
+    ssl.create_default_context(cafile=str(certificates / "ca" / "ca.crt"))
+
+
+def test_the_service_loads_and_answers_over_tls_with_no_more_rights_than_its_role(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    (tmp_path / "farm").mkdir()
+    code = 'def tame_llamas(herd):\n    """Calm a herd of llamas."""\n    return sorted(herd)\n'
+    (tmp_path / "farm" / "animals.py").write_text(code, encoding="utf-8")
+    settings = {
+        "home": str(tmp_path / "home"),
+        "engine": "elasticsearch",
+        "elasticsearch_url": cluster.urls[0],
+        "elasticsearch_user": "treeline",
+        "elasticsearch_password": SERVICE_PASSWORD,
+        "elasticsearch_ca": cluster.ca,
+        "first_source": str(tmp_path / "farm"),
+    }
+    with service(tmp_path, settings) as running:
+        running.wait_for("/readyz", 200, 240)
+        status, answer = running.get("/api/search?q=calm+llamas", 60)
+        assert status == 200
+        assert answer["results"]
+    assert SERVICE_PASSWORD not in running.log()
+    from elasticsearch import AuthorizationException, Elasticsearch
+
+    with Elasticsearch(cluster.urls[0], basic_auth=("treeline", SERVICE_PASSWORD), ca_certs=cluster.ca) as client:
+        with pytest.raises(AuthorizationException):
+            client.indices.create(index="other")
+        with pytest.raises(AuthorizationException):
+            client.cluster.put_settings(persistent={"action.auto_create_index": "true"})
+        with pytest.raises(AuthorizationException):
+            client.search(index="other")
+
+
+def test_a_wrong_password_or_an_unknown_authority_is_one_clear_line(cluster: Cluster, tmp_path: Path) -> None:
+    from corpus.errors import TreelineError
+    from engine.stores import open_store
+
+    with pytest.raises(TreelineError, match="credentials"):
+        open_store("elasticsearch", urls=cluster.urls[:1], user="treeline", password="wrong", ca=cluster.ca).names()
+    with pytest.raises(TreelineError, match=r"(?i)certificate|TLS|does not answer"):
+        open_store("elasticsearch", urls=cluster.urls[:1], user="treeline", password=SERVICE_PASSWORD).names()
+
+
+def test_two_nodes_join_the_one_that_already_runs_and_take_a_replica(cluster: Cluster) -> None:
+    for node in cluster.nodes[1:]:
+        cluster.start(node)
+    cluster.wait(3, seconds=300)
+    from elasticsearch import Elasticsearch
+
+    with Elasticsearch(cluster.urls, basic_auth=("elastic", PASSWORD), ca_certs=cluster.ca) as client:
+        health = client.options(request_timeout=120).cluster.health(wait_for_status="green", timeout="100s")
+        assert (health["status"], health["number_of_nodes"]) == ("green", 3)
+        rows = client.cat.indices(index="treeline-default-*", format="json", h="index,rep")
+        assert {row["rep"] for row in rows} == {"1"}  # type: ignore[index]
