@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,12 +38,11 @@ class Output:
 def output_options(command: Decorated) -> Decorated:
     """The options --json, --html, --keep and --results, given to the command as one `output`."""
 
+    @wraps(command)  # which takes along the parameters that click has noted on it
     def wrapped(json_file: str, html_file: str, keep: bool, results_folder: str, **rest: Any) -> Any:
         folder = Path(results_folder) if results_folder else results.KEPT
         return command(output=Output(json_file, html_file, folder, keep), **rest)
 
-    wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
-    wrapped.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
     for option in (
         click.option("--results", "results_folder", metavar="DIR", default="", help="Folder of kept results."),
         click.option("--keep", is_flag=True, help="Keep the result as COMMIT-DATASET.json."),

@@ -55,7 +55,7 @@ def mine(repository: Path, limit: int = 5000) -> list[MinedCase]:
                 continue
             files.append(path)
             then = functions_in(path, file_at(repository, change.commit, path))
-            names = touched(change.commit, path, hunks, then)
+            names = touched(hunks, then)
             symbols.extend(f"{path}::{symbol}" for symbol in names if symbol in now[path])
         if files:
             found[query.lower()] = MinedCase(name, change.commit, query, tuple(files), tuple(symbols))

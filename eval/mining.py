@@ -72,7 +72,7 @@ def changes(repository: Path, limit: int = 5000) -> Iterator[Change]:
             yield Change(commit, subject, lines)
 
 
-def touched(commit: str, path: str, hunks: list[tuple[int, int]], names: dict[str, tuple[int, int]]) -> list[str]:
+def touched(hunks: list[tuple[int, int]], names: dict[str, tuple[int, int]]) -> list[str]:
     """The functions whose lines (at that commit) a hunk overlaps; the innermost when they nest."""
     found: set[str] = set()
     for first, last in hunks:

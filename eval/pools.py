@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -71,8 +70,3 @@ def source_searcher(
     except EncoderMismatch:  # the encoder has been replaced since: the pool is ours to make anew
         load(store, name, [opened], replace(how, fresh=True), progress)
     return open_searcher(own, name)
-
-
-def forget(settings: Settings) -> None:
-    """Remove every pool."""
-    shutil.rmtree(eval_settings(settings).home_path, ignore_errors=True)
