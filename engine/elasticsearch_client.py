@@ -99,7 +99,7 @@ def server_errors(client: Elasticsearch, *, missing: bool = True) -> Iterator[No
 
 def addresses(client: Elasticsearch) -> str:
     """Where the client looks for the cluster, without credentials."""
-    return ", ".join(f"{node.scheme}://{node.host}:{node.port}" for node in client.transport.node_pool._all_nodes)
+    return ", ".join(node.base_url for node in client.transport.node_pool.all())
 
 
 def reason(error: ApiError) -> str:
