@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -16,6 +16,7 @@ from encoder.training.development import Development
 from encoder.training.export import write
 from encoder.training.model import Student
 from encoder.training.options import Run
+from encoder.training.soup import average
 from encoder.training.start import start, token_vectors
 from encoder.training.teachers import teach
 from encoder.training.train import Trainer
@@ -40,13 +41,17 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
     say(f"{len(data.texts):,} questions of {len(learnt):,} functions; {len(held_out):,} held out; on {device}")
     full, bare = data.full_passages, data.bare_passages
     taught = [teach(name, data.texts, full, bare, device) for name in run.teachers]
-    student = Student(
-        *start(vocabulary, base, base_vectors, counts, len(learnt), run.buckets, run.dimension),
-        hidden=run.hidden,
-        dropped=run.options.dropped,
-    )
+    table, weights = start(vocabulary, base, base_vectors, counts, len(learnt), run.buckets, run.dimension)
     development = Development(held_out, tokenizer, {}, device)
-    scores = Trainer(data, taught, len(vocabulary), run.options, device).fit(student, development, say)
+    states = []
+    for number in range(run.runs):
+        student = Student(table.copy(), weights, hidden=run.hidden, dropped=run.options.dropped)
+        options = replace(run.options, seed=run.options.seed + number)
+        Trainer(data, taught, len(vocabulary), options, device).fit(student, development, say)
+        states.append(student.state_dict())
+    student.load_state_dict(average(states))
+    scores = development.score(student)
+    say(f"average of {run.runs} runs: {scores}")
     config = {
         "version": run.version,
         "buckets": run.buckets,

@@ -39,6 +39,7 @@ RUN = Run()
 @click.option("--questions", default=RUN.questions, show_default=True, help="Made-up questions beside the examples.")
 @click.option("--epochs", default=RUN.options.epochs, show_default=True)
 @click.option("--batch", default=RUN.options.batch, show_default=True)
+@click.option("--runs", default=RUN.runs, show_default=True, help="Runs to average.")
 @click.option("--seed", default=RUN.options.seed, show_default=True)
 @click.option("--device", default="", help="cuda or cpu; empty: what is there.")
 def command(
@@ -54,6 +55,7 @@ def command(
     questions: int,
     epochs: int,
     batch: int,
+    runs: int,
     seed: int,
     device: str,
 ) -> None:
@@ -74,6 +76,7 @@ def command(
         hidden=hidden,
         questions=questions,
         never=tuple(question for file in never for question in questions_of(file)),
+        runs=runs,
         options=Options(epochs=epochs, batch=batch, seed=seed),
         device=device,
     )

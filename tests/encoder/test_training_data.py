@@ -1,0 +1,70 @@
+"""What the student learns from: questions of several styles, never the forbidden ones, whole repositories held out."""
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from encoder.tokens import Tokenizer
+from encoder.training.data import NO_TARGET, essence, prepare
+from encoder.training.export import quantise
+from encoder.training.queries import asked, comment, name_words, plain_sentence
+from encoder.training.questions import question
+from encoder.training.vocabulary import choose, count_words
+from tests.encoder.functions import FUNCTIONS, function
+
+BASE = ["the", "read", "file", "##s", "##ing", "[PAD]", "Ünïcode", "a"]
+
+
+def test_the_vocabulary_has_pieces_corpus_words_and_the_base() -> None:
+    counts = Counter({"kwargs": 100, "rare": 1, "x": 500})
+    chosen = choose(counts, BASE, 100)
+    assert {"##s", "##ing", "kwargs", "the", "a", "z"} <= set(chosen)
+    assert not {"rare", "[PAD]", "Ünïcode"} & set(chosen)
+    assert len(chosen) == len(set(chosen))
+
+
+def test_a_sentence_is_only_taken_when_it_is_one() -> None:
+    assert plain_sentence(FUNCTIONS[0]) == "Read a CSV file into a list of rows."
+    assert not plain_sentence(function("f", ">>> doctest(1, 2)"))
+    assert not plain_sentence(function("f", "short"))
+
+
+def test_a_name_and_a_remark_make_questions() -> None:
+    assert name_words(function("Cache.get_byURL2")) == ["get", "by", "url"]
+    assert (
+        comment(function("f", code="x = 1  # wait for the other side\n# type: ignore this"), random.Random(0))
+        == "wait for the other side"
+    )
+
+
+def test_an_asked_sentence_has_its_verb_in_base_form() -> None:
+    texts = {asked("Removes duplicates from the list.", random.Random(seed)) for seed in range(40)}
+    assert all("removes" not in text for text in texts)
+    assert any("python" in text for text in texts)
+
+
+def test_made_up_questions_differ_and_have_no_open_slot() -> None:
+    rng = random.Random(0)
+    made = [question(rng) for _ in range(500)]
+    assert len(set(made)) > 450
+    assert not any("{" in text or "}" in text for text in made)
+
+
+@pytest.mark.parametrize("forbidden", ["read csv", "csv read python", "how to read csv in python"])
+def test_a_forbidden_question_is_never_asked_in_any_dress(forbidden: str) -> None:
+    tokenizer = Tokenizer(["read", "csv", "file"], 8)
+    counts = count_words(FUNCTIONS)
+    data = prepare(FUNCTIONS, tokenizer, counts, 200, [forbidden], 0)
+    assert essence(forbidden) not in {essence(text) for text in data.texts}
+    assert essence("send mail") in {essence(text) for text in data.texts}
+    assert set(data.targets) == {NO_TARGET, *range(len(FUNCTIONS))}
+
+
+def test_int8_is_within_half_a_step() -> None:
+    table = np.random.default_rng(0).normal(size=(50, 16)).astype(np.float32)
+    rows, scale = quantise(table)
+    assert (
+        np.abs(rows * scale.astype(np.float32)[:, None] - table) <= np.abs(table).max(axis=1, keepdims=True) / 127
+    ).all()

