@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from elasticsearch import ApiError, ConflictError, Elasticsearch, NotFoundError, TransportError
 
 from corpus.errors import EngineUnavailable
-from service.feedback.protocol import SIMILAR_FROM, Signal, Votes, question_terms, similarity
-from service.feedback.sqlite import COLUMNS
+from service.feedback.protocol import COLUMNS, SIMILAR_FROM, Signal, Votes, question_terms, similarity
 
 if TYPE_CHECKING:
     from service.settings import Settings
@@ -37,9 +36,10 @@ MAPPINGS = {
 class ElasticsearchFeedback:
     """One document per (question, function); counted by compare-and-set, so that no scripting module is needed."""
 
-    def __init__(self, client: Elasticsearch, index: str) -> None:
+    def __init__(self, client: Elasticsearch, index: str, read_seconds: float = READ_SECONDS) -> None:
         self._client = client
         self._index = index
+        self._read_seconds = read_seconds
 
     @classmethod
     def from_settings(cls, settings: Settings) -> ElasticsearchFeedback:
@@ -100,7 +100,7 @@ class ElasticsearchFeedback:
                 "filter": [{"range": {"size": {"lte": int(len(words) / SIMILAR_FROM)}}}],
             }
         }
-        client = self._client.options(request_timeout=READ_SECONDS, max_retries=0)
+        client = self._client.options(request_timeout=self._read_seconds, max_retries=0)
         try:
             answer = client.search(index=self._index, query=query, size=MOST_VOTES, ignore_unavailable=True)
         except (ApiError, TransportError) as error:

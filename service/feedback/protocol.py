@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Literal, Protocol
 
 from corpus.analysis import terms
 
 Signal = Literal["up", "down", "open"]
-SIGNALS: tuple[Signal, ...] = get_args(Signal)
+COLUMNS: dict[Signal, str] = {"up": "ups", "down": "downs", "open": "opens"}
 
 # Share of terms that two questions must have in common (Jaccard) for one's feedback to count for the other.
 SIMILAR_FROM = 0.75

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from corpus.errors import TreelineError
-from service.feedback.protocol import SIMILAR_FROM, Signal, Votes, question_terms, similarity
+from service.feedback.protocol import COLUMNS, SIMILAR_FROM, Signal, Votes, question_terms, similarity
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS questions (id INTEGER PRIMARY KEY, terms TEXT NOT NULL UNIQUE, size INTEGER NOT NULL);
@@ -21,7 +21,6 @@ CREATE TABLE IF NOT EXISTS votes (
     PRIMARY KEY (question, function)
 ) WITHOUT ROWID;
 """
-COLUMNS: dict[Signal, str] = {"up": "ups", "down": "downs", "open": "opens"}
 BUSY_SECONDS = 2.0  # how long a writer waits for another one
 MOST_QUESTIONS = 64  # similar questions looked at for one search
 

@@ -1,0 +1,88 @@
+"""Both feedback stores keep the same counts: a SQLite file, and an index on a real Elasticsearch."""
+
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from elasticsearch import Elasticsearch
+
+from corpus.errors import EngineUnavailable, TreelineError
+from service.feedback.elastic import ElasticsearchFeedback
+from service.feedback.protocol import FeedbackStore, Votes
+from service.feedback.sqlite import SqliteFeedback
+from tests.elasticsearch_server import Cluster
+
+A, B = "a" * 32, "b" * 32
+
+
+@pytest.fixture(params=["sqlite", pytest.param("elasticsearch", marks=pytest.mark.elasticsearch)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FeedbackStore]:
+    if request.param == "sqlite":
+        yield SqliteFeedback(tmp_path / "feedback.sqlite3")
+        return
+    cluster: Cluster = request.getfixturevalue("elasticsearch_cluster")
+    client = Elasticsearch(cluster.urls)
+    index = f"treeline-feedback-{uuid.uuid4().hex}"
+    yield ElasticsearchFeedback(client, index, read_seconds=30)
+    client.options(ignore_status=404).indices.delete(index=index)
+    client.close()
+
+
+def test_signals_are_counted_per_question_and_function(store: FeedbackStore) -> None:
+    store.record("sort a list", A, "up")
+    store.record("sort a list", A, "up")
+    store.record("sort a list", A, "open")
+    store.record("sort a list", B, "down")
+    assert sorted(store.votes("sort a list"), key=lambda one: one.function) == [Votes(A, 2, 0, 1), Votes(B, 0, 1, 0)]
+
+
+def test_the_same_terms_are_the_same_question(store: FeedbackStore) -> None:
+    store.record("Sorting the lists", A, "up")
+    assert store.votes("list sort") == [Votes(A, 1, 0, 0)]
+
+
+def test_very_similar_questions_count_less_and_others_not_at_all(store: FeedbackStore) -> None:
+    store.record("sort long list of dictionaries", A, "up")
+    (near,) = store.votes("sort list of dictionaries")
+    assert (near.function, near.ups) == (A, 1) and 0.75 <= near.similarity < 1
+    assert store.votes("sort list") == [] and store.votes("compress a folder") == []
+
+
+def test_counts_never_fall_below_nothing(store: FeedbackStore) -> None:
+    store.record("x ray", A, "up", -1)
+    store.record("x ray", A, "up")
+    assert store.votes("x ray") == [Votes(A, 1, 0, 0)]
+
+
+def test_a_question_without_terms_is_no_question(store: FeedbackStore) -> None:
+    assert store.votes("of the ?!") == []
+
+
+def test_no_count_is_lost_among_many_at_once(store: FeedbackStore) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: store.record("sort a list", A, "up"), range(20)))
+    assert store.votes("sort a list") == [Votes(A, 20, 0, 0)]
+
+
+def test_a_very_long_question_is_bounded(store: FeedbackStore) -> None:
+    question = " ".join(f"word{number}" for number in range(500))
+    store.record(question, A, "up")
+    assert store.votes(question) == [Votes(A, 1, 0, 0)]
+
+
+def test_searching_goes_on_without_feedback_when_elasticsearch_is_away() -> None:
+    client = Elasticsearch("http://127.0.0.1:9", max_retries=0)
+    away = ElasticsearchFeedback(client, "treeline-feedback-none")
+    assert away.votes("sort a list") == []
+    with pytest.raises(EngineUnavailable):
+        away.record("sort a list", A, "up")
+    client.close()
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    with pytest.raises(TreelineError, match="feedback cannot be kept"):
+        SqliteFeedback(blocked / "feedback.sqlite3")
