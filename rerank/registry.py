@@ -13,6 +13,7 @@ from rerank.arrange import arrange
 from rerank.candidate import Candidate, RerankContext, Reranker
 from rerank.cross_encoder import MODEL, CrossEncoded
 from rerank.greedy import Greedy
+from rerank.learnt import Learnt
 from rerank.near_duplicates import NearDuplicates
 from rerank.randomised import Randomised
 from rerank.score_mass import score_mass
@@ -75,6 +76,7 @@ METHODS: dict[str, Method] = {
         "places for tree clusters by their sum of scores",
         lambda o: score_mass(hyperbolic_kmeans.cluster, o.clusters, o.length, o.seed),
     ),
+    "learnt": Method("a small learnt ranker, spread over the repositories", lambda o: Learnt()),
     "greedy": Method("a penalty for tree neighbours of the results above", lambda o: Greedy()),
     "near-duplicates": Method("copies of one function behind the others", lambda o: NearDuplicates()),
     "siblings": Method("agreement of tree neighbours as a prior", lambda o: Siblings()),
@@ -84,7 +86,7 @@ METHODS: dict[str, Method] = {
     ),
     "random": Method("a random order", lambda o: Randomised(o.seed)),
 }
-DEFAULT = "greedy"
+DEFAULT = "learnt"
 NAMES: dict[str, str] = {name: method.about for name, method in METHODS.items()}
 
 

@@ -25,6 +25,7 @@ COMMANDS = {
     "eval": ("eval.cli", "Measure retrieval quality."),
     "bench": ("eval.bench", "Measure speed, memory and growth."),
     "train-encoder": ("service.cli.train_encoder", "Train the static encoder."),
+    "train-ranker": ("eval.train_ranker", "Learn the default re-ranker's weights."),
 }
 INTERRUPTED = 130  # what a shell reports for a process that Ctrl-C ended
 

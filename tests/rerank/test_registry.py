@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from corpus.errors import InputError
-from rerank.candidate import Candidate, RerankContext
+from rerank.candidate import Candidate, Contribution, RerankContext
 from rerank.registry import DEFAULT, NAMES, RerankOptions, reranker
 from tests.graph.trees import address
 from tests.rerank.candidates import CONTEXT, LISTS, ranked
@@ -101,18 +102,26 @@ def test_fewer_clusters_give_fewer_repositories() -> None:
 
 def test_the_default_takes_at_most_four_milliseconds_for_a_hundred() -> None:
     random = np.random.default_rng(4)
-    candidates = ranked(
-        [
-            address(f"o/r{random.integers(40)}", f"src/d{random.integers(3)}/f{random.integers(9)}.py", f"C.f{i}")
-            for i in range(100)
-        ]
-    )
+    candidates = [
+        replace(
+            candidate,
+            contributions=(Contribution("keyword", i + 1, 20 - i / 10, 0.01), Contribution("dense", i + 1, 0.5, 0.02)),
+        )
+        for i, candidate in enumerate(
+            ranked(
+                [
+                    address(f"o/r{random.integers(40)}", f"src/d{random.integers(3)}/f{i % 9}.py", f"C.f{i}")
+                    for i in range(100)
+                ]
+            )
+        )
+    ]
     method, context = reranker(), with_vectors()
     times = []
     for _ in range(30):
-        start = time.perf_counter()
+        start = time.thread_time()  # the time of this work alone, whatever else the machine does
         method(candidates, context)
-        times.append(time.perf_counter() - start)
+        times.append(time.thread_time() - start)
     assert sorted(times)[len(times) // 2] < 0.004
 
 

@@ -1,0 +1,88 @@
+"""Weights of the learnt ranker from graded lists: listwise softmax regression, then how far to spread the results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from graph.hyperbolic import Floats
+from rerank.candidate import Candidate
+from rerank.features import NAMES
+from rerank.learnt import Weights, spread_out
+
+RIDGE = 0.002  # keeps columns that say the same from growing against each other
+COSTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.2)
+KEPT = 0.5  # of the NDCG@10 that the ranker gains over fusion: the other half is spent on variety
+# Docstrings share more words with their code than people's questions do, so they teach too much trust in keywords.
+# 1.5 was best of 1, 1.5, 2 and 3 over five sets of other questions (docs/ranking.md).
+DENSE_EMPHASIS = 1.5
+
+Row = tuple[float, float, float]  # of the sweep: cost, NDCG@10, distinct repositories@10
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One question's candidates as the ranker sees them, with their gains (2^grade − 1)."""
+
+    candidates: Sequence[Candidate]
+    table: Floats
+    gains: Floats
+
+
+def fit(examples: Sequence[Example], columns: Sequence[str] = NAMES) -> dict[str, float]:
+    """The weights under which each list's gains are most likely (ListNet's loss with the gains as the target)."""
+    useful = [example for example in examples if example.gains.any()]
+    chosen = [NAMES.index(name) for name in columns]
+    depth = max(len(example.gains) for example in useful)
+    tables = np.zeros((len(useful), depth, len(chosen)))
+    target = np.zeros((len(useful), depth))
+    absent = np.full((len(useful), depth), -1e9)
+    for row, example in enumerate(useful):
+        count = len(example.gains)
+        tables[row, :count] = example.table[:, chosen]
+        target[row, :count] = example.gains / example.gains.sum()
+        absent[row, :count] = 0.0
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        scores = tables @ weights + absent
+        scores -= scores.max(axis=1, keepdims=True)
+        likely = np.exp(scores)
+        total = likely.sum(axis=1, keepdims=True)
+        missed = -(target * np.maximum(scores - np.log(total), -1e3)).sum() / len(useful)
+        slope = np.einsum("ij,ijk->k", likely / total - target, tables) / len(useful)
+        return missed + RIDGE * float(weights @ weights), slope + 2 * RIDGE * weights
+
+    found = minimize(loss, np.zeros(len(chosen)), jac=True, method="L-BFGS-B")
+    return {
+        name: round(float(weight) * (DENSE_EMPHASIS if name.startswith("dense") else 1.0), 4)
+        for name, weight in zip(columns, found.x, strict=True)
+    }
+
+
+def ndcg(example: Example, order: Sequence[int], depth: int = 10) -> float:
+    """NDCG of the first `depth`, against the best order of the same candidates."""
+    discounts = 1.0 / np.log2(np.arange(2, depth + 2))
+    best = np.sort(example.gains)[::-1][:depth]
+    gained = example.gains[list(order[:depth])]
+    ideal = float(best @ discounts[: len(best)])
+    return float(gained @ discounts[: len(gained)]) / ideal if ideal > 0 else 0.0
+
+
+def choose_cost(examples: Sequence[Example], columns: dict[str, float]) -> tuple[float, list[Row]]:
+    """The largest cost of a shared repository that keeps its part of the gain in NDCG@10, and the whole sweep."""
+    useful = [example for example in examples if example.gains.any()]
+    vector = Weights(columns, 0.0).vector()
+    sweep: list[Row] = []
+    for cost in COSTS:
+        quality, variety = [], []
+        for example in useful:
+            order, _ = spread_out(example.table @ vector, example.candidates, cost)
+            quality.append(ndcg(example, order))
+            variety.append(len({example.candidates[i].address.repo for i in order[:10]}))
+        sweep.append((cost, float(np.mean(quality)), float(np.mean(variety))))
+    fused = float(np.mean([ndcg(example, range(len(example.gains))) for example in useful]))
+    wanted = fused + KEPT * max(sweep[0][1] - fused, 0.0)
+    return max((cost for cost, quality, _ in sweep if quality >= wanted), default=0.0), sweep

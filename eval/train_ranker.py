@@ -1,0 +1,106 @@
+"""`treeline train-ranker`: the learnt ranker's weights from any corpus with docstrings, in minutes, no GPU."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import click
+import numpy as np
+from rich.console import Console
+
+from corpus.analysis import analyse
+from corpus.errors import InputError
+from corpus.function import Function
+from encoder.protocol import DEFAULT_ENCODER, Encoder, load
+from engine.protocol import EncoderSpec
+from engine.stores import open_store
+from eval.hidden_docstrings import Question, questions
+from eval.ranker_training import Example, choose_cost, fit
+from ingest.opening import open_source
+from ingest.source import ReadOptions
+from rerank.arrange import DEPTH
+from rerank.features import NAMES, features
+from rerank.learnt import WEIGHTS
+from service.answer import Query
+from service.searcher import Searcher
+
+BATCH = 2_000
+INDEX = "hidden"
+
+
+@click.command("train-ranker")
+@click.argument("source")
+@click.option("--questions", "count", default=2_000, show_default=True, help="To learn from, and to check on.")
+@click.option("--out", type=click.Path(path_type=Path), default=WEIGHTS, help="File to write; else the shipped one.")
+@click.option("--learn-from", default="valid", show_default=True, help="Partition whose docstrings are asked.")
+@click.option("--check-on", default="test", show_default=True, help="Partition that sets how far results are spread.")
+@click.option("--without", multiple=True, type=click.Choice(NAMES), help="Leave out a column.")
+@click.option("--seed", default=0, show_default=True)
+def command(
+    source: str, count: int, out: Path, learn_from: str, check_on: str, without: tuple[str, ...], seed: int
+) -> None:
+    """Learn how to rank from SOURCE: its docstrings are hidden, asked, and grade what is found.
+
+    Take partitions that the encoder was not trained on, or the dense lane looks better than it is.
+    """
+    console = Console(stderr=True)
+    encoder = load(DEFAULT_ENCODER)
+    assert encoder is not None
+    functions = list(_functions(source))
+    if not functions:
+        raise InputError(f"{source} has no functions", "give a CodeSearchNet folder, or another source with docstrings")
+    console.print(f"{len(functions):,} functions; hiding their docstrings and indexing the rest …")
+    with tempfile.TemporaryDirectory() as folder:
+        searcher = _index(Path(folder), functions, encoder)
+        learning = _examples(searcher, questions(functions, learn_from, count, seed))
+        checking = _examples(searcher, questions(functions, check_on, count, seed))
+        searcher.engine.close()
+    if not any(example.gains.any() for example in learning) or not any(example.gains.any() for example in checking):
+        raise InputError(f"no question about {learn_from} or {check_on} found an answer", "give more functions")
+    columns = fit(learning, [name for name in NAMES if name not in without])
+    cost, sweep = choose_cost(checking, columns)
+    for row in sweep:
+        console.print("cost {:.1f}: NDCG@10 {:.4f}, repositories@10 {:.2f}".format(*row))
+    made = (
+        f"treeline train-ranker {source} --questions {count} --seed {seed}, encoder {encoder.name}: first sentences of "
+        f"{learn_from} docstrings, hidden from the search, graded by the hidden docstrings; spread set on {check_on}"
+    )
+    out.write_text(json.dumps({"made": made, "repository": cost, "columns": columns}, indent=1) + "\n")
+    console.print(f"wrote {out}")
+
+
+def _functions(source: str) -> Iterator[Function]:
+    for unit in open_source(source, ReadOptions()).units():
+        for chunk in unit.chunks():
+            yield from chunk.parse().functions
+
+
+def _index(folder: Path, functions: Sequence[Function], encoder: Encoder) -> Searcher:
+    """An index of the same functions, under the same ids, without their docstrings."""
+    store = open_store("embedded", home=folder)
+    with store.begin(INDEX, [EncoderSpec(encoder.name, encoder.dimension)], "ranker", fresh=True) as writer:
+        remaining = iter(functions)
+        while batch := [replace(function, docstring="", docstring_tokens=()) for function in islice(remaining, BATCH)]:
+            vectors = encoder.encode_functions(batch)
+            writer.write(batch, [analyse(function) for function in batch], {encoder.name: vectors})
+        writer.publish()
+    return Searcher(store.open(INDEX), {encoder.name: encoder})
+
+
+def _examples(searcher: Searcher, asked: Sequence[Question]) -> list[Example]:
+    found = []
+    for question in asked:
+        lanes = searcher.lanes(Query(question.text[:500]), ("keyword", "dense"))
+        head = searcher.fuse(lanes, limit=DEPTH)
+        if not head:
+            continue
+        vectors = searcher.engine.vectors([candidate.id for candidate in head])
+        table = features(head, vectors)
+        gains = 2.0 ** np.array([question.grades.get(candidate.id, 0.0) for candidate in head]) - 1.0
+        found.append(Example(head, table, gains))
+    return found

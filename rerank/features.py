@@ -1,0 +1,92 @@
+"""What is known of each candidate before its body is read: the columns that the learnt ranker weighs.
+
+Everything comes from the lanes' ranks and scores, the address and the vectors that the index holds anyway. Columns
+are scaled within the list, so that weights learnt on one corpus and encoder mean the same on another. Tried and left
+out because they did not help on held-out questions (docs/ranking.md): words shared by the question and the function's
+name, class or path; siblings found in the same file; namesakes in other repositories; the fused score itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpus.function import Address
+from graph.hyperbolic import Floats
+from rerank.candidate import Candidate
+
+TEST_LIKE = re.compile(r"(^|/)(tests?|testing|examples?|benchmarks?|demos?)(/|_)|(^|/)test_|_test\.|\.test\.", re.I)
+FEEDBACK = 10  # how many at the top stand for what the question means when the vectors are compared
+SHORT, LONG, USUAL = 5, 40, 15  # lines: below is a stub, above there is much else in it; the usual where unknown
+NAMES = (
+    "keyword_score",
+    "keyword_rank",
+    "dense_score",
+    "dense_rank",
+    "test_like",
+    "private",
+    "short",
+    "long",
+    "feedback",
+    "central",
+)
+
+
+def features(head: Sequence[Candidate], vectors: NDArray[np.float32] | None) -> Floats:
+    """One row a candidate, one column a name of `NAMES`."""
+    sizes = np.log1p([_lines(candidate.address) for candidate in head])
+    toward, central = _by_vectors(np.array([candidate.score for candidate in head]), vectors)
+    columns = [
+        *_lane(head, "keyword"),
+        *_lane(head, "dense"),
+        [float(bool(TEST_LIKE.search(candidate.address.path))) for candidate in head],
+        [float(candidate.address.func_name.rpartition(".")[2].startswith("_")) for candidate in head],
+        np.maximum(0.0, np.log1p(SHORT) - sizes),
+        np.maximum(0.0, sizes - np.log1p(LONG)),
+        toward,
+        central,
+    ]
+    return np.array(columns, dtype=float).T
+
+
+def _lines(address: Address) -> int:
+    lines = address.lines
+    return USUAL if lines is None else lines[1] - lines[0] + 1
+
+
+def _lane(head: Sequence[Candidate], lane: str) -> tuple[Floats, Floats]:
+    """The lane's score scaled to 0…1 over the list (0 where it did not find the candidate), and 10 / (9 + rank)."""
+    score = np.full(len(head), np.nan)
+    rank = np.zeros(len(head))
+    for row, candidate in enumerate(head):
+        for contribution in candidate.contributions:
+            if contribution.lane == lane:
+                score[row], rank[row] = contribution.score, 10.0 / (9 + contribution.rank)
+    return _scaled(score), rank
+
+
+def _scaled(values: Floats) -> Floats:
+    """From 0 at the least to 1 at the most; what is missing counts as the least."""
+    missing = np.isnan(values)
+    if missing.all():
+        return np.zeros(len(values))
+    least, most = np.nanmin(values), np.nanmax(values)
+    if most <= least:
+        return np.where(missing, 0.0, 1.0)
+    result: Floats = np.where(missing, 0.0, (values - least) / (most - least))
+    return result
+
+
+def _by_vectors(fused: Floats, vectors: NDArray[np.float32] | None) -> tuple[Floats, Floats]:
+    """How near each is to the top results (pseudo-relevance feedback, Rocchio 1971), and to the list as a whole."""
+    if vectors is None or len(fused) < 2:
+        return np.zeros(len(fused)), np.zeros(len(fused))
+    close = (vectors @ vectors.T).astype(float)
+    np.fill_diagonal(close, 0.0)  # nobody counts as their own neighbour
+    weight = np.tile(fused[:FEEDBACK], (len(fused), 1))
+    np.fill_diagonal(weight, 0.0)
+    toward = (close[:, :FEEDBACK] * weight).sum(axis=1) / np.maximum(weight.sum(axis=1), np.finfo(float).tiny)
+    return _scaled(toward), _scaled(close.mean(axis=1))

@@ -1,0 +1,127 @@
+"""The learnt ranker: a linear score over what is known of each candidate, spread over the tree as it is read out.
+
+Listwise softmax regression (Cao et al., "Learning to Rank: From Pairwise Approach to Listwise Approach", ICML 2007)
+for the score; then, as in MMR (Carbonell & Goldstein 1998), each next result pays for the results above it that share
+its branch of the tree, the repository. `treeline train-ranker` makes the weights from
+any CodeSearchNet-like corpus; those shipped lie beside this file and say what they were made from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from graph.hyperbolic import Floats
+from rerank.arrange import DEPTH, arrange
+from rerank.candidate import Candidate, RerankContext
+from rerank.features import NAMES, features
+
+WEIGHTS = Path(__file__).parent / "learnt_weights.json"
+LONE_LANE = 0.05  # of the span of the scores, where one lane alone made the list: costs no NDCG on held-out questions
+MOST_PAID = 3  # results above that a candidate pays for: beyond, a repository full of answers would never come back
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """One weight a column of `features.NAMES`, and what a result above from the same repository costs."""
+
+    columns: Mapping[str, float]
+    repository: float
+    made: str = ""
+
+    def vector(self) -> Floats:
+        return np.array([self.columns.get(name, 0.0) for name in NAMES])
+
+
+@lru_cache(maxsize=1)
+def shipped() -> Weights:
+    stored = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+    return Weights(stored["columns"], stored["repository"], stored["made"])
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """The shipped weights unless others are given; `spread` scales what neighbours in the tree cost.
+
+    It has learnt from lists of the keyword and the dense lane. Where the call graph had a say the order is an answer
+    in itself and stays; where only one lane found something its order is kept but for the spreading.
+    """
+
+    weights: Weights | None = None
+    spread: float = 1.0
+
+    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> list[Candidate]:
+        head = candidates[:DEPTH]
+        lanes = {contribution.lane for candidate in head for contribution in candidate.contributions}
+        if "graph" in lanes or not head:
+            return arrange(candidates, [])
+        weights = self.weights or shipped()
+        if {"keyword", "dense"} <= lanes:
+            vectors = context.vectors([candidate.id for candidate in head]) if context.vectors is not None else None
+            table = features(head, vectors)
+            scores = table @ weights.vector()
+            effect = (table - table.mean(axis=0)) * weights.vector()
+            cost = weights.repository
+        else:
+            effect = None
+            scores = np.array([candidate.score for candidate in head])
+            scores = scores / max(float(scores.max() - scores.min()), np.finfo(float).tiny)
+            cost = LONE_LANE
+        order, paid = spread_out(scores, head, self.spread * cost)
+        return arrange(candidates, order, reasons=_reasons(effect, order, paid))
+
+
+def spread_out(scores: Floats, head: Sequence[Candidate], cost: float) -> tuple[list[int], Floats]:
+    """Positions in the new order, and what each paid for the results above it from its repository.
+
+    Taking the best next one again and again comes to this: a repository's n-th best pays for n − 1, and as neither
+    its scores nor its payments ever turn round, one sort gives the same order.
+    """
+    paid = np.zeros(len(head))
+    shown: Counter[str] = Counter()
+    for position in np.argsort(-scores, kind="stable").tolist():
+        repository = head[position].address.repo
+        paid[position] = cost * min(shown[repository], MOST_PAID)
+        shown[repository] += 1
+    return np.argsort(paid - scores, kind="stable").tolist(), paid
+
+
+FOR = {
+    "keyword_score": "a strong keyword match",
+    "keyword_rank": "a strong keyword match",
+    "dense_score": "close in meaning",
+    "dense_rank": "close in meaning",
+    "long": "it is more than a stub",
+    "feedback": "it is like the top results",
+    "central": "it is more specific than the others",
+}
+AGAINST = {
+    "keyword_score": "a weaker keyword match",
+    "dense_score": "less close in meaning",
+    "test_like": "it looks like a test or an example",
+    "private": "it is private",
+    "short": "it is very short",
+    "central": "it is much like all the others",
+}
+
+
+def _reasons(effect: Floats | None, order: Sequence[int], paid: Floats) -> list[str]:
+    """For those that moved, what spoke most for or against them compared with the whole list."""
+    raising, lowering = [[NAMES.index(name) for name in words] for words in (FOR, AGAINST)]
+    reasons = [""] * len(order)
+    for place, position in enumerate(order):
+        if place > position and paid[position] > 0:
+            reasons[position] = "lowered: results from elsewhere in the tree go first"
+        elif place < position and effect is not None:
+            reasons[position] = f"raised: {FOR[NAMES[raising[effect[position, raising].argmax()]]]}"
+        elif place > position and effect is not None:
+            reasons[position] = f"lowered: {AGAINST[NAMES[lowering[effect[position, lowering].argmin()]]]}"
+        elif place < position:
+            reasons[position] = "raised: from elsewhere in the tree than the results above"
+    return reasons
