@@ -40,7 +40,6 @@ def create_app(settings: Settings | None = None, searcher: LiveSearcher | None =
     app.add_template_filter(visible)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
-    app.config["TAGS"] = [{"name": tag} for tag in reference.ORDER]
     app.config["DESCRIPTION"] = "Find functions by what they do."
     store = open_feedback(settings)
     adjust = adjuster(store, settings)
@@ -56,7 +55,10 @@ def create_app(settings: Settings | None = None, searcher: LiveSearcher | None =
 
     @app.spec_processor
     def limits(spec: dict[str, Any] | str) -> dict[str, Any] | str:
-        return declare_refusals(declare_limits(spec, settings, methods())) if isinstance(spec, dict) else spec
+        if isinstance(spec, dict):
+            spec["tags"] = [{"name": tag} for tag in reference.ORDER]  # once each, though blueprints share them
+            declare_refusals(declare_limits(spec, settings, methods()))
+        return spec
 
     try:
         here.searcher  # noqa: B018 - opened now rather than on the first question

@@ -58,6 +58,8 @@ def groups(spec: dict[str, Any]) -> dict[str, list[Operation]]:
             if method in {"get", "post"}:
                 one = _operation(spec, path, method, operation, methods.get("parameters", []))
                 found.setdefault(one.tag, []).append(one)
+    for operations in found.values():
+        operations.sort(key=lambda one: one.path != "/api/search")  # what everybody looks for
     return {tag: operations for tag, operations in found.items() if operations}
 
 
