@@ -18,7 +18,7 @@ FUSIONS: Mapping[str, Fusion] = {
     "score_sum": score_sum,
 }
 DEFAULT_FUSION = "adaptive"
-DEFAULT_WEIGHTS: Mapping[str, float] = {"keyword": 1.0, "dense": 2.0, "tfidf": 0.5, "graph": 1.0, "callees": 0.5}
+DEFAULT_WEIGHTS: Mapping[str, float] = {"keyword": 1.0, "dense": 3.0, "tfidf": 0.5, "graph": 1.0, "callees": 0.5}
 
 
 def fusion(name: str) -> Fusion:

@@ -1,8 +1,8 @@
 """Weighted sum of normalised scores (CombSUM): each lane's scores are brought to 0 … 1 by minimum and maximum.
 
 Fox and Shaw, "Combination of Multiple Searches", TREC-2, 1994; the convex combination that Bruch, Gai and Ingber
-("An Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 2023) find at least as good as RRF once its weights
-are chosen.
+("An Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 2023) find better than RRF once its weights are
+chosen, as was found here (docs/lanes.md).
 """
 
 from __future__ import annotations
@@ -12,21 +12,26 @@ from collections.abc import Mapping, Sequence
 from rerank.candidate import Candidate
 from rerank.ranked import RankedList, sum_of_shares, weight_of
 
+# Their scores have a zero that means something (how many edges away), so that the last of a list is still worth its
+# distance. A lane of 300 by BM25 or cosine has none: its last is worth nothing.
+FROM_ZERO = frozenset({"graph", "callees"})
+
 
 def score_sum(lists: Sequence[RankedList], weights: Mapping[str, float], kind: str, limit: int) -> list[Candidate]:
     """Fuse by weighted, normalised score; the weights are taken as shares of one."""
     filled = [ranked for ranked in lists if ranked.hits]
     total = sum(weight_of(ranked.lane, weights) for ranked in filled) or 1.0
-    shares = [
-        [weight_of(ranked.lane, weights) / total * value for value in normalised([hit.score for hit in ranked.hits])]
-        for ranked in filled
-    ]
+    shares = []
+    for ranked in filled:
+        weight = weight_of(ranked.lane, weights) / total
+        values = normalised([hit.score for hit in ranked.hits], from_zero=ranked.lane in FROM_ZERO)
+        shares.append([weight * value for value in values])
     return sum_of_shares(filled, shares, limit)
 
 
-def normalised(scores: Sequence[float]) -> list[float]:
+def normalised(scores: Sequence[float], *, from_zero: bool = False) -> list[float]:
     """Scores from 0 to 1; all ones when they do not differ."""
-    low, high = min(scores), max(scores)
-    if high == low:
+    low, high = 0.0 if from_zero else min(scores), max(scores)
+    if high <= low:
         return [1.0] * len(scores)
     return [(score - low) / (high - low) for score in scores]

@@ -1,7 +1,9 @@
 """Adaptive fusion: the kind of question decides which lane is believed."""
 
+from engine.protocol import Hit
 from rerank.adaptive import WEIGHTS_BY_KIND, adaptive
-from tests.rerank.lists import ranked
+from rerank.ranked import RankedList
+from tests.rerank.lists import address, ranked
 
 KEYWORD_SAYS_X = [ranked("keyword", "XY"), ranked("dense", "YX"), ranked("graph", "ZX")]
 
@@ -21,6 +23,13 @@ def test_a_concept_is_left_to_the_dense_lane() -> None:
 def test_a_structural_question_is_left_to_the_graph() -> None:
     lists = [ranked("keyword", "X"), ranked("dense", "Y"), ranked("graph", "Z")]
     assert adaptive(lists, {}, "structural", 1)[0].id == "Z"
+
+
+def test_what_the_graph_found_ten_edges_away_stays_in_front_of_what_only_shares_words() -> None:
+    walked = RankedList("graph", [Hit(id_, 1 / (1 + depth), address(id_)) for depth, id_ in enumerate("ABCDEFGHIJ", 1)])
+    lists = [ranked("keyword", "XYZ"), ranked("dense", "XYZ"), walked]
+    fused = adaptive(lists, {}, "structural", 20)
+    assert [candidate.id for candidate in fused][:10] == list("ABCDEFGHIJ")
 
 
 def test_an_unknown_kind_uses_the_given_weights() -> None:

@@ -16,6 +16,12 @@ def test_equal_scores_all_count_in_full() -> None:
     assert normalised([0.7, 0.7]) == [1.0, 1.0]
 
 
+def test_a_lane_whose_zero_means_something_keeps_it() -> None:
+    assert normalised([0.5, 0.25], from_zero=True) == [1.0, 0.5]
+    far = RankedList("graph", [Hit("A", 0.5, address("A")), Hit("B", 0.1, address("B"))])
+    assert score_sum([far], {}, "mixed", 2)[1].score == pytest.approx(0.2)
+
+
 def test_a_lane_with_large_scores_does_not_drown_the_other() -> None:
     keyword = RankedList("keyword", [Hit("A", 900.0, address("A")), Hit("B", 890.0, address("B"))])
     dense = RankedList("dense", [Hit("B", 0.9, address("B")), Hit("A", 0.1, address("A"))])
