@@ -45,6 +45,10 @@ class Settings:
     eval_results: str = setting("", "Folder of the evaluation's result files; empty: `eval/results` of the project.")
     workers: int = setting(2, "Worker processes of the HTTP server; one a core is a good start.")
     threads: int = setting(4, "Threads of each worker process.")
+    git_hosts: str = setting(
+        "github.com,gitlab.com,bitbucket.org,codeberg.org",
+        "Hosts that a git URL may name, separated by commas; `*` for any.",
+    )
     first_source: str = setting("python-env", "What `deploy/start.sh` indexes when there is no index; empty: nothing.")
     start_wait: int = setting(120, "Seconds that `treeline wait` waits for the engine.")
     keys_required: str = setting("writes", "What needs an API key: `writes`, or `all` (reads too).")

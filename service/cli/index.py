@@ -72,6 +72,7 @@ def command(
             packages=frozenset(packages),
             ref=ref,
             download=download,
+            git_hosts=allowed_hosts(settings),
             cache=settings.home_path / ".cache",
             progress=progress,
         )
@@ -131,6 +132,11 @@ def index_sources(
     )
     opened = [open_source(spec, reading) for spec in specs]
     return load(store, settings.index, opened, options, progress)
+
+
+def allowed_hosts(settings: Settings) -> frozenset[str]:
+    """Where a git URL may lead."""
+    return frozenset(host.strip().lower() for host in settings.git_hosts.split(",") if host.strip())
 
 
 def fingerprint(reading: ReadOptions) -> str:

@@ -55,7 +55,7 @@ def check_port(host: str, port: int) -> None:
 def make_first_index(settings: Settings, source: str) -> None:
     """Index the source unless there is an index that can be used."""
     from ingest.source import ReadOptions
-    from service.cli.index import index_sources, progress_bar
+    from service.cli.index import allowed_hosts, index_sources, progress_bar
     from service.cli.summary_text import show
     from service.stores import open_store
 
@@ -63,6 +63,7 @@ def make_first_index(settings: Settings, source: str) -> None:
         return
     click.echo(f"no index {settings.index!r} yet: indexing {source}")
     with progress_bar() as progress:
-        reading = ReadOptions(cache=settings.home_path / ".cache", progress=progress)
+        hosts = allowed_hosts(settings)
+        reading = ReadOptions(git_hosts=hosts, cache=settings.home_path / ".cache", progress=progress)
         summary = index_sources(settings, (source,), reading, progress)
     show(summary)

@@ -276,7 +276,7 @@ def limit_memory() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gzip", "zip"])
-def test_a_bomb_that_of_800_megabytes_fits_into_little_memory(kind: str, tmp_path: Path) -> None:
+def test_a_bomb_of_800_megabytes_fits_into_little_memory(kind: str, tmp_path: Path) -> None:
     zeros = b"0" * (1 << 20)
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb") as file:

@@ -1,0 +1,33 @@
+"""What the pages for operators name exists: tests, files, settings, commands."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from service.cli import COMMANDS
+from service.settings import PREFIX, Settings
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "docs" / name for name in ("security.md", "operations.md", "agents.md", "scale.md")]
+THREATS = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs" / "security.md").read_text(encoding="utf-8"))
+
+
+def test_the_threat_list_is_not_empty() -> None:
+    assert len(THREATS) > 30
+
+
+@pytest.mark.parametrize(("file", "name"), THREATS, ids=[name for _, name in THREATS])
+def test_every_test_in_the_threat_list_exists(file: str, name: str) -> None:
+    assert re.search(rf"^def {name}\(", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_settings_commands_and_files_on_the_page_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    known = {PREFIX + row.name.upper() for row in fields(Settings)} | {"TREELINE_PASSWORD"}  # the last is compose's own
+    assert set(re.findall(r"\bTREELINE_[A-Z_]*[A-Z]\b", text)) <= known
+    assert set(re.findall(r"(?:^    |`)treeline ([a-z-]+)", text, re.MULTILINE)) <= set(COMMANDS)
+    for link in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (page.parent / link).exists(), link
