@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint fix types pytest bench eval csn docs constraints system clean audit
+.PHONY: help serve test lint fix types pytest bench eval csn docs readme constraints system clean audit
 
 export TREELINE_HOME ?= $(CURDIR)/.treeline
 PINS := pyproject.toml constraints.txt
@@ -50,6 +50,9 @@ csn: .venv/.installed-test
 
 docs: .venv/.installed ## write the pages that are made from the code
 	@.venv/bin/python -m service.settings_doc
+
+readme: .venv/.installed ## run the commands that the README shows, after `make serve` has made the index
+	@.venv/bin/python scripts/readme_output.py
 
 constraints: .venv/.installed-test ## write the versions in .venv to constraints.txt
 	@.venv/bin/uv pip freeze --exclude-editable | grep -vE '^pip==' > constraints.txt

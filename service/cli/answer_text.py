@@ -45,7 +45,7 @@ def _result(result: Result, *, explain: bool, full: bool) -> Iterator[Text]:
         for line in _why(result.candidate):
             yield Text(INDENT + line, style="yellow")
     for code in _code(function, full=full):
-        yield Text(INDENT) + code
+        yield Text(INDENT) + code if code else code
     yield Text()
 
 
