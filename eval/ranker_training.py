@@ -14,8 +14,7 @@ from rerank.features import NAMES
 from rerank.learnt import Weights, spread_out
 
 RIDGE = 0.002  # keeps columns that say the same from growing against each other
-COSTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.2)
-KEPT = 0.5  # of the NDCG@10 that the ranker gains over fusion: the other half is spent on variety
+COSTS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25)
 # Docstrings share more words with their code than people's questions do, so they teach too much trust in keywords.
 # 1.5 was best of 1, 1.5, 2 and 3 over five sets of other questions (docs/ranking.md).
 DENSE_EMPHASIS = 1.5
@@ -71,18 +70,27 @@ def ndcg(example: Example, order: Sequence[int], depth: int = 10) -> float:
     return float(gained @ discounts[: len(gained)]) / ideal if ideal > 0 else 0.0
 
 
-def choose_cost(examples: Sequence[Example], columns: dict[str, float]) -> tuple[float, list[Row]]:
-    """The largest cost of a shared repository that keeps its part of the gain in NDCG@10, and the whole sweep."""
+def sweep(examples: Sequence[Example], columns: dict[str, float]) -> list[Row]:
+    """What each cost of a shared repository does to held-out questions."""
     useful = [example for example in examples if example.gains.any()]
     vector = Weights(columns, 0.0).vector()
-    sweep: list[Row] = []
+    rows: list[Row] = []
     for cost in COSTS:
-        quality, variety = [], []
-        for example in useful:
-            order, _ = spread_out(example.table @ vector, example.candidates, cost)
-            quality.append(ndcg(example, order))
-            variety.append(len({example.candidates[i].address.repo for i in order[:10]}))
-        sweep.append((cost, float(np.mean(quality)), float(np.mean(variety))))
-    fused = float(np.mean([ndcg(example, range(len(example.gains))) for example in useful]))
-    wanted = fused + KEPT * max(sweep[0][1] - fused, 0.0)
-    return max((cost for cost, quality, _ in sweep if quality >= wanted), default=0.0), sweep
+        orders = [spread_out(example.table @ vector, example.candidates, cost)[0] for example in useful]
+        rows.append(_row(cost, useful, orders))
+    return rows
+
+
+def before(examples: Sequence[Example]) -> Row:
+    """The same figures for the lists as fusion made them."""
+    useful = [example for example in examples if example.gains.any()]
+    return _row(0.0, useful, [range(len(example.gains)) for example in useful])
+
+
+def _row(cost: float, examples: Sequence[Example], orders: Sequence[Sequence[int]]) -> Row:
+    quality = [ndcg(example, order) for example, order in zip(examples, orders, strict=True)]
+    variety = [
+        len({example.candidates[i].address.repo for i in order[:10]})
+        for example, order in zip(examples, orders, strict=True)
+    ]
+    return cost, float(np.mean(quality)), float(np.mean(variety))
