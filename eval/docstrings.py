@@ -18,8 +18,10 @@ from eval.metrics import hit, ndcg, reciprocal_rank
 QUESTIONS = 999
 POOL = 13_000
 SEED = 13
-# CodeSearchNet leaves out docstrings of fewer than three words: they say too little to find anything.
+# CodeSearchNet's own filter (Husain et al. 2019, section 2): a docstring of at least three words, a function of at least
+# three lines, no tests, no constructors and other double-underscore methods.
 LEAST_WORDS = 3
+LEAST_LINES = 3
 # A question is the docstring's first paragraph, as CodeSearchNet's `docstring_tokens` are; a page is not a question.
 MOST_WORDS = 60
 
@@ -65,7 +67,11 @@ def prepare(
 
 
 def question(function: Function) -> str:
-    """The docstring's first paragraph in one line, or '' when it says too little."""
+    """The docstring's first paragraph in one line, or '' when CodeSearchNet's filter leaves the function out."""
+    name = function.func_name.rpartition(".")[2]
+    lines = sum(bool(line.strip()) for line in function.code.splitlines())
+    if "test" in name.lower() or (name.startswith("__") and name.endswith("__")) or lines < LEAST_LINES:
+        return ""
     paragraph = function.docstring.strip().split("\n\n")[0]
     words = paragraph.split()
     if sum(word.strip(".,:;").isalpha() for word in words) < LEAST_WORDS:

@@ -1,5 +1,7 @@
 """Docstring retrieval: the docstring asks, and is nowhere in what is searched."""
 
+from dataclasses import replace
+
 import pytest
 
 from corpus.errors import InputError
@@ -9,7 +11,7 @@ from eval import docstrings
 
 
 def function(number: int, docstring: str) -> Function:
-    code = f"def f{number}(x):\n    return x + {number}"
+    code = f"def f{number}(x):\n    y = {number}\n    return x + y"
     written = code.replace("\n", f'\n    """{docstring}"""\n', 1)
     url = f"https://github.com/o/r/blob/c/f.py#L{number}-L{number}"
     return Function("o/r", "f.py", f"f{number}", written, "python", code, (), docstring, ("x",), "", "test", url)
@@ -41,6 +43,15 @@ def test_a_question_is_the_first_paragraph() -> None:
     assert docstrings.question(function(1, "Adds one to it.\nIndeed.\n\n:param x: it")) == "Adds one to it. Indeed."
     assert docstrings.question(function(1, "Adds.")) == ""
     assert docstrings.question(function(1, "")) == ""
+
+
+@pytest.mark.parametrize("name", ["__init__", "Class.__str__", "test_adds", "Class.run_tests"])
+def test_tests_and_double_underscore_methods_do_not_ask(name: str) -> None:
+    assert docstrings.question(replace(function(1, "Adds one to it."), func_name=name)) == ""
+
+
+def test_one_liners_do_not_ask() -> None:
+    assert docstrings.question(replace(function(1, "Adds one to it."), code="def f(x):\n    return x + 1")) == ""
 
 
 def test_too_few_docstrings_are_one_line() -> None:
