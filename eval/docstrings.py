@@ -18,7 +18,7 @@ from eval.metrics import hit, ndcg, reciprocal_rank
 QUESTIONS = 999
 POOL = 13_000
 SEED = 13
-# CodeSearchNet's own filter (Husain et al. 2019, section 2): a docstring of at least three words, a function of at least
+# CodeSearchNet's own filter (Husain et al. 2019): a docstring of at least three words, a function of at least
 # three lines, no tests, no constructors and other double-underscore methods.
 LEAST_WORDS = 3
 LEAST_LINES = 3
