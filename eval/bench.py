@@ -79,9 +79,11 @@ def command(
         steps = clients or bench_http.CLIENTS
         document = bench_http.run(name, url=url, clients=steps, minutes=minutes, tell=console.print)
     elif scale:
-        from eval import bench_scale
+        from eval import bench_scale, scale_plot
 
         document = bench_scale.run(scale, settings=settings, tell=console.print)
+        if json_file not in {"", "-"}:
+            Path(json_file).with_suffix(".svg").write_text(scale_plot.svg(document), encoding="utf-8")
     else:
         document = in_process(settings, source, rounds, console)
     _write(stamp(document), json_file, console)
