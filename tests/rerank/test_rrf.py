@@ -1,7 +1,7 @@
 """Reciprocal rank fusion gives the worked example's numbers, and its contributions add up."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rerank.fusion import FUSIONS
@@ -57,6 +57,7 @@ some_weights = st.fixed_dictionaries({lane: st.floats(0.1, 8.0) for lane in ("ke
 
 
 @pytest.mark.parametrize("method", FUSIONS)
+@settings(deadline=None)
 @given(found=lanes, weights=some_weights, kind=st.sampled_from(["identifier", "structural", "conceptual", "mixed"]))
 def test_the_contributions_sum_to_the_fused_score(
     method: str, found: dict[str, str], weights: dict[str, float], kind: str

@@ -57,7 +57,7 @@ def searcher(engine: Any, **failures: Callable[..., Any]) -> Searcher:
 def test_a_hanging_lane_is_left_out_and_named(engine: Any, hang: Callable[..., Any]) -> None:
     begin = perf_counter()
     answer = searcher(engine, knn=hang).search(Query("convert int to string"))
-    assert perf_counter() - begin < 2
+    assert perf_counter() - begin < 10  # not the minute that the lane hangs
     assert answer.results[0].function.func_name == "int_to_string"
     assert [(one.lane, one.reason) for one in answer.degraded] == [("dense", "no answer within 0.15 s")]
 
@@ -89,7 +89,7 @@ def test_an_engine_that_hangs_altogether_is_an_error_within_the_timeout(engine: 
     begin = perf_counter()
     with pytest.raises(EngineUnavailable, match="no lane answered"):
         searcher(engine, keyword=hang, fuzzy=hang, knn=hang).search(Query("convert int to string"))
-    assert perf_counter() - begin < 2
+    assert perf_counter() - begin < 10  # not the minute that the lane hangs
 
 
 def test_searching_goes_on_while_a_lane_hangs_for_good(engine: Any, hang: Callable[..., Any]) -> None:
@@ -99,8 +99,8 @@ def test_searching_goes_on_while_a_lane_hangs_for_good(engine: Any, hang: Callab
         answer = half.search(Query("convert int to string"))
         assert [one.lane for one in answer.degraded] == ["dense"]
         assert answer.results[0].function.func_name == "int_to_string"
-    # The first few wait for the time-out, the rest do not.
-    assert perf_counter() - begin < QUICK.lane_timeout * (OVERDUE + 6)
+    # The first few wait for the time-out, the rest do not: far less than if each had waited, also on a busy machine.
+    assert perf_counter() - begin < QUICK.lane_timeout * WORKERS
 
 
 def test_a_lane_that_recovers_is_used_again(engine: Any) -> None:
