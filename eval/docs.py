@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
-from corpus.errors import InputError
 from eval import results
 from eval.paper import HEAD
 from eval.summary import Document
@@ -17,14 +15,17 @@ BLOCK = re.compile(r"(<!-- table ([\w-]+) ([^>]*?)-->\n).*?(<!-- end -->)", re.D
 
 
 def refreshed(page: str, folder: Path = results.KEPT) -> str:
-    """The page with every table made from the last kept result of its data set."""
-    return BLOCK.sub(lambda found: found[1] + _block(found[2], found[3].split(), folder) + found[4], page)
+    """The page with every table made from the last kept result of its data set; one without stays as it is."""
+    return BLOCK.sub(lambda found: _block(found, results.last(found[2], folder)), page)
 
 
-def _block(dataset: str, columns: list[str], folder: Path) -> str:
-    document = results.last(dataset, folder)
+def _block(found: re.Match[str], document: Document | None) -> str:
     if document is None:
-        raise InputError(f"no result of {dataset} is kept", "make one with treeline eval … --keep")
+        return found[0]
+    return found[1] + _table(document, found[3].split()) + found[4]
+
+
+def _table(document: Document, columns: list[str]) -> str:
     if columns == ["paper"]:
         return paper(document)
     against = "against" in columns
@@ -89,10 +90,7 @@ def _row(cells: list[str]) -> str:
 
 
 def main() -> None:
-    try:
-        PAGE.write_text(refreshed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    except InputError as error:
-        sys.exit(f"treeline: {error}")
+    PAGE.write_text(refreshed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
