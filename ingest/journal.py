@@ -13,6 +13,7 @@ from pathlib import Path
 
 import orjson
 
+from engine.durable import disk_errors
 from ingest.source import Problem
 
 
@@ -48,21 +49,29 @@ class Journal:
     """Opened for appending; `length` bytes of it are valid."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
-        # Unbuffered: what is written survives the death of the process.
-        self._file = path.open("ab", buffering=0)
+        with disk_errors(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Unbuffered: what is written survives the death of the process.
+            self._file = path.open("ab", buffering=0)
         self.length = self._file.tell()
 
     def append(self, entries: Sequence[JournalEntry]) -> None:
-        self.length += self._file.write(b"".join(entry.dump() for entry in entries)) if entries else 0
+        data = memoryview(b"".join(entry.dump() for entry in entries))
+        with disk_errors(self.path.parent):
+            while data:  # a disk that is nearly full takes a part of it before it says so
+                written = self._file.write(data)
+                self.length += written
+                data = data[written:]
 
     def sync(self) -> int:
-        os.fsync(self._file.fileno())
+        with disk_errors(self.path.parent):
+            os.fsync(self._file.fileno())
         return self.length
 
     def truncate(self, length: int) -> None:
-        self._file.truncate(length)
+        with disk_errors(self.path.parent):
+            self._file.truncate(length)
         self.length = length
 
     def read(self) -> Iterator[JournalEntry]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from engine.durable import disk_errors
 from ingest.source import Problem
 
 
@@ -55,8 +56,9 @@ def reasons(problems: Iterable[Problem]) -> dict[str, int]:
 
 def write_rejects(path: Path, problems: Iterable[Problem]) -> None:
     """One JSON object a line: file, line, reason."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
+    with disk_errors(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with disk_errors(path.parent), path.open("wb") as file:
         for problem in problems:
             row = {"file": problem.file, "line": problem.line, "reason": problem.reason}
             file.write(orjson.dumps(row) + b"\n")
