@@ -18,17 +18,19 @@ from service.settings import Settings
 log = logging.getLogger(__name__)
 
 
-def ask(query: Query) -> Answer:
-    answer = context().searcher.search(query)
+def ask(query: Query, tag: str = "") -> Answer:
+    """The answer, searched for or kept from before."""
+    here = context()
+    answer = here.answers.get(tag or tag_of(query), lambda: here.searcher.search(query))
     observe.answered(answer)
     return answer
 
 
-def tag_of(query: Query, *variants: object) -> str:
+def tag_of(query: Query) -> str:
     """What an answer depends on: the index's generation, the question, and the feedback on it."""
     here = context()
     info = here.searcher.info
-    return entity_tag(info.name, info.generation, query, votes_on(here.feedback, query), *variants)
+    return entity_tag(info.name, info.generation, query, votes_on(here.feedback, query))
 
 
 def votes_on(store: FeedbackStore, query: Query) -> list[Votes]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from flask import current_app
 
 from corpus.errors import TreelineError
+from service.answer_cache import AnswerCache
 from service.feedback.protocol import FeedbackStore
 from service.readiness import Readiness
 from service.settings import Settings
@@ -29,6 +30,7 @@ class Context:
     def __init__(self, settings: Settings, feedback: FeedbackStore, opening: Callable[[], LiveSearcher]) -> None:
         self.settings = settings
         self.feedback = feedback
+        self.answers = AnswerCache(settings.answer_cache)
         self._opening = opening
         self._searcher: LiveSearcher | None = None
         self._failure: TreelineError | None = None

@@ -43,6 +43,11 @@ logconfig_dict: dict[str, Any] = {
     },
 }
 
+# Requests run side by side already. A matrix product that takes every core for itself leaves the others waiting and its
+# helpers spinning: a search took 32 ms of processor time with two threads a product, 11 ms with one.
+for library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
 if METRICS_DIR not in os.environ:
     os.environ[METRICS_DIR] = tempfile.mkdtemp(prefix="treeline-metrics-")
     _own_metrics_dir: str | None = os.environ[METRICS_DIR]

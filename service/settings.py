@@ -43,6 +43,7 @@ class Settings:
     feedback: bool = setting(True, "Whether thumbs and opens are kept and lift results for the same question.")
     feedback_places: int = setting(3, "Most places that feedback may move a result up or down.")
     eval_results: str = setting("", "Folder of the evaluation's result files; empty: `eval/results` of the project.")
+    answer_cache: int = setting(128, "Answers that each worker keeps for whoever asks the same again; 0: none.")
     workers: int = setting(2, "Worker processes of the HTTP server; one a core is a good start.")
     threads: int = setting(4, "Threads of each worker process.")
     git_hosts: str = setting(
@@ -67,6 +68,7 @@ class Settings:
         "", "Folders that an agent may have indexed, separated by `:`; empty: the folder `treeline mcp` runs in."
     )
     mcp_tokens: int = setting(2_000, "Tokens of an answer to an agent, unless it asks for another number.")
+    elasticsearch_shards: int = setting(1, "Shards of a new index; one holds some ten million functions.")
 
     @property
     def home_path(self) -> Path:

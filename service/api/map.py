@@ -24,6 +24,7 @@ from service.reply import NEVER, REVALIDATE, json_reply, not_modified, server_ti
 
 blueprint = APIBlueprint("map", __name__, url_prefix="/api", tag="Search")
 
+PAGE = 10  # asks what the list beside it asked, so that one search serves both
 DIGITS = 5  # of a coordinate: a hundredth of a pixel on any screen
 
 
@@ -34,11 +35,12 @@ DIGITS = 5  # of a coordinate: a hundredth of a pixel on any screen
 def map_of_results(parameters: SearchParameters) -> Response:
     """Where the results live: their tree in the Poincaré disk, each with its rank before and after re-ranking."""
     here = context()
-    query = replace(parameters.query(here.settings), k=1, offset=0)
-    tag = tag_of(query, "map")
+    query = replace(parameters.query(here.settings), k=PAGE, offset=0)
+    key = tag_of(query)
+    tag = f"{key}map"
     if (unchanged := not_modified(tag)) is not None:
         return unchanged
-    answer = ask(query)
+    answer = ask(query, key)
     started = time.perf_counter()
     shown = answer.ranked[: here.settings.map_depth]
     addresses = [candidate.address for candidate in shown]

@@ -26,10 +26,11 @@ def search(parameters: SearchParameters) -> Response:
     """Find functions by what they do."""
     here = context()
     query = parameters.query(here.settings)
-    tag = tag_of(query, parameters.explain, parameters.code)
+    key = tag_of(query)
+    tag = f"{key}{parameters.explain:d}{parameters.code:d}"
     if (unchanged := not_modified(tag)) is not None:
         return unchanged
-    answer = ask(query)
+    answer = ask(query, key)
     body = answer_row(answer, here.searcher.info, explain=parameters.explain, code=parameters.code)
     timing = {"Server-Timing": server_timing(answer.timings)}
     if answer.degraded:  # what a slow lane left out must not be kept

@@ -3,7 +3,7 @@
 import math
 import random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpus.function import Address
@@ -20,6 +20,7 @@ def listed(length: int) -> list[Candidate]:
     return [Candidate(str(place), ADDRESS, 1 / (60 + place)) for place in range(length)]
 
 
+@settings(deadline=None)
 @given(votes=st.lists(st.tuples(st.integers(0, 29), counts, counts, counts), max_size=40), most=st.integers(0, 6))
 def test_nothing_moves_further_than_the_bound(votes: list[tuple[int, int, int, int]], most: int) -> None:
     earned = lifts([Votes(str(place), ups, downs, opens) for place, ups, downs, opens in votes], most)
@@ -35,6 +36,7 @@ def test_nothing_moves_further_than_the_bound(votes: list[tuple[int, int, int, i
             assert abs(new - int(candidate.id)) <= most
 
 
+@settings(deadline=None)
 @given(opens=st.lists(st.tuples(st.integers(1, 29), counts), max_size=40))
 def test_clicking_alone_cannot_push_the_best_answer_below_the_second_place(opens: list[tuple[int, int]]) -> None:
     earned = lifts([Votes(str(place), 0, 0, number) for place, number in opens], MOST)
