@@ -21,9 +21,17 @@ class ElasticsearchStore:
     """See `engine.protocol.Store`. Nothing is sent before something is asked for."""
 
     def __init__(
-        self, urls: Sequence[str], *, user: str = "", password: str = "", api_key: str = "", ca: str = ""
+        self,
+        urls: Sequence[str],
+        *,
+        user: str = "",
+        password: str = "",
+        api_key: str = "",
+        ca: str = "",
+        shards: int = 1,
     ) -> None:
         self._client = connect(urls, user=user, password=password, api_key=api_key, ca=ca)
+        self._shards = shards
         self._admin = self._client.options(request_timeout=ADMIN_SECONDS)
 
     @property
@@ -137,6 +145,7 @@ class ElasticsearchStore:
             interrupted[1] if interrupted else None,
             plan | {"encoders": specs},
             lease,
+            self._shards,
         )
 
     def _metas(self, name: str) -> dict[str, Mapping[str, Any]]:

@@ -46,12 +46,14 @@ class ElasticsearchWriter:
         interrupted: Mapping[str, Any] | None,
         plan: Mapping[str, Any],
         lease: Lease,
+        shards: int = 1,
     ) -> None:
         self._client = client.options(request_timeout=ADMIN_SECONDS)
         self._name = name
         self._generation = generation
         self._index = index_name(name, generation)
         self._lease: Lease | None = lease
+        self._shards = shards
         self._bulk = Bulk(client, self._index)
         self._rejected: list[tuple[str, str]] = []
         self._written: set[bytes] = set()
@@ -186,7 +188,7 @@ class ElasticsearchWriter:
         if base is None:
             encoders = [(EncoderSpec(name, size), number) for number, (name, size) in enumerate(plan["encoders"])]
             meta |= {"functions": 0, "next_serial": 0, "encoders": _rows(encoders)}
-            settings = {"number_of_shards": 1, "auto_expand_replicas": "0-1", "refresh_interval": NEVER}
+            settings = {"number_of_shards": self._shards, "auto_expand_replicas": "0-1", "refresh_interval": NEVER}
             self._client.indices.create(index=self._index, settings=settings, mappings=mapping(encoders, meta))
             return meta
         base_generation, base_meta = base

@@ -20,6 +20,7 @@ def open_store(
     password: str = "",
     api_key: str = "",
     ca: str = "",
+    shards: int = 1,
 ) -> Store:
     """The embedded store in the folder `home`, or the Elasticsearch cluster at `urls`."""
     if engine == "embedded":
@@ -31,5 +32,5 @@ def open_store(
     if engine == "elasticsearch":
         from engine.elasticsearch import ElasticsearchStore
 
-        return ElasticsearchStore(urls, user=user, password=password, api_key=api_key, ca=ca)
+        return ElasticsearchStore(urls, user=user, password=password, api_key=api_key, ca=ca, shards=shards)
     raise InputError(f"there is no engine {engine!r}", f"choose one of: {', '.join(ENGINES)}")

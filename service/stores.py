@@ -21,4 +21,5 @@ def open_store(settings: Settings) -> Store:
         password=settings.elasticsearch_password,
         api_key=settings.elasticsearch_api_key,
         ca=settings.elasticsearch_ca,
+        shards=settings.elasticsearch_shards,
     )
