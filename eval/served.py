@@ -21,11 +21,12 @@ START_SECONDS = 60.0
 
 @contextmanager
 def served(index: str = "", *, extra: dict[str, str] | None = None) -> Iterator[tuple[str, int]]:
-    """(address, process id) of a server over the index; rate limits are off, they are not what is measured."""
+    """(address, process id) of a server over the index; rate limits and kept answers are off: searching is measured."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    environment = {**os.environ, "TREELINE_RATE_PER_ADDRESS": "0", "TREELINE_LOG_LEVEL": "warning", **(extra or {})}
+    measured = {"TREELINE_RATE_PER_ADDRESS": "0", "TREELINE_ANSWER_CACHE": "0", "TREELINE_LOG_LEVEL": "warning"}
+    environment = {**os.environ, **measured, **(extra or {})}
     environment["GUNICORN_BIND"] = f"127.0.0.1:{port}"
     if index:
         environment["TREELINE_INDEX"] = index
