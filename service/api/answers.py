@@ -105,11 +105,14 @@ class FunctionShape(PlaceShape):
 
 
 class SimilarOneShape(PlaceShape):
-    score: float
+    score: float = Field(description="Cosine similarity.")
+    same_cluster: bool = Field(description="Of the same corpus cluster; these come first.")
 
 
 class SimilarShape(BaseModel):
     id: str
+    cluster: int | None
+    cluster_label: str = Field(description="Words that set the cluster apart.")
     results: list[SimilarOneShape]
     timings: dict[str, float]
 

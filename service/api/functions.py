@@ -10,6 +10,7 @@ from flask import Response
 from werkzeug.exceptions import NotFound
 
 from corpus.function import Function
+from service.alike import alike
 from service.answer_rows import place_row
 from service.api.answers import FunctionShape, NeighboursShape, SimilarShape
 from service.api.parameters import FunctionPath, SimilarParameters
@@ -50,12 +51,20 @@ def function(function_id: str, path: FunctionPath) -> Response:
 @blueprint.output(SimilarShape)
 @blueprint.doc(responses=MISSING)
 def similar(function_id: str, path: FunctionPath, parameters: SimilarParameters) -> Response:
-    """Functions that do something alike, nearest first."""
+    """Functions that do something alike: those of the same cluster first, nearest first."""
     started = time.perf_counter()
     find(function_id)
-    hits = context().searcher.similar(function_id, parameters.k)
-    rows = [place_row(hit.id, hit.address) | {"score": hit.score} for hit in hits]
-    return json_reply({"id": function_id, "results": rows, "timings": {"total": elapsed(started)}}, cache=REVALIDATE)
+    found = alike(context().searcher, function_id, parameters.k)
+    body = {
+        "id": function_id,
+        "cluster": found.cluster,
+        "cluster_label": found.label,
+        "results": [
+            place_row(hit.id, hit.address) | {"score": hit.score, "same_cluster": same} for hit, same in found.hits
+        ],
+        "timings": {"total": elapsed(started)},
+    }
+    return json_reply(body, cache=REVALIDATE)
 
 
 @blueprint.get("/<function_id>/neighbours")

@@ -10,8 +10,8 @@ from apiflask import APIBlueprint
 from flask import Response, render_template, request
 
 from corpus.function import Address, Function
-from engine.protocol import Hit
 from graph.tree import FUNCTION, KINDS
+from service.alike import alike
 from service.api.functions import find
 from service.context import context
 from service.highlight import mark_prose, question_words, whole
@@ -45,9 +45,19 @@ class Sibling:
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
+class LikeView:
+    """One row of the panel of similar functions."""
+
     place: PlaceView
     percent: int
+
+
+@dataclass(frozen=True, slots=True)
+class LikesView:
+    """The panel: the rows, and the words of the cluster they share."""
+
+    label: str
+    rows: list[LikeView]
 
 
 @blueprint.get("/<function_id>")
@@ -69,7 +79,7 @@ def function(function_id: str) -> Response:
         siblings=siblings(found, places),
         callers=neighbour_views(searcher.callers(function_id)),
         callees=neighbour_views(searcher.callees(function_id)),
-        similar=alike(searcher.similar(function_id, SIMILAR)),
+        similar=likes(function_id),
     )
     return Response(page, headers={"Cache-Control": "private, no-cache"})
 
@@ -78,8 +88,9 @@ def function(function_id: str) -> Response:
 def similar(function_id: str) -> Response:
     """The panel of similar functions alone, for the list of results to fold out."""
     find(function_id)
-    rows = alike(context().searcher.similar(function_id, SIMILAR))
-    return Response(render_template("similar.html", similar=rows), headers={"Cache-Control": "private, max-age=60"})
+    return Response(
+        render_template("similar.html", similar=likes(function_id)), headers={"Cache-Control": "private, max-age=60"}
+    )
 
 
 @blueprint.get("/<function_id>/code")
@@ -136,5 +147,7 @@ def neighbour_views(found: list[Neighbour]) -> list[PlaceView]:
     ]
 
 
-def alike(hits: list[Hit]) -> list[Alike]:
-    return [Alike(place_view(hit.id, hit.address), round(100 * max(0.0, hit.score))) for hit in hits]
+def likes(function_id: str) -> LikesView:
+    found = alike(context().searcher, function_id, SIMILAR)
+    rows = [LikeView(place_view(hit.id, hit.address), round(100 * max(0.0, hit.score))) for hit, _ in found.hits]
+    return LikesView(visible(found.label), rows)

@@ -1,0 +1,43 @@
+"""Similar functions: the nearest by meaning, those of the same corpus cluster first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from engine.protocol import Hit
+from graph import corpus_clusters
+from graph.corpus_clusters import CorpusClusters
+
+if TYPE_CHECKING:
+    from service.live import LiveSearcher
+
+WIDER = 4  # times as many neighbours are looked at as are shown, so that those of the cluster can come first
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """A function's like: how near each is, and whether it is of the same cluster; the words that name the cluster."""
+
+    hits: tuple[tuple[Hit, bool], ...]
+    cluster: int | None
+    label: str
+
+
+def alike(searcher: LiveSearcher, function_id: str, k: int) -> Alike:
+    hits = searcher.similar(function_id, WIDER * k)
+    clusters = _clusters(searcher, searcher.info.generation)
+    cluster = clusters.of(function_id) if clusters is not None else None
+    if clusters is None or cluster is None:
+        return Alike(tuple((hit, False) for hit in hits[:k]), None, "")
+    marked = [(hit, clusters.of(hit.id) == cluster) for hit in hits]
+    shown = sorted(marked, key=lambda pair: not pair[1])[:k]  # stable: nearest first within each half
+    return Alike(tuple(shown), cluster, clusters.labels[cluster])
+
+
+@lru_cache(2)
+def _clusters(searcher: LiveSearcher, generation: str) -> CorpusClusters | None:
+    """Of this generation; when another one is current, it is loaded anew."""
+    data = searcher.engine.artifact("clusters")
+    return corpus_clusters.load(data) if data else None
