@@ -14,7 +14,7 @@ from io import BytesIO
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.analysis import terms
+from corpus.analysis import STOP_WORDS, parts
 
 Vectors = NDArray[np.float32]
 
@@ -100,7 +100,8 @@ def _labels(names: Sequence[str], assigned: NDArray[np.int32], count: int) -> tu
     words = [Counter[str]() for _ in range(count)]
     for name, cluster in zip(names, assigned.tolist(), strict=True):
         if cluster >= 0:
-            words[cluster].update({word for word in terms(name.rsplit(".", 1)[-1]) if "_" not in word})
+            own = {part.lower() for part in parts(name.rsplit(".", 1)[-1])}
+            words[cluster].update(word for word in own - STOP_WORDS if len(word) > 1)
     overall = sum(words, Counter[str]())
     total = sum(overall.values())
     labels = []
