@@ -53,6 +53,8 @@ class Generation:
         self._journal: Journal | None = None
         self._writer: Writer | None = None
         self._last_checkpoint = 0.0
+        # An interrupt in the middle of a write leaves the writer in no state to be kept; the checkpoint before is.
+        self._in_the_middle = False
         self._done: dict[str, _Done] = {}
         self._doubtful: set[bytes] = set()
         self._refused_before: list[tuple[str, str]] = []
@@ -70,7 +72,7 @@ class Generation:
         if self._writer is None:
             return
         assert self._journal is not None
-        if kind is KeyboardInterrupt:
+        if kind is KeyboardInterrupt and not self._in_the_middle:
             self._checkpoint()
         self._journal.close()
         self._writer.__exit__(kind, *rest)
@@ -136,6 +138,7 @@ class Generation:
     def write(self, batch: PreparedBatch, after: Manifest, encoders: Mapping[str, Encoder], clock: Clock) -> None:
         """Note the batch in the journal and the manifest, then give what is new or changed to the engine."""
         writer, book = self._begin()
+        self._in_the_middle = True
         entries: list[JournalEntry] = []
         functions: list[Function] = []
         terms: list[Terms] = []
@@ -162,6 +165,7 @@ class Generation:
         if time.monotonic() - self._last_checkpoint > self._checkpoint_seconds:
             with clock("checkpoint"):
                 self._checkpoint()
+        self._in_the_middle = False
 
     def _account(self, chunk: Prepared) -> tuple[JournalEntry, set[str]]:
         """The chunk's entry in the journal, and the ids that are to be written."""
@@ -234,6 +238,7 @@ class Generation:
         if self._writer is None and self._previous is not None and before.entries.keys() == after.entries.keys():
             return self._previous.info
         writer, book = self._begin()
+        self._in_the_middle = True
         refused = {bytes.fromhex(id_) for id_, _ in self._refused()}
         if refused:
             for entry in after.entries.values():

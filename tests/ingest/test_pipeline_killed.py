@@ -12,6 +12,8 @@ import pytest
 
 from corpus.errors import InputError
 from engine.embedded import EmbeddedStore
+from ingest.source import ReadOptions
+from service.cli.index import fingerprint
 from tests.ingest.loading import NAME, functions, loaded, record, records_file
 
 ROOT = Path(__file__).parent.parent.parent
@@ -27,7 +29,7 @@ if __name__ == "__main__":
     options = LoadOptions(work=home / ".loading", workers=1, checkpoint_seconds=0.2)
     load(EmbeddedStore(home), "small", [open_source(source)], options)
 """
-MANY = 12_000
+MANY = 5_000
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +76,7 @@ def test_a_load_killed_again_and_again_ends_in_the_same_index(
     script: Path, source: Path, whole: Path, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
-    for entries in (1, 4, 9, 14):
+    for entries in (1, 3, 5, 7):
         kill_when(start(script, home, source), home, entries * 512 * 32)
         assert NAME not in EmbeddedStore(home).names()
     summary = loaded(home, source)
@@ -95,7 +97,7 @@ def test_a_source_that_changes_while_the_loader_is_dead_is_read_anew(
 ) -> None:
     home, changing = tmp_path / "home", tmp_path / "changing.jsonl"
     changing.write_bytes(source.read_bytes())
-    kill_when(start(script, home, changing), home, 6 * 512 * 32)
+    kill_when(start(script, home, changing), home, 4 * 512 * 32)
     records_file(changing, [record("only")])
     summary = loaded(home, changing)
     assert summary.total == 1
@@ -130,8 +132,30 @@ def test_a_second_loader_of_the_same_index_is_refused(script: Path, source: Path
             loaded(home, source)
     finally:
         os.kill(first.pid, signal.SIGCONT)
-    assert first.wait(120) == 0
+    assert first.wait(240) == 0
     assert len(functions(home)) == MANY
+
+
+@pytest.mark.slow
+def test_ctrl_c_is_one_line_and_what_was_done_is_kept(source: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    loader = subprocess.Popen(
+        [sys.executable, "-m", "service.cli", "index", str(source), "--name", NAME],
+        env=os.environ | {"TREELINE_HOME": str(home)},
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while journal_size(home) == 0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(loader.pid, signal.SIGINT)
+    assert loader.communicate(timeout=240)[1].strip() == "treeline: interrupted"
+    assert loader.returncode == 130
+    assert NAME not in EmbeddedStore(home).names()
+    summary = loaded(home, source, reading=fingerprint(ReadOptions()))
+    assert (summary.indexed, summary.total) == (MANY, MANY)
 
 
 def children(pid: int) -> list[int]:
