@@ -11,7 +11,7 @@ WIDTH, HEIGHT = 380, 230  # of one chart
 LEFT, RIGHT, TOP, BOTTOM = 52, 14, 34, 36
 COLOURS = ("#1f6feb", "#d1242f", "#1a7f37")
 Step = dict[str, Any]
-Series = tuple[str, Callable[[Step], float]]
+Series = tuple[str, Callable[[Step], float | None]]  # None: not measured at that step
 
 CHARTS: tuple[tuple[str, Sequence[Series]], ...] = (
     (
@@ -47,7 +47,7 @@ def svg(found: dict[str, Any]) -> str:
 def chart(title: str, series: Sequence[Series], steps: Sequence[Step]) -> str:
     sizes = [step["functions"] for step in steps]
     values = {name: [value(step) for step in steps] for name, value in series}
-    across, up = nice(max(sizes)), nice(max(max(row) for row in values.values()))
+    across, up = nice(max(sizes)), nice(max(value for row in values.values() for value in row if value is not None))
 
     def x(size: float) -> float:
         return LEFT + size / across * (WIDTH - LEFT - RIGHT)
@@ -65,7 +65,7 @@ def chart(title: str, series: Sequence[Series], steps: Sequence[Step]) -> str:
         )
     for number, (name, row) in enumerate(values.items()):
         colour = COLOURS[number]
-        points = [(x(size), y(value)) for size, value in zip(sizes, row, strict=True)]
+        points = [(x(size), y(value)) for size, value in zip(sizes, row, strict=True) if value is not None]
         line = " ".join(f"{left:.1f},{top:.1f}" for left, top in points)
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts += [f'<circle cx="{left:.1f}" cy="{top:.1f}" r="3" fill="{colour}"/>' for left, top in points]
