@@ -73,7 +73,7 @@ def node_row(node: MapNode, shown: tuple[Candidate, ...]) -> dict[str, Any]:
         "x": round(float(node.x), DIGITS),
         "y": round(float(node.y), DIGITS),
         "parent": node.parent,
-        "label": node.label,
+        "label": node.label if node.address is None else node.address.func_name,
         "kind": node.kind,
         "id": node.id,
         "rank": node.rank,
