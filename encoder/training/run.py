@@ -23,7 +23,7 @@ from encoder.training.train import Trainer
 from encoder.training.vocabulary import choose, count_words
 
 EVERY = 10  # without partitions, one repository in so many is held out
-FEWEST = 20  # functions on either side, below which nothing can be learnt or judged
+FEWEST = 10  # functions on either side, below which nothing can be learnt or judged
 
 
 def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[str], None]) -> dict[str, float]:

@@ -69,11 +69,11 @@ def test_training_writes_an_encoder_that_numpy_runs(tmp_path: Path) -> None:
     from encoder.training.run import train
 
     functions = [
-        function(f"{verb}_{thing}", f"{verb.title()} the {thing} of a shop.", repo=f"shop/{number % 12}", partition="")
+        function(f"{verb}_{thing}", f"{verb.title()} the {thing} of a shop.", repo=f"shop/{number % 5}", partition="")
         for number, (verb, thing) in enumerate((verb, thing) for verb in VERBS for thing in THINGS)
     ]
     run = Run(
-        teachers=(MINILM,), vocabulary=9_000, buckets=500, dimension=64, questions=40, runs=2, device="cpu",
+        teachers=(MINILM,), vocabulary=9_000, buckets=500, dimension=64, questions=20, runs=2, device="cpu",
         never=("sell the apple",), options=Options(epochs=1, batch=64, depth=8),
     )  # fmt: skip
     said: list[str] = []
@@ -93,8 +93,5 @@ def test_too_few_functions_are_refused(tmp_path: Path) -> None:
         train(FUNCTIONS, Run(teachers=(MINILM,)), tmp_path, print)
 
 
-VERBS = ("sell", "buy", "count", "weigh", "send", "price", "sort", "pack", "label", "store", "load", "clean")
-THINGS = (
-    *("apple", "chair", "window", "letter", "engine", "river", "violin", "ticket", "garden", "candle", "mirror"),
-    *("hammer", "planet", "basket", "pencil", "bottle", "carpet", "button", "camera", "ladder", "needle", "jacket"),
-)
+VERBS = ("sell", "buy", "count", "weigh", "send", "sort")
+THINGS = ("apple", "chair", "window", "letter", "engine", "river", "violin", "ticket", "garden", "candle", "mirror")
