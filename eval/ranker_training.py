@@ -11,10 +11,10 @@ from scipy.optimize import minimize
 from graph.hyperbolic import Floats
 from rerank.candidate import Candidate
 from rerank.features import NAMES
-from rerank.learnt import Weights, spread_out
+from rerank.learnt import Weights, blend, spread_out
 
 RIDGE = 0.002  # keeps columns that say the same from growing against each other
-COSTS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25)
+COSTS = (0.0, 0.05, 0.1, 0.15, 0.2)
 # Docstrings share more words with their code than people's questions do, so they teach too much trust in keywords.
 # 1.5 was best of 1, 1.5, 2 and 3 over five sets of other questions (docs/ranking.md).
 DENSE_EMPHASIS = 1.5
@@ -70,13 +70,16 @@ def ndcg(example: Example, order: Sequence[int], depth: int = 10) -> float:
     return float(gained @ discounts[: len(gained)]) / ideal if ideal > 0 else 0.0
 
 
-def sweep(examples: Sequence[Example], columns: dict[str, float]) -> list[Row]:
+def sweep(examples: Sequence[Example], columns: dict[str, float], share: float) -> list[Row]:
     """What each cost of a shared repository does to held-out questions."""
     useful = [example for example in examples if example.gains.any()]
-    vector = Weights(columns, 0.0).vector()
+    weights = Weights(columns, share, 0.0)
     rows: list[Row] = []
     for cost in COSTS:
-        orders = [spread_out(example.table @ vector, example.candidates, cost)[0] for example in useful]
+        orders = []
+        for example in useful:
+            fused = np.array([candidate.score for candidate in example.candidates])
+            orders.append(spread_out(blend(fused, example.table, weights), example.candidates, cost)[0])
         rows.append(_row(cost, useful, orders))
     return rows
 

@@ -20,7 +20,7 @@ import numpy as np
 from graph.hyperbolic import Floats
 from rerank.arrange import DEPTH, arrange
 from rerank.candidate import Candidate, RerankContext
-from rerank.features import NAMES, features
+from rerank.features import NAMES, features, scaled
 
 WEIGHTS = Path(__file__).parent / "learnt_weights.json"
 LONE_LANE = 0.05  # of the span of the scores, where one lane alone made the list: costs no NDCG on held-out questions
@@ -29,9 +29,11 @@ MOST_PAID = 3  # results above that a candidate pays for: beyond, a repository f
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """One weight a column of `features.NAMES`, and what a result above from the same repository costs."""
+    """One weight a column of `features.NAMES`, how much the learnt score counts beside the fused one (0 to 1), and
+    what a result above from the same repository costs in the same units."""
 
     columns: Mapping[str, float]
+    share: float
     repository: float
     made: str = ""
 
@@ -42,7 +44,7 @@ class Weights:
 @lru_cache(maxsize=1)
 def shipped() -> Weights:
     stored = json.loads(WEIGHTS.read_text(encoding="utf-8"))
-    return Weights(stored["columns"], stored["repository"], stored["made"])
+    return Weights(stored["columns"], stored["share"], stored["repository"], stored["made"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +64,23 @@ class Learnt:
         if "graph" in lanes or not head:
             return arrange(candidates, [])
         weights = self.weights or shipped()
+        fused = np.array([candidate.score for candidate in head])
         if {"keyword", "dense"} <= lanes:
             vectors = context.vectors([candidate.id for candidate in head]) if context.vectors is not None else None
             table = features(head, vectors)
-            scores = table @ weights.vector()
             effect = (table - table.mean(axis=0)) * weights.vector()
-            cost = weights.repository
+            scores, cost = blend(fused, table, weights), weights.repository
         else:
             effect = None
-            scores = np.array([candidate.score for candidate in head])
-            scores = scores / max(float(scores.max() - scores.min()), np.finfo(float).tiny)
-            cost = LONE_LANE
+            scores, cost = scaled(fused), LONE_LANE
         order, paid = spread_out(scores, head, self.spread * cost)
         return arrange(candidates, order, reasons=_reasons(effect, order, paid))
+
+
+def blend(fused: Floats, table: Floats, weights: Weights) -> Floats:
+    """The fused and the learnt score, each scaled over the list: what was learnt elsewhere corrects, not rules."""
+    result: Floats = (1 - weights.share) * scaled(fused) + weights.share * scaled(table @ weights.vector())
+    return result
 
 
 def spread_out(scores: Floats, head: Sequence[Candidate], cost: float) -> tuple[list[int], Floats]:
@@ -89,7 +95,7 @@ def spread_out(scores: Floats, head: Sequence[Candidate], cost: float) -> tuple[
         repository = head[position].address.repo
         paid[position] = cost * min(shown[repository], MOST_PAID)
         shown[repository] += 1
-    return np.argsort(paid - scores, kind="stable").tolist(), paid
+    return np.lexsort((-scores, paid - scores)).tolist(), paid
 
 
 FOR = {

@@ -76,7 +76,7 @@ METHODS: dict[str, Method] = {
         "places for tree clusters by their sum of scores",
         lambda o: score_mass(hyperbolic_kmeans.cluster, o.clusters, o.length, o.seed),
     ),
-    "learnt": Method("a small learnt ranker, spread over the repositories", lambda o: Learnt()),
+    "learnt": Method("fused and learnt score together, spread over the repositories", lambda o: Learnt()),
     "greedy": Method("a penalty for tree neighbours of the results above", lambda o: Greedy()),
     "near-duplicates": Method("copies of one function behind the others", lambda o: NearDuplicates()),
     "siblings": Method("agreement of tree neighbours as a prior", lambda o: Siblings()),

@@ -73,7 +73,7 @@ def test_the_column_that_tells_the_answer_gets_the_weight() -> None:
 
 def test_the_sweep_shows_what_variety_costs() -> None:
     held_out = lists(50, seed=1)
-    rows = sweep(held_out, fit(lists(200)))
+    rows = sweep(held_out, fit(lists(200)), 1.0)
     assert rows[0][1] > before(held_out)[1]
     assert rows[-1][2] >= rows[0][2]
 

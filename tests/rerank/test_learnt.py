@@ -129,7 +129,7 @@ def test_one_lane_alone_keeps_its_order_but_for_near_ties() -> None:
 
 
 def test_those_that_moved_say_why() -> None:
-    weights = Weights({"dense_score": 1.0}, repository=0.0)
+    weights = Weights({"dense_score": 1.0}, share=1.0, repository=0.0)
     head = [
         found(address("o/a", "f.py", "f"), 0, keyword=(1, 9.0), dense=(2, 0.1)),
         found(address("o/b", "f.py", "g"), 1, keyword=(2, 8.0), dense=(1, 0.9)),
@@ -142,6 +142,7 @@ def test_those_that_moved_say_why() -> None:
 def test_shipped_weights_know_every_column_and_say_what_they_were_made_from() -> None:
     weights = shipped()
     assert set(weights.columns) <= set(NAMES)
+    assert 0 < weights.share <= 1
     assert weights.repository > 0
     assert "docstrings" in weights.made
 
