@@ -36,6 +36,13 @@ def _tree(ingredients: Ingredients) -> bytes | None:
     return tree.build(ingredients.engine.addresses())
 
 
+def _embedding(ingredients: Ingredients) -> bytes | None:
+    """Of the whole tree, once; a second's work, and independent of the others, so the tree is simply built again."""
+    from graph import global_embedding, tree
+
+    return global_embedding.build(tree.build(ingredients.engine.addresses()))
+
+
 def _callgraph(ingredients: Ingredients) -> bytes | None:
     from graph import callgraph
 
@@ -54,6 +61,7 @@ def _clusters(ingredients: Ingredients) -> bytes | None:
 
 BUILDERS: dict[str, Callable[[Ingredients], bytes | None]] = {
     "tree": _tree,
+    "embedding": _embedding,
     "callgraph": _callgraph,
     "clusters": _clusters,
 }

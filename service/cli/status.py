@@ -10,6 +10,7 @@ from service.cli.options import settings_for, where
 
 if TYPE_CHECKING:
     from engine.protocol import IndexInfo, Store
+    from graph.distortion import Quality
     from service.settings import Settings
 
 
@@ -54,6 +55,7 @@ def _manage(store: Store, name: str, *, roll_back: bool, prune: int | None, drop
 
 
 def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
+    from graph import global_embedding
     from ingest import manifest
 
     current = store.current(name)
@@ -61,6 +63,7 @@ def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
     try:
         stored = engine.artifact(manifest.ARTIFACT)
         facets = engine.facets()
+        embedding = engine.artifact("embedding")
     finally:
         engine.close()
     return {
@@ -71,9 +74,14 @@ def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
         "languages": facets.get("language", {}),
         "repositories": len(facets.get("repo", {})),
         "sources": manifest.load(stored).sources if stored else [],
+        "tree": _tree_quality(global_embedding.load(embedding).quality) if embedding else None,
         "bytes": _size(settings, name, current),
         "generations": [_generation(info, current) for info in store.generations(name)],
     }
+
+
+def _tree_quality(quality: Quality) -> dict[str, float]:
+    return {"average_distortion": quality.average_distortion, "map": quality.mean_average_precision}
 
 
 def _generation(info: IndexInfo, current: str) -> dict[str, Any]:
@@ -109,6 +117,9 @@ def _show(rows: list[dict[str, Any]], settings: Settings) -> None:
         )
         for source in row["sources"]:
             click.echo(f"  source {source}")
+        if row["tree"]:
+            tree = row["tree"]
+            click.echo(f"  tree in the disk: distortion {tree['average_distortion']:.3f}, MAP {tree['map']:.3f}")
         for generation in row["generations"]:
             mark = "*" if generation["current"] else " "
             click.echo(
