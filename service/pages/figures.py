@@ -32,7 +32,7 @@ class QueryRow:
 def headline(settings: Settings) -> list[Figure]:
     """Quality of the default against the keyword baseline, from the newest run on the 99 queries; else nothing."""
     runs, _ = result_files(settings)
-    run = next((run for run in runs if run.evaluation.dataset.startswith(HEADLINE_DATASET)), None)
+    run = next((run for run in runs if run.evaluation.dataset == HEADLINE_DATASET), None)
     return figures(run.evaluation) if run else []
 
 
@@ -40,7 +40,7 @@ def figures(run: Evaluation) -> list[Figure]:
     focus, baseline = run.system(run.focus), run.system(run.baseline)
     if focus is None or run.headline not in focus.means:
         return []
-    label = next((metric.label for metric in run.metrics if metric.name == run.headline), run.headline)
+    label = label_of(run, run.headline)
     mean = focus.means[run.headline]
     interval = (
         f", 95 % interval {mean.low:.3f}–{mean.high:.3f}" if mean.low is not None and mean.high is not None else ""
@@ -53,6 +53,10 @@ def figures(run: Evaluation) -> list[Figure]:
     return found
 
 
+def label_of(run: Evaluation, metric: str) -> str:
+    return next((one.label for one in run.metrics if one.name == metric), metric)
+
+
 def p95(system: System) -> str:
     return f"{system.latency['p95']:.1f} ms" if "p95" in system.latency else "not measured"
 
@@ -62,6 +66,7 @@ def chart_data(run: Evaluation) -> dict[str, Any]:
     shares = [metric for metric in run.metrics if metric.share]
     return {
         "headline": run.headline,
+        "headline_label": label_of(run, run.headline),
         "focus": run.focus,
         "metrics": [{"name": metric.name, "label": metric.label} for metric in shares],
         "systems": [
@@ -96,4 +101,4 @@ def chosen(runs: list[ResultFile], name: str) -> ResultFile | None:
     by_name = {run.name: run for run in runs}
     if name in by_name:
         return by_name[name]
-    return next((run for run in runs if run.evaluation.dataset.startswith(HEADLINE_DATASET)), runs[0] if runs else None)
+    return next((run for run in runs if run.evaluation.dataset == HEADLINE_DATASET), runs[0] if runs else None)

@@ -32,18 +32,19 @@ const radar = ({ systems, metrics, focus }) => {
     line: { color: colour(system.name === focus ? "--accent" : `--cluster-${(index + 1) % 10}`), width: system.name === focus ? 3 : 1.5 },
     hovertemplate: "%{theta}: %{r:.3f}",
   })), {
-    ...base(), showlegend: true, margin: { l: 40, r: 40, t: 24, b: 8 }, legend: { orientation: "h", y: -0.12 },
-    polar: { bgcolor: "rgba(0,0,0,0)", radialaxis: { ...axis(), range: [0, 1], tickfont: { size: 10 } }, angularaxis: axis() },
+    ...base(), showlegend: true, margin: { l: 96, r: 96, t: 24, b: 8 }, legend: { orientation: "h", y: -0.12, font: { size: 11 } },
+    polar: { bgcolor: "rgba(0,0,0,0)", radialaxis: { ...axis(), range: [0, 1], tickfont: { size: 10 } }, angularaxis: { ...axis(), tickfont: { size: 10.5 } } },
   }];
 };
 const latency = ({ systems, headline, focus }) => {
   const shown = systems.filter((system) => system.means[headline] && system.latency.p50 !== undefined);
   return [[{
     type: "scatter", mode: "markers+text", x: shown.map((system) => system.latency.p50), y: shown.map((system) => system.means[headline].mean),
-    text: shown.map((system) => system.name), textposition: "top center", cliponaxis: false,
+    text: shown.map((system) => system.name), cliponaxis: false,
+    textposition: shown.map((system, index) => (index % 2 ? "bottom center" : "top center")),
     marker: { size: 11, color: shown.map((system) => colour(system.name === focus ? "--accent" : "--bar")) },
     hovertemplate: "%{text}: %{y:.3f} at %{x:.1f} ms<extra></extra>",
-  }], { ...base(), margin: { l: 8, r: 40, t: 24, b: 40 }, xaxis: { ...axis(), title: { text: "median, ms" } }, yaxis: axis() }];
+  }], { ...base(), margin: { l: 48, r: 56, t: 24, b: 40 }, xaxis: { ...axis(), title: { text: "median, ms" }, rangemode: "tozero" }, yaxis: { ...axis(), rangemode: "normal", ticklabelposition: "outside" } }];
 };
 
 if (panel && source) {
