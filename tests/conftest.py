@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.elasticsearch_server import Cluster, ServerMissing, running
+
+# How long an example takes says more about a shared machine than about the code.
+settings.register_profile("treeline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("treeline")
 
 
 @pytest.fixture(scope="session")

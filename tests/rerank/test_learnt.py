@@ -90,7 +90,11 @@ def test_a_result_pays_for_each_one_above_from_its_repository() -> None:
     assert paid.tolist() == pytest.approx([0.0, 0.2, 0.4, 0.0])
 
 
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 1)), min_size=1, max_size=40))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(0, 1000).map(lambda share: share / 1000)), min_size=1, max_size=40
+    )
+)
 def test_spreading_keeps_the_order_within_a_repository(rows: list[tuple[str, float]]) -> None:
     head = both([repo for repo, _ in rows], [0.5] * len(rows))
     scores = np.array([score for _, score in rows])
