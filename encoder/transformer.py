@@ -31,7 +31,7 @@ class TransformerEncoder:
         asked, answered = prompts(name)
         self._query_prompt = own.get("query") or asked
         self._passage_prompt = own.get("document") or own.get("passage") or answered
-        self._dimension = int(self._model.get_sentence_embedding_dimension() or 0)
+        self._dimension = int(self._model.get_embedding_dimension() or 0)
         if not self._dimension:
             raise InputError(f"{name!r} does not say its dimension", "choose a sentence-transformers model")
 

@@ -16,7 +16,7 @@ import orjson
 from rich.console import Console
 
 from corpus.errors import InputError
-from encoder.protocol import load
+from encoder.loading import load
 from eval.bench_http import questions as bench_questions
 from eval.bench_stages import Times, encoding, keyword, knn, tree, whole_search
 from eval.results import stamp

@@ -19,7 +19,7 @@ import click
 
 from corpus.analysis import analyse
 from corpus.function import Function
-from encoder.protocol import load
+from encoder.loading import load
 from engine.embedded import EmbeddedStore
 from engine.protocol import NO_FILTERS, EncoderSpec, FieldWeights, Store
 from eval import docstrings, web

@@ -16,7 +16,8 @@ from rich.console import Console
 from corpus.analysis import analyse
 from corpus.errors import InputError
 from corpus.function import Function
-from encoder.protocol import DEFAULT_ENCODER, Encoder, load
+from encoder.loading import load
+from encoder.protocol import DEFAULT_ENCODER, Encoder
 from engine.protocol import EncoderSpec
 from engine.stores import open_store
 from eval.hidden_docstrings import Question, questions

@@ -35,6 +35,8 @@ BATCH_CHUNKS = 64
 SMALL_BYTES = 1_000_000
 # Batches under way beyond one for each worker, so that neither side waits.
 SPARE_BATCHES = 2
+# Beside the journals: a transformer reads no function twice, in whichever index it was.
+VECTOR_CACHE = "vectors.sqlite"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,7 @@ class _Load:
         try:
             if self.previous is not None:
                 self.before = _manifest(self.previous)
-            self.encoders = _encoders(self.previous, self.name, self.options.encoders)
+            self.encoders = _encoders(self.previous, self.name, self.options.encoders, self.options.work / VECTOR_CACHE)
             with self._generation() as generation:
                 self._keep_other_sources(generation)
                 self._load_units(generation)
@@ -266,12 +268,12 @@ def _manifest(engine: Engine) -> Manifest:
     return manifest.load(data)
 
 
-def _encoders(previous: Engine | None, name: str, asked: Sequence[str]) -> dict[str, Encoder]:
+def _encoders(previous: Engine | None, name: str, asked: Sequence[str], cache: Path) -> dict[str, Encoder]:
     """Those asked for, which have to be those of the index."""
     if previous is None:
-        return load_encoders(asked or (DEFAULT_ENCODER,))
+        return load_encoders(asked or (DEFAULT_ENCODER,), cache)
     recorded = [spec.name for spec in previous.info.encoders]
-    encoders = load_encoders(asked or recorded)
+    encoders = load_encoders(asked or recorded, cache)
     if list(encoders) != recorded:
         made, wanted = (" + ".join(names) or "none" for names in (recorded, list(encoders)))
         raise EncoderMismatch(

@@ -10,17 +10,19 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Self
 
-from encoder.protocol import Encoder, load
+from encoder.loading import load
+from encoder.protocol import Encoder
 from ingest.preparing import Item, PreparedBatch, prepare
 
 _encoders: dict[str, Encoder] = {}
 
 
-def load_encoders(names: Sequence[str]) -> dict[str, Encoder]:
-    """By the name that the index records."""
-    loaded = [load(name) for name in names]
+def load_encoders(names: Sequence[str], cache: Path | None = None) -> dict[str, Encoder]:
+    """By the name that the index records; `cache` is the file that keeps the vectors of slow ones."""
+    loaded = [load(name, cache) for name in names]
     return {encoder.name: encoder for encoder in loaded if encoder is not None}
 
 

@@ -9,7 +9,8 @@ from time import monotonic
 
 from corpus.errors import EncoderMismatch
 from corpus.function import Function
-from encoder.protocol import Encoder, load
+from encoder.loading import load
+from encoder.protocol import Encoder
 from engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo, Store
 from graph.references import Relation
 from rerank.candidate import Candidate

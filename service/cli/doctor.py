@@ -56,7 +56,7 @@ def python(_settings: Settings) -> Iterator[Finding]:
 
 
 def encoder(settings: Settings) -> Iterator[Finding]:
-    from encoder.protocol import load
+    from encoder.loading import load
 
     try:
         loaded = load(settings.encoder)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from corpus.errors import EncoderMismatch, InputError
-from encoder.protocol import load
+from encoder.loading import load
 from encoder.static import CONFIG, SHIPPED, TENSORS, StaticEncoder
 from tests.encoder.functions import FUNCTIONS, function
 
@@ -96,6 +96,6 @@ def test_a_corrupt_model_is_named(tmp_path: Path, broken: str) -> None:
 
 
 def test_the_default_path_loads_no_torch() -> None:
-    code = "import sys; from encoder.protocol import load; load().encode_queries(['x']); print('torch' in sys.modules)"
+    code = "import sys; from encoder.loading import load; load().encode_queries(['x']); print('torch' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "False"

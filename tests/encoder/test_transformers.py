@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from corpus.errors import InputError
-from encoder.protocol import Encoder, load
+from encoder.loading import load
+from encoder.protocol import Encoder
 from encoder.static import StaticEncoder
 from tests.encoder.functions import FUNCTIONS, function
 

@@ -12,7 +12,7 @@ import pytest
 
 from corpus.analysis import analyse, terms
 from corpus.function import Function
-from encoder.protocol import load
+from encoder.loading import load
 from engine.elasticsearch import ElasticsearchStore
 from engine.embedded import EmbeddedStore
 from engine.protocol import EncoderSpec, Engine, Hit, Store

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from corpus.analysis import analyse
 from corpus.function import Function
-from encoder.protocol import Encoder, load
+from encoder.loading import load
+from encoder.protocol import Encoder
 from engine.embedded import EmbeddedStore
 from engine.protocol import EncoderSpec, IndexInfo, Store
 from graph import callgraph

@@ -1,0 +1,36 @@
+"""An encoder by its name; each kind is imported only when it is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from encoder.protocol import DEFAULT_ENCODER, NO_ENCODER, Encoder
+
+
+def load(name: str = DEFAULT_ENCODER, cache: Path | None = None) -> Encoder | None:
+    """The encoder of that name: `static` (shipped), a sentence-transformers name or folder, `onnx:FOLDER`, `none`.
+
+    With `cache`, a transformer's function vectors are kept in that file by content.
+    """
+    if name == NO_ENCODER:
+        return None
+    if name == DEFAULT_ENCODER or name.startswith(DEFAULT_ENCODER + ":"):
+        from encoder.static import StaticEncoder
+
+        return StaticEncoder.shipped(name)
+    encoder = _transformer(name)
+    if cache is None:
+        return encoder
+    from encoder.cache import CachedEncoder
+
+    return CachedEncoder(encoder, cache)
+
+
+def _transformer(name: str) -> Encoder:
+    if name.startswith("onnx:"):
+        from encoder.onnx import OnnxEncoder
+
+        return OnnxEncoder(name)
+    from encoder.transformer import TransformerEncoder
+
+    return TransformerEncoder(name)
