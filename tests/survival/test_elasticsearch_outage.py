@@ -22,6 +22,7 @@ def running(single_node: Cluster, tmp_path_factory: pytest.TempPathFactory) -> I
     store = open_store("elasticsearch", urls=single_node.urls)
     load(store, "default", [MadeUpSource(1_000)], LoadOptions(work=folder / "load", workers=0))
     settings = {"home": str(folder / "home"), "engine": "elasticsearch", "elasticsearch_url": single_node.url}
+    settings["answer_cache"] = "0"  # a kept answer would hide the outage, to the user's good, but not to ours here
     with service(folder, settings) as started:
         started.wait_for("/readyz", 200, 120)
         yield started
