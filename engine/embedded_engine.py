@@ -174,6 +174,11 @@ class EmbeddedEngine:
         for file in self._artifacts.values():
             file.close()
 
+    def __del__(self) -> None:
+        """A generation that a search in flight was the last to hold goes without being closed by anyone."""
+        for file in getattr(self, "_artifacts", {}).values():
+            file.close()
+
     def _number_of(self, encoder: str) -> int:
         names = [spec.name for spec in self._info.encoders]
         if not names:
