@@ -9,6 +9,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from engine import elasticsearch_mapping
+
 FOLDER = Path(__file__).parents[2] / "deploy" / "kibana"
 objects: list[dict[str, Any]] = [
     json.loads(line) for line in (FOLDER / "treeline.ndjson").read_text("utf-8").splitlines()
@@ -155,8 +157,7 @@ def used_fields() -> set[str]:
 
 
 def test_every_field_in_use_is_in_the_mapping_and_what_is_counted_by_is_a_keyword() -> None:
-    mapping = pytest.importorskip("engine.elasticsearch_mapping", reason="the engine has no mapping yet")
-    properties = mapping.properties()
+    properties = elasticsearch_mapping.properties()
     assert used_fields() <= properties.keys()
     for saved in objects:
         for aggregation in json.loads(saved["attributes"].get("visState", "{}")).get("aggs", []):
