@@ -244,7 +244,9 @@ class Generation:
             for entry in after.entries.values():
                 entry.records = manifest.without(entry.records, refused)
         had, has = before.all_ids(), after.all_ids()
-        gone = (had | self._doubtful) - has
+        # A unit that a load which was broken off had read may have vanished since.
+        done = (id_ for unit in self._done.values() for id_ in manifest.ids(unit.records))
+        gone = had.union(self._doubtful, done) - has
         self.removed = len(had - has)
         with clock("write"):
             if gone:

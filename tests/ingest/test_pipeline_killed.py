@@ -12,9 +12,11 @@ import pytest
 
 from corpus.errors import InputError
 from engine.embedded import EmbeddedStore
+from ingest.pipeline import LoadOptions, load
 from ingest.source import ReadOptions
 from service.cli.index import fingerprint
 from tests.ingest.loading import NAME, functions, loaded, record, records_file
+from tests.made_up_source import MadeUpSource
 
 ROOT = Path(__file__).parent.parent.parent
 LOADER = """
@@ -102,6 +104,20 @@ def test_a_source_that_changes_while_the_loader_is_dead_is_read_anew(
     summary = loaded(home, changing)
     assert summary.total == 1
     assert [function.func_name for function in functions(home).values()] == ["only"]
+
+
+def test_a_unit_that_vanishes_while_the_loader_is_dead_is_not_in_the_index(tmp_path: Path) -> None:
+    options = LoadOptions(work=tmp_path / ".loading", encoders=("none",), workers=0, checkpoint_seconds=0)
+
+    def stop_late(stage: str, done: int, total: int) -> None:
+        if done > total * 0.7:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        load(EmbeddedStore(tmp_path), NAME, [MadeUpSource(20_000)], options, stop_late)
+    summary = load(EmbeddedStore(tmp_path), NAME, [MadeUpSource(1_500)], options)
+    assert summary.resumed
+    assert summary.total == len(functions(tmp_path)) == 1_500
 
 
 @pytest.mark.slow
