@@ -11,9 +11,9 @@ from corpus.errors import IndexMissing, InputError, TreelineError
 from engine.elasticsearch_client import ADMIN_SECONDS, addresses, connect, server_errors
 from engine.elasticsearch_engine import ElasticsearchEngine
 from engine.elasticsearch_lease import Lease
-from engine.elasticsearch_mapping import FORMAT, alias_name, index_name, info_of, parse_index_name
+from engine.elasticsearch_mapping import FORMAT, info_of
 from engine.elasticsearch_writer import ElasticsearchWriter, flip_alias
-from engine.names import check_name
+from engine.names import alias_name, check_name, index_name, parse_index_name
 from engine.protocol import EncoderSpec, IndexInfo
 
 
@@ -151,7 +151,7 @@ class ElasticsearchStore:
     def _metas(self, name: str) -> dict[str, Mapping[str, Any]]:
         """What every generation of an index says of itself, newest first."""
         with server_errors(self._client):
-            found = self._client.indices.get_mapping(index=f"{alias_name(name)}-*", expand_wildcards="open")
+            found = self._client.indices.get_mapping(index=index_name(check_name(name), "*"), expand_wildcards="open")
         metas = {}
         for index, entry in found.items():
             parsed = parse_index_name(index)

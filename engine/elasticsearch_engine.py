@@ -23,11 +23,11 @@ from engine.elasticsearch_mapping import (
     address_of,
     clauses,
     function_of,
-    index_name,
     info_of,
     words,
 )
 from engine.fulltext import MOST_TERMS
+from engine.names import index_name
 from engine.protocol import EVEN_WEIGHTS, NO_FILTERS, FieldWeights, Filters, Hit, IndexInfo, Vectors
 from engine.vectors import normalised
 

@@ -11,8 +11,9 @@ from elasticsearch import ConflictError, Elasticsearch, NotFoundError
 
 from corpus.errors import InputError
 from engine.elasticsearch_client import server_errors
+from engine.names import internal_name
 
-INDEX = "treeline-.writers"  # a name that no index can have, see `engine.names`
+INDEX = internal_name("writers")
 HEARTBEAT_SECONDS = 10.0
 DEAD_AFTER_SECONDS = 60.0  # without a heartbeat, when the writer is on another machine
 SETTINGS = {"number_of_shards": 1, "auto_expand_replicas": "0-1", "hidden": True}

@@ -1,4 +1,4 @@
-"""How functions look to Elasticsearch: explicit mappings, names of indexes, one document per function."""
+"""How functions look to Elasticsearch: explicit mappings, one document per function."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from corpus.function import Address, Function
 from engine.fulltext import NO_TERM, leaf
 from engine.protocol import EncoderSpec, Filters, IndexInfo, Vectors
 
-PREFIX = "treeline-"
-INDEX_NAME = re.compile(r"treeline-(.+)-(\d{6})")
 FORMAT = 1  # of mappings and documents; another one is refused instead of misread
 FUNCTION = "function"
 ARTIFACT = "artifact"
@@ -65,20 +63,6 @@ PROPERTIES: dict[str, Any] = {
 }
 TERM_FIELDS = ("name_terms", "docstring_terms", "code_terms")
 WORD_FIELDS = ("name_words", "docstring_words", "code_words")
-
-
-def index_name(name: str, generation: str) -> str:
-    return f"{PREFIX}{name}-{generation}"
-
-
-def alias_name(name: str) -> str:
-    return f"{PREFIX}{name}"
-
-
-def parse_index_name(index: str) -> tuple[str, str] | None:
-    """Name and generation, when it is an index of ours."""
-    found = INDEX_NAME.fullmatch(index)
-    return (found[1], found[2]) if found else None
 
 
 def vector_field(number: int, dimension: int) -> dict[str, Any]:

@@ -19,15 +19,14 @@ from engine.elasticsearch_lease import Lease
 from engine.elasticsearch_mapping import (
     FORMAT,
     FUNCTION,
-    alias_name,
     chunks,
     document,
-    index_name,
     info_of,
     mapping,
     vector_field,
     whole_numbers,
 )
+from engine.names import alias_name, index_name
 from engine.protocol import EncoderSpec, IndexInfo, Vectors
 
 CHECKPOINT = "checkpoint"

@@ -1,4 +1,8 @@
-"""What an index may be called, so that both engines can have it."""
+"""What an index may be called, so that both engines can have it, and so that nothing of ours is called the same.
+
+What is not an index gets a name that begins with a dot, which no index may: a folder `.feedback` in the home, an index
+`treeline-.feedback-NAME` on Elasticsearch.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,51 @@ import re
 
 from corpus.errors import InputError
 
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+PREFIX = "treeline-"
+LONGEST = 100
+NAME = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{LONGEST - 1}}}")
+GENERATION = r"-\d{6}"
+INDEX = re.compile(rf"{PREFIX}({NAME.pattern}){GENERATION}")
+NUMBERED = re.compile(rf".*{GENERATION}")
 
 
 def check_name(name: str) -> str:
     """The name, when it is one."""
     if not NAME.fullmatch(name):
         raise InputError(
-            f"{name!r} cannot be the name of an index",
-            "use lower-case letters, digits, dots, dashes and underscores, beginning with a letter or digit",
+            f"{_short(name)!r} cannot be the name of an index",
+            f"use up to {LONGEST} lower-case letters, digits, dots, dashes and underscores, "
+            "beginning with a letter or digit",
+        )
+    if NUMBERED.fullmatch(name):
+        # The alias of `a-000001` would be the first generation of `a`.
+        raise InputError(
+            f"{name!r} cannot be the name of an index: {name[-7:]!r} at the end is how generations are numbered",
+            "use another name",
         )
     return name
+
+
+def index_name(name: str, generation: str) -> str:
+    """A generation of an index on Elasticsearch."""
+    return f"{PREFIX}{name}-{generation}"
+
+
+def alias_name(name: str) -> str:
+    """What is searched on Elasticsearch: an alias on the current generation."""
+    return f"{PREFIX}{name}"
+
+
+def internal_name(what: str) -> str:
+    """An index on Elasticsearch that holds no functions."""
+    return f"{PREFIX}.{what}"
+
+
+def parse_index_name(index: str) -> tuple[str, str] | None:
+    """Name and generation, when it is an index of functions."""
+    found = INDEX.fullmatch(index)
+    return (found[1], index[-6:]) if found else None
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST else name[:20] + "…"

@@ -53,7 +53,7 @@ class Settings:
     first_source: str = setting("python-env", "What `deploy/start.sh` indexes when there is no index; empty: nothing.")
     start_wait: int = setting(120, "Seconds that `treeline wait` waits for the engine.")
     keys_required: str = setting("writes", "What needs an API key: `writes`, or `all` (reads too).")
-    key_file: str = setting("", "File of the hashed API keys (`treeline keys`); empty: `keys.json` in the home folder.")
+    key_file: str = setting("", "File of the hashed API keys (`treeline keys`); empty: `.keys.json` in the home.")
     trust_loopback: bool = setting(
         True, "A person at this machine needs no key and has no rate limit; switch it off behind a reverse proxy."
     )
@@ -79,7 +79,7 @@ class Settings:
 
     @property
     def key_path(self) -> Path:
-        return Path(self.key_file).expanduser() if self.key_file else self.home_path / "keys.json"
+        return Path(self.key_file).expanduser() if self.key_file else self.home_path / ".keys.json"
 
 
 def from_environment(environment: Mapping[str, str] | None = None) -> Settings:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from elasticsearch import ApiError, ConflictError, Elasticsearch, NotFoundError, TransportError
 
 from corpus.errors import EngineUnavailable
+from engine.names import internal_name
 from service.feedback.protocol import COLUMNS, SIMILAR_FROM, Signal, Votes, question_terms, similarity
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class ElasticsearchFeedback:
             options["ca_certs"] = settings.elasticsearch_ca
         hosts = [url.strip() for url in settings.elasticsearch_url.split(",") if url.strip()]
         client = Elasticsearch(hosts, max_retries=2, retry_on_timeout=True, **options)
-        return cls(client, f"treeline-feedback-{settings.index}")
+        return cls(client, internal_name(f"feedback-{settings.index}"))
 
     def record(self, question: str, function: str, signal: Signal, amount: int = 1) -> None:
         words = list(question_terms(question))
@@ -85,7 +86,7 @@ class ElasticsearchFeedback:
         return True
 
     def _create(self) -> None:
-        settings = {"number_of_shards": 1, "auto_expand_replicas": "0-1"}
+        settings = {"number_of_shards": 1, "auto_expand_replicas": "0-1", "hidden": True}
         self._client.options(ignore_status=400).indices.create(index=self._index, mappings=MAPPINGS, settings=settings)
 
     def votes(self, question: str) -> list[Votes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.names import check_name
 from service.feedback.protocol import FeedbackStore, NoFeedback
 from service.settings import Settings
 
@@ -10,6 +11,7 @@ def open_feedback(settings: Settings) -> FeedbackStore:
     """SQLite beside the embedded indexes, an index of its own on Elasticsearch, or nothing when switched off."""
     if not settings.feedback:
         return NoFeedback()
+    check_name(settings.index)  # it becomes a part of a path
     if settings.engine == "elasticsearch":
         from service.feedback.elastic import ElasticsearchFeedback
 

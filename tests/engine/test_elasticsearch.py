@@ -16,7 +16,8 @@ from corpus.errors import EngineUnavailable, InputError, TreelineError
 from engine import elasticsearch_lease
 from engine.elasticsearch import ElasticsearchStore
 from engine.elasticsearch_bulk import Action, Bulk, _requests
-from engine.elasticsearch_mapping import WHOLE_NUMBERS, index_name, parse_index_name, whole_numbers
+from engine.elasticsearch_mapping import WHOLE_NUMBERS, whole_numbers
+from engine.names import index_name
 from engine.protocol import EncoderSpec
 from tests.elasticsearch_server import Cluster, free_port, running
 from tests.engine.functions import ENCODER, SAMPLE, build, function, terms_of, vectors, write
@@ -57,12 +58,6 @@ def test_vectors_are_sent_as_whole_numbers_of_the_same_direction() -> None:
         assert abs(numbers).max() == WHOLE_NUMBERS
         assert numbers / (numbers @ numbers) ** 0.5 == pytest.approx(row, abs=0.001)
     assert whole_numbers(0 * rows[:1]) == [None]
-
-
-def test_names_and_generations_are_told_apart() -> None:
-    assert parse_index_name(index_name("a-000001", "000002")) == ("a-000001", "000002")
-    assert parse_index_name("treeline-a") is None
-    assert parse_index_name("treeline-feedback") is None
 
 
 def test_bulk_requests_are_cut_to_a_bearable_size() -> None:

@@ -8,11 +8,16 @@ from pathlib import Path
 import pytest
 from elasticsearch import Elasticsearch
 
-from corpus.errors import EngineUnavailable, TreelineError
+from corpus.errors import EngineUnavailable, InputError, TreelineError
+from engine.elasticsearch import ElasticsearchStore
+from engine.names import internal_name
 from service.feedback.elastic import ElasticsearchFeedback
+from service.feedback.opening import open_feedback
 from service.feedback.protocol import FeedbackStore, Votes
 from service.feedback.sqlite import SqliteFeedback
+from service.settings import Settings
 from tests.elasticsearch_server import Cluster
+from tests.engine.functions import build
 
 A, B = "a" * 32, "b" * 32
 
@@ -28,6 +33,31 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FeedbackSt
     yield ElasticsearchFeedback(client, index, read_seconds=30)
     client.options(ignore_status=404).indices.delete(index=index)
     client.close()
+
+
+@pytest.mark.elasticsearch
+@pytest.mark.parametrize(("index", "other"), [("x", "feedback-x"), ("000001", "feedback")])
+def test_no_index_of_functions_is_in_the_way_of_feedback(
+    elasticsearch_cluster: Cluster, index: str, other: str
+) -> None:
+    engine = ElasticsearchStore(elasticsearch_cluster.urls)
+    build(engine, other)
+    settings = Settings(engine="elasticsearch", elasticsearch_url=elasticsearch_cluster.url, index=index)
+    feedback = open_feedback(settings)
+    feedback.record("sort a list", A, "up")
+    assert feedback.votes("sort a list") == [Votes(A, 1, 0, 0)]
+    build(engine, other)
+    assert [info.generation for info in engine.generations(other)] == ["000002", "000001"]
+    engine.drop(other)
+    assert feedback.votes("sort a list") == [Votes(A, 1, 0, 0)]
+    engine.client.indices.delete(index=internal_name(f"feedback-{index}"))
+    engine.close()
+
+
+def test_a_name_that_is_a_path_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be the name"):
+        open_feedback(Settings(home=str(tmp_path / "home"), index="../outside"))
+    assert not list(tmp_path.iterdir())
 
 
 def test_signals_are_counted_per_question_and_function(store: FeedbackStore) -> None:
