@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import NamedTuple
 
 LINES_IN_URL = re.compile(r"#L(\d+)(?:-L?(\d+))?$")
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a function lives: all that ranking by the repository tree needs to know of it."""
+class Address(NamedTuple):
+    """Where a function lives: all that ranking by the repository tree needs to know of it.
+
+    A search makes hundreds; a tuple with names is made in half the time of a frozen dataclass.
+    """
 
     repo: str
     path: str
@@ -61,8 +64,5 @@ class Function:
 
 def function_id(repo: str, path: str, func_name: str, original_string: str) -> str:
     """The same function in the same place has the same id on every machine; an edit makes a new one."""
-    digest = blake2b(digest_size=16)
-    for part in (repo, path, func_name, original_string):
-        digest.update(part.encode("utf-8", "surrogatepass"))
-        digest.update(b"\0")
-    return digest.hexdigest()
+    text = "\0".join((repo, path, func_name, original_string, ""))
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

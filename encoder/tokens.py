@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, islice
 from zlib import crc32
 
 import numpy as np
@@ -32,7 +32,7 @@ class Tokenizer:
         self.buckets = buckets
         self._ids = {token: number for number, token in enumerate(self.vocabulary)}
         self._longest = min(max(map(len, self.vocabulary), default=1), LONGEST_WORD)
-        self._cache: dict[str, tuple[int, ...]] = {}
+        self._words = _Words(self)
 
     @property
     def size(self) -> int:
@@ -40,23 +40,14 @@ class Tokenizer:
 
     def ids(self, text: str, limit: int) -> list[int]:
         """The first `limit` token ids of a text."""
-        found: list[int] = []
-        for word in WORD.finditer(text):
-            found.extend(self._word(word[0]))
-            if len(found) >= limit:
-                return found[:limit]
-        return found
+        words = map(self._words.__getitem__, WORD.findall(text))
+        return list(islice(chain.from_iterable(words), limit))
 
-    def _word(self, word: str) -> tuple[int, ...]:
-        known = self._cache.get(word)
-        if known is None:
-            parts = identifier_parts(word[:LONGEST_IDENTIFIER])
-            pieces = list(chain.from_iterable(self._pieces(part[:LONGEST_WORD]) for part in parts))
-            known = tuple(pieces or self._unknown(word))
-            if len(self._cache) >= CACHED_WORDS:
-                self._cache.clear()
-            self._cache[word] = known
-        return known
+    def word_ids(self, word: str) -> tuple[int, ...]:
+        """The token ids of one identifier."""
+        parts = identifier_parts(word[:LONGEST_IDENTIFIER])
+        pieces = list(chain.from_iterable(self._pieces(part[:LONGEST_WORD]) for part in parts))
+        return tuple(pieces or self._unknown(word))
 
     def _pieces(self, word: str) -> list[int]:
         pieces: list[int] = []
@@ -83,6 +74,20 @@ class Tokenizer:
         """One sparse row per text: tokens and hashed bigrams with log(1 + count)."""
         lists = [self.ids(text, limit) for text in texts]
         return bags_of(lists, len(self.vocabulary), self.buckets)
+
+
+class _Words(dict[str, tuple[int, ...]]):
+    """The ids of every identifier seen so far; source code repeats its words."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        super().__init__()
+        self._tokenizer = tokenizer
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        if len(self) >= CACHED_WORDS:
+            self.clear()
+        known = self[word] = self._tokenizer.word_ids(word)
+        return known
 
 
 def bags_of(lists: Sequence[Sequence[int]], words: int, buckets: int) -> csr_matrix:

@@ -27,9 +27,8 @@ RECORD = ID + TEXT + REST
 
 def record(function: Function) -> bytes:
     """The function's row. The same text keeps its vector; the same rest need not be written again."""
-    text = blake2b(digest_size=TEXT)
-    for part in (function.code, "\0", function.docstring):
-        text.update(part.encode("utf-8", "surrogatepass"))
+    words = f"{function.code}\0{function.docstring}"
+    text = blake2b(words.encode("utf-8", "surrogatepass"), digest_size=TEXT)
     rest = blake2b(
         "\0".join((function.language, function.sha, function.partition, function.url)).encode(), digest_size=REST
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from corpus.function import LINES_IN_URL, Function
-from graph.references import FileFacts, Symbol
+from graph.references import FileFacts
 from ingest.parsers.outline import TooTangled
 from ingest.parsers.registry import grammars
 from ingest.parsers.single import Single, single
@@ -48,7 +48,7 @@ def parse_records(
     """Numbered records (or the reason why one could not be read) to functions, facts by file, and problems."""
     functions: list[Function] = []
     problems: list[Problem] = []
-    facts: dict[tuple[str, str, str], list[tuple[Symbol, Single]]] = {}
+    facts: dict[tuple[str, str, str], list[Single]] = {}
     for line, record in records:
         if isinstance(record, str):
             problems.append(Problem(file, line, record))
@@ -62,7 +62,7 @@ def parse_records(
             continue
         functions.append(function)
         if seen is not None:
-            facts.setdefault((function.repo, function.path, function.language), []).append((_symbol(function), seen))
+            facts.setdefault((function.repo, function.path, function.language), []).append(seen)
     return Parsed(tuple(functions), tuple(_facts(*key, seen) for key, seen in facts.items()), tuple(problems))
 
 
@@ -70,7 +70,9 @@ def to_function(
     record: Mapping[str, object], defaults: Mapping[str, str], max_bytes: int
 ) -> tuple[Function, Single | None]:
     """The function and what it refers to (nothing for a language that has no parser)."""
-    values = {field: _text(record, field, names) or defaults.get(field, "") for field, names in NAMES.items()}
+    values = {field: _text(record, field, names) for field, names in NAMES.items()}
+    for field, value in defaults.items():
+        values[field] = values[field] or value
     if missing := [field for field in REQUIRED if not values[field]]:
         raise BadRecord(f"missing {', '.join(missing)}")
     if not values["sha"] and (commit := COMMIT_IN_URL.search(values["url"])):
@@ -83,7 +85,7 @@ def to_function(
     seen = None
     if grammar is not None:
         try:
-            seen = single(grammar, source, values["func_name"], _lines(values["url"], source)[0])
+            seen = single(grammar, source, values["func_name"], _first_line(values["url"]))
         except TooTangled as tangled:
             raise BadRecord(str(tangled)) from tangled
         if seen.doc.end:
@@ -127,23 +129,18 @@ def _tokens(record: Mapping[str, object], names: Sequence[str]) -> tuple[str, ..
     return ()
 
 
-def _lines(url: str, source: bytes) -> tuple[int, int]:
-    """First and last line in the file, from the URL; counted from 1 when it does not say."""
+def _first_line(url: str) -> int:
+    """In the file, from the URL; counted from 1 when it does not say."""
     found = LINES_IN_URL.search(url)
-    first = int(found[1]) if found else 1
-    return first, first + source.count(b"\n")
+    return int(found[1]) if found else 1
 
 
-def _symbol(function: Function) -> Symbol:
-    return Symbol(function.func_name, "function", *_lines(function.url, function.original_string.encode()))
-
-
-def _facts(repo: str, path: str, language: str, seen: Sequence[tuple[Symbol, Single]]) -> FileFacts:
+def _facts(repo: str, path: str, language: str, seen: Sequence[Single]) -> FileFacts:
     return FileFacts(
         repo,
         path,
         language,
-        tuple(symbol for symbol, _ in seen),
-        tuple(dict.fromkeys(found for _, one in seen for found in one.imports)),
-        tuple(reference for _, one in seen for reference in one.references),
+        tuple(one.symbol for one in seen),
+        tuple(dict.fromkeys(found for one in seen for found in one.imports)),
+        tuple(reference for one in seen for reference in one.references),
     )
