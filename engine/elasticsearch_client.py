@@ -81,7 +81,7 @@ def server_errors(client: Elasticsearch, *, missing: bool = True) -> Iterator[No
         yield
     except TransportError as error:
         raise EngineUnavailable(
-            f"Elasticsearch does not answer at {addresses(client)}: {error.message}",
+            f"Elasticsearch does not answer at {addresses(client)}: {_short(error)}",
             "start it, or set TREELINE_ELASTICSEARCH_URL",
         ) from error
     except (AuthenticationException, AuthorizationException) as error:
@@ -95,6 +95,11 @@ def server_errors(client: Elasticsearch, *, missing: bool = True) -> Iterator[No
         if error.status_code in BUSY:
             raise EngineUnavailable(f"Elasticsearch is overloaded: {reason(error)}", "try again later") from error
         raise TreelineError(f"Elasticsearch refuses the request: {reason(error)}", "see its log") from error
+
+
+def _short(error: TransportError) -> str:
+    """`…: Failed to establish a new connection: [Errno 111] Connection refused` → `Connection refused`"""
+    return str(error.message).rpartition("] ")[2]
 
 
 def addresses(client: Elasticsearch) -> str:

@@ -57,10 +57,11 @@ class EmbeddedStore:
         try:
             return (self._home / check_name(name) / CURRENT).read_text(encoding="utf-8")
         except (FileNotFoundError, NotADirectoryError):
+            others = ", ".join(self.names())
             raise IndexMissing(
                 f"there is no index {name!r} in {self._home}",
-                f"make one with `treeline index SOURCE --name {name}`, or choose one of: "
-                f"{', '.join(self.names()) or 'none yet'}",
+                f"make one with `treeline index SOURCE --name {name}`"
+                + (f", or choose one of: {others}" if others else ""),
             ) from None
 
     def roll_back(self, name: str) -> IndexInfo:

@@ -20,6 +20,7 @@ from service.context import Context
 from service.feedback.opening import open_feedback
 from service.live import LiveSearcher, open_searcher
 from service.pages import PAGES, reference
+from service.pages.prose import coded, sentence, title
 from service.reply import OrjsonProvider
 from service.settings import Settings, from_environment
 from service.visible import visible
@@ -37,7 +38,9 @@ def create_app(settings: Settings | None = None, searcher: LiveSearcher | None =
     settings = settings or from_environment()
     app = APIFlask(__name__, title="Treeline", version=version("treeline"), docs_path=None, json_errors=True)
     app.json = OrjsonProvider(app)
-    app.add_template_filter(visible)
+    for words in (visible, sentence, coded):
+        app.add_template_filter(words)
+    app.add_template_global(title, "problem_title")
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
     app.config["DESCRIPTION"] = "Find functions by what they do."

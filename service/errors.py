@@ -29,6 +29,9 @@ HINTS = {
 }
 
 
+WORDS = {404: "there is nothing at this address"}
+
+
 def status_of(error: TreelineError) -> int:
     """Bad input is the client's; an index that is missing or does not fit is a service that cannot answer yet."""
     if isinstance(error, (IndexMissing, EncoderMismatch, EngineUnavailable)):
@@ -80,7 +83,9 @@ def init_app(app: APIFlask) -> None:
         headers = {
             name: value for name, value in error.get_headers() if name.lower() not in {"content-type", "content-length"}
         }
-        return error_reply(error.code, slug(error.code), error.description or error.name, "", headers)
+        stock = error.description == type(error).description  # werkzeug's own words, which are long and tell little
+        message = WORDS.get(error.code) if stock else None
+        return error_reply(error.code, slug(error.code), message or error.description or error.name, "", headers)
 
     @app.errorhandler(Exception)
     def unforeseen(error: Exception) -> Response:

@@ -87,4 +87,8 @@ def init_app(app: Flask, settings: Settings, info: Callable[[], IndexInfo | None
 
     @app.get("/metrics")
     def exposition() -> Response:
+        """Counters and times for Prometheus.
+
+        Requests, searches by stage, lanes left out, the index's age and the queue, as text.
+        """
         return Response(metrics.exposition(index, queue), mimetype="text/plain; version=0.0.4; charset=utf-8")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from apiflask import APIBlueprint
 from flask import Response, render_template, request
 from werkzeug.exceptions import NotFound
@@ -32,7 +34,8 @@ def evaluation() -> Response:
     page = render_template(
         "eval.html",
         run=run,
-        runs=runs,
+        runs=sorted(runs, key=lambda one: one.evaluation.dataset),
+        names=Counter(one.evaluation.dataset for one in runs),
         unreadable=unreadable,
         result=result,
         metric=metric,

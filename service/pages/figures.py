@@ -45,9 +45,10 @@ def figures(run: Evaluation) -> list[Figure]:
     interval = (
         f", 95 % interval {mean.low:.3f}–{mean.high:.3f}" if mean.low is not None and mean.high is not None else ""
     )
-    found = [Figure(f"{mean.mean:.3f}", label, f"{run.queries} queries{interval}")]
+    against = ""
     if baseline is not None and baseline is not focus and run.headline in baseline.means:
-        found.append(Figure(f"{baseline.means[run.headline].mean:.3f}", "keyword baseline", "the same queries"))
+        against = f"; {baseline.name} alone {baseline.means[run.headline].mean:.3f}"
+    found = [Figure(f"{mean.mean:.3f}", label, f"{run.queries} queries{interval}{against}")]
     if "p50" in focus.latency:
         found.append(Figure(f"{focus.latency['p50']:.1f} ms", "median search", f"95th percentile {p95(focus)}"))
     return found
@@ -58,7 +59,7 @@ def label_of(run: Evaluation, metric: str) -> str:
 
 
 def p95(system: System) -> str:
-    return f"{system.latency['p95']:.1f} ms" if "p95" in system.latency else "not measured"
+    return f"{system.latency['p95']:.1f}\u00a0ms" if "p95" in system.latency else "not measured"
 
 
 def chart_data(run: Evaluation) -> dict[str, Any]:

@@ -24,7 +24,7 @@ blueprint = APIBlueprint("function_page", __name__, url_prefix="/functions", ena
 
 SIMILAR = 8
 MOST_NEIGHBOURS = 30
-MOST_SIBLINGS = 40
+MOST_SIBLINGS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,15 @@ class Sibling:
     label: str
     href: str
     here: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Siblings:
+    """Those shown, and how many stand before and after them."""
+
+    rows: list[Sibling]
+    before: int = 0
+    after: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,18 +134,19 @@ def steps(found: Function, places: Places | None) -> list[Step]:
     ]
 
 
-def siblings(found: Function, places: Places | None) -> list[Sibling]:
+def siblings(found: Function, places: Places | None) -> Siblings:
     """The functions that hang from the same node of the tree; those around it, when there are too many."""
     leaf = places.tree.leaf(found.id) if places is not None else None
     if places is None or leaf is None:
-        return []
+        return Siblings([])
     tree = places.tree
     nodes = np.flatnonzero((tree.parents == tree.parents[leaf]) & (tree.kinds == FUNCTION))
     first = max(0, min(int(np.searchsorted(nodes, leaf)) - MOST_SIBLINGS // 2, len(nodes) - MOST_SIBLINGS))
-    return [
+    rows = [
         Sibling(visible(tree.labels[node]), f"/functions/{places.ids[node]}", node == leaf)
         for node in nodes[first : first + MOST_SIBLINGS].tolist()
     ]
+    return Siblings(rows, first, len(nodes) - first - len(rows))
 
 
 def neighbour_views(found: list[Neighbour]) -> list[PlaceView]:

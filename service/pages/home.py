@@ -8,19 +8,10 @@ from flask import Response, render_template
 from corpus.errors import TreelineError
 from service.context import context
 from service.overview import overview
+from service.pages.examples import EXAMPLES
 from service.pages.figures import headline
 
 blueprint = APIBlueprint("home", __name__, enable_openapi=False)
-
-# Questions whose best answers do not contain their words.
-EXAMPLES = (
-    "function that retries with exponential backoff",
-    "sort list of dictionaries by key",
-    "convert bytes to a human readable size",
-    "remove html tags from a string",
-    "find the longest common prefix",
-    "how to check if a port is in use",
-)
 
 
 @blueprint.get("/")

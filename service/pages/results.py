@@ -16,6 +16,7 @@ from service.visible import visible, web_address
 
 SUMMARY_LENGTH = 220
 SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
+PARAMETERS = re.compile(r"[:@](param|type|return|rtype|raise)|(Args|Arguments|Parameters|Returns)\s*(:|\n\s*-)")
 LANES = {
     "keyword": "Keyword",
     "dense": "Meaning",
@@ -25,8 +26,8 @@ LANES = {
 }
 STAGES = {
     "exact": "exact words",
-    "fuzzy": "near spelling",
-    "chunks": "part of the question",
+    "fuzzy": "near spellings",
+    "chunks": "parts of the question",
 }
 BAR_WIDTH = 120
 
@@ -126,7 +127,9 @@ def lane_views(candidate: Candidate, largest: float) -> tuple[LaneView, ...]:
 
 
 def summary(docstring: str) -> str:
-    """The first sentence of a docstring, in one line."""
+    """The first sentence of a docstring, in one line; nothing where it begins with a list of parameters."""
     first = SENTENCE_END.split(docstring.strip(), maxsplit=1)[0]
+    if PARAMETERS.match(first):
+        return ""
     line = " ".join(first.split())
     return line if len(line) <= SUMMARY_LENGTH else line[:SUMMARY_LENGTH].rsplit(" ", 1)[0] + " …"

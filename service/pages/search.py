@@ -20,7 +20,8 @@ from service.asking import ask
 from service.context import context
 from service.headers import allow_plotly_styles
 from service.highlight import question_words
-from service.pages.results import result_views
+from service.pages.examples import EXAMPLES
+from service.pages.results import LANES, STAGES, result_views
 from service.reply import server_timing
 
 blueprint = APIBlueprint("search_page", __name__, enable_openapi=False)
@@ -62,7 +63,8 @@ def search() -> Response:
         "link": lambda **change: link(state, **change),
     }
     if not state["q"]:
-        return Response(render_template("search.html", answer=None, **common), headers={"Cache-Control": "no-cache"})
+        page_ = render_template("search.html", answer=None, examples=EXAMPLES, **common)
+        return Response(page_, headers={"Cache-Control": "no-cache"})
     page, query = wanted(state)
     answer = ask(query.query(settings))
     words = question_words(state["q"])
@@ -73,6 +75,8 @@ def search() -> Response:
         page=page,
         pages=pages(answer, page),
         filters=filters(answer, state),
+        lanes=LANES,
+        widened=", then ".join(STAGES.get(stage, stage) for stage in answer.relaxed),
         may_vote=settings.feedback and guard.may_write(),
         **common,
     )

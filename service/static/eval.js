@@ -10,8 +10,10 @@ const base = () => ({
 });
 const axis = () => ({ gridcolor: colour("--line"), linecolor: colour("--line-strong"), zerolinecolor: colour("--line-strong"), automargin: true });
 
-const bars = ({ systems, headline, focus }) => {
+const BAR = 20; // pixels that a bar and its name need
+const bars = ({ systems, headline, focus }, box) => {
   const shown = systems.filter((system) => system.means[headline]).reverse();
+  if (shown.length * BAR > box.clientHeight) box.style.height = `${shown.length * BAR}px`;
   const mean = (system) => system.means[headline];
   return [[{
     type: "bar", orientation: "h", y: shown.map((system) => system.name), x: shown.map((system) => mean(system).mean),
@@ -22,29 +24,63 @@ const bars = ({ systems, headline, focus }) => {
       arrayminus: shown.map((system) => mean(system).mean - (mean(system).low ?? mean(system).mean)),
     },
     hovertemplate: "%{y}: %{x:.3f}<extra></extra>",
-  }], { ...base(), xaxis: { ...axis(), rangemode: "tozero" }, yaxis: { ...axis(), ticksuffix: "  " } }];
+  }], { ...base(), xaxis: { ...axis(), rangemode: "tozero" }, yaxis: { ...axis(), ticksuffix: "  ", dtick: 1 } }];
 };
+// A label's words on lines of their own: the radar has room above and below rather than beside it.
+const lines = (label) => label.replace(/, /g, ",<br>");
 const radar = ({ systems, metrics, focus }) => {
   const few = systems.length > 6 ? systems.filter((system, index) => index < 5 || system.name === focus) : systems;
   return [few.map((system, index) => ({
     type: "scatterpolar", name: system.name, mode: "lines+markers",
-    r: [...metrics, metrics[0]].map((metric) => system.means[metric.name]?.mean ?? null), theta: [...metrics, metrics[0]].map((metric) => metric.label),
+    r: [...metrics, metrics[0]].map((metric) => system.means[metric.name]?.mean ?? null), theta: [...metrics, metrics[0]].map((metric) => lines(metric.label)),
     line: { color: colour(system.name === focus ? "--accent" : `--cluster-${(index + 1) % 10}`), width: system.name === focus ? 3 : 1.5 },
-    hovertemplate: "%{theta}: %{r:.3f}",
+    text: [...metrics, metrics[0]].map((metric) => metric.label), hovertemplate: "%{text}: %{r:.3f}",
   })), {
-    ...base(), showlegend: true, margin: { l: 96, r: 96, t: 24, b: 8 }, legend: { orientation: "h", y: -0.12, font: { size: 11 } },
-    polar: { bgcolor: "rgba(0,0,0,0)", radialaxis: { ...axis(), range: [0, 1], tickfont: { size: 10 } }, angularaxis: { ...axis(), tickfont: { size: 10.5 } } },
+    ...base(), showlegend: true, margin: { l: 84, r: 84, t: 48, b: 16 }, legend: { orientation: "h", x: 0.5, xanchor: "center", y: -0.22, font: { size: 11 } },
+    polar: {
+      bgcolor: "rgba(0,0,0,0)", radialaxis: { ...axis(), range: [0, 1], dtick: 0.25, angle: 90, tickangle: 90, tickfont: { size: 9 } },
+      angularaxis: { ...axis(), tickfont: { size: 10.5 }, rotation: 90, direction: "clockwise" },
+    },
   }];
 };
-const latency = ({ systems, headline, focus }) => {
+// Where each point's name goes: the first side on which it covers no point and no name placed before it.
+const SIDES = { "middle right": [1, 0], "middle left": [-1, 0], "top center": [0, -1], "bottom center": [0, 1] };
+const sides = (points, names, [width, height]) => {
+  const taken = points.map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]);
+  return points.map(([x, y], index) => {
+    const wide = names[index].length * 7, high = 14;
+    const boxes = Object.entries(SIDES).map(([side, [dx, dy]]) => {
+      const left = dx > 0 ? x + 9 : dx < 0 ? x - 9 - wide : x - wide / 2;
+      const top = dy > 0 ? y + 9 : dy < 0 ? y - 9 - high : y - high / 2;
+      const box = [left, top, left + wide, top + high];
+      const outside = Math.max(0, -box[0]) + Math.max(0, box[2] - width) + Math.max(0, -box[1]) + Math.max(0, box[3] - height);
+      const covered = taken.reduce((sum, [a, b, c, d]) => sum + Math.max(0, Math.min(box[2], c) - Math.max(box[0], a)) * Math.max(0, Math.min(box[3], d) - Math.max(box[1], b)), 0);
+      return { side, box, cost: covered + 20 * outside };
+    });
+    const best = boxes.reduce((one, other) => (other.cost < one.cost ? other : one));
+    taken.push(best.box);
+    return best.side;
+  });
+};
+const latency = ({ systems, headline, focus }, box) => {
   const shown = systems.filter((system) => system.means[headline] && system.latency.p50 !== undefined);
+  const few = shown.length <= 12; // more names than that cover each other whatever one does: pointing at them tells
+  const xs = shown.map((system) => system.latency.p50), ys = shown.map((system) => system.means[headline].mean);
+  const margin = { l: 56, r: 24, t: 24, b: 40 };
+  const [low, high] = [Math.min(...ys), Math.max(...ys)], pad = (high - low || 0.02) * 0.12;
+  const right = Math.max(...xs) * 1.12;
+  const size = [box.clientWidth - margin.l - margin.r, box.clientHeight - margin.t - margin.b];
+  const pixels = xs.map((x, index) => [(x / right) * size[0], ((high + pad - ys[index]) / (high - low + 2 * pad)) * size[1]]);
   return [[{
-    type: "scatter", mode: "markers+text", x: shown.map((system) => system.latency.p50), y: shown.map((system) => system.means[headline].mean),
+    type: "scatter", mode: few ? "markers+text" : "markers", x: xs, y: ys,
     text: shown.map((system) => system.name), cliponaxis: false,
-    textposition: shown.map((system, index) => (index % 2 ? "bottom center" : "top center")),
+    textposition: sides(pixels, shown.map((system) => system.name), size),
     marker: { size: 11, color: shown.map((system) => colour(system.name === focus ? "--accent" : "--bar")) },
     hovertemplate: "%{text}: %{y:.3f} at %{x:.1f} ms<extra></extra>",
-  }], { ...base(), margin: { l: 48, r: 56, t: 24, b: 40 }, xaxis: { ...axis(), title: { text: "median, ms" }, rangemode: "tozero" }, yaxis: { ...axis(), rangemode: "normal", ticklabelposition: "outside" } }];
+  }], {
+    ...base(), margin, xaxis: { ...axis(), automargin: false, title: { text: "median, ms" }, range: [0, right] },
+    yaxis: { ...axis(), automargin: false, range: [low - pad, high + pad] },
+  }];
 };
 
 if (panel && source) {
@@ -53,7 +89,7 @@ if (panel && source) {
   const draw = async () => {
     const Plotly = await plotly(panel.dataset.plotly);
     for (const box of panel.querySelectorAll("[data-chart]")) {
-      const [traces, layout] = kinds[box.dataset.chart](data);
+      const [traces, layout] = kinds[box.dataset.chart](data, box);
       await Plotly.react(box, traces, layout, config);
       box.dataset.drawn = "yes";
     }

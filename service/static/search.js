@@ -99,6 +99,17 @@ document.addEventListener("click", (event) => {
 const wide = matchMedia("(min-width: 60rem)");
 for (const fold of all("[data-wide-open]")) fold.open = wide.matches;
 
+// ── nothing to search yet, or the engine is away: go on when there is ──
+const waiting = one("[data-until-ready]");
+if (waiting) {
+  waiting.hidden = false;
+  setInterval(async () => {
+    try {
+      if (!document.hidden && (await fetch("/readyz", { cache: "no-store" })).ok) location.reload();
+    } catch { /* the service itself is away: ask again */ }
+  }, 3000);
+}
+
 // ── results ──
 const feedback = (id, signal, undo = false) => {
   const query = question();

@@ -25,6 +25,21 @@ PATIENCE = 20_000  # milliseconds; machines of many cores need a tenth of it
 DESKTOP = ViewportSize(width=1440, height=1000)
 
 
+def many() -> dict[str, object]:
+    """A run with long names of metrics and systems that lie close together."""
+    labels = ["NDCG within", "NDCG within, covered", "all, covered, list of 10", "within, covered, list of 10", "MRR"]
+    metrics = [{"name": str(number), "label": label, "share": True} for number, label in enumerate(labels)]
+    systems = [
+        {
+            "name": name,
+            "means": {metric["name"]: {"mean": mean, "queries": 2} for metric in metrics},
+            "latency": {"p50": milliseconds, "p95": 2 * milliseconds},
+        }
+        for name, mean, milliseconds in (("keyword", 0.46, 12), ("routed", 0.565, 16.4), ("default", 0.560, 18.4))
+    ]
+    return {**run("many"), "headline": "0", "metrics": metrics, "systems": systems}
+
+
 @pytest.fixture(scope="session")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the running service."""
@@ -33,6 +48,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     results = folder / "results"
     results.mkdir()
     (results / "abc-codesearchnet.json").write_text(json.dumps(run()), encoding="utf-8")
+    (results / "abc-many.json").write_text(json.dumps(many()), encoding="utf-8")
     settings = {
         "home": str(folder / "home"),
         "index": INDEX,

@@ -147,6 +147,24 @@ def test_the_dashboard_draws_sorts_and_filters(page: Page) -> None:
     expect(rows.first).to_be_hidden()
 
 
+OUTSIDE = """() => [...document.querySelectorAll('.chart')].flatMap((chart) => {
+  const edge = chart.getBoundingClientRect();
+  return [...chart.querySelectorAll('text')].filter((text) => {
+    const box = text.getBoundingClientRect();
+    return box.width && (box.left < edge.left - 1 || box.right > edge.right + 1 || box.top < edge.top - 1);
+  }).map((text) => text.textContent);
+})"""
+
+
+@pytest.mark.parametrize("width", [1440, 1000, 390])
+def test_no_label_of_a_picture_is_cut_off(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto("/eval?run=abc-many")
+    settled(page, "eval")
+    expect(page.locator("[data-chart=radar] .angularaxistick text")).to_have_count(5)
+    assert page.evaluate(OUTSIDE) == []
+
+
 def test_the_reference_can_be_tried_out(page: Page) -> None:
     page.goto("/docs")
     form = page.locator("form[data-path='/api/search']")

@@ -3,12 +3,15 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
 from service.answer import Answer, Degradation, Query
+from service.pages.prose import sentence
+from service.pages.results import summary
 from service.settings import Settings
 
 HTML = {"Accept": "text/html"}
@@ -55,7 +58,9 @@ def test_nothing_found_says_what_to_try(client: FlaskClient) -> None:
 
 
 def test_an_empty_question_explains_how_to_ask(client: FlaskClient) -> None:
-    assert "Ask for a function" in page(client, "/search")
+    html = page(client, "/search?mode=dense")
+    assert "Ask for a function" in html
+    assert html.count('<li><a href="/search?q=') == 6 and "&amp;mode=dense" in html
 
 
 @pytest.mark.parametrize("address", ["/search?q=x&page=0", "/search?q=x&page=two", "/search?q=x&mode=telepathy"])
@@ -73,7 +78,7 @@ def test_a_lane_that_was_left_out_is_named(app: APIFlask, monkeypatch: pytest.Mo
     monkeypatch.setattr(searcher, "search", degraded)
     answer = app.test_client().get("/search?q=parse", headers=HTML)
     html = answer.get_data(as_text=True)
-    assert "The dense lane was left out." in html and "it was relaxed: fuzzy" in html
+    assert "Meaning was left out.</b> Took longer than 3 s." in html and "it was widened: near spellings" in html
     again = app.test_client().get("/api/search?q=parse")
     assert "ETag" not in again.headers and again.headers["Cache-Control"] == "no-store"
 
@@ -128,6 +133,37 @@ def test_the_map_holds_the_results_inside_the_disk(client: FlaskClient) -> None:
 def test_what_is_not_there_is_a_page_with_a_search_box(client: FlaskClient) -> None:
     html = page(client, "/functions/" + "0" * 32, 404)
     assert "Not here" in html and 'role="search"' in html
+    assert "There is nothing at this address." in page(client, "/nowhere", 404)
+
+
+def test_an_engine_that_is_away_is_not_called_an_empty_index(
+    tmp_path: Path, make_app: Callable[[Settings], APIFlask]
+) -> None:
+    away = {"engine": "elasticsearch", "elasticsearch_url": "http://127.0.0.1:9"}
+    client = make_app(Settings(home=str(tmp_path), **away)).test_client()  # type: ignore[arg-type]
+    for address, status in (("/", 200), ("/search?q=parse", 503)):
+        html = page(client, address, status)
+        assert "The index cannot be reached" in html and "nothing to search yet" not in html
+        assert "Connection refused." in html and "Start it, or set TREELINE_ELASTICSEARCH_URL." in html
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("make one with `treeline index`", "Make one with <code>treeline index</code>."),
+        ("what now?", "What now?"),
+        ("TREELINE_HOME is <b>", "TREELINE_HOME is &lt;b&gt;."),
+        ("a `b", "A `b."),
+        ("", ""),
+    ],
+)
+def test_a_message_becomes_a_sentence(text: str, shown: str) -> None:
+    assert str(sentence(text)) == shown
+
+
+@pytest.mark.parametrize("docstring", [":param x: a thing", "@param x a thing", "Args:\n    x: a thing"])
+def test_a_list_of_parameters_is_no_summary(docstring: str) -> None:
+    assert summary(docstring) == "" and summary(f"Does it. {docstring}") == "Does it."
 
 
 def test_thumbs_are_shown_only_where_they_count(client: FlaskClient, app: APIFlask) -> None:
