@@ -18,17 +18,15 @@ from engine.elasticsearch_mapping import (
     ARTIFACT,
     FUNCTION,
     LONGEST_PREFIX,
-    TERM_FIELDS,
-    WORD_FIELDS,
     address_of,
     clauses,
     function_of,
     info_of,
     words,
 )
-from engine.fulltext import MOST_TERMS
+from engine.fulltext import MOST_TERMS, TERMS, WORDS
 from engine.names import index_name
-from engine.protocol import EVEN_WEIGHTS, NO_FILTERS, FieldWeights, Filters, Hit, IndexInfo, Vectors
+from engine.protocol import NO_FILTERS, Filters, Hit, IndexInfo, Vectors
 from engine.vectors import normalised
 
 PAGE = 1_000
@@ -58,22 +56,13 @@ class ElasticsearchEngine:
     def info(self) -> IndexInfo:
         return self._info
 
-    def keyword(
-        self,
-        terms: Sequence[str],
-        k: int,
-        filters: Filters = NO_FILTERS,
-        weights: FieldWeights = EVEN_WEIGHTS,
-    ) -> list[Hit]:
-        text = " ".join(terms[:MOST_TERMS])
-        weighted = zip(TERM_FIELDS, (weights.name, weights.docstring, weights.code), strict=True)
-        matches = [{"match": {field: {"query": text, "boost": boost}}} for field, boost in weighted if boost > 0]
-        return self._hits(matches, k, filters) if terms else []
+    def keyword(self, terms: Sequence[str], k: int, filters: Filters = NO_FILTERS) -> list[Hit]:
+        return self._hits([{"match": {TERMS: " ".join(terms[:MOST_TERMS])}}], k, filters) if terms else []
 
     def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> list[Hit]:
         wanted = " ".join(words(text).split()[:MOST_TERMS])
-        matches = [{"match": {field: {"query": wanted, "fuzziness": FUZZINESS}}} for field in WORD_FIELDS]
-        return self._hits(matches, k, filters) if wanted else []
+        match = {"match": {WORDS: {"query": wanted, "fuzziness": FUZZINESS}}}
+        return self._hits([match], k, filters) if wanted else []
 
     def named(self, name: str, k: int, filters: Filters = NO_FILTERS) -> list[Hit]:
         return self._hits([{"term": {field: name}} for field in ("func_name", "leaf")], k, filters)

@@ -11,12 +11,11 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from corpus.analysis import Terms
 from corpus.function import Address, Function
-from engine.fulltext import NO_TERM, leaf
+from engine.fulltext import NO_TERM, TERMS, WORDS, leaf
 from engine.protocol import EncoderSpec, Filters, IndexInfo, Vectors
 
-FORMAT = 1  # of mappings and documents; another one is refused instead of misread
+FORMAT = 2  # of mappings and documents; another one is refused instead of misread
 FUNCTION = "function"
 ARTIFACT = "artifact"
 CHUNK_BYTES = 1 << 20  # of an artifact in one document
@@ -31,8 +30,6 @@ EF_CONSTRUCTION = 50
 ADDRESS_FIELDS = ("repo", "path", "func_name", "language", "url")
 
 _stored = {"type": "keyword", "index": False, "doc_values": False}
-_terms = {"type": "text", "analyzer": "whitespace", "index_options": "freqs"}
-_words = {"type": "text", "analyzer": "standard", "index_options": "freqs"}
 
 PROPERTIES: dict[str, Any] = {
     "kind": {"type": "keyword"},
@@ -50,19 +47,13 @@ PROPERTIES: dict[str, Any] = {
     "code_tokens": _stored,
     "docstring": _stored,
     "docstring_tokens": _stored,
-    "name_terms": _terms,
-    "docstring_terms": _terms,
-    "code_terms": _terms,
-    "name_words": _words,
-    "docstring_words": _words,
-    "code_words": _words,
+    TERMS: {"type": "text", "analyzer": "whitespace", "index_options": "freqs"},
+    WORDS: {"type": "text", "analyzer": "standard", "index_options": "freqs"},
     "artifact": {"type": "keyword"},
     "chunk": {"type": "integer"},
     "pieces": {"type": "integer"},
     "data": {"type": "binary"},
 }
-TERM_FIELDS = ("name_terms", "docstring_terms", "code_terms")
-WORD_FIELDS = ("name_words", "docstring_words", "code_words")
 
 
 def vector_field(number: int, dimension: int) -> dict[str, Any]:
@@ -90,13 +81,13 @@ def mapping(encoders: Sequence[tuple[EncoderSpec, int]], meta: Mapping[str, Any]
     return {
         "dynamic": "strict",
         "_meta": {"treeline": dict(meta)},
-        "_source": {"excludes": [*TERM_FIELDS, *WORD_FIELDS, "vector*", "leaf"]},
+        "_source": {"excludes": [TERMS, WORDS, "vector*", "leaf"]},
         "properties": fields,
     }
 
 
 def document(
-    serial: int, function: Function, terms: Terms, vectors: Mapping[int, NDArray[np.int32] | None]
+    serial: int, function: Function, terms: str, vectors: Mapping[int, NDArray[np.int32] | None]
 ) -> dict[str, Any]:
     """A function as Elasticsearch takes it."""
     made: dict[str, Any] = {
@@ -114,12 +105,8 @@ def document(
         "code_tokens": function.code_tokens,
         "docstring": function.docstring,
         "docstring_tokens": function.docstring_tokens,
-        "name_terms": terms.name or NO_TERM,
-        "docstring_terms": terms.docstring or NO_TERM,
-        "code_terms": terms.code or NO_TERM,
-        "name_words": words(function.func_name),
-        "docstring_words": words(function.docstring),
-        "code_words": words(function.code),
+        TERMS: terms or NO_TERM,
+        WORDS: words(f"{function.func_name}\n{function.docstring}\n{function.code}"),
     }
     if function.code != function.original_string:
         made["code"] = function.code

@@ -9,7 +9,6 @@ from typing import Any, Self
 import orjson
 from elasticsearch import Elasticsearch
 
-from corpus.analysis import Terms
 from corpus.errors import EncoderMismatch, TreelineError
 from corpus.function import Function
 from engine.elasticsearch_bulk import Action, Bulk
@@ -76,7 +75,7 @@ class ElasticsearchWriter:
     def rejected(self) -> list[tuple[str, str]]:
         return self._rejected
 
-    def write(self, functions: Sequence[Function], terms: Sequence[Terms], vectors: Mapping[str, Vectors]) -> int:
+    def write(self, functions: Sequence[Function], terms: Sequence[str], vectors: Mapping[str, Vectors]) -> int:
         self._beat()
         rows = {number: self._rows_of(encoder, vectors, len(functions)) for encoder, number in self._encoders}
         there = self._there([function.id for function in functions])

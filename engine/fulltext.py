@@ -12,12 +12,10 @@ import orjson
 import tantivy
 from tantivy import Document, Occur, Query
 
-from corpus.analysis import Terms
 from corpus.function import Function
-from engine.protocol import FieldWeights, Filters
+from engine.protocol import Filters
 
-TERM_FIELDS = ("name", "docstring", "code")
-WORD_FIELDS = ("raw_name", "raw_docstring", "raw_code")
+TERMS, WORDS = "terms", "words"  # what analysis makes of a function, and its words as they are written
 EXACT_FIELDS = ("id", "repo", "path", "language", "partition", "qualified", "leaf")
 LONGEST_WORD = 60  # letters; longer ones are data, not words that somebody types
 # A question has a thousand characters at most; these keep a pasted file from taking the engine's time.
@@ -26,7 +24,7 @@ WORD = re.compile(r"\w+")
 FREQUENCIES = "freq"  # positions are not kept: nothing asks for phrases, and they double the index
 WEIGHTLESS = 0.0
 # A term that no text has. BM25's averages are over all documents in tantivy and over those that have the field in
-# Lucene; with a term in every field these are the same, and so are the scores.
+# Lucene; with a term in every document these are the same, and so are the scores.
 NO_TERM = "_"
 
 
@@ -35,10 +33,8 @@ def _schema() -> tantivy.Schema:
     builder.add_unsigned_field("serial", indexed=True, fast=True)
     for name in EXACT_FIELDS:
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
-    for name in TERM_FIELDS:
-        builder.add_text_field(name, tokenizer_name="terms", index_option=FREQUENCIES)
-    for name in WORD_FIELDS:
-        builder.add_text_field(name, tokenizer_name="words", index_option=FREQUENCIES)
+    for name in (TERMS, WORDS):
+        builder.add_text_field(name, tokenizer_name=name, index_option=FREQUENCIES)
     builder.add_bytes_field("body", stored=True)
     return builder.build()
 
@@ -54,8 +50,8 @@ def open_text(folder: Path) -> tantivy.Index:
     terms = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
     words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.regex(r"\w+"))
     words = words.filter(tantivy.Filter.lowercase()).filter(tantivy.Filter.remove_long(LONGEST_WORD))
-    index.register_tokenizer("terms", terms.build())
-    index.register_tokenizer("words", words.build())
+    index.register_tokenizer(TERMS, terms.build())
+    index.register_tokenizer(WORDS, words.build())
     return index
 
 
@@ -74,7 +70,7 @@ def open_searcher(folder: Path) -> tantivy.Searcher:
         return tantivy.Index.open(links).searcher()
 
 
-def document(serial: int, function: Function, terms: Terms) -> Document:
+def document(serial: int, function: Function, terms: str) -> Document:
     """A function as the text index takes it."""
     made = Document()
     made.add_unsigned("serial", serial)
@@ -86,12 +82,8 @@ def document(serial: int, function: Function, terms: Terms) -> Document:
         ("partition", function.partition),
         ("qualified", function.func_name),
         ("leaf", leaf(function.func_name)),
-        ("name", terms.name or NO_TERM),
-        ("docstring", terms.docstring or NO_TERM),
-        ("code", terms.code or NO_TERM),
-        ("raw_name", function.func_name),
-        ("raw_docstring", function.docstring),
-        ("raw_code", function.code),
+        (TERMS, terms or NO_TERM),
+        (WORDS, f"{function.func_name}\n{function.docstring}\n{function.code}"),
     ):
         made.add_text(field, text)
     made.add_bytes("body", body(function))
@@ -138,20 +130,14 @@ def leaf(func_name: str) -> str:
     return func_name.rpartition(".")[2]
 
 
-def keyword_query(terms: Sequence[str], weights: FieldWeights) -> Query:
-    """Any term in any field; a term that is asked for twice counts twice."""
-    clauses = [
-        (Occur.Should, _term(field, term, weight * times))
-        for term, times in Counter(terms[:MOST_TERMS]).items()
-        for field, weight in zip(TERM_FIELDS, (weights.name, weights.docstring, weights.code), strict=True)
-        if weight > 0
-    ]
-    return Query.boolean_query(clauses)
+def keyword_query(terms: Sequence[str]) -> Query:
+    """Any term; one that is asked for twice counts twice."""
+    return _any(TERMS, Counter(terms[:MOST_TERMS]).items())
 
 
-def words_query(weighted: Iterable[tuple[str, str, float]]) -> Query:
-    """Any (field, word, weight)."""
-    return Query.boolean_query([(Occur.Should, _term(field, word, weight)) for field, word, weight in weighted])
+def words_query(weighted: Iterable[tuple[str, float]]) -> Query:
+    """Any word, each with its weight."""
+    return _any(WORDS, weighted)
 
 
 def name_query(name: str) -> Query:
@@ -186,6 +172,10 @@ def filtered(query: Query, filters: Filters) -> Query:
 def words(text: str) -> list[str]:
     """The raw words of a text, as the index keeps them."""
     return [word for word in WORD.findall(text.lower()) if len(word.encode()) < LONGEST_WORD]
+
+
+def _any(field: str, weighted: Iterable[tuple[str, float]]) -> Query:
+    return Query.boolean_query([(Occur.Should, _term(field, term, weight)) for term, weight in weighted])
 
 
 def _term(field: str, term: str, weight: float) -> Query:

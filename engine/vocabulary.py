@@ -15,7 +15,7 @@ from pathlib import Path
 import tantivy
 from tantivy import Document, Order, Query
 
-from engine.fulltext import WORD_FIELDS, open_searcher
+from engine.fulltext import WORDS, open_searcher
 
 SHORTEST_FUZZY = 3  # letters; below that nearly every word is one edit away from every other
 LONGEST_FUZZY = 40
@@ -35,20 +35,16 @@ SCHEMA = _schema()
 
 def build(searcher: tantivy.Searcher, folder: Path) -> None:
     """Write down the words of an index with the number of functions that have them."""
-    counted: Counter[str] = Counter()
-    for field in WORD_FIELDS:
-        for word, functions in searcher.terms_with_prefix(field, ""):
-            if SHORTEST_FUZZY - 1 <= len(word) <= LONGEST_FUZZY + 1 and not word.isdigit():
-                counted[word] += functions
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     index = tantivy.Index(SCHEMA, str(folder))
     writer = index.writer(HEAP, 1)
-    for word, functions in counted.items():
-        document = Document()
-        document.add_text("word", word)
-        document.add_unsigned("functions", functions)
-        writer.add_document(document)
+    for word, functions in searcher.terms_with_prefix(WORDS, ""):
+        if SHORTEST_FUZZY - 1 <= len(word) <= LONGEST_FUZZY + 1 and not word.isdigit():
+            document = Document()
+            document.add_text("word", word)
+            document.add_unsigned("functions", functions)
+            writer.add_document(document)
     writer.commit()
     writer.wait_merging_threads()
 
@@ -69,24 +65,20 @@ class Vocabulary:
         return [word, *(other for other in near if other != word)]
 
 
-def weighted(
-    vocabulary: Vocabulary, searcher: tantivy.Searcher, words: Sequence[str]
-) -> Iterator[tuple[str, str, float]]:
-    """(field, word, weight) for each word and its neighbours.
+def weighted(vocabulary: Vocabulary, searcher: tantivy.Searcher, words: Sequence[str]) -> Iterator[tuple[str, float]]:
+    """Each word and its neighbours with their weights.
 
     As in Lucene, a neighbour counts less the shorter it is, and all share the rarity of the most common among them, so
     that somebody else's typo does not win for being rare.
     """
     total = searcher.num_docs
     for word, times in Counter(words).items():
-        near = vocabulary.neighbours(word)
-        for field in WORD_FIELDS:
-            found = {other: searcher.doc_freq(field, other) for other in near}
-            most = max(found.values())
-            for other, functions in found.items():
-                if functions:
-                    closeness = 1.0 if other == word else 1 - 1 / min(len(word), len(other))
-                    yield field, other, times * closeness * _rarity(total, most) / _rarity(total, functions)
+        found = {other: searcher.doc_freq(WORDS, other) for other in vocabulary.neighbours(word)}
+        most = max(found.values())
+        for other, functions in found.items():
+            if functions:
+                closeness = 1.0 if other == word else 1 - 1 / min(len(word), len(other))
+                yield other, times * closeness * _rarity(total, most) / _rarity(total, functions)
 
 
 def _rarity(total: int, functions: int) -> float:

@@ -1,4 +1,4 @@
-"""Chooses the defaults of fusion and of the keyword lane on questions other than the 99: `python -m eval.choosing`.
+"""Chooses the defaults of fusion on questions other than the 99: `python -m eval.choosing`.
 
 Four data sets count alike: docstrings' first paragraphs (docstrings stripped from the index), the words of names (names
 hidden from the index), the `dev` half of the web questions, and identifiers. Lanes are asked once and reused, so a
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -21,7 +21,7 @@ from corpus.analysis import analyse
 from corpus.function import Function
 from encoder.loading import load
 from engine.embedded import EmbeddedStore
-from engine.protocol import NO_FILTERS, EncoderSpec, FieldWeights, Store
+from engine.protocol import NO_FILTERS, EncoderSpec, Store
 from eval import docstrings, web
 from eval.metrics import reciprocal_rank
 from eval.statistics import compare
@@ -32,7 +32,7 @@ from rerank.rrf import rrf
 from rerank.score_sum import score_sum
 from service.answer import Query
 from service.dense_lane import dense_lane
-from service.keyword_lane import FIELD_WEIGHTS, keyword_lane
+from service.keyword_lane import keyword_lane
 from service.live import LiveSearcher
 from service.routing import looks_like_an_identifier, route
 from service.settings import Settings, from_environment
@@ -45,10 +45,6 @@ AT_ONCE = 1_000
 HIDDEN = "hidden_name"
 PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 RATIOS = ((4, 1), (2, 1), (1, 1), (1, 2), (1, 3), (1, 4), (1, 6), (1, 8))
-# (name, docstring, code): each raised and lowered alone, and the pairs that looked best.
-FIELD_GRID = (
-    (1, 1, 1), (0.5, 1, 1), (2, 1, 1), (1, 0.5, 1), (1, 2, 1), (1, 1, 1.5), (1, 1, 2.5), (2, 1, 2), (0.5, 1, 2),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +63,9 @@ class Set:
     searcher: LiveSearcher
     questions: Sequence[Question]
 
-    def keyword(self, weights: FieldWeights = FIELD_WEIGHTS) -> list[RankedList]:
+    def keyword(self) -> list[RankedList]:
         engine = self.searcher.engine
-        return [keyword_lane(engine, asked.text, DEPTH, NO_FILTERS, weights) for asked in self.questions]
+        return [keyword_lane(engine, asked.text, DEPTH, NO_FILTERS) for asked in self.questions]
 
     def dense(self) -> list[RankedList]:
         with self.searcher.searcher() as current:
@@ -214,27 +210,15 @@ def _mean(values: Values) -> float:
 @click.command()
 @click.option("--index", default="csn", show_default=True, help="An index of CodeSearchNet, to draw questions from.")
 @click.option("--questions", default=250, show_default=True, help="Questions of each generated set.")
-@click.option("--fields/--no-fields", default=True, help="Also try the field weights of the keyword lane.")
-def main(index: str, questions: int, fields: bool) -> None:
-    """Print the tables that docs/lanes.md keeps."""
+def main(index: str, questions: int) -> None:
+    """Print the table that docs/lanes.md keeps."""
     with TemporaryDirectory() as home:
-        report(sets(index, Path(home), from_environment(), questions), fields)
+        report(sets(index, Path(home), from_environment(), questions))
 
 
-def report(chosen: Sequence[Set], fields: bool) -> None:
-    """The tables of field weights and of fusion."""
+def report(chosen: Sequence[Set]) -> None:
+    """The table of fusion methods and weights."""
     names = [one.name for one in chosen]
-    if fields:
-        alone: Callable[[Set, FieldWeights], Values] = lambda one, weights: fused(  # noqa: E731 - one expression
-            one, [[ranked] for ranked in one.keyword(weights)], rrf, {}
-        )
-        rows = {
-            f"name {name:g}, docstring {docstring:g}, code {code:g}": [
-                alone(one, FieldWeights(name, docstring, code)) for one in chosen
-            ]
-            for name, docstring, code in FIELD_GRID
-        }
-        table("The keyword lane's field weights", rows, names, "name 1, docstring 1, code 1")
     lanes = [list(zip(one.keyword(), one.dense(), strict=True)) for one in chosen]
     rows = {}
     rows["keyword"] = [

@@ -12,7 +12,6 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from corpus.analysis import Terms
 from corpus.errors import InputError, TreelineError
 from corpus.function import Function
 from encoder.protocol import Encoder
@@ -141,7 +140,7 @@ class Generation:
         self._in_the_middle = True
         entries: list[JournalEntry] = []
         functions: list[Function] = []
-        terms: list[Terms] = []
+        terms: list[str] = []
         rows: list[int] = []
         next_row = 0
         for chunk in batch.chunks:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from corpus.analysis import Terms, analyse
+from corpus.analysis import analyse
 from corpus.function import Function
 from encoder.protocol import Encoder
 from engine.protocol import Vectors
@@ -37,7 +37,7 @@ class Prepared:
     is_end: bool = False
     records: bytes = b""
     functions: list[Function] = field(default_factory=list)
-    terms: list[Terms] = field(default_factory=list)
+    terms: list[str] = field(default_factory=list)
     kept: frozenset[str] = frozenset()
     facts: bytes = b""
     problems: tuple[Problem, ...] = ()

@@ -10,13 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from corpus.analysis import analyse, terms
-from engine.protocol import Engine, FieldWeights, Filters, Hit
+from engine.hits import joined
+from engine.protocol import Engine, Filters, Hit
 from rerank.expansion import BACKGROUND, expand
 from rerank.ranked import RankedList
 
 LANE = "keyword"
-# Chosen on questions other than the 99: see docs/lanes.md.
-FIELD_WEIGHTS = FieldWeights(name=1.0, docstring=0.5, code=1.0)
 EXACT, FUZZY, CHUNKS = "exact", "fuzzy", "chunks"
 ENOUGH = 100  # the paper's bound: with fewer the next stage is tried
 MAX_CHUNKS = 24  # searches in the last stage at most; a long question has many chunks and its first words matter most
@@ -25,48 +24,37 @@ LONGEST_WORD = 40  # letters; what is longer is no word that someone ran togethe
 WORD = re.compile(r"\w+")
 
 
-def keyword_lane(
-    engine: Engine,
-    text: str,
-    k: int,
-    filters: Filters,
-    weights: FieldWeights = FIELD_WEIGHTS,
-    *,
-    expanded: bool = False,
-) -> RankedList:
+def keyword_lane(engine: Engine, text: str, k: int, filters: Filters, *, expanded: bool = False) -> RankedList:
     """The best `k` by keyword, relaxing as far as is needed; `expanded` by what the first results have in common."""
-    found: dict[str, Hit] = {}
     stages: list[str] = []
-    for stage, hits in _stages(engine, text, k, filters, weights, expanded):
-        for hit in hits:
-            if len(found) < k and hit.id not in found:
-                found[hit.id] = hit
-                stages.append(stage)
-        if len(found) >= min(ENOUGH, k):
+    parts: list[Sequence[Hit]] = []
+    hits, part = joined(parts, k)
+    for stage, found in _stages(engine, text, k, filters, expanded):
+        stages.append(stage)
+        parts.append(found)
+        hits, part = joined(parts, k)
+        if len(hits) >= min(ENOUGH, k):
             break
-    return RankedList(LANE, list(found.values()), stages)
+    return RankedList(LANE, hits, [stages[number] for number in part])
 
 
-def _stages(
-    engine: Engine, text: str, k: int, filters: Filters, weights: FieldWeights, expanded: bool
-) -> Iterator[tuple[str, Sequence[Hit]]]:
+def _stages(engine: Engine, text: str, k: int, filters: Filters, expanded: bool) -> Iterator[tuple[str, Sequence[Hit]]]:
     words = terms(text)
     if words and expanded:
-        words = _with_feedback(engine, words, filters, weights)
+        words = _with_feedback(engine, words, filters)
     if words:
-        yield EXACT, engine.keyword(words, k, filters, weights)
+        yield EXACT, engine.keyword(words, k, filters)
     if WORD.search(text):
         yield FUZZY, engine.fuzzy(text, k, filters)
     for chunk in chunks(text):
         words = terms(chunk)
-        exact = engine.keyword(words, k, filters, weights) if words else []
+        exact = engine.keyword(words, k, filters) if words else []
         yield CHUNKS, exact or engine.fuzzy(chunk, k, filters)
 
 
-def _with_feedback(engine: Engine, words: list[str], filters: Filters, weights: FieldWeights) -> list[str]:
-    first = engine.keyword(words, BACKGROUND, filters, weights)
-    analysed = map(analyse, engine.fetch([hit.id for hit in first]))
-    return expand(words, [f"{found.name} {found.docstring} {found.code}".split() for found in analysed])
+def _with_feedback(engine: Engine, words: list[str], filters: Filters) -> list[str]:
+    first = engine.keyword(words, BACKGROUND, filters)
+    return expand(words, [analyse(found).split() for found in engine.fetch([hit.id for hit in first])])
 
 
 def chunks(text: str) -> list[str]:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from corpus.analysis import analyse, terms
 from corpus.errors import EngineUnavailable
 from corpus.tfidf import ARTIFACT, Tfidf, build, load
-from engine.protocol import Engine, Filters, Hit
+from engine.hits import rescored
+from engine.protocol import Engine, Filters
 from rerank.ranked import RankedList
 
 LANE = "tfidf"
@@ -42,7 +43,7 @@ class TfidfLane:
             raise EngineUnavailable("the TF-IDF matrix of this index is being made", "ask again in a minute")
         found = dict(matrix.search(terms(text), k if filters == Filters() else LOOKED_AT * k))
         located = self._engine.locate(list(found), filters)[:k]
-        return RankedList(LANE, [Hit(hit.id, found[hit.id], hit.address) for hit in located])
+        return RankedList(LANE, rescored(located, [found[hit.id] for hit in located]))
 
     def _try(self) -> None:
         try:
@@ -59,5 +60,4 @@ class TfidfLane:
 def tfidf_rows(engine: Engine) -> Iterator[tuple[str, list[str]]]:
     """Every function's id and terms, for `build`."""
     for function in engine.scan():
-        analysed = analyse(function)
-        yield function.id, f"{analysed.name} {analysed.docstring} {analysed.code}".split()
+        yield function.id, analyse(function).split()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from corpus.analysis import Terms, analyse
+from corpus.analysis import analyse
 from corpus.function import Function
 from engine.protocol import EncoderSpec, IndexInfo, Store, Vectors, Writer
 
@@ -61,7 +61,7 @@ def vectors(functions: Sequence[Function], dimension: int = DIMENSION) -> Vector
     return np.asarray(made / np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-9), dtype=np.float32)
 
 
-def terms_of(functions: Sequence[Function]) -> list[Terms]:
+def terms_of(functions: Sequence[Function]) -> list[str]:
     return [analyse(one) for one in functions]
 
 

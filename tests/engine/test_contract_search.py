@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from corpus.analysis import terms
 from corpus.errors import EncoderMismatch
-from engine.protocol import Engine, FieldWeights, Filters, Store
+from engine.protocol import Engine, Filters, Store
 from tests.engine.functions import ENCODER, SAMPLE, build, function, vectors
 
 BY_NAME = {one.func_name: one for one in SAMPLE}
@@ -51,17 +53,16 @@ def test_a_question_without_a_term_finds_nothing(engine: Engine) -> None:
     assert engine.fuzzy("?! …", 10) == []
 
 
-def test_a_field_of_weight_zero_is_not_searched(engine: Engine) -> None:
-    only_code = FieldWeights(name=0, docstring=0, code=1)
-    assert names(engine.keyword(terms("integer text"), 5, weights=only_code)) == ["parse_json"]
-    assert engine.keyword(terms("sort"), 5, weights=FieldWeights(0, 0, 0)) == []
-
-
-def test_a_weight_moves_a_field_up(engine: Engine) -> None:
-    question = terms("sort")
-    by_name = engine.keyword(question, 5, weights=FieldWeights(name=1, docstring=0, code=0))
-    doubled = engine.keyword(question, 5, weights=FieldWeights(name=2, docstring=0, code=0))
-    assert [hit.score for hit in doubled] == pytest.approx([2 * hit.score for hit in by_name])
+def test_a_word_of_the_name_counts_more_than_one_of_the_docstring_or_the_code(store: Store, name: str) -> None:
+    pair = [
+        function("walrus_a", docstring="Feeds the otter.", code="def f(x):\n    return x\n"),
+        function("otter_a", docstring="Feeds the walrus.", code="def f(x):\n    return x\n"),
+    ]
+    build(store, name, pair)
+    engine = store.open(name)
+    assert names(engine.keyword(terms("walrus"), 2)) == ["walrus_a", "otter_a"]
+    assert names(engine.keyword(terms("otter"), 2)) == ["otter_a", "walrus_a"]
+    engine.close()
 
 
 def test_a_question_equal_to_a_docstring_finds_nothing_through_the_code(store: Store, name: str) -> None:
@@ -72,8 +73,12 @@ def test_a_question_equal_to_a_docstring_finds_nothing_through_the_code(store: S
     build(store, name, documented)
     engine = store.open(name)
     for one in documented:
-        assert engine.keyword(terms(one.docstring), 10, weights=FieldWeights(name=1, docstring=0, code=1)) == []
         assert engine.keyword(terms(one.docstring), 1)[0].id == one.id
+    engine.close()
+    build(store, name, [replace(one, docstring="") for one in documented])
+    engine = store.open(name)
+    for one in documented:
+        assert engine.keyword(terms(one.docstring), 10) == []
     engine.close()
 
 

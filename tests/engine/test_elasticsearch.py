@@ -105,7 +105,7 @@ def test_the_mapping_is_the_one_we_pin(server: ElasticsearchStore) -> None:
     mapping = server.client.indices.get_mapping(index=f"treeline-{NAME}")[index_name(NAME, "000001")]["mappings"]
     assert mapping["dynamic"] == "strict"
     assert mapping["properties"]["vector0"]["index_options"]["type"] == "int8_hnsw"
-    assert mapping["properties"]["code_terms"]["analyzer"] == "whitespace"
+    assert mapping["properties"]["terms"]["analyzer"] == "whitespace"
     assert mapping["_meta"]["treeline"]["functions"] == len(SAMPLE)
 
 
