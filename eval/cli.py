@@ -9,6 +9,7 @@ import click
 DATASETS = {
     "codesearchnet": "eval.cli_codesearchnet",
     "docstrings": "eval.cli_docstrings",
+    "encoders": "eval.cli_encoders",
     "mined": "eval.cli_mined",
     "web": "eval.cli_web",
 }

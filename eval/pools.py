@@ -33,7 +33,7 @@ def eval_settings(settings: Settings) -> Settings:
     """The same settings with a home of their own, so that an evaluation never touches the user's indexes."""
     if settings.engine != "embedded":
         raise InputError("evaluation pools are made on the embedded engine", "leave out --engine, or name an --index")
-    return replace(settings, home=str(settings.home_path / "eval"))
+    return replace(settings, home=str(settings.home_path / ".eval"))
 
 
 def records_searcher(

@@ -96,7 +96,7 @@ def test_a_keyword_only_index_is_compared_without_its_dense_lane(data: Path, hom
 
 
 def test_an_index_without_judged_urls_is_one_line(data: Path, searcher: LiveSearcher, home: Path) -> None:
-    result = CliRunner(env={"TREELINE_HOME": str(home / "eval")}).invoke(
+    result = CliRunner(env={"TREELINE_HOME": str(home / ".eval")}).invoke(
         command, ["codesearchnet", "--data", str(data), "--name", searcher.info.name]
     )
     assert "no judged URL is in this index" in said(result)

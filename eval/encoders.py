@@ -1,0 +1,147 @@
+"""Encoders side by side: how well each ranks and how fast it reads, on the same functions in the same run.
+
+Vectors alone, exact cosines, no engine. The pool is small enough for a transformer on a CPU: every function that the
+99 questions and the web questions know, and others drawn at random. A small pool is easier than the whole corpus, so
+figures here compare encoders; they are not those of `treeline eval codesearchnet`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpus.function import Function
+from encoder.loading import load
+from encoder.protocol import Encoder
+from eval import docstrings
+from eval.metrics import OFFICIAL_DEPTH, official_ndcg, reciprocal_rank
+from eval.statistics import Mean, mean_of
+
+SEED = 5
+QUESTIONS = 300  # docstrings asked
+WARM_UP = 64  # functions read before the clock starts
+SINGLE = 100  # questions encoded one at a time
+
+Found = dict[str, Any]  # what a run found, as it is written to a file
+Measure = Callable[[Sequence[str], Mapping[str, float]], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One set of questions: their texts, what is relevant to each, and how an answer is scored."""
+
+    name: str
+    texts: Sequence[str]
+    relevance: Sequence[Mapping[str, float]]
+    measure: Measure
+    hidden: bool = False
+    """Whether the functions are read without their docstrings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was measured of one encoder."""
+
+    name: str
+    dimension: int
+    load_seconds: float
+    functions_a_second: float
+    question_ms: float
+    quality: Mapping[str, Mean]
+
+    def row(self) -> dict[str, Any]:
+        return {
+            "encoder": self.name,
+            "dimension": self.dimension,
+            "load_seconds": round(self.load_seconds, 3),
+            "functions_a_second": round(self.functions_a_second, 1),
+            "question_ms": round(self.question_ms, 3),
+            "quality": {name: asdict(found) for name, found in self.quality.items()},
+        }
+
+
+def pool_of(functions: Iterable[Function], known: frozenset[str], size: int) -> list[Function]:
+    """Every function at a known URL and, up to `size`, others; the same ones for the same functions."""
+    unique = sorted({one.url: one for one in functions if one.url}.values(), key=lambda one: one.url)
+    kept = [one for one in unique if one.url in known]
+    others = [one for one in unique if one.url not in known]
+    return kept + random.Random(SEED).sample(others, min(len(others), max(0, size - len(kept))))
+
+
+def judged(queries: Sequence[str], judgements: Mapping[str, Mapping[str, float]], urls: frozenset[str]) -> list[Asked]:
+    """The 99 questions, by both official measures, over the judged URLs that are in the pool."""
+    covered = {
+        query: {url: value for url, value in judgements.get(query, {}).items() if url in urls} for query in queries
+    }
+    asked = [query for query, relevance in covered.items() if any(value > 0 for value in relevance.values())]
+    relevance = [covered[query] for query in asked]
+    return [
+        Asked("99 within", asked, relevance, lambda ranked, known: official_ndcg(ranked, known, within=True)),
+        Asked("99 all", asked, relevance, lambda ranked, known: official_ndcg(ranked, known, within=False)),
+    ]
+
+
+def from_the_web(questions: Iterable[tuple[str, Sequence[str]]], urls: frozenset[str]) -> Asked:
+    """Web questions with an answer in the pool."""
+    present = {text: {url: 1.0 for url in answers if url in urls} for text, answers in questions}
+    asked = [text for text, answers in present.items() if answers]
+    return Asked("web", asked, [present[text] for text in asked], _first_answer)
+
+
+def from_docstrings(pool: Sequence[Function]) -> Asked:
+    """First paragraphs of docstrings that the functions are then read without."""
+    usable = [one for one in pool if docstrings.question(one)]
+    chosen = random.Random(SEED).sample(usable, min(QUESTIONS, len(usable)))
+    texts = [docstrings.question(one) for one in chosen]
+    return Asked("docstrings", texts, [{one.url: 1.0} for one in chosen], _first_answer, hidden=True)
+
+
+def measure(name: str, pool: Sequence[Function], sets: Sequence[Asked]) -> Outcome:
+    """Load an encoder, let it read the pool, ask."""
+    begin = perf_counter()
+    encoder = load(name)
+    assert encoder is not None
+    encoder.encode_queries(["a question"])
+    loaded = perf_counter() - begin
+    encoder.encode_functions(pool[:WARM_UP])
+    begin = perf_counter()
+    whole = encoder.encode_functions(pool)
+    rate = len(pool) / (perf_counter() - begin)
+    bare = encoder.encode_functions([docstrings.stripped(one) for one in pool])
+    urls = [one.url for one in pool]
+    quality = {
+        asked.name: found
+        for asked in sets
+        if (found := mean_of(_scores(encoder, asked, bare if asked.hidden else whole, urls)))
+    }
+    return Outcome(name, encoder.dimension, loaded, rate, _question_ms(encoder, sets), quality)
+
+
+def _scores(encoder: Encoder, asked: Asked, vectors: NDArray[np.float32], urls: Sequence[str]) -> list[float]:
+    cosines = encoder.encode_queries(asked.texts) @ vectors.T
+    scores = (
+        asked.measure([urls[at] for at in np.argsort(-row, kind="stable")[:OFFICIAL_DEPTH]], relevance)
+        for relevance, row in zip(asked.relevance, cosines, strict=True)
+    )
+    return [score for score in scores if score is not None]
+
+
+def _question_ms(encoder: Encoder, sets: Sequence[Asked]) -> float:
+    """The median of questions asked one at a time."""
+    texts = [text for asked in sets for text in asked.texts][:SINGLE]
+    times = []
+    for text in texts:
+        begin = perf_counter()
+        encoder.encode_queries([text])
+        times.append(perf_counter() - begin)
+    return float(np.median(times)) * 1000
+
+
+def _first_answer(ranked: Sequence[str], relevance: Mapping[str, float]) -> float:
+    return reciprocal_rank(ranked, relevance)
