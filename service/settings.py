@@ -102,7 +102,10 @@ def _parse(name: str, raw: str, kind: type) -> Any:
             return False
     else:
         try:
-            return kind(raw)
+            value = kind(raw)
+            if isinstance(value, str) or value >= 0:  # no setting means anything below zero
+                return value
         except ValueError:
             pass
-    raise InputError(f"{PREFIX}{name.upper()}={raw!r} is not a valid {kind.__name__}", "correct or unset it")
+    wanted = {bool: "true or false", int: "a whole number from 0", float: "a number from 0"}.get(kind, "valid")
+    raise InputError(f"{PREFIX}{name.upper()}={raw!r} is not {wanted}", "correct or unset it")

@@ -2,36 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 
 from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
 from corpus.function import Function
-from engine.protocol import IndexInfo
+from engine.protocol import Filters, IndexInfo
 from rerank.candidate import Candidate
 from service.answer import Answer, Result
 from service.visible import INVISIBLE, code_point
 
+Facets = Mapping[str, Mapping[str, int]]
 LINES_SHOWN = 8
+FILTERS_NAMED = 5
 INDENT = " " * 4
 BODY_INDENT = 4  # of a body that no closing word or bracket ends, below its `def`
 CLOSING = ("}", ")", "]", "end")
 
 
-def show(answer: Answer, info: IndexInfo, *, explain: bool, full: bool) -> None:
-    """Print it; colours only where a terminal shows them."""
+def show(
+    answer: Answer, info: IndexInfo, *, explain: bool, full: bool, known: Callable[[], Facets] = lambda: {}
+) -> None:
+    """Print it; colours only where a terminal shows them. `known` tells what may be filtered by."""
     console = Console(highlight=False)
     for lane in answer.degraded:
         Console(stderr=True, highlight=False).print(f"treeline: without {lane.lane}: {lane.reason}", markup=False)
     if not answer.results:
         console.print(f"nothing found in index {info.name!r} ({info.functions:,} functions)", markup=False)
+        for why in _about_filters(answer.query.filters, known):
+            console.print(why, markup=False, soft_wrap=True)
         return
     for result in answer.results:
         for line in _result(result, explain=explain, full=full):
             console.print(line, soft_wrap=True)
     console.print(Text(_footer(answer, info), style="dim"), soft_wrap=True)
+
+
+def _about_filters(filters: Filters, known: Callable[[], Facets]) -> Iterator[str]:
+    """Why a filter leaves nothing: what it asks for is not in the index."""
+    asked = {"language": filters.language, "repo": filters.repo, "partition": filters.partition}
+    if not any(asked.values()):
+        if filters.path_prefix:
+            yield f"--path {filters.path_prefix}: paths begin at the repository, without a slash"
+        return
+    there = known()
+    for name, value in asked.items():
+        values = there.get(name, {})
+        if value and value not in values:
+            near = get_close_matches(value, values, n=FILTERS_NAMED, cutoff=0.5)
+            most = sorted(values, key=lambda one: -values[one])[:FILTERS_NAMED]
+            yield f"--{name} {value}: there is none; {'near it' if near else 'there is'}: {', '.join(near or most)}"
 
 
 def _result(result: Result, *, explain: bool, full: bool) -> Iterator[Text]:

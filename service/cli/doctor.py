@@ -7,16 +7,17 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from typing import Literal
 
 import click
 
-from corpus.errors import TreelineError
+from corpus.errors import EngineUnavailable, TreelineError
 from service.cli.options import settings_for, where
 from service.settings import Settings
 
+SERVER_VERSION = "8."  # of Elasticsearch; the client refuses another major version in its own words
 State = Literal["ok", "missing", "failed"]
 
 
@@ -69,6 +70,7 @@ def encoder(settings: Settings) -> Iterator[Finding]:
 
 
 def index(settings: Settings) -> Iterator[Finding]:
+    from engine.names import alias_name, index_name
     from service.stores import open_store
 
     try:
@@ -76,25 +78,53 @@ def index(settings: Settings) -> Iterator[Finding]:
     except TreelineError as error:
         yield Finding("index", "missing", error.message, error.hint or "treeline index SOURCE")
         return
-    info = opened.info
-    opened.close()
-    yield Finding("index", "ok", f"{info.name}: {info.functions:,} functions, generation {info.generation}")
+    try:
+        info, there = opened.info, opened.count()
+    finally:
+        opened.close()
+    made = ", ".join(f"{one.name} ({one.dimension})" for one in info.encoders) or "none"
+    where = f"generation {info.generation}"
+    if settings.engine == "elasticsearch":
+        where = f"alias {alias_name(info.name)} → {index_name(info.name, info.generation)}"
+    detail = f"{info.name}: {info.functions:,} functions, {where}, encoder {made}"
+    if there == info.functions:
+        yield Finding("index", "ok", detail)
+    else:
+        hint = "go back with `treeline status --roll-back`, or index again with --fresh"
+        yield Finding("index", "failed", f"{detail}; but {there:,} are there", hint)
 
 
 def elasticsearch(settings: Settings) -> Iterator[Finding]:
-    needed = settings.engine == "elasticsearch"
-    from dataclasses import replace
-
+    """The cluster's health and version; the hint when it is away is the index's, where that is on it."""
+    from engine.elasticsearch import ElasticsearchStore
+    from engine.elasticsearch_client import server_errors
     from service.stores import open_store
 
+    needed = settings.engine == "elasticsearch"
+    url = settings.elasticsearch_url
+    store = open_store(replace(settings, engine="elasticsearch"))
+    assert isinstance(store, ElasticsearchStore)
     try:
-        names = open_store(replace(settings, engine="elasticsearch")).names()
+        with server_errors(store.client):
+            health = store.client.cluster.health()
+            nodes = store.client.nodes.info(node_id="_all", metric="none")["nodes"]
+        indexes = len(store.names())
     except TreelineError as error:
-        hint = "docker compose up, or set TREELINE_ELASTICSEARCH_URL" if not needed else error.hint
-        detail = "does not answer" if not needed else error.message
-        yield Finding("Elasticsearch", "missing", f"{settings.elasticsearch_url}: {detail}", hint, needed)
+        hint = error.hint if needed else "docker compose up, or set TREELINE_ELASTICSEARCH_URL"
+        detail = f"{url}: does not answer" if isinstance(error, EngineUnavailable) else error.message
+        yield Finding("Elasticsearch", "missing", detail, hint, needed)
         return
-    yield Finding("Elasticsearch", "ok", f"{settings.elasticsearch_url}: {len(names)} indexes", needed=needed)
+    finally:
+        store.close()
+    versions = sorted({node["version"] for node in nodes.values()})
+    plural = "nodes" if len(nodes) > 1 else "node"
+    detail = f"{url}: {health['status']}, {len(nodes)} {plural}, version {', '.join(versions)}, {indexes} indexes"
+    if health["status"] == "red":
+        yield Finding("Elasticsearch", "failed", detail, "some data is on no node: see GET _cluster/allocation/explain")
+    elif any(not version.startswith(SERVER_VERSION) for version in versions):
+        yield Finding("Elasticsearch", "failed", detail, f"Treeline is made for {SERVER_VERSION}x", needed)
+    else:
+        yield Finding("Elasticsearch", "ok", detail, needed=needed)
 
 
 def programs(_settings: Settings) -> Iterator[Finding]:

@@ -72,6 +72,6 @@ def command(
         else:
             from service.cli.answer_text import show
 
-            show(answer, searcher.info, explain=explain, full=full)
+            show(answer, searcher.info, explain=explain, full=full, known=lambda: searcher.engine.facets())
     finally:
         searcher.close()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.elasticsearch_server import VERSION, Cluster
 from tests.ingest.loading import project
 
 ROOT = Path(__file__).parent.parent.parent
@@ -97,6 +99,9 @@ def test_filters_narrow_the_search(home: Path) -> None:
     nothing = treeline(home, "search", "string", "--language", "java")
     assert nothing.returncode == 0
     assert "nothing found" in nothing.stdout
+    assert "--language java: there is none; there is: python" in nothing.stdout
+    near = treeline(home, "search", "string", "--language", "pyton").stdout
+    assert "--language pyton: there is none; near it: python" in near
 
 
 def test_index_json_is_the_summary(home: Path, tmp_path: Path) -> None:
@@ -133,6 +138,26 @@ def test_doctor_names_what_is_missing_and_how_to_get_it(home: Path, tmp_path: Pa
     findings = {finding["what"]: finding for finding in json.loads(ill.stdout)}
     assert findings["index"]["state"] == "missing"
     assert "treeline index" in findings["index"]["hint"]
+
+
+@pytest.mark.elasticsearch
+def test_doctor_shows_the_clusters_health_version_alias_count_and_encoder(
+    elasticsearch_cluster: Cluster, tmp_path: Path
+) -> None:
+    there = {"TREELINE_ENGINE": "elasticsearch", "TREELINE_ELASTICSEARCH_URL": elasticsearch_cluster.url}
+    demo = project(tmp_path / "demo", FILES)
+    assert treeline(tmp_path, "index", str(demo), "--name", "seen", **there).returncode == 0
+    well = treeline(tmp_path, "doctor", "--name", "seen", **there)
+    assert well.returncode == 0, well.stdout
+    assert "✓ index: seen: 3 functions, alias treeline-seen → treeline-seen-000001, encoder static:" in well.stdout
+    cluster = rf"✓ Elasticsearch: {elasticsearch_cluster.url}: (green|yellow), 1 node, version {VERSION}, \d+ indexes"
+    assert re.search(cluster, well.stdout), well.stdout
+    assert treeline(tmp_path, "status", "--drop", "--name", "seen", **there).returncode == 0
+    away = treeline(
+        tmp_path, "doctor", TREELINE_ENGINE="elasticsearch", TREELINE_ELASTICSEARCH_URL="http://127.0.0.1:9"
+    )
+    assert away.returncode == 1
+    assert "✗ Elasticsearch: http://127.0.0.1:9: does not answer  → start it" in away.stdout
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,9 @@ def test_a_variable_overrides_its_default() -> None:
 @pytest.mark.parametrize("row", [row for row in fields(Settings) if row.type != "str"], ids=lambda row: row.name)
 def test_a_value_of_the_wrong_type_is_named_with_its_variable(row: object) -> None:
     name = f"{PREFIX}{row.name.upper()}"  # type: ignore[attr-defined]
-    with pytest.raises(InputError, match=f"{name}='maybe'"):
-        from_environment({name: "maybe"})
+    for bad in ("maybe", "-1"):
+        with pytest.raises(InputError, match=f"{name}='{bad}'"):
+            from_environment({name: bad})
 
 
 def test_the_home_is_the_users_data_folder_unless_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
