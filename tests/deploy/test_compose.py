@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,8 @@ def test_git_never_takes_the_real_env_file() -> None:
 def test_images_are_pinned_and_of_one_stack_version(name: str) -> None:
     image = services[name]["image"]
     if name == "service":
-        assert services[name]["build"] == "."
+        version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+        assert (services[name]["build"], image) == (".", f"treeline:{version}")
     else:
         assert image.endswith(":${STACK_VERSION:-8.19.21}"), image
         assert example["STACK_VERSION"] == "8.19.21"
@@ -138,11 +140,19 @@ def test_the_certificates_are_made_for_exactly_these_nodes() -> None:
     assert set(line.split()) == NODES
 
 
+@pytest.mark.parametrize("name", services)
+def test_nothing_has_or_can_get_rights_it_does_not_need(name: str) -> None:
+    service = services[name]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert ("cap_add" in service) == (service.get("user") == "0") == (name == "certificates")
+    assert not service.keys() & {"privileged", "pid", "ipc", "devices"}
+
+
 def test_the_service_runs_with_as_few_rights_as_it_needs() -> None:
     service = services["service"]
     assert service["read_only"] is True
-    assert service["cap_drop"] == ["ALL"]
-    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["pids_limit"] and all("size=" in mount for mount in service["tmpfs"])
     assert service["environment"]["TREELINE_ELASTICSEARCH_USER"] == "treeline"
     assert service["environment"]["TREELINE_TRUST_LOOPBACK"] == "0"
     assert service["environment"]["TREELINE_ELASTICSEARCH_URL"].endswith("https://elasticsearch:9200}")
