@@ -34,6 +34,11 @@ class Settings:
     lane_depth: int = setting(300, "How many results each lane brings to fusion.")
     rerank_depth: int = setting(100, "How many fused results the re-ranker looks at.")
     clusters: int = setting(10, "Clusters of the re-ranker; fewer clusters, less diversity.")
+    cross_encoder: str = setting(
+        "cross-encoder/ms-marco-MiniLM-L6-v2",
+        "Model of `rerank=cross-encoder`: a name or a folder.",
+    )
+    cross_encoder_depth: int = setting(30, "How many results the cross-encoder reads.")
     max_query_length: int = setting(1_000, "Longest question, in characters.")
     max_k: int = setting(300, "Most results a request may ask for.")
     max_offset: int = setting(10_000, "How far into a list of results a request may page.")

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
-from corpus.errors import InputError
 from rerank.candidate import RerankContext
-from rerank.cross_encoder import CrossEncoded
 from rerank.greedy import Greedy
 from rerank.near_duplicates import NearDuplicates
 from rerank.siblings import Siblings
@@ -58,22 +55,3 @@ def test_siblings_that_were_found_too_lift_a_candidate() -> None:
     found = Siblings()(candidates, CONTEXT)
     assert found[0].address.repo == "o/team"
     assert "neighbours in the tree add" in found[0].reason
-
-
-def test_a_cross_encoder_without_texts_says_so() -> None:
-    with pytest.raises(InputError, match="text"):
-        CrossEncoded()(ranked([address("o/a", "f.py", "f")]), CONTEXT)
-    assert CrossEncoded()([], CONTEXT) == []
-
-
-def test_a_cross_encoder_orders_the_top_and_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Longest:
-        def predict(self, pairs: list[tuple[str, str]]) -> list[float]:
-            return [float(len(text)) for _, text in pairs]
-
-    monkeypatch.setattr("rerank.cross_encoder.load", lambda model: Longest())
-    candidates = ranked([address("o/a", "f.py", f"f{i}") for i in range(4)])
-    context = RerankContext("q", texts=lambda ids: ["xx", "xxx", "x"])
-    found = CrossEncoded(depth=3)(candidates, context)
-    assert [candidate.id for candidate in found] == ["id1", "id0", "id2", "id3"]
-    assert found[0].reason == "cross-encoder score 3.000"

@@ -1,0 +1,69 @@
+"""The cross-encoder: a real one, small and untrained, read from a folder by sentence-transformers itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from corpus.errors import InputError
+from rerank.candidate import RerankContext
+from rerank.cross_encoder import CrossEncoded, load
+from service.answer import Query
+from service.searcher import Searcher
+from service.settings import Settings
+from tests.graph.trees import address
+from tests.rerank.candidates import CONTEXT, ranked
+from tests.service.small_index import NAME, shipped, small_store
+
+WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] sort list parse json read file a the def return value".split()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A BERT of one layer that scores a pair of texts."""
+    transformers = pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(3)
+    folder = tmp_path_factory.mktemp("cross-encoder")
+    (folder / "vocab.txt").write_text("\n".join(WORDS) + "\n")
+    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(str(folder))
+    config = transformers.BertConfig(
+        vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
+    )
+    config.num_labels = 1
+    config.initializer_range = 1.0
+    transformers.BertForSequenceClassification(config).save_pretrained(str(folder))
+    return str(folder)
+
+
+def test_it_orders_the_top_by_the_models_scores_and_leaves_the_rest(model: str) -> None:
+    texts = ["sort a list", "parse json", "read the file"]
+    candidates = ranked([address("o/a", "f.py", f"f{i}") for i in range(4)])
+    found = CrossEncoded(model, depth=3)(candidates, RerankContext("sort list", texts=lambda ids: texts))
+    scores = load(model).predict([("sort list", text) for text in texts]).tolist()
+    assert len(set(scores)) == 3
+    expected = sorted(range(3), key=lambda i: -scores[i])
+    assert [candidate.id for candidate in found] == [*(f"id{i}" for i in expected), "id3"]
+    assert found[0].reason == f"cross-encoder score {max(scores):.3f}"
+
+
+def test_a_search_uses_the_model_and_the_depth_of_the_settings(model: str, tmp_path: Path) -> None:
+    settings = Settings(cross_encoder=model, cross_encoder_depth=2)
+    searcher = Searcher(small_store(tmp_path).open(NAME), {shipped().name: shipped()}, settings)
+    found = searcher.search(Query("parse json", rerank="cross-encoder"))
+    searcher.close()
+    assert ["cross-encoder score" in result.candidate.reason for result in found.results[:3]] == [True, True, False]
+
+
+def test_a_model_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="can be loaded"):
+        CrossEncoded(str(tmp_path))(
+            ranked([address("o/a", "f.py", "f")]), RerankContext("q", texts=lambda ids: ["text"])
+        )
+
+
+def test_without_texts_it_says_so() -> None:
+    with pytest.raises(InputError, match="text"):
+        CrossEncoded()(ranked([address("o/a", "f.py", "f")]), CONTEXT)
+    assert CrossEncoded()([], CONTEXT) == []
