@@ -48,14 +48,14 @@ def terms(text: str) -> list[str]:
     return _joined(text).split()
 
 
-def analyse(function: Function) -> str:
+def analyse(function: Function, name_weight: int = NAME_WEIGHT) -> str:
     """The terms of a function, ready for a whitespace analyser: name, docstring and code as one text.
 
     BM25 over one text with repeated words is BM25F (Robertson, Zaragoza & Taylor, CIKM 2004): a field's weight counts
     before the score saturates, and a term is as rare as it is in the function, not in one of its fields.
     """
     name = _joined(function.func_name)
-    return " ".join(filter(None, [*[name] * NAME_WEIGHT, _joined(function.docstring), _joined(function.code)]))
+    return " ".join(filter(None, [*[name] * name_weight, _joined(function.docstring), _joined(function.code)]))
 
 
 def parts(word: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Chooses the defaults of fusion on questions other than the 99: `python -m eval.choosing`.
+"""Chooses the defaults of fusion and of the keyword lane on questions other than the 99: `python -m eval.choosing`.
 
 Four data sets count alike: docstrings' first paragraphs (docstrings stripped from the index), the words of names (names
 hidden from the index), the `dev` half of the web questions, and identifiers. Lanes are asked once and reused, so a
@@ -7,155 +7,30 @@ new encoder's choice is redone in minutes. docs/lanes.md keeps the outcome.
 
 from __future__ import annotations
 
-import random
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
 
-from corpus.analysis import analyse
-from corpus.function import Function
-from encoder.loading import load
-from engine.embedded import EmbeddedStore
-from engine.protocol import NO_FILTERS, EncoderSpec, Store
-from eval import docstrings, web
+from eval.choosing_sets import Set, sets
 from eval.metrics import reciprocal_rank
 from eval.statistics import compare
 from rerank.adaptive import adaptive
+from rerank.fusion import DEFAULT_WEIGHTS
 from rerank.intersection import intersection
 from rerank.ranked import Fusion, RankedList
 from rerank.rrf import rrf
 from rerank.score_sum import score_sum
 from service.answer import Query
-from service.dense_lane import dense_lane
-from service.keyword_lane import keyword_lane
-from service.live import LiveSearcher
-from service.routing import looks_like_an_identifier, route
-from service.settings import Settings, from_environment
-from service.stores import open_store
+from service.routing import route
+from service.settings import from_environment
 
-DEPTH = 300
-SEED = 7
-POOL = 6_000  # functions of the smaller pools; the web questions' has twice as many and all that answer
-AT_ONCE = 1_000
-HIDDEN = "hidden_name"
-PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 RATIOS = ((4, 1), (2, 1), (1, 1), (1, 2), (1, 3), (1, 4), (1, 6), (1, 8))
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A text and the URLs that answer it."""
-
-    text: str
-    urls: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Set:
-    """Questions and the index that they are asked of."""
-
-    name: str
-    searcher: LiveSearcher
-    questions: Sequence[Question]
-
-    def keyword(self) -> list[RankedList]:
-        engine = self.searcher.engine
-        return [keyword_lane(engine, asked.text, DEPTH, NO_FILTERS) for asked in self.questions]
-
-    def dense(self) -> list[RankedList]:
-        with self.searcher.searcher() as current:
-            (spec, *_) = current.info.encoders
-            encoder = current.encoders[spec.name]
-            return [
-                dense_lane(current.engine, encoder, asked.text, DEPTH, NO_FILTERS, index_name=spec.name)
-                for asked in self.questions
-            ]
-
+NAME_WEIGHTS = (1, 2, 3, 4)
 
 Values = dict[str, float]  # question → reciprocal rank
-
-
-def pool(name: str, functions: Sequence[Function], store: Store, settings: Settings) -> LiveSearcher:
-    """An index over these functions as they are; no parsing, so it is made in a minute."""
-    encoder = load(settings.encoder)
-    assert encoder is not None
-    with store.begin(name, [EncoderSpec(encoder.name, encoder.dimension)], "choosing", fresh=True) as writer:
-        for start in range(0, len(functions), AT_ONCE):
-            some = functions[start : start + AT_ONCE]
-            writer.write(some, [analyse(one) for one in some], {encoder.name: encoder.encode_functions(some)})
-        writer.publish()
-    return LiveSearcher(store, name, settings)
-
-
-def sets(index: str, home: Path, settings: Settings, questions: int) -> list[Set]:
-    """The data sets, each with its index, from the functions of a CodeSearchNet index."""
-    whole = open_store(settings).open(index)
-    functions = [function for function in whole.scan() if function.partition in ("valid", "test")]
-    whole.close()
-    store = EmbeddedStore(home)
-    valid = [one for one in functions if one.partition == "valid"]
-    asked = docstrings.prepare(valid, questions=questions, pool=POOL)
-    named = random.Random(SEED).sample(valid, min(POOL, len(valid)))
-    on_the_web = [one for one in web.read() if one.split == "dev"]
-    answers = {url for one in on_the_web for url in one.urls}
-    filler = set(random.Random(SEED).sample([one.url for one in functions], min(2 * POOL, len(functions))))
-    mixed = [one for one in functions if one.url in answers | filler]
-    urls = {one.url for one in mixed}
-    both = pool("web", mixed, store, settings)
-    return [
-        Set(
-            "docstrings",
-            pool("docstrings", asked.pool, store, settings),
-            [Question(text, frozenset([url])) for url, text in asked.questions],
-        ),
-        Set(
-            "names",
-            pool("names", [hidden(function) for function in named], store, settings),
-            name_questions(named, questions),
-        ),
-        Set(
-            "web",
-            both,
-            [Question(one.query, frozenset(one.urls) & urls) for one in on_the_web if urls.intersection(one.urls)],
-        ),
-        Set("identifiers", both, identifier_questions(mixed, questions // 2)),
-    ]
-
-
-def words_of(name: str) -> str:
-    return " ".join(part.lower() for part in PARTS.findall(name.rpartition(".")[2]))
-
-
-def name_questions(functions: Sequence[Function], count: int) -> list[Question]:
-    """The words of names that at least three words make up and that one function alone has."""
-    by_words: dict[str, list[str]] = {}
-    for function in functions:
-        by_words.setdefault(words_of(function.func_name), []).append(function.url)
-    usable = sorted(words for words, urls in by_words.items() if len(words.split()) >= 3 and len(urls) == 1)
-    chosen = random.Random(SEED).sample(usable, min(count, len(usable)))
-    return [Question(words, frozenset(by_words[words])) for words in chosen]
-
-
-def identifier_questions(functions: Sequence[Function], count: int) -> list[Question]:
-    """Names as they are written; every function of that name answers."""
-    by_name: dict[str, set[str]] = {}
-    for function in functions:
-        by_name.setdefault(function.func_name.rpartition(".")[2], set()).add(function.url)
-    usable = sorted(name for name in by_name if looks_like_an_identifier(name) and not name.startswith("__"))
-    return [Question(name, frozenset(by_name[name])) for name in random.Random(SEED).sample(usable, count)]
-
-
-def hidden(function: Function) -> Function:
-    """The function under a name that says nothing."""
-    own = function.func_name.rpartition(".")[2]
-    text = re.sub(rf"\b{re.escape(own)}\b", HIDDEN, function.original_string)
-    code = re.sub(rf"\b{re.escape(own)}\b", HIDDEN, function.code)
-    return replace(function, func_name=HIDDEN, original_string=text, code=code)
 
 
 def fused(one: Set, lists: Sequence[Sequence[RankedList]], method: Fusion, weights: Mapping[str, float]) -> Values:
@@ -211,24 +86,42 @@ def _mean(values: Values) -> float:
 @click.option("--index", default="csn", show_default=True, help="An index of CodeSearchNet, to draw questions from.")
 @click.option("--questions", default=250, show_default=True, help="Questions of each generated set.")
 def main(index: str, questions: int) -> None:
-    """Print the table that docs/lanes.md keeps."""
+    """Print the tables that docs/lanes.md keeps."""
     with TemporaryDirectory() as home:
-        report(sets(index, Path(home), from_environment(), questions))
+        chosen = sets(index, Path(home), from_environment(), questions)
+        dense = [one.dense() for one in chosen]
+        of_names(chosen, dense, Path(home) / "weighed")
+        of_fusion(chosen, dense)
 
 
-def report(chosen: Sequence[Set]) -> None:
+def of_names(chosen: Sequence[Set], dense: Sequence[Sequence[RankedList]], home: Path) -> None:
+    """The table of how often the words of a name count, for the keyword lane alone and fused with the dense one."""
+    rows: dict[str, list[Values]] = {}
+    for weight in NAME_WEIGHTS:
+        keyword = [one.keyword_by_name_weight(weight, home / one.name) for one in chosen]
+        rows[f"keyword, names × {weight}"] = [
+            fused(one, [[ranked] for ranked in lists], rrf, {}) for one, lists in zip(chosen, keyword, strict=True)
+        ]
+        rows[f"fused, names × {weight}"] = [
+            fused(one, list(zip(lists, beside, strict=True)), score_sum, DEFAULT_WEIGHTS)
+            for one, lists, beside in zip(chosen, keyword, dense, strict=True)
+        ]
+    table("How often the words of a name count", rows, [one.name for one in chosen], "fused, names × 1")
+
+
+def of_fusion(chosen: Sequence[Set], dense: Sequence[Sequence[RankedList]]) -> None:
     """The table of fusion methods and weights."""
     names = [one.name for one in chosen]
-    lanes = [list(zip(one.keyword(), one.dense(), strict=True)) for one in chosen]
-    rows = {}
+    lanes = [list(zip(one.keyword(), beside, strict=True)) for one, beside in zip(chosen, dense, strict=True)]
+    rows: dict[str, list[Values]] = {}
     rows["keyword"] = [
         fused(one, [[pair[0]] for pair in some], rrf, {}) for one, some in zip(chosen, lanes, strict=True)
     ]
     rows["dense"] = [fused(one, [[pair[1]] for pair in some], rrf, {}) for one, some in zip(chosen, lanes, strict=True)]
     methods: dict[str, Fusion] = {"rrf": rrf, "score_sum": score_sum, "intersection": intersection}
-    for (name, method), (keyword, dense) in product(methods.items(), RATIOS):
-        weights = {"keyword": float(keyword), "dense": float(dense)}
-        rows[f"{name} {keyword}:{dense}"] = [
+    for (name, method), (few, many) in product(methods.items(), RATIOS):
+        weights = {"keyword": float(few), "dense": float(many)}
+        rows[f"{name} {few}:{many}"] = [
             fused(one, some, method, weights) for one, some in zip(chosen, lanes, strict=True)
         ]
     rows["adaptive"] = [fused(one, some, adaptive, {}) for one, some in zip(chosen, lanes, strict=True)]

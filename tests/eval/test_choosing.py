@@ -1,6 +1,6 @@
 """The questions that choose the defaults: names hidden where they are asked for, ambiguous ones left out."""
 
-from eval.choosing import HIDDEN, hidden, identifier_questions, name_questions, words_of
+from eval.choosing_sets import HIDDEN, hidden, identifier_questions, name_questions, words_of
 from tests.graph.parsed import parse
 
 SOURCE = '''
