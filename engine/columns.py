@@ -6,7 +6,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import add
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +52,7 @@ class Strings(Sequence[str]):
     """Distinct strings in order, memory-mapped, decoded when asked for."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._ends: NDArray[np.int64] = np.load(folder / f"{name}.ends.npy")
+        self._ends = memoryview(np.load(folder / f"{name}.ends.npy", mmap_mode="r"))
         self._bytes = memoryview(np.load(folder / f"{name}.utf8.npy", mmap_mode="r"))
         self._decoded: dict[int, str] = {}
 
@@ -75,6 +77,11 @@ class Strings(Sequence[str]):
             self._decoded[code] = found
         return found
 
+    def many(self, codes: Iterable[int]) -> list[str]:
+        """The strings of these codes."""
+        decoded = self._decoded
+        return [decoded[code] if code in decoded else self[code] for code in codes]
+
     def code(self, string: str) -> int | None:
         at = bisect_left(self, string)
         return at if at < len(self) and self[at] == string else None
@@ -89,11 +96,12 @@ class Table:
     """The rows of a generation (or of one checkpoint's part of it), by position."""
 
     def __init__(self, folder: Path) -> None:
-        self.serials: NDArray[np.int64] = np.load(folder / "serial.npy", mmap_mode="r")
-        self.ids: NDArray[np.bytes_] = np.load(folder / "id.npy", mmap_mode="r")
-        self._by_id: NDArray[np.int32] = np.load(folder / "by_id.npy", mmap_mode="r")
-        self.codes: NDArray[np.int32] = np.load(folder / "codes.npy", mmap_mode="r")
+        self.serials: NDArray[np.int64] = mapped(folder / "serial.npy")
+        self.ids: NDArray[np.bytes_] = mapped(folder / "id.npy")
+        self._by_id: NDArray[np.int32] = mapped(folder / "by_id.npy")
+        self.codes: NDArray[np.int32] = mapped(folder / "codes.npy")
         self.strings = tuple(Strings(folder, name) for name in COLUMNS)
+        self._position_of: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self.serials)
@@ -117,17 +125,28 @@ class Table:
 
     def entries(self, positions: Positions) -> list[tuple[str, Address]]:
         """Id and address of each position."""
-        repos, paths, names, languages, _, urls, fragments = self.strings
-        ids = self.ids[positions].tolist()
-        return [
-            (
-                id.ljust(16, b"\0").hex(),
-                Address(repos[repo], paths[path], names[name], languages[language], urls[url] + fragments[fragment]),
-            )
-            for id, (repo, path, name, language, _, url, fragment) in zip(
-                ids, self.codes[positions].tolist(), strict=True
-            )
-        ]
+        columns = self.codes[positions].T.tolist()
+        repos, paths, names, languages, _, urls, fragments = (
+            strings.many(codes) for strings, codes in zip(self.strings, columns, strict=True)
+        )
+        whole_urls = map(add, urls, fragments)
+        ids = [id.ljust(16, b"\0").hex() for id in self.ids[positions].tolist()]
+        if len(self._position_of) >= DECODED_AT_MOST:
+            self._position_of.clear()
+        self._position_of.update(zip(ids, positions.tolist(), strict=True))
+        return list(zip(ids, map(Address, repos, paths, names, languages, whole_urls), strict=True))
+
+    def positions_of(self, ids: Sequence[str]) -> Positions:
+        """Where rows with these ids are; -1 for those that are not there.
+
+        Who is asked for by id was nearly always found a moment ago: those are remembered, and not searched for.
+        """
+        known = self._position_of
+        positions = np.array([known.get(id, -1) for id in ids], dtype=np.int64)
+        unknown = np.flatnonzero(positions < 0)
+        if len(unknown):
+            positions[unknown] = self.positions_of_ids([id_bytes(ids[place]) for place in unknown.tolist()])
+        return positions
 
     def mask(self, filters: Filters) -> Mask | None:
         """Which rows pass; nothing when all do."""
@@ -155,6 +174,19 @@ class Table:
 
     def values(self, position: int) -> tuple[str, ...]:
         return tuple(strings[code] for strings, code in zip(self.strings, self.codes[position].tolist(), strict=True))
+
+
+def mapped(path: Path) -> NDArray[Any]:
+    """An array in a file, memory-mapped; a plain array, because numpy's own `memmap` makes every slice slower."""
+    return np.asarray(np.load(path, mmap_mode="r"))
+
+
+def id_bytes(id: str) -> bytes:
+    """An id as the columns keep it; one that is no id becomes one that is not there."""
+    try:
+        return bytes.fromhex(id).ljust(16, b"\0") if len(id) == 32 else b""
+    except ValueError:
+        return b""
 
 
 def write_rows(folder: Path, rows: Sequence[Row]) -> None:

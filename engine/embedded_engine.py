@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
+from numpy.typing import ArrayLike
 from tantivy import Query
 
 from corpus.errors import EncoderMismatch, TreelineError
 from corpus.function import Address, Function
 from engine import fulltext
 from engine.columns import LANGUAGE, PARTITION, REPO, Positions, Table
+from engine.documents import Documents
 from engine.graph_search import Hnsw
+from engine.hits import Hits
 from engine.protocol import (
-    EVEN_WEIGHTS,
     NO_FILTERS,
     EncoderSpec,
-    FieldWeights,
     Filters,
     Hit,
     IndexInfo,
@@ -32,7 +33,7 @@ from engine.vocabulary import Vocabulary, weighted
 
 SCANNED_AT_ONCE = 1_000
 SUGGESTIONS_KEPT = 2_000
-FORMAT = 1  # of a generation's files; another one is refused instead of misread
+FORMAT = 2  # of a generation's files; another one is refused instead of misread
 
 
 def read_info(folder: Path) -> IndexInfo:
@@ -69,6 +70,7 @@ class EmbeddedEngine:
         self._info = read_info(folder)
         self._table = Table(folder / "rows")
         self._searcher = fulltext.open_searcher(folder / "text")
+        self._documents = Documents(folder / "rows", self._table, self._searcher)
         self._vocabulary = Vocabulary(folder / "words")
         self._matrices = [Matrix(folder / "rows", number) for number in range(len(self._info.encoders))]
         self._graphs = [Hnsw.open(folder / "rows", number) for number in range(len(self._info.encoders))]
@@ -79,24 +81,18 @@ class EmbeddedEngine:
     def info(self) -> IndexInfo:
         return self._info
 
-    def keyword(
-        self,
-        terms: Sequence[str],
-        k: int,
-        filters: Filters = NO_FILTERS,
-        weights: FieldWeights = EVEN_WEIGHTS,
-    ) -> list[Hit]:
-        return self._search(fulltext.keyword_query(terms, weights), k, filters) if terms else []
+    def keyword(self, terms: Sequence[str], k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
+        return self._search(fulltext.keyword_query(terms), k, filters) if terms else []
 
-    def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> list[Hit]:
+    def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         words = fulltext.words(text)[: fulltext.MOST_TERMS]
         clauses = list(weighted(self._vocabulary, self._searcher, words))
         return self._search(fulltext.words_query(clauses), k, filters) if clauses else []
 
-    def named(self, name: str, k: int, filters: Filters = NO_FILTERS) -> list[Hit]:
+    def named(self, name: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         return self._search(fulltext.name_query(name), k, filters)
 
-    def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> list[Hit]:
+    def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> Sequence[Hit]:
         number = self._number_of(encoder)
         matrix, graph = self._matrices[number], self._graphs[number]
         query = np.asarray(vector, dtype=np.float32).ravel()
@@ -114,23 +110,23 @@ class EmbeddedEngine:
             positions, scores = matrix.rescore(query, candidates, k)
         else:
             positions, scores = matrix.nearest(query, k, mask)
-        return self._hits(positions, scores.tolist())
+        return self._hits(positions, scores)
 
     def fetch(self, ids: Sequence[str]) -> list[Function]:
         found = self._bodies(dict.fromkeys(ids))
         return [found[id] for id in ids if id in found]
 
-    def locate(self, ids: Sequence[str], filters: Filters = NO_FILTERS) -> list[Hit]:
-        positions = self._table.positions_of_ids([_bytes(id) for id in ids])
+    def locate(self, ids: Sequence[str], filters: Filters = NO_FILTERS) -> Sequence[Hit]:
+        positions = self._table.positions_of(ids)
         positions = positions[positions >= 0]
         mask = self._table.mask(filters)
         if mask is not None:
             positions = positions[mask[positions]]
-        return self._hits(positions, [0.0] * len(positions))
+        return self._hits(positions, np.zeros(len(positions)))
 
     def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
         matrix = self._matrices[self._number_of(encoder)]
-        positions = self._table.positions_of_ids([_bytes(id) for id in ids])
+        positions = self._table.positions_of(ids)
         rows = matrix.rows(np.maximum(positions, 0)) if len(self._table) else np.zeros((len(ids), matrix.dimension))
         return np.where(positions[:, None] >= 0, rows, 0).astype(np.float32)
 
@@ -190,7 +186,7 @@ class EmbeddedEngine:
             )
         return names.index(encoder) if encoder else 0
 
-    def _search(self, query: Query, k: int, filters: Filters) -> list[Hit]:
+    def _search(self, query: Query, k: int, filters: Filters) -> Sequence[Hit]:
         if k <= 0 or not len(self._table):
             return []
         hits = self._searcher.search(fulltext.filtered(query, filters), k, count=False).hits
@@ -198,30 +194,14 @@ class EmbeddedEngine:
         positions = self._table.positions_of_serials(np.array(serials, dtype=np.int64))
         return self._hits(positions, [score for score, _ in hits])
 
-    def _hits(self, positions: Positions, scores: Sequence[float]) -> list[Hit]:
-        entries = self._table.entries(positions)
-        return [Hit(id, score, address) for (id, address), score in zip(entries, scores, strict=True)]
+    def _hits(self, positions: Positions, scores: ArrayLike) -> Sequence[Hit]:
+        return Hits(self._table, positions, np.asarray(scores, dtype=np.float64))
 
-    def _bodies(self, ids: Sequence[str] | dict[str, None]) -> dict[str, Function]:
+    def _bodies(self, ids: Iterable[str]) -> dict[str, Function]:
         wanted = list(ids)
-        positions = self._table.positions_of_ids([_bytes(id) for id in wanted])
-        there = {id: int(at) for id, at in zip(wanted, positions, strict=True) if at >= 0}
-        if not there:
-            return {}
-        hits = self._searcher.search(fulltext.ids_query(list(there)), len(there), count=False).hits
-        found = {}
-        for (_, address), serial in zip(
-            hits, self._searcher.fast_field_values("serial", [address for _, address in hits]), strict=True
-        ):
-            at = int(self._table.positions_of_serials([int(serial or 0)])[0])
-            function = fulltext.function_of(self._table.values(at), bytes(self._searcher.doc(address)["body"][0]))
-            found[self._table.id(at)] = function
-        return found
-
-
-def _bytes(id: str) -> bytes:
-    """An id as the columns keep it; one that is no id becomes one that is not there."""
-    try:
-        return bytes.fromhex(id).ljust(16, b"\0") if len(id) == 32 else b""
-    except ValueError:
-        return b""
+        positions = self._table.positions_of(wanted)
+        return {
+            id: fulltext.function_of(self._table.values(position), self._documents.body(position))
+            for id, position in zip(wanted, positions.tolist(), strict=True)
+            if position >= 0
+        }

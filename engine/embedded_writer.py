@@ -14,10 +14,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from corpus.analysis import Terms
 from corpus.errors import EncoderMismatch, InputError, TreelineError
 from corpus.function import Function
-from engine import fulltext, snapshot, vocabulary
+from engine import documents, fulltext, snapshot, vocabulary
 from engine.building_rows import BASE, PART, BuildingRows
 from engine.durable import WriterLock, disk_errors, link_tree, sync_folder, sync_tree, write_atomically
 from engine.embedded_engine import EmbeddedEngine, read_info, write_info
@@ -65,7 +64,7 @@ class EmbeddedWriter:
     def rejected(self) -> list[tuple[str, str]]:
         return self._rejected
 
-    def write(self, functions: Sequence[Function], terms: Sequence[Terms], vectors: Mapping[str, Vectors]) -> int:
+    def write(self, functions: Sequence[Function], terms: Sequence[str], vectors: Mapping[str, Vectors]) -> int:
         self._is_complete = False
         batches = [_rows_of(encoder, vectors.get(encoder.name), len(functions)) for encoder in self._encoders]
         alive = dict(zip((f.id for f in functions), self._rows.serials([f.id for f in functions]), strict=True))
@@ -147,6 +146,7 @@ class EmbeddedWriter:
         with disk_errors(self._home):
             self._complete()
             self._writer.wait_merging_threads()
+            documents.write(self._folder / "rows", fulltext.open_searcher(self._folder / "text"))
             self._remove_scaffolding()
             sync_tree(self._folder)
             generation = _next_generation(self._home)

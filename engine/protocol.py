@@ -9,7 +9,6 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.analysis import Terms
 from corpus.function import Address, Function
 
 Vectors = NDArray[np.float32]
@@ -38,18 +37,6 @@ NO_FILTERS = Filters()
 
 
 @dataclass(frozen=True, slots=True)
-class FieldWeights:
-    """How much a term found in each field counts."""
-
-    name: float = 1.0
-    docstring: float = 1.0
-    code: float = 1.0
-
-
-EVEN_WEIGHTS = FieldWeights()
-
-
-@dataclass(frozen=True, slots=True)
 class EncoderSpec:
     """Which encoder made an index's vectors, and their dimension."""
 
@@ -75,31 +62,25 @@ class Engine(Protocol):
     @property
     def info(self) -> IndexInfo: ...
 
-    def keyword(
-        self,
-        terms: Sequence[str],
-        k: int,
-        filters: Filters = NO_FILTERS,
-        weights: FieldWeights = EVEN_WEIGHTS,
-    ) -> list[Hit]:
+    def keyword(self, terms: Sequence[str], k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         """BM25 over analysed terms (any may match), best first."""
 
-    def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> list[Hit]:
+    def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         """BM25 over the raw name, code and docstring, each word matching within one edit."""
 
-    def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> list[Hit]:
+    def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> Sequence[Hit]:
         """The nearest by cosine to one vector of the named (or default) encoder; the score is the cosine."""
 
     def fetch(self, ids: Sequence[str]) -> list[Function]:
         """Whole records in the order asked; ids that are not there are left out."""
 
-    def locate(self, ids: Sequence[str], filters: Filters = NO_FILTERS) -> list[Hit]:
+    def locate(self, ids: Sequence[str], filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         """Where these live, in the order asked, score 0; ids that are not there or do not pass are left out."""
 
     def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
         """One row per id, zeros where there is none."""
 
-    def named(self, name: str, k: int, filters: Filters = NO_FILTERS) -> list[Hit]:
+    def named(self, name: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         """Functions whose last or whole qualified name is exactly this (case kept)."""
 
     def suggest(self, prefix: str, k: int) -> list[str]:
@@ -129,7 +110,7 @@ class Writer(Protocol):
     def resumed(self) -> bytes | None:
         """The state of the last checkpoint, when an interrupted build of the same fingerprint is taken up."""
 
-    def write(self, functions: Sequence[Function], terms: Sequence[Terms], vectors: Mapping[str, Vectors]) -> int:
+    def write(self, functions: Sequence[Function], terms: Sequence[str], vectors: Mapping[str, Vectors]) -> int:
         """Add or replace by id; how many were new. A document the engine refuses is in `rejected`."""
 
     @property

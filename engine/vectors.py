@@ -1,11 +1,13 @@
-"""Nearest vectors by cosine: an exact scan of int8 rows while that is quick, HNSW beyond, both re-scored in float16."""
+"""Nearest vectors by cosine: signs first, then int8, then float16, each over the best of the stage before.
+
+The signs of 256 components are 32 bytes, so that 182,431 rows of them are gone through in .7 ms on one core; the int8
+rows take 4. What the signs leave out is rarely among the nearest: see `KEPT_PER_RESULT`.
+"""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,39 +16,24 @@ import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
-from engine.columns import Mask, Positions
+from engine.columns import Mask, Positions, mapped
 from engine.protocol import Vectors
 
 CHUNK = 65_536  # rows handled at once where all are gone through
-# Below this share of passing rows, gathering them costs less than scanning past the others.
-GATHER_BELOW = 0.1
+BITS_CHUNK = 32_768  # rows whose signs are compared at once: what they leave in between stays in the cache
+WORD = 64  # signs in one number
+SCAN_SIGNS_FROM = 20_000  # rows that pass; fewer are compared as int8 in half a millisecond, and nothing is missed
+SIGNS_TELL_FROM = 192  # dimensions; the signs of fewer miss too much, and their int8 rows are short
+# Rows that the signs hand on for k results: 1,500 + 10 k. On 182,431 functions and 99 questions the true 100 are among
+# them to 99.7 %, the true 300 to 99.1 %.
+KEPT, KEPT_PER_RESULT = 1_500, 10
 # The int8 order is right but for near-ties: on random unit vectors the true 100 are all among the first 150.
 CANDIDATES_PER_RESULT = 2
-SCAN_IN_ONE_BELOW = 20_000  # rows; a second thread costs more than it saves
+FAR = np.iinfo(np.uint16).max  # the distance of rows that do not count
 
 Int8 = NDArray[np.int8]
 Float32 = NDArray[np.float32]
-
-
-class _Pool:
-    """The threads that share a scan; made when first needed, and anew in a forked process."""
-
-    def __init__(self) -> None:
-        self.size = min(4, os.cpu_count() or 1)
-        self._executor: ThreadPoolExecutor | None = None
-        os.register_at_fork(after_in_child=self._forget)
-
-    def _forget(self) -> None:
-        self._executor = None
-
-    @property
-    def executor(self) -> ThreadPoolExecutor:
-        if self._executor is None:
-            self._executor = ThreadPoolExecutor(self.size, thread_name_prefix="scan")
-        return self._executor
-
-
-_pool = _Pool()
+Bits = NDArray[np.uint64]
 
 
 def quantise(vectors: NDArray[Any]) -> tuple[Int8, Float32]:
@@ -65,13 +52,39 @@ def normalised(vectors: NDArray[Any]) -> Vectors:
     return np.asarray(rows / np.where(lengths > 0, lengths, 1), dtype=np.float32)
 
 
+def signs(vectors: NDArray[Any]) -> Bits:
+    """One bit a component, set where it is positive; a column a row, so that a scan reads word after word."""
+    packed = np.packbits(np.asarray(vectors) > 0, axis=1)
+    words = -(-packed.shape[1] * 8 // WORD)
+    padded = np.zeros((len(packed), words * WORD // 8), dtype=np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    return np.ascontiguousarray(padded.view(np.uint64).T)
+
+
+def differing(bits: Bits, query: Bits) -> NDArray[np.uint16]:
+    """In how many signs each row differs from the query."""
+    total = bits.shape[1]
+    found = np.zeros(total, dtype=np.uint16)
+    apart = np.empty(min(total, BITS_CHUNK), dtype=np.uint64)
+    count = np.empty(len(apart), dtype=np.uint8)
+    for start in range(0, total, BITS_CHUNK):
+        end = min(start + BITS_CHUNK, total)
+        length = end - start
+        for row, word in zip(bits, query[:, 0], strict=True):
+            np.bitwise_xor(row[start:end], word, out=apart[:length])
+            np.bitwise_count(apart[:length], out=count[:length])
+            found[start:end] += count[:length]
+    return found
+
+
 class Matrix:
     """One encoder's vectors of a generation, by position."""
 
     def __init__(self, folder: Path, number: int) -> None:
-        self._exact: NDArray[np.float16] = np.load(folder / f"vectors{number}.f16.npy", mmap_mode="r")
-        self._small: Int8 = np.load(folder / f"vectors{number}.i8.npy", mmap_mode="r")
-        self._scale: Float32 = np.load(folder / f"vectors{number}.scale.npy", mmap_mode="r")
+        self._exact: NDArray[np.float16] = mapped(folder / f"vectors{number}.f16.npy")
+        self._small: Int8 = mapped(folder / f"vectors{number}.i8.npy")
+        self._scale: Float32 = mapped(folder / f"vectors{number}.scale.npy")
+        self._bits: Bits = mapped(folder / f"vectors{number}.b1.npy")
 
     def __len__(self) -> int:
         return len(self._scale)
@@ -84,49 +97,51 @@ class Matrix:
     def small(self) -> Int8:
         return self._small
 
+    @cached_property
+    def _present(self) -> Mask:
+        """Which rows have a vector."""
+        return self._scale > 0
+
     def rows(self, positions: Positions) -> Vectors:
-        return self._exact[positions].astype(np.float32)
+        return self._exact.take(positions, axis=0).astype(np.float32)
 
     def nearest(self, query: Vectors, k: int, mask: Mask | None) -> tuple[Positions, Float32]:
         """The k best of the rows that pass, by cosine, best first; rows without a vector are never among them."""
-        passing = None if mask is None else np.flatnonzero(mask)
-        if passing is not None and len(passing) < GATHER_BELOW * len(self):
-            candidates = self._best_of(self._small[passing], self._scale[passing], query, k)
-            return self.rescore(query, passing[candidates], k)
-        return self.rescore(query, self._scan(query, k, mask), k)
+        passed = self._present if mask is None else mask & self._present
+        count = int(np.count_nonzero(passed))
+        kept = KEPT + KEPT_PER_RESULT * k
+        if count < max(2 * kept, SCAN_SIGNS_FROM) or self.dimension < SIGNS_TELL_FROM:
+            candidates = np.flatnonzero(passed)
+        else:
+            apart = differing(self._bits, signs(query[None]))
+            if count < len(self):
+                apart[~passed] = FAR
+            # All that are as near as the last one kept, so that the same question always finds the same.
+            candidates = np.flatnonzero(apart <= np.partition(apart, kept - 1)[kept - 1])
+        return self.rescore(query, self._best(query, candidates, CANDIDATES_PER_RESULT * k), k)
 
     def rescore(self, query: Vectors, positions: Positions, k: int) -> tuple[Positions, Float32]:
-        scores = self.rows(positions) @ np.asarray(query, dtype=np.float32)
+        """The k best of these by their exact vectors."""
+        # As two halves the query loses nothing in float16, and the rows need not be widened, which takes ten times as
+        # long as the products.
+        high = query.astype(np.float16)
+        halves = np.stack([high, (query - high).astype(np.float16)])
+        rows = self._exact.take(positions, axis=0)
+        scores = np.asarray(numkong.dots_packed(rows, numkong.dots_pack(halves))).sum(axis=1, dtype=np.float32)
         order = np.argsort(-scores, kind="stable")[:k]
         return positions[order], scores[order]
 
-    def _scan(self, query: Vectors, k: int, mask: Mask | None) -> Positions:
-        total = len(self)
-        parts = 1 if total < SCAN_IN_ONE_BELOW else _pool.size
-        edges = [total * part // parts for part in range(parts + 1)]
-        ranges = list(pairwise(edges))
-
-        def best(range_: tuple[int, int]) -> Positions:
-            start, end = range_
-            passed = None if mask is None else mask[start:end]
-            return start + self._best_of(self._small[start:end], self._scale[start:end], query, k, passed)
-
-        if parts == 1:
-            return best(ranges[0])
-        return np.concatenate(list(_pool.executor.map(best, ranges)))
-
-    def _best_of(self, rows: Int8, scale: Float32, query: Vectors, k: int, mask: Mask | None = None) -> Positions:
-        if not len(rows):
-            return np.zeros(0, dtype=np.int64)
-        small, _ = quantise(np.asarray(query, dtype=np.float32)[None])
+    def _best(self, query: Vectors, positions: Positions, wanted: int) -> Positions:
+        """The `wanted` best of these by int8."""
+        if wanted >= len(positions):
+            return positions
+        whole = len(positions) == len(self)
+        small, _ = quantise(query[None])
+        rows = self._small if whole else self._small.take(positions, axis=0)
         products = np.asarray(numkong.dots_packed(rows, numkong.dots_pack(small))).ravel()
-        scores = np.multiply(products, scale, dtype=np.float32)
-        passed = scale > 0 if mask is None else mask & (scale > 0)
-        if not passed.all():
-            scores[~passed] = -np.inf
-        wanted = CANDIDATES_PER_RESULT * k
-        best = np.argpartition(scores, -wanted)[-wanted:] if wanted < len(scores) else np.arange(len(scores))
-        return best[passed[best]].astype(np.int64)
+        scores = np.multiply(products, self._scale if whole else self._scale.take(positions), dtype=np.float32)
+        best: Positions = positions[np.sort(np.argpartition(scores, -wanted)[-wanted:])]
+        return best
 
 
 def write_part(folder: Path, number: int, vectors: Vectors) -> None:
@@ -148,6 +163,7 @@ def merge_parts(
     exact = open_memmap(folder / f"vectors{number}.f16.npy", "w+", np.float16, (total, dimension))
     small = open_memmap(folder / f"vectors{number}.i8.npy", "w+", np.int8, (total, dimension))
     scale = open_memmap(folder / f"vectors{number}.scale.npy", "w+", np.float32, (total,))
+    bits = open_memmap(folder / f"vectors{number}.b1.npy", "w+", np.uint64, (-(-dimension // WORD), total))
     start = 0
     for rows, positions in zip(parts, kept, strict=True):
         for at in range(0, len(positions), CHUNK):
@@ -156,6 +172,7 @@ def merge_parts(
             if rows is not None:
                 exact[start:end] = rows[chosen]
                 small[start:end], scale[start:end] = quantise(exact[start:end])
+                bits[:, start:end] = signs(small[start:end])
             start = end
-    for array in (exact, small, scale):
+    for array in (exact, small, scale, bits):
         array.flush()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,11 +49,25 @@ def paths(addresses: Sequence[Address]) -> list[tuple[str, ...]]:
     return found
 
 
-def distances(addresses: Sequence[Address]) -> Floats:
-    """Tree distance between every two candidates: the edges on the path through their lowest common node."""
-    steps = paths(addresses)
-    order = sorted(range(len(steps)), key=steps.__getitem__)
-    return _distances(steps, order, _shared([steps[i] for i in order]))
+def nearest_above(addresses: Sequence[Address]) -> list[float | None]:
+    """For every candidate but the first, the tree distance to the nearest of those above it.
+
+    The paths go into a trie one after the other. On its way down, each looks for the shortest path that went through
+    the same node before: the distance through that node is what both have left below it.
+    """
+    child: dict[tuple[int, str], int] = {}
+    shortest = [inf]  # per node: the length of the shortest path through it so far
+    found: list[float | None] = []
+    for path in paths(addresses):
+        node, length, nearest = 0, len(path), inf
+        for depth, step in enumerate(path):
+            nearest = min(nearest, length + shortest[node] - 2 * depth)
+            shortest[node] = min(shortest[node], length)
+            node = child.setdefault((node, step), len(shortest))
+            if node == len(shortest):
+                shortest.append(inf)
+        found.append(nearest if found else None)
+    return found
 
 
 def local_tree(addresses: Sequence[Address]) -> LocalTree:

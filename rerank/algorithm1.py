@@ -33,4 +33,4 @@ class Algorithm1:
         for place, group in enumerate(groups, start=1):
             reasons[group[0]] = f"best of its cluster of {len(group)}; the cluster is number {place} by average score"
         order = [group[0] for group in groups]
-        return arrange(candidates, order, distances=local.distances, clusters=labels.tolist(), reasons=reasons)
+        return arrange(candidates, order, clusters=labels.tolist(), reasons=reasons)

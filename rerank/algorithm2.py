@@ -62,4 +62,4 @@ class Algorithm2:
                 reasons[i] = f"one of the {count} places that its cluster of {len(group)} has among the first"
         if self.by_score:
             order.sort()
-        return arrange(candidates, order, distances=local.distances, clusters=labels.tolist(), reasons=reasons)
+        return arrange(candidates, order, clusters=labels.tolist(), reasons=reasons)

@@ -59,4 +59,4 @@ class Greedy:
                 reasons[i] = "gave way to results from elsewhere in the tree"
             elif place < i:
                 reasons[i] = "farther in the tree from the results above"
-        return arrange(candidates, order, distances=local.distances, reasons=reasons)
+        return arrange(candidates, order, reasons=reasons)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, zip_longest
-from operator import itemgetter
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from engine.hits import Keys, scores_of
 from engine.protocol import Hit
 from rerank.candidate import Candidate, Contribution
 
@@ -33,32 +35,40 @@ def weight_of(lane: str, weights: Mapping[str, float]) -> float:
     return weights.get(lane.partition(":")[0], 1.0) if found is None else found
 
 
-def sum_of_shares(lists: Sequence[RankedList], shares: Sequence[Sequence[float]], limit: int) -> list[Candidate]:
+def sum_of_shares(lists: Sequence[RankedList], shares: Sequence[ArrayLike], limit: int) -> list[Candidate]:
     """Candidates by the sum of their shares (`shares[i][j]` belongs to hit j of list i), ties by first seen.
 
     First seen reads the lists side by side: all first places in the order of the lists, then all second places.
     Only the `limit` best become objects; a search makes a hundred of these and not six hundred.
     """
-    ids = [[hit.id for hit in ranked.hits] for ranked in lists]
-    totals = dict.fromkeys(chain.from_iterable(zip_longest(*ids)), 0.0)
-    totals.pop(None, None)  # what fills up the shorter lists
-    for own, given in zip(ids, shares, strict=True):
-        for id_, share in zip(own, given, strict=True):
-            totals[id_] += share
-    # Python's sort is stable and a dict keeps its order, so equal scores stay as first seen.
-    best = sorted(totals.items(), key=itemgetter(1), reverse=True)[:limit]
-    places = [dict(zip(own, range(len(own)), strict=True)) for own in ids]
-    return [_candidate(id_, lists, shares, places) for id_, _ in best]
+    if not any(len(ranked.hits) for ranked in lists):
+        return []
+    keys = Keys([ranked.hits for ranked in lists])
+    given = [np.asarray(share, dtype=np.float64) for share in shares]
+    known, which = np.unique(np.concatenate(keys.of), return_inverse=True)
+    totals = np.bincount(which, np.concatenate(given))
+    seen = np.full(len(known), np.iinfo(np.int64).max)
+    turns = [np.arange(len(own)) * len(lists) + number for number, own in enumerate(keys.of)]
+    np.minimum.at(seen, which, np.concatenate(turns))
+    best = np.lexsort((seen, -totals))[:limit]
+    by_list = np.split(which, np.cumsum([len(own) for own in keys.of])[:-1])
+    columns = [_contributions(*one, best, len(known)) for one in zip(lists, given, by_list, strict=True)]
+    return [
+        Candidate(id_, address, score, tuple(filter(None, contributions)))
+        for (id_, address), score, *contributions in zip(
+            keys.entries(known[best]), totals[best].tolist(), *columns, strict=True
+        )
+    ]
 
 
-def _candidate(
-    id_: str, lists: Sequence[RankedList], shares: Sequence[Sequence[float]], places: Sequence[Mapping[str, int]]
-) -> Candidate:
-    contributions = []
-    for ranked, given, where in zip(lists, shares, places, strict=True):
-        place = where.get(id_)
-        if place is not None:
-            hit = ranked.hits[place]
-            share = given[place]
-            contributions.append(Contribution(ranked.lane, place + 1, hit.score, share, ranked.stage(place)))
-    return Candidate(id_, hit.address, sum([part.share for part in contributions]), tuple(contributions))
+def _contributions(
+    ranked: RankedList, shares: NDArray[np.float64], which: NDArray[np.int64], best: NDArray[np.int64], known: int
+) -> list[Contribution | None]:
+    """What the list gave to each of the best, nothing to those that it does not hold."""
+    place_of = np.full(known, -1)
+    place_of[which] = np.arange(len(which))
+    given, scores = shares.tolist(), scores_of(ranked.hits).tolist()
+    return [
+        Contribution(ranked.lane, place + 1, scores[place], given[place], ranked.stage(place)) if place >= 0 else None
+        for place in place_of[best].tolist()
+    ]

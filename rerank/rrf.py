@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from rerank.candidate import Candidate
 from rerank.ranked import RankedList, sum_of_shares, weight_of
 
@@ -16,8 +18,5 @@ K = 60  # the paper's constant: large enough that one lane's first place does no
 
 def rrf(lists: Sequence[RankedList], weights: Mapping[str, float], kind: str, limit: int) -> list[Candidate]:
     """Fuse by reciprocal rank; the kind of question makes no difference here (see `adaptive`)."""
-    shares = []
-    for ranked in lists:
-        weight = weight_of(ranked.lane, weights)
-        shares.append([weight / (K + rank) for rank in range(1, len(ranked.hits) + 1)])
+    shares = [weight_of(ranked.lane, weights) / (K + np.arange(1, len(ranked.hits) + 1)) for ranked in lists]
     return sum_of_shares(lists, shares, limit)

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from engine.hits import Scores, scores_of
 from rerank.candidate import Candidate
 from rerank.ranked import RankedList, sum_of_shares, weight_of
 
@@ -24,14 +27,14 @@ def score_sum(lists: Sequence[RankedList], weights: Mapping[str, float], kind: s
     shares = []
     for ranked in filled:
         weight = weight_of(ranked.lane, weights) / total
-        values = normalised([hit.score for hit in ranked.hits], from_zero=ranked.lane in FROM_ZERO)
-        shares.append([weight * value for value in values])
+        shares.append(weight * normalised(scores_of(ranked.hits), from_zero=ranked.lane in FROM_ZERO))
     return sum_of_shares(filled, shares, limit)
 
 
-def normalised(scores: Sequence[float], *, from_zero: bool = False) -> list[float]:
+def normalised(scores: Scores, *, from_zero: bool = False) -> Scores:
     """Scores from 0 to 1; all ones when they do not differ."""
-    low, high = 0.0 if from_zero else min(scores), max(scores)
+    low, high = 0.0 if from_zero else scores.min(), scores.max()
     if high <= low:
-        return [1.0] * len(scores)
-    return [(score - low) / (high - low) for score in scores]
+        return np.ones(len(scores))
+    scaled: Scores = (scores - low) / (high - low)
+    return scaled

@@ -46,4 +46,4 @@ class Siblings:
             f"neighbours in the tree add {100 * g / s:.0f} %" if s > 0 else ""
             for g, s in zip(gained, scores, strict=True)
         ]
-        return arrange(candidates, order, distances=local.distances, reasons=reasons)
+        return arrange(candidates, order, reasons=reasons)

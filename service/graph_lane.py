@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from corpus.analysis import terms
-from engine.protocol import Engine, Filters, Hit
+from engine.hits import rescored
+from engine.protocol import Engine, Filters
 from graph.callgraph import CallGraph, Step
 from rerank.ranked import RankedList
 from service.routing import Route
@@ -79,5 +80,6 @@ def _located(engine: Engine, reached: Iterable[Reached], k: int, filters: Filter
     first: dict[str, Reached] = {}
     for found in reached:
         first.setdefault(found[0], found)
-    hits = [Hit(hit.id, first[hit.id][1], hit.address) for hit in engine.locate(list(first), filters)[:k]]
-    return RankedList(LANE, hits, [first[hit.id][2] for hit in hits])
+    hits = engine.locate(list(first), filters)[:k]
+    reasons = [first[hit.id] for hit in hits]
+    return RankedList(LANE, rescored(hits, [score for _, score, _ in reasons]), [stage for _, _, stage in reasons])

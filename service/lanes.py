@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 
+from engine.hits import distinct
 from rerank.ranked import RankedList
 from service.answer import Degradation
 from service.routing import Route
@@ -24,13 +26,13 @@ class LaneResults:
     @property
     def relaxed(self) -> tuple[str, ...]:
         """The relaxation stages that were needed beyond the exact one, in their order."""
-        stages = dict.fromkeys(stage for ranked in self.lists if ranked.lane == KEYWORD for stage in ranked.stages)
+        stages = dict.fromkeys(chain.from_iterable(ranked.stages for ranked in self.lists if ranked.lane == KEYWORD))
         return tuple(stage for stage in stages if stage != "exact")
 
     @property
     def found(self) -> int:
         """How many different functions the lanes brought together."""
-        return len({hit.id for ranked in self.lists for hit in ranked.hits})
+        return distinct([ranked.hits for ranked in self.lists])
 
     def only(self, *lanes: str) -> LaneResults:
         """The same search with these lanes alone (`dense` stands for every encoder's)."""

@@ -11,6 +11,7 @@ from corpus.function import Function
 from encoder.protocol import Encoder
 from engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo
 from graph.references import Relation
+from rerank.arrange import placed_in_the_tree
 from rerank.candidate import Candidate, RerankContext
 from rerank.fusion import DEFAULT_WEIGHTS, fusion
 from service.answer import Answer, Degradation, Query, Result
@@ -66,7 +67,7 @@ class Searcher:
         begin = perf_counter()
         ranking = self.rank(query)
         clock = perf_counter()
-        page = ranking.candidates[query.offset : query.offset + query.k]
+        page = placed_in_the_tree(ranking.candidates, query.offset, query.offset + query.k)
         bodies = {function.id: function for function in self.engine.fetch([candidate.id for candidate in page])}
         results = tuple(
             Result(rank, bodies[candidate.id], candidate)
@@ -107,7 +108,8 @@ class Searcher:
         query = checked(query, self.settings)
         way = route(query.text)
         work = self._lanes.make(self._lanes.names(query, way) if names is None else names, query, way)
-        outcome = self._threads.run(work, dict.fromkeys(work, self.settings.lane_timeout))
+        in_turn = self.info.engine == "embedded"  # computes, where Elasticsearch is waited for
+        outcome = self._threads.run(work, dict.fromkeys(work, self.settings.lane_timeout), in_turn=in_turn)
         if work and not outcome.values:
             _raise_for(outcome.failures, outcome.errors)
         found = LaneResults(
@@ -126,7 +128,13 @@ class Searcher:
         """The same candidates in the re-ranker's order; it looks at the first `rerank_depth` of them."""
         from rerank.registry import RerankOptions, reranker
 
-        run = reranker(method, RerankOptions(clusters=self.settings.clusters))
+        settings = self.settings
+        options = RerankOptions(
+            clusters=settings.clusters,
+            cross_encoder=settings.cross_encoder,
+            cross_encoder_depth=settings.cross_encoder_depth,
+        )
+        run = reranker(method, options)
         vectors = self.engine.vectors if self.info.encoders else None
         context = RerankContext(query=query.text, vectors=vectors, texts=self._texts)
         depth = self.settings.rerank_depth

@@ -9,7 +9,7 @@ never lower; only thumbs do more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rerank.candidate import Candidate
 from service.feedback.protocol import Votes
@@ -76,4 +76,4 @@ def explained(candidate: Candidate, lift: Lift, up: int) -> Candidate:
     way = f"{abs(up)} {'place' if abs(up) == 1 else 'places'} {'up' if up > 0 else 'down'}" if up else "not moved"
     said = f"feedback for this question ({', '.join(counts) or 'faint'}): {way}"
     reason = f"{candidate.reason}; {said}" if candidate.reason else said
-    return replace(candidate, moved=candidate.moved + up, reason=reason)
+    return candidate._replace(moved=candidate.moved + up, reason=reason)

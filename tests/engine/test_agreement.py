@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def questions() -> list[str]:
         return [row["query"] for row in csv.DictReader(file)]
 
 
-def overlap(ours: list[Hit], theirs: list[Hit]) -> float:
+def overlap(ours: Sequence[Hit], theirs: Sequence[Hit]) -> float:
     """Share of the first ten that both have."""
     if not ours:
         return float(not theirs)

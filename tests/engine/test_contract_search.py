@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,13 +10,13 @@ import pytest
 
 from corpus.analysis import terms
 from corpus.errors import EncoderMismatch
-from engine.protocol import Engine, Filters, Store
+from engine.protocol import Engine, Filters, Hit, Store
 from tests.engine.functions import ENCODER, SAMPLE, build, function, vectors
 
 BY_NAME = {one.func_name: one for one in SAMPLE}
 
 
-def names(hits: list) -> list[str]:  # type: ignore[type-arg]
+def names(hits: Sequence[Hit]) -> list[str]:
     return [hit.address.func_name for hit in hits]
 
 
@@ -181,7 +182,7 @@ def test_filtered_knn_returns_k_when_that_many_match(store: Store, name: str) ->
 
 
 def test_hits_say_where_the_function_lives(engine: Engine) -> None:
-    for hit in engine.keyword(terms("sort"), 10) + engine.knn(vectors(SAMPLE)[2], 3):
+    for hit in [*engine.keyword(terms("sort"), 10), *engine.knn(vectors(SAMPLE)[2], 3)]:
         assert hit.address == next(one for one in SAMPLE if one.id == hit.id).address
 
 

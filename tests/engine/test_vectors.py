@@ -15,18 +15,18 @@ from engine.vectors import Matrix, merge_parts, normalised, quantise, write_part
 DIMENSION = 64
 
 
-def clustered(count: int, seed: int = 0) -> NDArray[np.float32]:
+def clustered(count: int, seed: int = 0, dimension: int = DIMENSION) -> NDArray[np.float32]:
     """Unit vectors in bunches, as real ones are."""
     rng = np.random.default_rng(seed)
-    centres = rng.standard_normal((50, DIMENSION))
-    return normalised(centres[rng.integers(0, 50, count)] + 0.7 * rng.standard_normal((count, DIMENSION)))
+    centres = rng.standard_normal((50, dimension))
+    return normalised(centres[rng.integers(0, 50, count)] + 0.7 * rng.standard_normal((count, dimension)))
 
 
 def matrix_of(folder: Path, rows: NDArray[np.float32]) -> Matrix:
     folder.mkdir(exist_ok=True)
     write_part(folder, 0, rows)
     part = np.array(vectors.part(folder, 0))
-    merge_parts(folder, 0, DIMENSION, [part], [np.arange(len(rows))])
+    merge_parts(folder, 0, rows.shape[1], [part], [np.arange(len(rows))])
     return Matrix(folder, 0)
 
 
@@ -57,6 +57,32 @@ def test_a_masked_scan_finds_the_nearest_of_those_that_pass(tmp_path: Path, pass
         positions, _ = matrix.nearest(query, 20, mask)
         best = allowed[np.argsort(-(rows[allowed] @ query))[:20]]
         assert len(set(positions.tolist()) & set(best.tolist())) >= 19
+
+
+@pytest.mark.parametrize("passing", [1.0, 0.7])
+def test_signs_leave_hardly_any_of_the_nearest_out(tmp_path: Path, passing: float) -> None:
+    rows = clustered(60_000, dimension=256)
+    rows[::50] = 0
+    mask = np.random.default_rng(2).random(len(rows)) < passing
+    matrix = matrix_of(tmp_path, rows)
+    allowed = np.flatnonzero(mask & rows.any(axis=1))
+    shares = []
+    near = rows[1:2_000:100] + 0.05 * np.random.default_rng(3).standard_normal((20, 256))
+    for query in normalised(near):  # a question that means something is like some of what there is
+        positions, scores = matrix.nearest(query, 100, None if passing == 1 else mask)
+        assert np.isin(positions, allowed).all()
+        assert scores == pytest.approx(rows[positions] @ query, abs=1e-3)
+        best = allowed[np.argsort(-(rows[allowed] @ query))[:100]]
+        shares.append(len(set(positions.tolist()) & set(best.tolist())) / 100)
+    assert np.mean(shares) >= 0.98
+
+
+@pytest.mark.parametrize("dimension", [3, 64, 100, 256, 300])
+def test_signs_differ_where_components_do(dimension: int) -> None:
+    rows = clustered(70_000 if dimension == 3 else 50, dimension=dimension)
+    query = clustered(1, seed=1, dimension=dimension)
+    expected = ((rows > 0) != (query > 0)).sum(axis=1)
+    assert (vectors.differing(vectors.signs(rows), vectors.signs(query)) == expected).all()
 
 
 def test_rows_without_a_vector_are_never_found(tmp_path: Path) -> None:

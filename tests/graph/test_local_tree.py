@@ -10,7 +10,7 @@ from hypothesis import given
 from corpus.function import Address
 from graph import tree
 from graph.distortion import tree_distance
-from graph.local_tree import distances, local_tree
+from graph.local_tree import local_tree, nearest_above
 from tests.graph.trees import ADDRESS_LISTS, SMALL
 
 
@@ -19,10 +19,16 @@ def test_distances_are_those_of_the_whole_tree(addresses: list[Address]) -> None
     whole = tree.grow((str(i), address) for i, address in enumerate(addresses))
     undirected = whole.networkx().to_undirected()
     lengths = dict(nx.all_pairs_shortest_path_length(undirected))
-    found = distances(addresses)
+    found = local_tree(addresses).distances
     for i in range(len(addresses)):
         for j in range(len(addresses)):
             assert found[i, j] == lengths[whole.leaves[str(i)]][whole.leaves[str(j)]]
+
+
+@given(ADDRESS_LISTS)
+def test_the_nearest_above_is_the_least_of_the_distances(addresses: list[Address]) -> None:
+    between = local_tree(addresses).distances
+    assert nearest_above(addresses) == [None, *(between[i, :i].min() for i in range(1, len(addresses)))]
 
 
 @given(ADDRESS_LISTS)
@@ -53,4 +59,4 @@ def test_nodes_can_name_the_steps_they_stand_for() -> None:
 
 @pytest.mark.parametrize(("a", "b", "steps"), [(0, 1, 3), (0, 2, 4), (0, 3, 7), (0, 4, 9)])
 def test_neighbours_in_the_tree_are_near(a: int, b: int, steps: int) -> None:
-    assert distances(SMALL)[a, b] == steps
+    assert local_tree(SMALL).distances[a, b] == steps

@@ -35,7 +35,7 @@ def found(home: Path, functions: Sequence[Function], query: str) -> list[Hit]:
         writer.publish()
     engine = store.open("leak")
     try:
-        return engine.keyword(terms(query), 100) + engine.fuzzy(query, 100)
+        return [*engine.keyword(terms(query), 100), *engine.fuzzy(query, 100)]
     finally:
         engine.close()
 

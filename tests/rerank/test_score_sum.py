@@ -1,5 +1,6 @@
 """The weighted score sum normalises each lane before it adds."""
 
+import numpy as np
 import pytest
 
 from engine.protocol import Hit
@@ -9,15 +10,15 @@ from tests.rerank.lists import address, ranked
 
 
 def test_scores_are_brought_to_zero_and_one() -> None:
-    assert normalised([30.0, 20.0, 10.0]) == [1.0, 0.5, 0.0]
+    assert normalised(np.array([30.0, 20.0, 10.0])).tolist() == [1.0, 0.5, 0.0]
 
 
 def test_equal_scores_all_count_in_full() -> None:
-    assert normalised([0.7, 0.7]) == [1.0, 1.0]
+    assert normalised(np.array([0.7, 0.7])).tolist() == [1.0, 1.0]
 
 
 def test_a_lane_whose_zero_means_something_keeps_it() -> None:
-    assert normalised([0.5, 0.25], from_zero=True) == [1.0, 0.5]
+    assert normalised(np.array([0.5, 0.25]), from_zero=True).tolist() == [1.0, 0.5]
     far = RankedList("graph", [Hit("A", 0.5, address("A")), Hit("B", 0.1, address("B"))])
     assert score_sum([far], {}, "mixed", 2)[1].score == pytest.approx(0.2)
 

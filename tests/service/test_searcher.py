@@ -149,6 +149,15 @@ def test_pages_are_parts_of_one_list(searcher: Searcher) -> None:
     assert searcher.search(Query("url", offset=500)).results == ()
 
 
+@pytest.mark.parametrize("method", ["default", "none", "algorithm2"])
+def test_every_result_but_the_first_says_its_distance_to_those_above(searcher: Searcher, method: str) -> None:
+    ten = searcher.search(Query("convert", k=10, rerank=method)).results
+    assert ten[0].candidate.tree_distance is None
+    assert all((result.candidate.tree_distance or 0) >= 2 for result in ten[1:])
+    page = searcher.search(Query("convert", k=3, offset=4, rerank=method)).results
+    assert [result.candidate.tree_distance for result in page] == [one.candidate.tree_distance for one in ten[4:7]]
+
+
 def test_expansion_adds_words_of_the_first_results(searcher: Searcher) -> None:
     assert found(searcher.search(Query("csv", mode="keyword", expand=True)))[0] == "read_csv"
 

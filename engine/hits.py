@@ -1,0 +1,131 @@
+"""What a search found, as columns: row numbers and scores. A `Hit` with its address is made only when it is looked at.
+
+A question brings six hundred hits and shows ten. Making an object of each took longer than finding them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpus.function import Address
+from engine.protocol import Hit
+
+Rows = NDArray[np.int64]
+Scores = NDArray[np.float64]
+NO_ROWS: Rows = np.empty(0, dtype=np.int64)
+
+
+class Entries(Protocol):
+    """Whoever can say which function a row is."""
+
+    def entries(self, positions: Rows) -> list[tuple[str, Address]]: ...
+
+
+class Hits(Sequence[Hit]):
+    """Found functions, best first; equal to the list of its hits."""
+
+    __slots__ = ("rows", "scores", "table")
+
+    def __init__(self, table: Entries, rows: Rows, scores: Scores) -> None:
+        self.table, self.rows, self.scores = table, rows, scores
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Hits: ...
+
+    def __getitem__(self, place: int | slice) -> Hit | Hits:
+        if isinstance(place, slice):
+            return Hits(self.table, self.rows[place], self.scores[place])
+        ((id_, address),) = self.table.entries(self.rows[[place]])
+        return Hit(id_, float(self.scores[place]), address)
+
+    def __iter__(self) -> Iterator[Hit]:
+        for (id_, address), score in zip(self.table.entries(self.rows), self.scores.tolist(), strict=True):
+            yield Hit(id_, score, address)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+class Keys:
+    """The functions of several lists as numbers that can be compared across the lists.
+
+    Those are the rows where every list comes from one table; where one is a plain list of hits, the ids are numbered
+    as they come.
+    """
+
+    def __init__(self, lists: Sequence[Sequence[Hit]]) -> None:
+        self._table = _common_table(lists)
+        self._first: list[Hit] = []
+        if self._table is not None:
+            self.of = [hits.rows if isinstance(hits, Hits) else NO_ROWS for hits in lists]
+        else:
+            numbers: dict[str, int] = {}
+            self.of = [self._numbered(hits, numbers) for hits in lists]
+
+    def entries(self, keys: Rows) -> list[tuple[str, Address]]:
+        """Id and address of each key."""
+        if self._table is not None:
+            return self._table.entries(keys)
+        return [(self._first[key].id, self._first[key].address) for key in keys.tolist()]
+
+    def _numbered(self, hits: Sequence[Hit], numbers: dict[str, int]) -> Rows:
+        found = np.empty(len(hits), dtype=np.int64)
+        for place, hit in enumerate(hits):
+            number = numbers.setdefault(hit.id, len(numbers))
+            if number == len(self._first):
+                self._first.append(hit)
+            found[place] = number
+        return found
+
+
+def scores_of(hits: Sequence[Hit]) -> Scores:
+    """The lane's own scores, best first."""
+    return hits.scores if isinstance(hits, Hits) else np.array([hit.score for hit in hits], dtype=np.float64)
+
+
+def rescored(hits: Sequence[Hit], scores: Sequence[float]) -> Sequence[Hit]:
+    """The same functions with other scores."""
+    if isinstance(hits, Hits):
+        return Hits(hits.table, hits.rows, np.array(scores, dtype=np.float64))
+    return [Hit(hit.id, score, hit.address) for hit, score in zip(hits, scores, strict=True)]
+
+
+def distinct(lists: Sequence[Sequence[Hit]]) -> int:
+    """How many different functions the lists hold together."""
+    return len(np.unique(np.concatenate(Keys(lists).of))) if lists else 0
+
+
+def joined(parts: Sequence[Sequence[Hit]], limit: int) -> tuple[Sequence[Hit], list[int]]:
+    """The first `limit` of the parts one after the other, each function where it comes first, and of which part."""
+    if len(parts) == 1:
+        return parts[0][:limit], [0] * min(limit, len(parts[0]))
+    rows = np.concatenate(Keys(parts).of) if parts else NO_ROWS
+    first = np.sort(np.unique(rows, return_index=True)[1])[:limit]
+    part = np.repeat(np.arange(len(parts)), [len(hits) for hits in parts])[first].tolist()
+    table = _common_table(parts)
+    if table is not None:
+        scores = np.concatenate([scores_of(hits) for hits in parts])
+        return Hits(table, rows[first], scores[first]), part
+    every = [hit for hits in parts for hit in hits]
+    return [every[place] for place in first.tolist()], part
+
+
+def _common_table(lists: Sequence[Sequence[Hit]]) -> Entries | None:
+    tables = {id(hits.table): hits.table for hits in lists if isinstance(hits, Hits)}
+    alike = len(tables) == 1 and all(isinstance(hits, Hits) or not hits for hits in lists)
+    return next(iter(tables.values())) if alike else None
