@@ -14,8 +14,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from corpus.errors import InputError
-from graph.callgraph_arrays import FORMAT
 from graph.callgraph_build import build
+from graph.callgraph_parts import FORMAT
 from graph.packed import strings_of, unpack
 from graph.references import Relation
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from corpus.function import Address
-from graph.callgraph_arrays import RELATIONS, Collected, edge_arrays, file_arrays, node_arrays
+from graph.callgraph_arrays import Collected, edge_arrays, file_arrays, node_arrays
 from graph.callgraph_classes import File
+from graph.callgraph_parts import Part, assemble
 from graph.callgraph_resolve import ALL_METHODS, Resolver
-from graph.packed import pack
-from graph.references import FileFacts, Relation
+from graph.references import FileFacts, Reference
 
 INHERITANCE = ("extends", "implements")
 PROTOCOLS = frozenset({"Protocol", "typing.Protocol", "typing_extensions.Protocol", "t.Protocol"})
@@ -20,12 +19,11 @@ PROTOCOLS = frozenset({"Protocol", "typing.Protocol", "typing_extensions.Protoco
 
 @dataclass(slots=True)
 class _Seen:
-    """One file on the way: its symbols' nodes, and its references as numbers (relation, source, target)."""
+    """One file on the way: its symbols' nodes, and its references."""
 
-    repo: str
     file: File
     number: int
-    references: array[int] = field(default_factory=lambda: array("i"))
+    references: list[Reference] = field(default_factory=list)
 
     def node(self, graph: Collected, name: str, kind: str, line: int) -> None:
         found = self.file.nodes.get(name)
@@ -40,51 +38,43 @@ class _Seen:
             name = name.rpartition(".")[0]
         return self.file.nodes[name] if name in self.file.nodes else next(iter(self.file.nodes.values()))
 
-    def spelled(self, words: Sequence[str]) -> Iterator[tuple[Relation, str, str]]:
-        numbers = iter(self.references)
-        for relation, source, target in zip(numbers, numbers, numbers, strict=True):
-            yield RELATIONS[relation], words[source], words[target]
-
 
 def build(facts: Iterable[FileFacts], addresses: Iterable[tuple[str, Address]]) -> bytes:
     """The artifact `callgraph`; `addresses` are the functions of the index, so that nodes know their ids."""
-    graph = Collected()
-    words: dict[str, int] = {}
-    files = _collect(facts, graph, words)
-    spelled = list(words)
-    by_repo: dict[str, list[_Seen]] = defaultdict(list)
-    for seen in files.values():
-        by_repo[seen.repo].append(seen)
-    for some in by_repo.values():
-        resolver = Resolver((seen.file for seen in some), graph.names, graph.kinds)
-        _inherit(graph, resolver, some, spelled)
-        _refer(graph, resolver, some, spelled)
-        graph.owners |= resolver.classes.owner
-    for id_, address in addresses:
-        holder = files.get((address.repo, address.path))
-        node = holder.file.nodes.get(address.func_name) if holder else None
-        if node is not None:
-            graph.ids.setdefault(node, []).append(id_)
-    places = [(seen.repo, seen.file.path, seen.file.language) for seen in files.values()]
-    return pack({**node_arrays(graph), **file_arrays(places), **edge_arrays(graph)})
-
-
-def _collect(facts: Iterable[FileFacts], graph: Collected, words: dict[str, int]) -> dict[tuple[str, str], _Seen]:
-    """One entry a file, its pieces put together, with every name a number: references are most of the memory."""
-    files: dict[tuple[str, str], _Seen] = {}
+    by_repo: dict[str, list[FileFacts]] = defaultdict(list)
     for fact in facts:
-        seen = files.get((fact.repo, fact.path))
+        by_repo[fact.repo].append(fact)
+    functions: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    for id_, address in addresses:
+        functions[address.repo].append((id_, address.path, address.func_name))
+    return assemble(repository(repo, some).identified(functions[repo]) for repo, some in by_repo.items())
+
+
+def repository(repo: str, facts: Iterable[FileFacts]) -> Part:
+    """The graph of one repository, in the order of its paths; no function of the index is tied to it yet."""
+    graph = Collected()
+    files = _collect(sorted(facts, key=lambda fact: fact.path), graph)
+    resolver = Resolver((seen.file for seen in files), graph.names, graph.kinds)
+    _inherit(graph, resolver, files)
+    _refer(graph, resolver, files)
+    graph.owners |= resolver.classes.owner
+    places = [(seen.file.path, seen.file.language) for seen in files]
+    return Part(repo, {**node_arrays(graph), **file_arrays(places), **edge_arrays(graph)}).identified(())
+
+
+def _collect(facts: Iterable[FileFacts], graph: Collected) -> list[_Seen]:
+    """One entry a file, its pieces put together."""
+    files: dict[str, _Seen] = {}
+    for fact in facts:
+        seen = files.get(fact.path)
         if seen is None:
-            seen = files[fact.repo, fact.path] = _Seen(fact.repo, File(fact.path, fact.language), len(files))
+            seen = files[fact.path] = _Seen(File(fact.path, fact.language), len(files))
         seen.file.imports.extend(fact.imports)
         for symbol in fact.symbols:
             seen.node(graph, symbol.name, symbol.kind, symbol.first_line)
-        for reference in fact.references:
-            if not reference.source:
-                seen.node(graph, "", "module", 1)
-            source = words.setdefault(reference.source, len(words))
-            target = words.setdefault(reference.target, len(words))
-            seen.references.extend((RELATIONS.index(reference.relation), source, target))
+        if not all(reference.source for reference in fact.references):
+            seen.node(graph, "", "module", 1)
+        seen.references += fact.references
     for seen in files.values():
         if seen.file.language != "go":  # a Go method's type may be in another file of the package
             for name in [name for name in seen.file.nodes if "." in name]:
@@ -92,23 +82,24 @@ def _collect(facts: Iterable[FileFacts], graph: Collected, words: dict[str, int]
                 owner = name.rpartition(".")[0]
                 if owner not in seen.file.nodes:
                     seen.node(graph, owner, "class", 0)
-    return files
+    return list(files.values())
 
 
-def _inherit(graph: Collected, resolver: Resolver, files: Sequence[_Seen], words: Sequence[str]) -> None:
+def _inherit(graph: Collected, resolver: Resolver, files: Sequence[_Seen]) -> None:
     """Inheritance goes first, because calls on `self` are looked for in what a class extends."""
     protocols: set[int] = set()
     for seen in files:
-        for relation, source, target in seen.spelled(words):
-            if relation in INHERITANCE:
-                node = seen.referring(source)
-                if target in PROTOCOLS:
+        for reference in seen.references:
+            if reference.relation in INHERITANCE:
+                node = seen.referring(reference.source)
+                if reference.target in PROTOCOLS:
                     protocols.add(node)
-                found, how = resolver.resolve(seen.file, source.rpartition(".")[0], target, guess=False)
+                outer = reference.source.rpartition(".")[0]
+                found, how = resolver.resolve(seen.file, outer, reference.target, guess=False)
                 for base in found:
                     if base != node and resolver.classes.is_class(base):
                         resolver.extend(node, base)
-                        graph.edge(node, base, relation, how)
+                        graph.edge(node, base, reference.relation, how)
     _implement(graph, resolver, files, protocols)
 
 
@@ -131,10 +122,11 @@ def _implement(graph: Collected, resolver: Resolver, files: Sequence[_Seen], pro
                 graph.edge(node, interface, "implements", ALL_METHODS)
 
 
-def _refer(graph: Collected, resolver: Resolver, files: Sequence[_Seen], words: Sequence[str]) -> None:
+def _refer(graph: Collected, resolver: Resolver, files: Sequence[_Seen]) -> None:
     """Calls and uses; who calls a class calls its constructor."""
     for seen in files:
-        for relation, source, target in seen.spelled(words):
+        for reference in seen.references:
+            relation, source, target = reference.relation, reference.source, reference.target
             if relation in INHERITANCE:
                 continue
             found, how = resolver.resolve(seen.file, source, target, guess=relation == "calls")

@@ -1,7 +1,9 @@
 """Clusters of a whole index by meaning: k-means over its vectors at build time, for "similar functions".
 
 Lloyd's k-means on a sample in mini-batches (Sculley, "Web-scale k-means clustering", WWW 2010), then one pass that
-gives every function its nearest centre: 182,431 × 256 in seconds.
+gives every function its nearest centre: 182,431 × 256 in seconds. When functions come and go, the centres and their
+labels stay, until a fifth of the index is not what they were fitted to; so the clusters of an index that was brought
+up to date may differ from those of one made anew.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ SAMPLE = 40_000  # inertia on 182,431 functions is within 1 % of that of all of 
 BATCH = 4_096
 LABEL_WORDS = 4
 BLOCK = 16_384
+REFIT_AFTER = 0.2  # of the functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +53,47 @@ class CorpusClusters:
 
 def build(ids: Sequence[str], vectors: Vectors, names: Sequence[str] = (), k: int = CLUSTERS, seed: int = 0) -> bytes:
     """The `clusters` artifact; `names` (function names in the order of the ids) give the clusters their labels."""
-    usable = np.flatnonzero(np.einsum("ij,ij->i", vectors, vectors) > 0)  # a zero row has no meaning to cluster
-    assigned = np.full(len(ids), -1, dtype=np.int32)
+    usable = _usable(vectors)
     centres = np.zeros((0, vectors.shape[1] if vectors.ndim == 2 else 0), dtype=np.float32)
     if len(usable):
         centres = _centres(vectors, usable, min(k, len(usable)), seed)
-        for start in range(0, len(usable), BLOCK):
-            rows = usable[start : start + BLOCK]
-            assigned[rows] = _nearest(vectors[rows], centres)
+    assigned = _assigned(vectors, centres)
     labels = _labels(names, assigned, len(centres)) if len(names) == len(ids) else ("",) * len(centres)
+    return _dump(ids, assigned, centres, labels, 0)
+
+
+def update(before: bytes, added: Sequence[str], vectors: Vectors, removed: Sequence[str]) -> bytes | None:
+    """The artifact after these functions came (with their vectors) and those went; nothing when it is time to refit."""
+    clusters, strangers = load(before), _strangers(before)
+    strangers += len(added) + len(removed)
+    if strangers > REFIT_AFTER * len(clusters.ids) or vectors.shape[1] != clusters.centres.shape[1]:
+        return None
+    gone = {clusters.rows[id_] for id_ in (*removed, *added) if id_ in clusters.rows}
+    kept = np.setdiff1d(np.arange(len(clusters.ids)), np.fromiter(gone, np.int64, len(gone)))
+    assigned = np.concatenate([clusters.assigned[kept], _assigned(vectors, clusters.centres)])
+    ids = [*(clusters.ids[row] for row in kept.tolist()), *added]
+    return _dump(ids, assigned, clusters.centres, clusters.labels, strangers)
+
+
+def _dump(
+    ids: Sequence[str], assigned: NDArray[np.int32], centres: Vectors, labels: Sequence[str], strangers: int
+) -> bytes:
     buffer = BytesIO()
-    np.savez_compressed(
+    np.savez(
         buffer,
         ids=_packed(ids),
         assigned=assigned,
         centres=centres,
         labels=_packed(labels),
+        strangers=np.array([strangers]),
     )
     return buffer.getvalue()
+
+
+def _strangers(data: bytes) -> int:
+    """How many came or went since the centres were fitted."""
+    with np.load(BytesIO(data), allow_pickle=False) as stored:
+        return int(stored["strangers"][0]) if "strangers" in stored else 0
 
 
 def load(data: bytes) -> CorpusClusters:
@@ -86,6 +112,21 @@ def _centres(vectors: Vectors, usable: NDArray[np.intp], k: int, seed: int) -> V
     means = MiniBatchKMeans(k, batch_size=BATCH, n_init=1, max_iter=20, random_state=seed).fit(vectors[np.sort(rows)])
     centres: Vectors = means.cluster_centers_.astype(np.float32)
     return centres
+
+
+def _usable(vectors: Vectors) -> NDArray[np.intp]:
+    """A zero row has no meaning to cluster."""
+    return np.flatnonzero(np.einsum("ij,ij->i", vectors, vectors) > 0)
+
+
+def _assigned(vectors: Vectors, centres: Vectors) -> NDArray[np.int32]:
+    """The nearest centre of every row, −1 for a row without meaning."""
+    assigned = np.full(len(vectors), -1, dtype=np.int32)
+    usable = _usable(vectors)
+    for start in range(0, len(usable) if len(centres) else 0, BLOCK):
+        rows = usable[start : start + BLOCK]
+        assigned[rows] = _nearest(vectors[rows], centres)
+    return assigned
 
 
 def _nearest(vectors: Vectors, centres: Vectors) -> NDArray[np.intp]:

@@ -1,81 +1,176 @@
-"""The side products of an index, built from its new generation before that is published: one line each."""
+"""The side products of an index, built from its new generation before that is published.
+
+After a change of few functions they are brought up to date: the call graph resolves the repositories that changed, the
+tree loses and gains leaves, clusters take in the newcomers. The call graph's repositories are shared out to workers,
+which resolve them while this process completes the generation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 
+from corpus.function import Address
 from engine.protocol import Engine, Vectors
-from graph.references import FileFacts
+from ingest.facts import AllFacts, unpack
 from ingest.source import Progress
+from ingest.workers import Workers
 
+TREE, EMBEDDING, CALLGRAPH, CLUSTERS = "tree", "embedding", "callgraph", "clusters"
 VECTORS_AT_ONCE = 10_000
+# Packed facts that go to a worker in one trip: small enough to share out evenly, some seconds' work in all.
+FACTS_A_TRIP = 250_000
+# As long as not more than this share of an index has changed, its side products are brought up to date.
+FEW = 0.2
+
+Addresses = list[tuple[str, Address]]
+Resolved = list[tuple[str, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
-class Ingredients:
-    """What builders may use: the generation as written, and the facts of all its files, streamed."""
+class Changes:
+    """What has changed between the index before (if there is one) and its new generation."""
 
-    engine: Engine
-    facts: Callable[[], Iterable[FileFacts]]
+    previous: Engine | None
+    added: Sequence[str]
+    removed: Sequence[str]
+    facts: AllFacts
 
-    def vectors(self, ids: list[str]) -> Vectors:
-        """Of the default encoder, for all ids."""
-        parts = [
-            self.engine.vectors(ids[start : start + VECTORS_AT_ONCE]) for start in range(0, len(ids), VECTORS_AT_ONCE)
-        ]
-        return np.concatenate(parts)
-
-
-def _tree(ingredients: Ingredients) -> bytes | None:
-    from graph import tree
-
-    return tree.build(ingredients.engine.addresses())
+    def before(self, name: str) -> bytes | None:
+        """An artifact to bring up to date; nothing where it is quicker, or better, to make a new one."""
+        if self.previous is None:
+            return None
+        few = FEW * self.previous.info.functions
+        return self.previous.artifact(name) if len(self.added) + len(self.removed) <= few else None
 
 
-def _embedding(ingredients: Ingredients) -> bytes | None:
-    """Of the whole tree, once; a second's work, and independent of the others, so the tree is simply built again."""
+@dataclass(frozen=True, slots=True)
+class CallGraphUnderWay:
+    """Repositories that are being resolved, and the call graph that has the others."""
+
+    resolved: Sequence[Future[Resolved]]
+    before: bytes | None
+    touched: frozenset[str]
+
+
+def begin_callgraph(changes: Changes, workers: Workers) -> CallGraphUnderWay:
+    """Give the repositories that have changed to the workers."""
+    from graph.callgraph_parts import split
+
+    before = changes.before(CALLGRAPH)
+    if before is not None and not split(before):
+        before = None
+    wanted = changes.facts.of_repositories(changes.facts.touched if before is not None else None)
+    trips: list[list[tuple[str, list[bytes]]]] = []
+    size = FACTS_A_TRIP
+    # The largest first, so that none is left to be waited for alone.
+    for repo, pieces in sorted(wanted.items(), key=lambda one: -sum(map(len, one[1]))):
+        if size >= FACTS_A_TRIP:
+            trips.append([])
+            size = 0
+        trips[-1].append((repo, pieces))
+        size += sum(map(len, pieces))
+    return CallGraphUnderWay([workers.call(resolve, trip) for trip in trips], before, changes.facts.touched)
+
+
+def resolve(repositories: Sequence[tuple[str, Sequence[bytes]]]) -> Resolved:
+    """The call graphs of some repositories, from their packed facts."""
+    from graph.callgraph_build import repository
+
+    return [
+        (repo, repository(repo, (fact for piece in pieces for fact in unpack(repo, piece))).dump())
+        for repo, pieces in repositories
+    ]
+
+
+def build(view: Engine, changes: Changes, graph: CallGraphUnderWay, progress: Progress) -> Iterator[tuple[str, bytes]]:
+    """Every artifact by name; one that the index has no ingredients for is left out."""
+    addresses = _AllAddresses(view)
+    with ThreadPoolExecutor(1) as beside:
+        # Matrix products, which leave the interpreter to the others.
+        clusters = beside.submit(_clusters, view, changes, addresses)
+        progress("building the tree", 0, 3)
+        yield from _tree(view, changes, addresses)
+        progress("building the call graph", 1, 3)
+        yield CALLGRAPH, _callgraph(view, changes, graph, addresses)
+        progress("building clusters", 2, 3)
+        data = clusters.result()
+        if data is not None:
+            yield CLUSTERS, data
+
+
+def _tree(view: Engine, changes: Changes, addresses: _AllAddresses) -> Iterator[tuple[str, bytes]]:
+    """The tree, and the whole of it in the disk."""
     from graph import global_embedding, tree
 
-    return global_embedding.build(tree.build(ingredients.engine.addresses()))
+    before, embedded = changes.before(TREE), changes.before(EMBEDDING)
+    if before is None or embedded is None:
+        grown = tree.grow(addresses())
+        yield TREE, tree.dump(grown)
+        yield EMBEDDING, global_embedding.dump(global_embedding.embed_whole(grown))
+    else:
+        grown = tree.grow(_located(view, changes.added), tree.prune(tree.load(before), changes.removed))
+        yield TREE, tree.dump(grown)
+        yield EMBEDDING, global_embedding.dump(global_embedding.embed_again(grown, global_embedding.load(embedded)))
 
 
-def _callgraph(ingredients: Ingredients) -> bytes | None:
-    from graph import callgraph
+def _callgraph(view: Engine, changes: Changes, graph: CallGraphUnderWay, addresses: _AllAddresses) -> bytes:
+    from graph.callgraph_parts import assemble, load_part, split
 
-    return callgraph.build(ingredients.facts(), ingredients.engine.addresses())
+    parts = split(graph.before) if graph.before is not None else {}
+    functions: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    gone = set(changes.removed)
+    for repo in graph.touched & parts.keys():
+        functions[repo] = [one for one in parts.pop(repo).functions() if one[0] not in gone]
+    for id_, address in addresses() if graph.before is None else _located(view, changes.added):
+        functions[address.repo].append((id_, address.path, address.func_name))
+    for resolved in graph.resolved:
+        parts |= {repo: load_part(repo, data).identified(functions[repo]) for repo, data in resolved.result()}
+    return assemble(parts.values())
 
 
-def _clusters(ingredients: Ingredients) -> bytes | None:
+def _clusters(view: Engine, changes: Changes, addresses: _AllAddresses) -> bytes | None:
     from graph import corpus_clusters
 
-    if not ingredients.engine.info.encoders:
+    if not view.info.encoders:
         return None
-    pairs = list(ingredients.engine.addresses())
+    before = changes.before(CLUSTERS)
+    if before is not None:
+        added = list(changes.added)
+        updated = corpus_clusters.update(before, added, _vectors(view, added), changes.removed)
+        if updated is not None:
+            return updated
+    pairs = addresses()
     ids = [id_ for id_, _ in pairs]
-    return corpus_clusters.build(ids, ingredients.vectors(ids), [address.func_name for _, address in pairs])
+    return corpus_clusters.build(ids, _vectors(view, ids), [address.func_name for _, address in pairs])
 
 
-BUILDERS: dict[str, Callable[[Ingredients], bytes | None]] = {
-    "tree": _tree,
-    "embedding": _embedding,
-    "callgraph": _callgraph,
-    "clusters": _clusters,
-}
+def _vectors(view: Engine, ids: Sequence[str]) -> Vectors:
+    """Of the default encoder, for all ids."""
+    starts = range(0, len(ids), VECTORS_AT_ONCE)
+    parts = [view.vectors(ids[start : start + VECTORS_AT_ONCE]) for start in starts]
+    return np.concatenate([np.zeros((0, view.info.encoders[0].dimension), dtype=np.float32), *parts])
 
 
-def build(ingredients: Ingredients, progress: Progress) -> Iterator[tuple[str, bytes]]:
-    """Every artifact by name; one that the index has no ingredients for is left out.
+def _located(view: Engine, ids: Sequence[str]) -> Addresses:
+    return [(hit.id, hit.address) for hit in view.locate(ids)]
 
-    Two at a time: clustering is matrix products, which leave the interpreter to the call graph.
-    """
-    with ThreadPoolExecutor(2) as threads:
-        under_way = {name: threads.submit(builder, ingredients) for name, builder in BUILDERS.items()}
-        for number, (name, result) in enumerate(under_way.items()):
-            progress(f"building {name}", number, len(BUILDERS))
-            data = result.result()
-            if data is not None:
-                yield name, data
+
+class _AllAddresses:
+    """Those of a whole generation, read when first asked for and once."""
+
+    def __init__(self, view: Engine) -> None:
+        self._view = view
+        self._lock = Lock()
+        self._read: Addresses | None = None
+
+    def __call__(self) -> Addresses:
+        with self._lock:
+            if self._read is None:
+                self._read = list(self._view.addresses())
+            return self._read

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from corpus.errors import InputError, TreelineError
 from corpus.function import Function
 from encoder.protocol import Encoder
 from engine.protocol import EncoderSpec, Engine, IndexInfo, Store, Vectors, Writer
-from graph.references import FileFacts
-from ingest import artifacts, facts, journal, manifest
+from ingest import artifacts, facts, interrupted, manifest
+from ingest.facts import AllFacts
+from ingest.interrupted import Interrupted
 from ingest.journal import Journal, JournalEntry
+from ingest.ledger import Ledger
 from ingest.manifest import Entry, Manifest
-from ingest.preparing import Clock, Prepared, PreparedBatch
+from ingest.preparing import Clock, PreparedBatch
 from ingest.source import Problem, Progress
+from ingest.workers import Workers
 
 # In place of a row of the batch's vectors: the text is as it was, so the index has its vector.
 KEPT = -1
+# Between two checkpoints lies as much time as a load has taken so far, within reason: a text index in few pieces
+# answers faster (nine pieces take 1.0 ms for a question, one takes .4), and each checkpoint makes another piece.
+LONGEST_BETWEEN_CHECKPOINTS = 120.0
 
 
 class Generation:
@@ -41,10 +45,8 @@ class Generation:
         fresh: bool,
         checkpoint_seconds: float,
     ) -> None:
-        self.seen: set[bytes] = set()
-        self.counts: Counter[str] = Counter(indexed=0, updated=0, unchanged=0, duplicate=0)
+        self.ledger = Ledger()
         self.removed = 0
-        self.resumed = False
         self._store, self._name, self._specs, self._fingerprint = store, name, specs, fingerprint
         self._previous, self._fresh = previous, fresh
         self._checkpoint_seconds = checkpoint_seconds
@@ -54,13 +56,15 @@ class Generation:
         self._last_checkpoint = 0.0
         # An interrupt in the middle of a write leaves the writer in no state to be kept; the checkpoint before is.
         self._in_the_middle = False
-        self._done: dict[str, _Done] = {}
-        self._doubtful: set[bytes] = set()
-        self._refused_before: list[tuple[str, str]] = []
+        self._interrupted = Interrupted()
 
     @property
     def begun(self) -> bool:
         return self._writer is not None
+
+    @property
+    def resumed(self) -> bool:
+        return self._writer is not None and self._writer.resumed is not None
 
     def __enter__(self) -> Self:
         if self._journal_path.exists():
@@ -81,7 +85,7 @@ class Generation:
             self._writer = self._store.begin(self._name, self._specs, self._fingerprint, fresh=self._fresh)
             self._check_base()
             self._journal = Journal(self._journal_path)
-            self._take_up(self._writer.resumed)
+            self._interrupted = interrupted.take_up(self._journal, self._writer.resumed)
             self._last_checkpoint = time.monotonic()
         return self._writer, self._journal
 
@@ -93,46 +97,18 @@ class Generation:
             self._writer.abandon()
             raise InputError(f"index {self._name!r} was changed by another load meanwhile", "run the command again")
 
-    def _take_up(self, state: bytes | None) -> None:
-        """Read the journal of a load that was broken off: what the checkpoint covers is done, the rest is doubtful."""
-        assert self._journal is not None
-        valid = 0
-        if state is not None:
-            checkpoint = orjson.loads(state)
-            valid = checkpoint["journal"]
-            if valid > self._journal.length:
-                raise TreelineError(f"the journal {self._journal_path} is damaged", "make the index anew with --fresh")
-            self._refused_before = [(id_, reason) for id_, reason in checkpoint["refused"]]
-            self.resumed = True
-        for end, entry in journal.read(self._journal_path):
-            if end > valid:
-                self._doubtful.update(manifest.ids(entry.records))
-            else:
-                done = self._done.get(entry.unit)
-                if done is None or done.digest != entry.digest:  # changed between two loads that were broken off
-                    self._doubtful.update(manifest.ids(done.records) if done else ())
-                    done = self._done[entry.unit] = _Done(entry.digest)
-                done.add(entry)
-        self._journal.truncate(valid)
-
-    def keep(self, entry: Entry) -> None:
-        """Count the functions of a unit that has not changed."""
-        for id_ in manifest.ids(entry.records):
-            self.counts["duplicate" if id_ in self.seen else "unchanged"] += 1
-            self.seen.add(id_)
-
     def resume(self, source: str, key: str, digest: str) -> tuple[Entry, int, bool]:
         """What an interrupted load did of a unit: its entry so far, the next chunk, whether it was the last."""
-        done = self._done.get(key)
+        done = self._interrupted.take(key, digest)
         if done is None:
             return Entry(source, digest), 0, False
-        if done.digest != digest:
-            del self._done[key]
-            self._doubtful.update(manifest.ids(done.records))
-            return Entry(source, digest), 0, False
-        self.counts.update(done.counts)
-        self.seen.update(manifest.ids(done.records))
+        self.ledger.take_up(done)
         return Entry(source, digest, done.records, tuple(done.problems)), done.chunks, done.complete
+
+    def knows(self, entry: Entry | None, key: str, digest: str) -> Entry | None:
+        """What the index has of a unit; nothing when an interrupted load has written another state of it."""
+        self._interrupted.take(key, digest)
+        return None if key in self._interrupted.stale else entry
 
     def write(self, batch: PreparedBatch, after: Manifest, encoders: Mapping[str, Encoder], clock: Clock) -> None:
         """Note the batch in the journal and the manifest, then give what is new or changed to the engine."""
@@ -144,7 +120,7 @@ class Generation:
         rows: list[int] = []
         next_row = 0
         for chunk in batch.chunks:
-            entry, fresh = self._account(chunk)
+            entry, fresh = self.ledger.account(chunk)
             entries.append(entry)
             unit = after.entries[entry.unit]
             unit.records += entry.records
@@ -164,37 +140,8 @@ class Generation:
         if time.monotonic() - self._last_checkpoint > self._checkpoint_seconds:
             with clock("checkpoint"):
                 self._checkpoint()
+            self._checkpoint_seconds = min(2 * self._checkpoint_seconds, LONGEST_BETWEEN_CHECKPOINTS)
         self._in_the_middle = False
-
-    def _account(self, chunk: Prepared) -> tuple[JournalEntry, set[str]]:
-        """The chunk's entry in the journal, and the ids that are to be written."""
-        changed = {function.id for function in chunk.functions}
-        fresh: set[str] = set()
-        counts = Counter[str]()
-        for id_ in manifest.ids(chunk.records):
-            if id_ in self.seen:
-                counts["duplicate"] += 1
-                continue
-            self.seen.add(id_)
-            text_id = id_.hex()
-            if text_id in changed:
-                fresh.add(text_id)
-                counts["updated" if text_id in chunk.kept else "indexed"] += 1
-            else:
-                counts["unchanged"] += 1
-        self.counts.update(counts)
-        item = chunk.item
-        entry = JournalEntry(
-            unit=item.unit,
-            digest=item.digest,
-            chunk=item.number,
-            end=chunk.is_end,
-            records=chunk.records,
-            facts=chunk.facts,
-            problems=chunk.problems,
-            counts=dict(counts),
-        )
-        return entry, fresh
 
     def _vectors(
         self,
@@ -221,18 +168,19 @@ class Generation:
 
     def _checkpoint(self) -> None:
         writer, book = self._begin()
-        state = {"journal": book.sync(), "refused": self._refused()}
-        writer.checkpoint(orjson.dumps(state))
+        writer.checkpoint(interrupted.state_of(book.sync(), self._refused()))
         self._last_checkpoint = time.monotonic()
 
     def _refused(self) -> list[tuple[str, str]]:
-        return [*self._refused_before, *(self._writer.rejected if self._writer else ())]
+        return [*self._interrupted.refused, *(self._writer.rejected if self._writer else ())]
 
     def refused(self) -> list[Problem]:
         """What the engine would not take."""
         return [Problem(id_, 0, f"refused by the engine: {reason}") for id_, reason in self._refused()]
 
-    def finish(self, before: Manifest, after: Manifest, clock: Clock, progress: Progress) -> IndexInfo:
+    def finish(
+        self, before: Manifest, after: Manifest, workers: Workers, clock: Clock, progress: Progress
+    ) -> IndexInfo:
         """Remove what is gone, build the side products, publish. Nothing of it when nothing has changed."""
         if self._writer is None and self._previous is not None and before.entries.keys() == after.entries.keys():
             return self._previous.info
@@ -243,20 +191,25 @@ class Generation:
             for entry in after.entries.values():
                 entry.records = manifest.without(entry.records, refused)
         had, has = before.all_ids(), after.all_ids()
-        # A unit that a load which was broken off had read may have vanished since.
-        done = (id_ for unit in self._done.values() for id_ in manifest.ids(unit.records))
-        gone = had.union(self._doubtful, done) - has
+        gone = had.union(self._interrupted.written()) - has
         self.removed = len(had - has)
+        with clock("artifacts"):
+            known = self._facts(before, after)
+            changes = artifacts.Changes(self._previous, _hex(has - had), _hex(had - has), known)
+            graph = artifacts.begin_callgraph(changes, workers)
         with clock("write"):
             if gone:
-                writer.delete([id_.hex() for id_ in sorted(gone)])
+                writer.delete(_hex(gone))
             self._checkpoint()
         with clock("artifacts"):
             writer.put_artifact(manifest.ARTIFACT, after.dump())
-            packed = self._facts(before, after)
-            writer.put_artifact(facts.ARTIFACT, packed)
-            if has:
-                self._put_artifacts(writer, packed, progress)
+            writer.put_artifact(facts.ARTIFACT, known.artifact)
+            view = writer.preview()
+            try:
+                for name, data in artifacts.build(view, changes, graph, progress):
+                    writer.put_artifact(name, data)
+            finally:
+                view.close()
         with clock("publish"):
             progress("publishing", 0, 0)
             info = writer.publish()
@@ -266,53 +219,27 @@ class Generation:
                 "make it anew with --fresh",
             )
         book.remove()
-        for left_over in self._journal_path.parent.glob(f"{self._name}-*.journal"):
+        # Of loads of this index with other sources; those of an index whose name only begins like it stay.
+        for left_over in self._journal_path.parent.glob(f"{self._name}-{'[0-9a-f]' * len(self._fingerprint)}.journal"):
             left_over.unlink(missing_ok=True)
         return info
 
-    def _facts(self, before: Manifest, after: Manifest) -> bytes:
+    def _facts(self, before: Manifest, after: Manifest) -> AllFacts:
         """Those of units that were read now, from the journal, and of the others from the index."""
         book = self._begin()[1]
-        pieces: list[bytes] = []
         read: set[str] = set()
-        for entry in book.read():
-            unit = after.entries.get(entry.unit)
-            if unit is not None and unit.digest == entry.digest:
-                read.add(entry.unit)
-                if entry.facts:
-                    pieces.append(facts.frame(entry.unit, entry.facts))
+
+        def of_read() -> Iterator[tuple[str, bytes]]:
+            for entry in book.read():
+                unit = after.entries.get(entry.unit)
+                if unit is not None and unit.digest == entry.digest:
+                    read.add(entry.unit)
+                    yield entry.unit, entry.facts
+
+        pieces = list(of_read())
         stored = self._previous.artifact(facts.ARTIFACT) if self._previous else None
-        if stored:
-            pieces.append(facts.kept(stored, (after.entries.keys() & before.entries.keys()) - read))
-        return b"".join(pieces)
-
-    def _put_artifacts(self, writer: Writer, packed: bytes, progress: Progress) -> None:
-        def all_facts() -> Iterator[FileFacts]:
-            for _, piece in facts.frames(packed):
-                yield from facts.unpack(piece)
-
-        view = writer.preview()
-        try:
-            for name, data in artifacts.build(artifacts.Ingredients(view, all_facts), progress):
-                writer.put_artifact(name, data)
-        finally:
-            view.close()
+        return facts.merge(pieces, stored or b"", (after.entries.keys() & before.entries.keys()) - read)
 
 
-class _Done:
-    """What a journal says of one unit."""
-
-    def __init__(self, digest: str) -> None:
-        self.digest = digest
-        self.records = b""
-        self.problems: list[Problem] = []
-        self.counts: Counter[str] = Counter()
-        self.chunks = 0
-        self.complete = False
-
-    def add(self, entry: JournalEntry) -> None:
-        self.records += entry.records
-        self.problems += entry.problems
-        self.counts.update(entry.counts)
-        self.chunks = entry.chunk if entry.end else entry.chunk + 1
-        self.complete = entry.end
+def _hex(ids: set[bytes]) -> list[str]:
+    return [id_.hex() for id_ in sorted(ids)]

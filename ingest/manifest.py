@@ -17,7 +17,7 @@ from corpus.function import Function
 from ingest.source import Problem
 
 # Raise it when indexed documents change for the same input, so that old indexes are made anew.
-VERSION = 1
+VERSION = 2
 ARTIFACT = "manifest"
 
 # A function in a manifest: its id, a hash of its text, a hash of the rest (place, commit, partition).
@@ -33,6 +33,11 @@ def record(function: Function) -> bytes:
         "\0".join((function.language, function.sha, function.partition, function.url)).encode(), digest_size=REST
     )
     return bytes.fromhex(function.id) + text.digest() + rest.digest()
+
+
+def key(source: str, unit: str) -> str:
+    """Under which an entry is kept: two folders may have a file at the same path."""
+    return f"{source}\0{unit}"
 
 
 def ids(records: bytes) -> list[bytes]:
@@ -74,13 +79,14 @@ class Manifest:
         number = {source: position for position, source in enumerate(sources)}
         units = [
             [
-                key,
+                # Without its source, which is told by its number.
+                name.partition("\0")[2],
                 number[entry.source],
                 entry.digest,
                 len(entry.records) // RECORD,
                 [(problem.file, problem.line, problem.reason) for problem in entry.problems],
             ]
-            for key, entry in self.entries.items()
+            for name, entry in self.entries.items()
         ]
         head = orjson.dumps({"version": VERSION, "sources": sources, "units": units})
         # Ids are hashes and do not compress: only the head is packed.
@@ -95,10 +101,11 @@ def load(data: bytes) -> Manifest:
         raise InputError("the index was made by another version of treeline", "make it anew with --fresh")
     entries: dict[str, Entry] = {}
     start = 8 + size
-    for key, source, digest, count, problems in head["units"]:
+    for unit, number, digest, count, problems in head["units"]:
         end = start + count * RECORD
         left_out = tuple(Problem(*problem) for problem in problems)
-        entries[key] = Entry(head["sources"][source], digest, data[start:end], left_out)
+        source = head["sources"][number]
+        entries[key(source, unit)] = Entry(source, digest, data[start:end], left_out)
         start = end
     return Manifest(entries)
 

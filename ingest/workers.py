@@ -6,18 +6,20 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Self
+from typing import ParamSpec, Self, TypeVar
 
 from encoder.loading import load
 from encoder.protocol import Encoder
 from ingest.preparing import Item, PreparedBatch, prepare
 
 _encoders: dict[str, Encoder] = {}
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
 
 
 def load_encoders(names: Sequence[str], cache: Path | None = None) -> dict[str, Encoder]:
@@ -35,14 +37,20 @@ class Workers:
         # Spawned, not forked: engine and encoder have threads, which do not survive a fork.
         start = partial(_start, list(encoders), os.getpid())
         self._pool = ProcessPoolExecutor(count, get_context("spawn"), start) if count else None
+        self._started = False
 
     def submit(self, items: Sequence[Item]) -> Future[PreparedBatch]:
         if self._pool is None or self._here > 0:
             self._here -= sum(item.chunk.size for item in items if item.chunk)
-            done: Future[PreparedBatch] = Future()
-            done.set_result(prepare(items, self._encoders))
-            return done
+            return _done(prepare(items, self._encoders))
+        self._started = True
         return self._pool.submit(_prepare, items)
+
+    def call(self, function: Callable[Given, Made], *given: Given.args, **named: Given.kwargs) -> Future[Made]:
+        """Have a worker do something else; done here when none was started, for then there was little to do."""
+        if self._pool is None or not self._started:
+            return _done(function(*given, **named))
+        return self._pool.submit(function, *given, **named)
 
     def __enter__(self) -> Self:
         return self
@@ -50,6 +58,12 @@ class Workers:
     def __exit__(self, *exception: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _done(made: Made) -> Future[Made]:
+    future: Future[Made] = Future()
+    future.set_result(made)
+    return future
 
 
 def _start(encoder_names: Sequence[str], parent: int) -> None:

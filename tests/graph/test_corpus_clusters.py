@@ -41,3 +41,17 @@ def test_fewer_functions_than_clusters_and_none_at_all_are_fine() -> None:
     assert few.of("a") == 0
     none = corpus_clusters.load(corpus_clusters.build([], np.zeros((0, 4), dtype=np.float32)))
     assert none.of("a") is None
+
+
+def test_clusters_are_fitted_again_once_a_fifth_of_the_functions_is_new() -> None:
+    random = np.random.default_rng(1)
+    vectors = random.normal(size=(100, 8)).astype(np.float32)
+    data = corpus_clusters.build([f"id{number}" for number in range(100)], vectors, k=5)
+    first = corpus_clusters.update(data, ["new0"], vectors[:1], ["id1"])
+    assert first is not None
+    found = corpus_clusters.load(first)
+    assert found.of("new0") == corpus_clusters.load(data).of("id0")
+    assert found.of("id1") is None
+    many = [f"more{number}" for number in range(20)]
+    assert corpus_clusters.update(first, many[:18], vectors[:18], []) is not None
+    assert corpus_clusters.update(first, many, vectors[:20], []) is None

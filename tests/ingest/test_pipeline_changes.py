@@ -100,3 +100,12 @@ def test_the_generation_before_can_be_had_back(home: Path, tmp_path: Path) -> No
     # What is current counts, not what was last made: the files are looked at again.
     assert loaded(home, tmp_path / "demo").removed == 2
     assert names(home) == ["other"]
+
+
+def test_two_folders_may_have_files_at_the_same_path(tmp_path: Path) -> None:
+    one = project(tmp_path / "one", {"src/a.py": "def of_one():\n    return 1\n"})
+    two = project(tmp_path / "two", {"src/a.py": "def of_two():\n    return 2\n"})
+    summary = loaded(tmp_path / "home", one, two)
+    assert (summary.indexed, names(tmp_path / "home")) == (2, ["of_one", "of_two"])
+    summary = loaded(tmp_path / "home", project(tmp_path / "two", {"src/a.py": "def edited():\n    return 3\n"}))
+    assert (summary.indexed, names(tmp_path / "home")) == (1, ["edited", "of_one"])

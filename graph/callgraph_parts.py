@@ -1,0 +1,169 @@
+"""A call graph in parts, one a repository: names never lead out of one, so a part that has not changed is kept.
+
+A part has the arrays of the artifact, numbered from 0 within the repository. In the artifact the parts lie one behind
+the other in the order of their repositories' names, so they can be cut out again without looking at any name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from graph.callgraph_arrays import Arrays, ends_of, grouped
+from graph.callgraph_classes import last_of
+from graph.callgraph_resolve import HOWS
+from graph.packed import Array, Strings, pack, string_arrays, strings_of, unpack
+
+FORMAT = 1  # raised when the arrays change, so that an older index is told from a broken one
+NODES = ("node_kind", "node_line")
+LISTED = ("members", "ids", "out", "in")  # lists of each node: one array of ends, and those of what is listed
+EDGES = ("nodes", "relations", "hows")
+POINTING = frozenset({"members", "out.nodes", "in.nodes"})  # what they hold are nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One repository; `ids` are those of the index's functions, in the order of their nodes."""
+
+    repo: str
+    arrays: Arrays
+
+    @property
+    def nodes(self) -> int:
+        return len(self.arrays["node_file"])
+
+    @property
+    def files(self) -> int:
+        return len(self.arrays["file_language"])
+
+    def dump(self) -> bytes:
+        return pack(self.arrays)
+
+    def functions(self) -> list[tuple[str, str, str]]:
+        """Id, path and name of every function of the index."""
+        names, paths = strings_of("names", self.arrays), strings_of("paths", self.arrays)
+        holders = np.repeat(np.arange(self.nodes), np.diff(self.arrays["ids.ends"])).tolist()
+        files = self.arrays["node_file"][holders].tolist()
+        ids = (id_.ljust(16, b"\0").hex() for id_ in self.arrays["ids"].tolist())
+        return [(id_, paths[file], names[node]) for id_, node, file in zip(ids, holders, files, strict=True)]
+
+    def identified(self, functions: Iterable[tuple[str, str, str]]) -> Part:
+        """The same nodes with these functions (id, path, name); one that no parser saw has no node."""
+        names, paths = strings_of("names", self.arrays), list(strings_of("paths", self.arrays))
+        node_of = {(paths[file], names[node]): node for node, file in enumerate(self.arrays["node_file"].tolist())}
+        found = sorted(
+            (node, bytes.fromhex(id_))
+            for id_, path, name in functions
+            if (node := node_of.get((path, name))) is not None
+        )
+        counts = np.bincount([node for node, _ in found], minlength=self.nodes) if found else np.zeros(self.nodes)
+        ids = np.array([id_ for _, id_ in found], dtype="S16")
+        return Part(self.repo, self.arrays | {"ids": ids, "ids.ends": ends_of(counts.astype(np.int64))})
+
+
+def load_part(repo: str, data: bytes) -> Part:
+    return Part(repo, unpack(data))
+
+
+def assemble(parts: Iterable[Part]) -> bytes:
+    """The artifact: all parts behind each other, and the ways from a name and from an id to its node."""
+    in_order = sorted(parts, key=lambda part: part.repo)
+    node_at = np.cumsum([0, *(part.nodes for part in in_order)])
+    file_at = np.cumsum([0, *(part.files for part in in_order)])
+    languages = sorted({language for part in in_order for language in strings_of("languages", part.arrays)})
+    joined: Arrays = {
+        "format": np.array([FORMAT], dtype=np.int32),
+        **string_arrays("repos", (part.repo for part in in_order)),
+        **string_arrays("languages", languages),
+        **string_arrays("hows", HOWS),
+        "file_repo": np.repeat(np.arange(len(in_order), dtype=np.int32), [part.files for part in in_order]),
+        "file_language": _joined([_renumbered(part.arrays, languages) for part in in_order], np.int16),
+        "node_file": _joined([part.arrays["node_file"] for part in in_order], np.int32, file_at),
+    }
+    for name in ("names", "paths"):
+        joined[f"{name}.text"] = _joined([part.arrays[f"{name}.text"] for part in in_order], np.uint8)
+        joined[f"{name}.ends"] = _joined_ends([part.arrays[f"{name}.ends"] for part in in_order])
+    for name in NODES:
+        joined[name] = _joined([part.arrays[name] for part in in_order], np.uint8 if name == "node_kind" else np.int32)
+    for name in LISTED:
+        joined[f"{name}.ends"] = _joined_ends([part.arrays[f"{name}.ends"] for part in in_order])
+        for listed in _listed(name):
+            dtype = "S16" if listed == "ids" else np.int32 if listed in POINTING else np.uint8
+            shifts = node_at if listed in POINTING else None
+            joined[listed] = _joined([part.arrays[listed] for part in in_order], dtype, shifts)
+    counts = np.diff(joined["ids.ends"])
+    joined["ids.node"] = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    joined["ids.order"] = np.argsort(joined["ids"], kind="stable").astype(np.int32)
+    return pack(joined | _by_last_name(strings_of("names", joined)))
+
+
+def split(data: bytes) -> dict[str, Part]:
+    """The parts of an artifact by repository; none when it was made before parts lay behind each other."""
+    arrays = unpack(data)
+    file_repo = arrays.get("file_repo", np.zeros(0, dtype=np.int32))
+    node_repo = file_repo[arrays["node_file"]] if "node_file" in arrays else file_repo
+    if int(arrays.get("format", [0])[0]) != FORMAT or (np.diff(node_repo) < 0).any() or (np.diff(file_repo) < 0).any():
+        return {}
+    repos = list(strings_of("repos", arrays))
+    nodes = np.searchsorted(node_repo, np.arange(len(repos) + 1))
+    files = np.searchsorted(file_repo, np.arange(len(repos) + 1))
+    return {
+        repo: Part(repo, _cut(arrays, slice(*nodes[at : at + 2]), slice(*files[at : at + 2])))
+        for at, repo in enumerate(repos)
+    }
+
+
+def _cut(arrays: Mapping[str, Array], nodes: slice, files: slice) -> Arrays:
+    found: Arrays = {
+        "languages.text": arrays["languages.text"],
+        "languages.ends": arrays["languages.ends"],
+        "file_language": arrays["file_language"][files],
+        "node_file": arrays["node_file"][nodes] - np.int32(files.start),
+    }
+    for name, some in (("names", nodes), ("paths", files)):
+        found |= _cut_list(arrays, f"{name}.ends", (f"{name}.text",), some)
+    for name in NODES:
+        found[name] = arrays[name][nodes]
+    for name in LISTED:
+        found |= _cut_list(arrays, f"{name}.ends", _listed(name), nodes)
+    return found
+
+
+def _cut_list(arrays: Mapping[str, Array], ends_name: str, listed: Sequence[str], some: slice) -> Arrays:
+    ends = arrays[ends_name][some.start : some.stop + 1]
+    found: Arrays = {ends_name: ends - ends[0]}
+    for name in listed:
+        values = arrays[name][int(ends[0]) : int(ends[-1])]
+        found[name] = values - np.int32(some.start) if name in POINTING else values
+    return found
+
+
+def _listed(name: str) -> tuple[str, ...]:
+    return tuple(f"{name}.{part}" for part in EDGES) if name in ("out", "in") else (name,)
+
+
+def _joined(pieces: Sequence[Array], dtype: DTypeLike, shifts: Array | None = None) -> Array:
+    if shifts is not None:
+        pieces = [piece + shift for piece, shift in zip(pieces, shifts, strict=False)]
+    return np.concatenate([np.zeros(0, dtype=dtype), *pieces]).astype(dtype)
+
+
+def _joined_ends(pieces: Sequence[Array]) -> Array:
+    return ends_of(np.concatenate([np.zeros(0, dtype=np.int64), *(np.diff(piece) for piece in pieces)]))
+
+
+def _renumbered(arrays: Arrays, languages: Sequence[str]) -> Array:
+    numbers = np.array([languages.index(language) for language in strings_of("languages", arrays)], dtype=np.int16)
+    return numbers[arrays["file_language"]]
+
+
+def _by_last_name(names: Strings) -> Arrays:
+    """Nodes by the last part of their name in small letters, which `CallGraph.named` looks up by bisection."""
+    lasts = [(last_of(name).lower(), node) for node, name in enumerate(names) if name]
+    numbers = {last: number for number, last in enumerate(sorted({last for last, _ in lasts}))}
+    nodes = np.array([node for _, node in lasts], dtype=np.int64)
+    keys = np.array([numbers[last] for last, _ in lasts], dtype=np.int64)
+    return {**string_arrays("lasts", numbers), **grouped("lasts.nodes", nodes, keys, len(numbers))}
