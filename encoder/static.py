@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
-from scipy.sparse import csr_matrix
 
 from corpus.errors import EncoderMismatch, InputError
 from corpus.function import Function
 from encoder.protocol import DEFAULT_ENCODER, Vectors
 from encoder.text import LONGEST_TEXT, fields
 from encoder.tokens import Tokenizer
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 SHIPPED = Path(__file__).parent / "model"
 CONFIG, VOCABULARY, TENSORS = "config.json", "vocabulary.txt", "model.safetensors"
@@ -34,12 +37,12 @@ class StaticEncoder:
         self.version = str(config["version"])
         self.limits = {field: int(config["limits"][field]) for field in (*FIELDS, "query")}
         self.tokenizer = Tokenizer(vocabulary, int(config["buckets"]))
-        self._table = tensors["table"].astype(np.float32) * tensors["scale"].astype(np.float32)[:, None]
+        self._rows, self._scale = tensors["table"], tensors["scale"].astype(np.float32)
         self._weights = tensors["weights"].astype(np.float32)
         self._gates = tensors["gates"].astype(np.float32)
         self._function_layer = _layer(tensors, "function")
         self._query_layer = _layer(tensors, "query")
-        if self._table.shape[0] != self.tokenizer.size or self._weights.shape != (QUERY + 1, self.tokenizer.size):
+        if self._rows.shape[0] != self.tokenizer.size or self._weights.shape != (QUERY + 1, self.tokenizer.size):
             raise InputError(f"the encoder in {folder} is inconsistent", "train or fetch it again")
 
     @classmethod
@@ -58,11 +61,12 @@ class StaticEncoder:
 
     @property
     def dimension(self) -> int:
-        return int(self._table.shape[1])
+        return int(self._rows.shape[1])
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
-        bags = self.tokenizer.bags((text[:LONGEST_TEXT] for text in texts), self.limits["query"])
-        pooled = self._pool(bags, QUERY)
+        pooled = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for row, text in enumerate(texts):
+            pooled[row] = self._pool_question(text)
         return _unit(_through(self._query_layer, pooled, pooled))
 
     def encode_functions(self, functions: Sequence[Function]) -> Vectors:
@@ -81,8 +85,24 @@ class StaticEncoder:
         summed = sum(gate * part for gate, part in zip(self._gates, parts, strict=True))
         return _unit(_through(self._function_layer, np.hstack(parts), np.asarray(summed, dtype=np.float32)))
 
+    @cached_property
+    def _table(self) -> Vectors:
+        """All token vectors, as functions by the thousand need them; a question takes its few from the stored rows."""
+        return np.asarray(self._rows.astype(np.float32) * self._scale[:, None])
+
+    def _pool_question(self, text: str) -> Vectors | float:
+        """As `_pool`, of one short text: without a matrix for a dozen tokens."""
+        ids, counts = self.tokenizer.bag(text[:LONGEST_TEXT], self.limits["query"])
+        if not len(ids):
+            return 0.0
+        weighted = counts * self._weights[QUERY, ids]
+        rows = self._rows[ids].astype(np.float32)
+        return np.asarray((weighted * self._scale[ids]) @ rows / weighted.sum())
+
     def _pool(self, bags: csr_matrix, field: int) -> Vectors:
         """The weighted mean of the token vectors of each row; zeros for a row without tokens."""
+        from scipy.sparse import csr_matrix
+
         weighted = bags.data * self._weights[field, bags.indices]
         totals = np.add.reduceat(np.append(weighted, 0.0), np.minimum(bags.indptr[:-1], len(weighted)))
         totals = np.where(np.diff(bags.indptr) > 0, totals, 1.0).astype(np.float32)

@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from corpus.function import Address
 from graph.combinatorial import Nodes, depths
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Kind = Literal["root", "repository", "folder", "file", "class", "function"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -67,6 +69,8 @@ class Tree:
 
     def networkx(self, *, forest: bool = False) -> nx.DiGraph[int]:
         """The same tree for networkx, edges from parent to child; `forest` leaves out the common root (Method 1)."""
+        import networkx as nx  # a fifth of a second that a search need not pay
+
         graph: nx.DiGraph[int] = nx.DiGraph()
         first = 1 if forest else 0
         ids = {node: function_id for function_id, node in self.leaves.items()}

@@ -46,6 +46,14 @@ def test_bigrams_know_the_order_of_words() -> None:
     assert len(set(forward.indices) & set(backward.indices)) == 2
 
 
+@given(st.text(alphabet="readcsvfil _X文1", max_size=60), st.sampled_from([0, 7, 1_000]))
+def test_one_text_alone_has_the_same_bag(text: str, buckets: int) -> None:
+    tokenizer = Tokenizer(VOCABULARY, buckets)
+    row, alone = tokenizer.bags([text], 20), tokenizer.bag(text, 20)
+    assert alone.ids.tolist() == row.indices.tolist()
+    assert alone.counts.tolist() == row.data.tolist()
+
+
 def test_repetition_is_dampened() -> None:
     bags = bags_of([[0], [0, 0, 0]], 2, 0)
     assert np.allclose(bags.toarray()[:, 0], np.log1p([1, 3]))
