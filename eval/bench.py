@@ -57,6 +57,7 @@ class Line:
 @click.option("--clients", multiple=True, type=click.IntRange(1), help="--http: how many at once; repeat for steps.")
 @click.option("--minutes", default=0.0, help="--http: length of a soak.")
 @click.option("--scale", default=0, type=click.IntRange(0), metavar="N", help="Grow an index to N functions instead.")
+@click.option("--leave", is_flag=True, help="--scale: leave the index, and go on from the one that --json tells of.")
 @click.option("--json", "json_file", default="", metavar="FILE", help="Write the figures; - for stdout.")
 def command(
     engine: str | None,
@@ -68,6 +69,7 @@ def command(
     clients: tuple[int, ...],
     minutes: float,
     scale: int,
+    leave: bool,
     json_file: str,
 ) -> None:
     """Measure speed and memory."""
@@ -81,9 +83,15 @@ def command(
     elif scale:
         from eval import bench_scale, scale_plot
 
-        document = bench_scale.run(scale, settings=settings, tell=console.print)
-        if json_file not in {"", "-"}:
-            Path(json_file).with_suffix(".svg").write_text(scale_plot.svg(document), encoding="utf-8")
+        file = Path(json_file) if json_file not in {"", "-"} else None
+
+        def keep(found: dict[str, Any]) -> None:
+            if file:
+                file.write_bytes(orjson.dumps(found, option=orjson.OPT_INDENT_2) + b"\n")
+                file.with_suffix(".svg").write_text(scale_plot.svg(found), encoding="utf-8")
+
+        before = orjson.loads(file.read_bytes())["steps"] if leave and file and file.exists() else ()
+        document = bench_scale.run(scale, settings=settings, before=before, leave=leave, tell=console.print, keep=keep)
     else:
         document = in_process(settings, source, rounds, console)
     _write(stamp(document), json_file, console)

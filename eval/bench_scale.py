@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from corpus.errors import TreelineError
 from eval.bench_http import questions
 from eval.growth import GrownSource
 from ingest.opening import open_source
@@ -52,39 +53,57 @@ def run(
     settings: Settings,
     data: str = DATA,
     rounds: int = 3,
+    before: Sequence[dict[str, Any]] = (),
+    leave: bool = False,
     tell: Callable[[str], None] = print,
-    keep: Callable[[list[dict[str, Any]]], None] = lambda _steps: None,
+    keep: Callable[[dict[str, Any]], None] = lambda _document: None,
 ) -> dict[str, Any]:
     """Grow to `target` functions; each step is measured in a process of its own, so that its memory is its own.
 
-    The index is one of its own and gone at the end; `keep` is given the steps so far, so that a run that is broken
-    off has figures too.
+    The index is one of its own, and gone at the end unless it is to be left. `keep` is given the figures after every
+    step; given to a later run as `before`, this goes on from there when the index is as they say.
     """
     settings = replace(settings, index=INDEX)
-    drop(settings)
-    steps: list[dict[str, Any]] = []
+    steps = list(before) if before and size(settings) == before[-1]["functions"] else []
+    if not steps:
+        drop(settings)
+    document = {"engine": settings.engine, "encoder": settings.encoder, "target": target, "steps": steps}
     tell(f"{'functions':>10} {'added/s':>8} {'disk MB':>8} {'load MB':>8} {'search MB':>9} {'p50 ms':>7} {'p95 ms':>7}")
-    for source in copies(target, data):
+    for source in copies(target, data, len(steps)):
         begin = time.perf_counter()
         functions, added, loader = apart(_load, settings, source)
         seconds = time.perf_counter() - begin
         opening, searcher, times = apart(_ask, settings, rounds)
         step = Step(functions, added, seconds, disk(settings), loader, searcher, opening, times)
         steps.append({**asdict(step), "rate": step.rate})
-        keep(steps)
+        keep(document)
         whole = times["hybrid"]
         tell(
             f"{functions:>10} {step.rate:>8.0f} {step.disk_mb:>8.0f} {loader:>8.0f} {searcher:>9.0f} "
             f"{whole['p50']:>7.1f} {whole['p95']:>7.1f}"
         )
-    drop(settings)
-    return {"engine": settings.engine, "encoder": settings.encoder, "target": target, "steps": steps}
+    if not leave:
+        drop(settings)
+    return document
 
 
-def copies(target: int, data: str) -> Iterator[Source]:
-    """Sources that add up to the target, one copy a step."""
+def copies(target: int, data: str, there: int = 0) -> Iterator[Source]:
+    """Sources that add up to the target, one copy a step; so many are there already."""
     for number, begun in enumerate(range(0, target, COPY_SIZE)):
-        yield GrownSource(open_source(data, ReadOptions()), number, min(1.0, (target - begun) / COPY_SIZE))
+        if number >= there:
+            yield GrownSource(open_source(data, ReadOptions()), number, min(1.0, (target - begun) / COPY_SIZE))
+
+
+def size(settings: Settings) -> int:
+    """How many functions the index holds; 0 when there is none that this version can read."""
+    try:
+        engine = open_store(settings).open(settings.index)
+    except TreelineError:
+        return 0
+    try:
+        return engine.count()
+    finally:
+        engine.close()
 
 
 def drop(settings: Settings) -> None:

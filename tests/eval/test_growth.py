@@ -1,15 +1,21 @@
 """A grown corpus has other texts, real words, other repositories, and just as many functions as asked for."""
 
+import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from engine.stores import open_store
+from eval import bench_scale
 from eval.bench_scale import COPY_SIZE
 from eval.growth import KEPT, GrownSource, shuffled
+from eval.pools import FIELDS
 from eval.scale_plot import nice, short, svg
 from ingest.pipeline import LoadOptions, load
+from service.settings import Settings
 from tests.made_up_source import MadeUpSource, made_up
 
 POOL = ["alpha", "beta", "gamma_delta", "epsilon"]
@@ -46,6 +52,24 @@ def test_copies_add_up_and_a_share_takes_whole_chunks(tmp_path: Path) -> None:
 def test_the_last_copy_is_cut_to_the_target() -> None:
     shares = [min(1.0, (1_000_000 - begun) / COPY_SIZE) for begun in range(0, 1_000_000, COPY_SIZE)]
     assert sum(shares) * COPY_SIZE == pytest.approx(1_000_000)
+
+
+def test_a_run_goes_on_from_the_index_that_was_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_scale, "COPY_SIZE", 3)
+    records = tmp_path / "records.jsonl"
+    rows = ({field: getattr(made_up(number), field) for field in FIELDS} for number in range(3))
+    records.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    settings = Settings(home=str(tmp_path / "home"))
+    grow = partial(bench_scale.run, settings=settings, data=str(records), rounds=1, tell=lambda _line: None)
+    first = grow(3, leave=True)
+    assert [step["functions"] for step in first["steps"]] == [3]
+    assert bench_scale.size(replace(settings, index=bench_scale.INDEX)) == 3
+    kept: list[int] = []
+    second = grow(6, before=first["steps"], keep=lambda found: kept.append(len(found["steps"])))
+    assert [step["functions"] for step in second["steps"]] == [3, 6] and kept == [2]
+    assert second["steps"][0] == first["steps"][0]
+    assert bench_scale.size(replace(settings, index=bench_scale.INDEX)) == 0  # gone, as it was not to be left
+    assert len(grow(3, before=second["steps"])["steps"]) == 1  # and so the figures are of nothing that is there
 
 
 def test_the_picture_is_well_formed_and_shows_every_step() -> None:
