@@ -7,10 +7,11 @@ from math import ceil, floor, log10
 from pathlib import Path
 
 from eval.encoders import Found
-from eval.scale_plot import COLOURS, short
+from eval.scale_plot import short
 
-WIDTH, HEIGHT = 620, 340
-LEFT, RIGHT, TOP, BOTTOM = 56, 150, 20, 44
+COLOURS = ("#1f6feb", "#d1242f", "#1a7f37", "#8250df", "#9a6700", "#57606a")
+WIDTH, HEIGHT = 660, 340
+LEFT, RIGHT, TOP, BOTTOM = 56, 190, 20, 44
 
 
 def svg(found: Found) -> str:
@@ -45,7 +46,8 @@ def svg(found: Found) -> str:
     for number, (name, rate, quality) in enumerate(points):
         colour = COLOURS[number % len(COLOURS)]
         parts.append(f'<circle cx="{x(rate):.1f}" cy="{y(quality):.1f}" r="6" fill="{colour}"/>')
-        parts.append(f'<text x="{x(rate) + 10:.1f}" y="{y(quality) + 4:.1f}" fill="{colour}">{escape(name)}</text>')
+        place = f'x="{WIDTH - RIGHT + 14}" y="{TOP + 10 + 18 * number}"'
+        parts.append(f'<text {place} fill="{colour}">{escape(name)} {quality:.3f}</text>')
     middle = (LEFT + WIDTH - RIGHT) / 2
     parts.append(f'<text x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">functions read in a second</text>')
     parts.append(f'<text x="{LEFT}" y="13">mean of {escape(", ".join(found["questions"]))}</text>')

@@ -76,4 +76,4 @@ def test_the_picture_has_every_encoder_and_no_markup_of_its_name() -> None:
     ]
     drawn = svg({"questions": {"web": 3}, "encoders": rows})
     assert drawn.count("<circle") == 2
-    assert ">static<" in drawn and "&lt;b&gt;" in drawn and "<b>" not in drawn
+    assert ">static 0.500<" in drawn and "&lt;b&gt;" in drawn and "<b>" not in drawn
