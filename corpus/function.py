@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import orjson
 
 LINES_IN_URL = re.compile(r"#L(\d+)(?:-L?(\d+))?$")
 
@@ -57,9 +60,34 @@ class Function:
     def __post_init__(self) -> None:
         object.__setattr__(self, "id", function_id(self.repo, self.path, self.func_name, self.original_string))
 
+    def __reduce__(self) -> tuple[Callable[[Any], Function], tuple[Any]]:
+        """Between processes as JSON, which is three times as fast as a hundred little strings pickled one by one."""
+        values = tuple(getattr(self, name) for name in NAMES)
+        try:
+            return _from_json, (orjson.dumps(values),)
+        except orjson.JSONEncodeError:  # a path that is not valid Unicode
+            return _from_values, (values,)
+
     @property
     def address(self) -> Address:
         return Address(self.repo, self.path, self.func_name, self.language, self.url)
+
+
+NAMES = tuple(one.name for one in fields(Function))
+_SETTERS = tuple(getattr(Function, name).__set__ for name in NAMES)
+
+
+def _from_values(values: Sequence[Any]) -> Function:
+    """Trusted values, the id among them: nothing is computed again."""
+    made = object.__new__(Function)
+    for setter, value in zip(_SETTERS, values, strict=True):
+        setter(made, value)
+    return made
+
+
+def _from_json(data: bytes) -> Function:
+    values = orjson.loads(data)
+    return _from_values([tuple(value) if isinstance(value, list) else value for value in values])
 
 
 def function_id(repo: str, path: str, func_name: str, original_string: str) -> str:

@@ -28,8 +28,10 @@ CURRENT = "current"
 CHECKPOINT = "checkpoint.json"
 FROZEN_TEXT = "text-"
 DEAD = "dead-"
-HEAP = 200_000_000  # bytes of new documents that tantivy holds before it writes a segment
-THREADS = 2
+# Bytes of new documents that tantivy holds before it writes a segment. One thread and much room make few segments,
+# and each is looked through for every question: 182,000 functions in nine take 1.0 ms, in one .4 ms.
+HEAP = 800_000_000
+THREADS = 1
 ARTIFACT_NAME_LENGTH = 100
 
 

@@ -26,6 +26,7 @@ WEIGHTLESS = 0.0
 # A term that no text has. BM25's averages are over all documents in tantivy and over those that have the field in
 # Lucene; with a term in every document these are the same, and so are the scores.
 NO_TERM = "_"
+SPACED = {code: " " for code in range(128) if not WORD.match(chr(code))}
 
 
 def _schema() -> tantivy.Schema:
@@ -48,7 +49,7 @@ def open_text(folder: Path) -> tantivy.Index:
     exists = (folder / "meta.json").exists()
     index = tantivy.Index.open(str(folder)) if exists else tantivy.Index(SCHEMA, str(folder))
     terms = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.regex(r"\w+"))
+    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
     words = words.filter(tantivy.Filter.lowercase()).filter(tantivy.Filter.remove_long(LONGEST_WORD))
     index.register_tokenizer(TERMS, terms.build())
     index.register_tokenizer(WORDS, words.build())
@@ -83,11 +84,16 @@ def document(serial: int, function: Function, terms: str) -> Document:
         ("qualified", function.func_name),
         ("leaf", leaf(function.func_name)),
         (TERMS, terms or NO_TERM),
-        (WORDS, f"{function.func_name}\n{function.docstring}\n{function.code}"),
+        (WORDS, spaced(f"{function.func_name}\n{function.docstring}\n{function.code}")),
     ):
         made.add_text(field, text)
     made.add_bytes("body", body(function))
     return made
+
+
+def spaced(text: str) -> str:
+    """The words of a text with nothing but space between them."""
+    return text.translate(SPACED) if text.isascii() else " ".join(WORD.findall(text))
 
 
 def body(function: Function) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -16,6 +17,8 @@ from typing import ParamSpec, Self, TypeVar
 from encoder.loading import load
 from encoder.protocol import Encoder
 from ingest.preparing import Item, PreparedBatch, prepare
+
+GARBAGE_AFTER = 200_000  # objects
 
 _encoders: dict[str, Encoder] = {}
 Given = ParamSpec("Given")
@@ -75,6 +78,9 @@ def _start(encoder_names: Sequence[str], parent: int) -> None:
 
     threadpool_limits(1)
     _encoders.update(load_encoders(encoder_names))
+    # What is made here has no cycles; looking for them among a million strings would take a twentieth of the time.
+    gc.freeze()
+    gc.set_threshold(GARBAGE_AFTER)
 
 
 def _follow(parent: int) -> None:
