@@ -28,7 +28,8 @@ class Address(NamedTuple):
     @property
     def lines(self) -> tuple[int, int] | None:
         """First and last line, when the URL names them."""
-        found = LINES_IN_URL.search(self.url)
+        at = self.url.rfind("#L")
+        found = LINES_IN_URL.match(self.url, at) if at >= 0 else None
         if not found:
             return None
         first = int(found[1])

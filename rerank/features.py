@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
+from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,7 @@ from graph.hyperbolic import Floats
 from rerank.candidate import Candidate
 
 TEST_LIKE = re.compile(r"(^|/)(tests?|testing|examples?|benchmarks?|demos?)(/|_)|(^|/)test_|_test\.|\.test\.", re.I)
+PATHS_KEPT = 50_000  # answers to whether a path is a test's: the pattern costs more than all else that is asked of it
 FEEDBACK = 10  # how many at the top stand for what the question means when the vectors are compared
 SHORT, LONG, USUAL = 5, 40, 15  # lines: below is a stub, above there is much else in it; the usual where unknown
 NAMES = (
@@ -42,7 +45,7 @@ def features(head: Sequence[Candidate], vectors: NDArray[np.float32] | None) -> 
     columns = [
         *_lane(head, "keyword"),
         *_lane(head, "dense"),
-        [float(bool(TEST_LIKE.search(candidate.address.path))) for candidate in head],
+        [float(test_like(candidate.address.path)) for candidate in head],
         [float(candidate.address.func_name.rpartition(".")[2].startswith("_")) for candidate in head],
         np.maximum(0.0, np.log1p(SHORT) - sizes),
         np.maximum(0.0, sizes - np.log1p(LONG)),
@@ -52,6 +55,12 @@ def features(head: Sequence[Candidate], vectors: NDArray[np.float32] | None) -> 
     return np.array(columns, dtype=float).T
 
 
+@lru_cache(maxsize=PATHS_KEPT)
+def test_like(path: str) -> bool:
+    """Whether the path is one of tests, examples, benchmarks or demonstrations."""
+    return TEST_LIKE.search(path) is not None
+
+
 def _lines(address: Address) -> int:
     lines = address.lines
     return USUAL if lines is None else lines[1] - lines[0] + 1
@@ -59,21 +68,22 @@ def _lines(address: Address) -> int:
 
 def _lane(head: Sequence[Candidate], lane: str) -> tuple[Floats, Floats]:
     """The lane's score scaled to 0…1 over the list (0 where it did not find the candidate), and 10 / (9 + rank)."""
-    score = np.full(len(head), np.nan)
-    rank = np.zeros(len(head))
+    score = [nan] * len(head)
+    rank = [0.0] * len(head)
     for row, candidate in enumerate(head):
         for contribution in candidate.contributions:
             if contribution.lane == lane:
                 score[row], rank[row] = contribution.score, 10.0 / (9 + contribution.rank)
-    return scaled(score), rank
+    return scaled(np.array(score)), np.array(rank)
 
 
 def scaled(values: Floats) -> Floats:
     """From 0 at the least to 1 at the most; what is missing counts as the least."""
     missing = np.isnan(values)
-    if missing.all():
+    known = values[~missing]
+    if not len(known):
         return np.zeros(len(values))
-    least, most = np.nanmin(values), np.nanmax(values)
+    least, most = known.min(), known.max()
     if most <= least:
         return np.where(missing, 0.0, 1.0)
     result: Floats = np.where(missing, 0.0, (values - least) / (most - least))

@@ -9,7 +9,6 @@ any CodeSearchNet-like corpus; those shipped lie beside this file and say what t
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -89,12 +88,13 @@ def spread_out(scores: Floats, head: Sequence[Candidate], cost: float) -> tuple[
     Taking the best next one again and again comes to this: a repository's n-th best pays for n − 1, and as neither
     its scores nor its payments ever turn round, one sort gives the same order.
     """
-    paid = np.zeros(len(head))
-    shown: Counter[str] = Counter()
+    shown = [0] * len(head)
+    above: dict[str, int] = {}
     for position in np.argsort(-scores, kind="stable").tolist():
         repository = head[position].address.repo
-        paid[position] = cost * min(shown[repository], MOST_PAID)
-        shown[repository] += 1
+        shown[position] = above.get(repository, 0)
+        above[repository] = shown[position] + 1
+    paid: Floats = cost * np.minimum(shown, MOST_PAID)
     return np.lexsort((-scores, paid - scores)).tolist(), paid
 
 
@@ -119,15 +119,18 @@ AGAINST = {
 
 def _reasons(effect: Floats | None, order: Sequence[int], paid: Floats) -> list[str]:
     """For those that moved, what spoke most for or against them compared with the whole list."""
-    raising, lowering = [[NAMES.index(name) for name in words] for words in (FOR, AGAINST)]
     reasons = [""] * len(order)
+    if effect is not None:
+        speaks_for, speaks_against = list(FOR), list(AGAINST)
+        most_for = effect[:, [NAMES.index(name) for name in FOR]].argmax(axis=1).tolist()
+        most_against = effect[:, [NAMES.index(name) for name in AGAINST]].argmin(axis=1).tolist()
     for place, position in enumerate(order):
         if place > position and paid[position] > 0:
             reasons[position] = "lowered: results from elsewhere in the tree go first"
         elif place < position and effect is not None:
-            reasons[position] = f"raised: {FOR[NAMES[raising[effect[position, raising].argmax()]]]}"
+            reasons[position] = f"raised: {FOR[speaks_for[most_for[position]]]}"
         elif place > position and effect is not None:
-            reasons[position] = f"lowered: {AGAINST[NAMES[lowering[effect[position, lowering].argmin()]]]}"
+            reasons[position] = f"lowered: {AGAINST[speaks_against[most_against[position]]]}"
         elif place < position:
             reasons[position] = "raised: from elsewhere in the tree than the results above"
     return reasons

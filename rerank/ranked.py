@@ -25,9 +25,6 @@ class RankedList:
     hits: Sequence[Hit]
     stages: Sequence[str] = field(default=())
 
-    def stage(self, position: int) -> str:
-        return self.stages[position] if self.stages else ""
-
 
 def weight_of(lane: str, weights: Mapping[str, float]) -> float:
     """A lane's weight; a second dense lane (`dense:NAME`) weighs what `dense` does unless it is named itself."""
@@ -67,8 +64,9 @@ def _contributions(
     """What the list gave to each of the best, nothing to those that it does not hold."""
     place_of = np.full(known, -1)
     place_of[which] = np.arange(len(which))
-    given, scores = shares.tolist(), scores_of(ranked.hits).tolist()
+    lane, given, scores = ranked.lane, shares.tolist(), scores_of(ranked.hits).tolist()
+    stages = ranked.stages or [""] * len(given)
     return [
-        Contribution(ranked.lane, place + 1, scores[place], given[place], ranked.stage(place)) if place >= 0 else None
+        Contribution(lane, place + 1, scores[place], given[place], stages[place]) if place >= 0 else None
         for place in place_of[best].tolist()
     ]
