@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from corpus.errors import InputError
-from corpus.function import Function
+from encoder.prompted import PromptedEncoder
 from encoder.prompts import prompts
 from encoder.protocol import Vectors
-from encoder.text import passage
 from encoder.transformer import BATCH, LONGEST_PASSAGE
 
 PREFIX = "onnx:"
@@ -21,7 +19,7 @@ INT8_FILES = ("model_qint8_avx512_vnni.onnx", "model_qint8_avx512.onnx", "model_
 HOW = "export one with `encoder.onnx.export`, or leave out the `onnx:` to use torch"
 
 
-class OnnxEncoder:
+class OnnxEncoder(PromptedEncoder):
     """The int8 file in a sentence-transformers folder (`onnx:FOLDER`), with the pooling that the folder names."""
 
     def __init__(self, name: str) -> None:
@@ -34,7 +32,6 @@ class OnnxEncoder:
             ) from error
         folder = Path(name.removeprefix(PREFIX)).expanduser()
         model = _int8_file(folder)
-        self._name = name
         try:
             self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
             self._session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
@@ -42,24 +39,9 @@ class OnnxEncoder:
             raise InputError(f"encoder {name!r} cannot be read: {error}", HOW) from error
         self._inputs = {entry.name for entry in self._session.get_inputs()}
         self._by_first_token = _pools_by_first_token(folder)
-        self._query_prompt, self._passage_prompt = prompts(folder.resolve().name)
         self._tokenizer.enable_truncation(LONGEST_PASSAGE)
         self._tokenizer.enable_padding()
-        self._dimension = int(self._run(["a"]).shape[1])
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def dimension(self) -> int:
-        return self._dimension
-
-    def encode_queries(self, texts: Sequence[str]) -> Vectors:
-        return self._encode([self._query_prompt + text for text in texts])
-
-    def encode_functions(self, functions: Sequence[Function]) -> Vectors:
-        return self._encode([self._passage_prompt + passage(function) for function in functions])
+        super().__init__(name, int(self._run(["a"]).shape[1]), *prompts(folder.resolve().name))
 
     def _encode(self, texts: list[str]) -> Vectors:
         """Batches of like length, so that little is padded; the order of the answer is that of the texts."""

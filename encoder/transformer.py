@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from corpus.errors import InputError
-from corpus.function import Function
+from encoder.prompted import PromptedEncoder
 from encoder.prompts import prompts
 from encoder.protocol import Vectors
-from encoder.text import passage
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -20,34 +18,19 @@ BATCH = 32  # measured on two cores: larger batches pad more than they save
 LONGEST_PASSAGE = 256  # tokens; the cost of a transformer grows with the square of it
 
 
-class TransformerEncoder:
+class TransformerEncoder(PromptedEncoder):
     """A sentence-transformers model by name or folder; texts are batched by length by the library itself."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
         self._model = _load(name)
         self._model.max_seq_length = min(self._model.max_seq_length or LONGEST_PASSAGE, LONGEST_PASSAGE)
         own = self._model.prompts or {}
         asked, answered = prompts(name)
-        self._query_prompt = own.get("query") or asked
-        self._passage_prompt = own.get("document") or own.get("passage") or answered
-        self._dimension = int(self._model.get_embedding_dimension() or 0)
-        if not self._dimension:
+        dimension = int(self._model.get_embedding_dimension() or 0)
+        if not dimension:
             raise InputError(f"{name!r} does not say its dimension", "choose a sentence-transformers model")
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def dimension(self) -> int:
-        return self._dimension
-
-    def encode_queries(self, texts: Sequence[str]) -> Vectors:
-        return self._encode([self._query_prompt + text for text in texts])
-
-    def encode_functions(self, functions: Sequence[Function]) -> Vectors:
-        return self._encode([self._passage_prompt + passage(function) for function in functions])
+        passage_prompt = own.get("document") or own.get("passage") or answered
+        super().__init__(name, dimension, own.get("query") or asked, passage_prompt)
 
     def _encode(self, texts: list[str]) -> Vectors:
         if not texts:
