@@ -59,7 +59,13 @@ class Algorithm2:
         for group, count in zip(groups, given, strict=True):
             order += group[:count]
             for i in group[:count]:
-                reasons[i] = f"one of the {count} places that its cluster of {len(group)} has among the first"
+                reasons[i] = _reason(count, len(group))
         if self.by_score:
             order.sort()
         return arrange(candidates, order, clusters=labels.tolist(), reasons=reasons)
+
+
+def _reason(places: int, size: int) -> str:
+    which = "the one place" if places == 1 else f"one of the {places} places"
+    cluster = "its own cluster has" if size == 1 else f"its cluster of {size} has"
+    return f"{which} that {cluster} among the first"

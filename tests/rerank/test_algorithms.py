@@ -37,6 +37,9 @@ def test_algorithm_2_takes_from_each_cluster_by_its_share_of_the_candidates() ->
     # Five places for 6 : 3 : 1 are 3 : 1.5 : .5, the tie of the remainders to the cluster with the better average.
     found = Algorithm2(by_repository, length=5)(CANDIDATES, CONTEXT)
     assert [candidate.id for candidate in found[:5]] == ["id0", "id1", "id3", "id2", "id7"]
+    assert found[0].reason == "one of the 3 places that its cluster of 6 has among the first"
+    short = Algorithm2(by_repository, length=3)(CANDIDATES, CONTEXT)
+    assert short[2].reason == "the one place that its cluster of 3 has among the first"
     ordered = Algorithm2(by_repository, length=5, by_score=True)(CANDIDATES, CONTEXT)
     assert [candidate.id for candidate in ordered[:5]] == ["id0", "id1", "id2", "id3", "id7"]
 
