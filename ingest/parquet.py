@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from ingest.record import KNOWN, parse_records
-from ingest.shards import file_digest, partition_of
+from ingest.shards import StoredFile
 from ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected
 
 SUFFIX = ".parquet"
@@ -48,26 +46,13 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class ParquetShard:
+class ParquetShard(StoredFile):
     """One parquet file."""
-
-    path: Path
-    key: str
-    options: ReadOptions
-
-    @cached_property
-    def size(self) -> int:
-        return self.path.stat().st_size
-
-    @cached_property
-    def digest(self) -> str:
-        return file_digest(self.path, self.options)
 
     def chunks(self) -> Iterator[Chunk]:
         import pyarrow  # type: ignore[import-untyped]
         from pyarrow import parquet
 
-        defaults = {"partition": partition_of(str(self.path))}
         options, row, told = self.options.for_workers(), 1, 0
         try:
             with parquet.ParquetFile(self.path) as file:
@@ -78,7 +63,7 @@ class ParquetShard:
                         raise ValueError(f"row group {group} is over {MAX_GROUP_BYTES:,} bytes")
                 for batch in file.iter_batches(ROWS_A_CHUNK, columns=columns):
                     share = self.size * batch.num_rows // max(1, meta.num_rows)
-                    yield Rows(str(self.path), row, batch, share, defaults, options)
+                    yield Rows(str(self.path), row, batch, share, self.defaults, options)
                     row, told = row + batch.num_rows, told + share
         except (pyarrow.ArrowException, OSError, ValueError, MemoryError) as error:
             reason = f"cannot be read further: {str(error).splitlines()[0] if str(error) else type(error).__name__}"

@@ -40,8 +40,8 @@ def file_digest(path: Path, options: ReadOptions) -> str:
 
 
 @dataclass(frozen=True)
-class FileShard:
-    """A `.jsonl` or `.jsonl.gz` on disk."""
+class StoredFile:
+    """A file on disk that is a unit."""
 
     path: Path
     key: str
@@ -51,13 +51,23 @@ class FileShard:
     def size(self) -> int:
         return self.path.stat().st_size
 
-    @property
-    def stored(self) -> int:
-        return self.size
-
     @cached_property
     def digest(self) -> str:
         return file_digest(self.path, self.options)
+
+    @property
+    def defaults(self) -> dict[str, str]:
+        """What records that do not say it themselves have from their file."""
+        return {"partition": partition_of(str(self.path))}
+
+
+@dataclass(frozen=True)
+class FileShard(StoredFile):
+    """A `.jsonl` or `.jsonl.gz` on disk."""
+
+    @property
+    def stored(self) -> int:
+        return self.size
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
@@ -65,8 +75,7 @@ class FileShard:
             yield stream
 
     def chunks(self) -> Iterator[Chunk]:
-        defaults = {"partition": partition_of(str(self.path))}
-        return line_chunks(self, str(self.path), self.key.endswith(".gz"), defaults, self.options)
+        return line_chunks(self, str(self.path), self.key.endswith(".gz"), self.defaults, self.options)
 
 
 @dataclass(frozen=True)
