@@ -125,16 +125,16 @@ class Table:
 
     def entries(self, positions: Positions) -> list[tuple[str, Address]]:
         """Id and address of each position."""
-        columns = self.codes[positions].T.tolist()
+        columns = self.codes.take(positions, axis=0).T.tolist()
         repos, paths, names, languages, _, urls, fragments = (
             strings.many(codes) for strings, codes in zip(self.strings, columns, strict=True)
         )
-        whole_urls = map(add, urls, fragments)
-        ids = [id.ljust(16, b"\0").hex() for id in self.ids[positions].tolist()]
+        digits = self.ids.take(positions).tobytes().hex()
+        ids = [digits[start : start + 32] for start in range(0, len(digits), 32)]
         if len(self._position_of) >= DECODED_AT_MOST:
             self._position_of.clear()
         self._position_of.update(zip(ids, positions.tolist(), strict=True))
-        return list(zip(ids, map(Address, repos, paths, names, languages, whole_urls), strict=True))
+        return list(zip(ids, map(Address, repos, paths, names, languages, map(add, urls, fragments)), strict=True))
 
     def positions_of(self, ids: Sequence[str]) -> Positions:
         """Where rows with these ids are; -1 for those that are not there.

@@ -107,7 +107,7 @@ def rescored(hits: Sequence[Hit], scores: Sequence[float]) -> Sequence[Hit]:
 
 def distinct(lists: Sequence[Sequence[Hit]]) -> int:
     """How many different functions the lists hold together."""
-    return len(np.unique(np.concatenate(Keys(lists).of))) if lists else 0
+    return len(set().union(*(keys.tolist() for keys in Keys(lists).of)))
 
 
 def joined(parts: Sequence[Sequence[Hit]], limit: int) -> tuple[Sequence[Hit], list[int]]:

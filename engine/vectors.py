@@ -20,7 +20,7 @@ from engine.columns import Mask, Positions, mapped
 from engine.protocol import Vectors
 
 CHUNK = 65_536  # rows handled at once where all are gone through
-BITS_CHUNK = 32_768  # rows whose signs are compared at once: what they leave in between stays in the cache
+BITS_CHUNK = 65_536  # rows whose signs are compared at once: what they leave in between stays in the cache
 WORD = 64  # signs in one number
 SCAN_SIGNS_FROM = 20_000  # rows that pass; fewer are compared as int8 in half a millisecond, and nothing is missed
 SIGNS_TELL_FROM = 192  # dimensions; the signs of fewer miss too much, and their int8 rows are short

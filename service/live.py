@@ -15,6 +15,7 @@ from engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo, Store
 from graph.references import Relation
 from rerank.candidate import Candidate
 from service.answer import Answer, Query
+from service.computing import Computing
 from service.lanes import LaneResults
 from service.searcher import Adjust, Ranking, Searcher
 from service.settings import Settings
@@ -50,7 +51,7 @@ class LiveSearcher:
         self._adjust = adjust
         self._load_encoder = load_encoder
         self._encoders: dict[str, Encoder] = {}
-        self._threads = SideBySide()
+        self._threads, self._computing = SideBySide(), Computing()
         self._lock = threading.Lock()
         self._refreshing = threading.Lock()
         self._users: dict[Searcher, int] = {}
@@ -93,6 +94,7 @@ class LiveSearcher:
         with self._lock:
             every = [self._current, *self._retired]
         self._threads.close()
+        self._computing.close()
         for searcher in every:
             searcher.engine.close()
 
@@ -111,7 +113,14 @@ class LiveSearcher:
 
     def _open(self) -> Searcher:
         engine = self.store.open(self.name)
-        return Searcher(engine, self._encoders_of(engine), self.settings, adjust=self._adjust, threads=self._threads)
+        return Searcher(
+            engine,
+            self._encoders_of(engine),
+            self.settings,
+            adjust=self._adjust,
+            threads=self._threads,
+            computing=self._computing,
+        )
 
     def _encoders_of(self, engine: Engine) -> Mapping[str, Encoder]:
         for spec in engine.info.encoders:

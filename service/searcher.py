@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 
 from corpus.errors import EngineUnavailable, InputError
@@ -14,17 +15,20 @@ from graph.references import Relation
 from rerank.arrange import placed_in_the_tree
 from rerank.candidate import Candidate, RerankContext
 from rerank.fusion import DEFAULT_WEIGHTS, fusion
+from rerank.ranked import RankedList
 from service.answer import Answer, Degradation, Query, Result
 from service.checking import checked
+from service.computing import Computing
 from service.graph_lane import callees_lane
 from service.lane_set import LaneSet
 from service.lanes import CALLEES, LaneResults
 from service.routing import route
 from service.settings import Settings
-from service.side_by_side import SideBySide
+from service.side_by_side import Outcome, SideBySide, one_by_one
 from service.structural import Direction
 from service.structure import Neighbour, Structure, related, structure
 
+Run = Callable[[Mapping[str, Callable[[], RankedList]], Mapping[str, float]], Outcome[RankedList]]
 Adjust = Callable[[Query, list[Candidate]], list[Candidate]]
 CALLEES_OF = 5  # top results whose callees are pulled in, when that is asked for
 
@@ -49,6 +53,7 @@ class Searcher:
         *,
         adjust: Adjust | None = None,
         threads: SideBySide | None = None,
+        computing: Computing | None = None,
     ) -> None:
         """`encoders` by the names in the index; `adjust` may reorder the final list (feedback)."""
         self.engine = engine
@@ -57,6 +62,7 @@ class Searcher:
         self._lanes = LaneSet(engine, encoders, self.settings.lane_depth)
         self._adjust = adjust
         self._threads = threads or SideBySide()
+        self._computing = computing or Computing()
 
     @property
     def info(self) -> IndexInfo:
@@ -65,7 +71,13 @@ class Searcher:
     def search(self, query: Query) -> Answer:
         """The whole way: lanes, fusion, re-ranking, and the bodies of the results asked for."""
         begin = perf_counter()
-        ranking = self.rank(query)
+        careful = partial(self._search, query, begin, self._threads.run)
+        if self.info.engine != "embedded":  # a cluster computes, and is waited for
+            return careful()
+        return self._computing.run(partial(self._search, query, begin, one_by_one), careful)
+
+    def _search(self, query: Query, begin: float, run: Run) -> Answer:
+        ranking = self.rank(query, run)
         clock = perf_counter()
         page = placed_in_the_tree(ranking.candidates, query.offset, query.offset + query.k)
         bodies = {function.id: function for function in self.engine.fetch([candidate.id for candidate in page])}
@@ -87,12 +99,12 @@ class Searcher:
             ranked=tuple(ranking.candidates),
         )
 
-    def rank(self, query: Query) -> Ranking:
+    def rank(self, query: Query, run: Run | None = None) -> Ranking:
         """The re-ranked list without bodies, long enough for the page asked for and the re-ranker's depth."""
         query = checked(query, self.settings)
         limit = max(query.offset + query.k, self.settings.rerank_depth)
         clock = _Clock()
-        lanes = self.lanes(query)
+        lanes = self.lanes(query, run=run)
         timings = {**lanes.timings, "lanes": clock.lap()}
         candidates = self.fuse(lanes, query.fusion, limit)
         timings["fusion"] = clock.lap()
@@ -103,13 +115,12 @@ class Searcher:
             timings["feedback"] = clock.lap()
         return Ranking(candidates, lanes, timings)
 
-    def lanes(self, query: Query, names: Sequence[str] | None = None) -> LaneResults:
+    def lanes(self, query: Query, names: Sequence[str] | None = None, run: Run | None = None) -> LaneResults:
         """Run the lanes side by side: those named, or those that the mode and the route ask for."""
         query = checked(query, self.settings)
         way = route(query.text)
         work = self._lanes.make(self._lanes.names(query, way) if names is None else names, query, way)
-        in_turn = self.info.engine == "embedded"  # computes, where Elasticsearch is waited for
-        outcome = self._threads.run(work, dict.fromkeys(work, self.settings.lane_timeout), in_turn=in_turn)
+        outcome = (run or self._threads.run)(work, dict.fromkeys(work, self.settings.lane_timeout))
         if work and not outcome.values:
             _raise_for(outcome.failures, outcome.errors)
         found = LaneResults(
@@ -190,6 +201,7 @@ class Searcher:
     def close(self) -> None:
         """Close the engine; the threads end by themselves."""
         self._threads.close()
+        self._computing.close()
         self.engine.close()
 
     def _with_callees(self, query: Query, lanes: LaneResults) -> LaneResults:

@@ -1,8 +1,4 @@
-"""Runs lanes side by side in threads, each with a time-out; a slow or failing one is left out and never waited for.
-
-Lanes that only compute take turns on one thread first: handing each to a thread of its own costs more than they take,
-because Python runs one of them at a time anyway. Once they take long, each gets its own all the same.
-"""
+"""Runs lanes side by side in threads, each with a time-out; a slow or failing one is left out and never waited for."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import inf
 from queue import Empty, SimpleQueue
 from time import perf_counter
 from typing import Generic, TypeVar
@@ -25,8 +20,6 @@ WORKERS = 32
 OVERDUE = 4
 # … but for one attempt in this many seconds, which notices that it works again.
 PROBE_EVERY = 5.0
-# Seconds that one thread may take for all lanes of a search, before those that still wait get threads of their own.
-TURNS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,37 +32,16 @@ class Outcome(Generic[Value]):
     milliseconds: dict[str, float]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True)
 class _Call:
     lane: str
     work: Callable[[], object]
-    home: _Threads
     replies: SimpleQueue[_Call]
-    following: tuple[_Call, ...] = ()  # to be done by the same thread afterwards, unless another has begun them
     value: object = None
     error: Exception | None = None
     milliseconds: float = 0.0
-    begun: bool = False
     finished: bool = False
     overdue: bool = False
-
-    def perform(self) -> bool:
-        """Do the work, unless it is done elsewhere or nobody waits for it any more; whether it was done."""
-        with self.home.lock:
-            if self.begun or self.overdue:
-                return False
-            self.begun = True
-        begin = perf_counter()
-        try:
-            self.value = self.work()
-        except Exception as error:  # noqa: BLE001 - whatever a lane raises is said in the answer
-            self.error = error
-        self.milliseconds = (perf_counter() - begin) * 1000
-        with self.home.lock:
-            self.finished = True
-            if self.overdue:
-                self.home.overdue -= 1
-        return True
 
 
 @dataclass(slots=True)
@@ -83,25 +55,21 @@ class _Threads:
     overdue: int = 0
     probed: float = 0.0
 
-    def admits(self) -> bool:
-        """Whether the lane may be called; False when too many calls of it hang."""
+    def submit(self, call: _Call) -> bool:
+        """Hand the call to a thread; False when too many calls of this lane hang."""
         with self.lock:
             if self.overdue >= OVERDUE:
                 now = perf_counter()
                 if now - self.probed < PROBE_EVERY or self.overdue >= WORKERS:
                     return False
                 self.probed = now
-            return True
-
-    def submit(self, call: _Call) -> None:
-        """Hand the call to a thread."""
-        with self.lock:
             self.waiting -= 1
             if self.waiting < 0 and self.started < WORKERS:
                 self.started += 1
                 self.waiting += 1
                 threading.Thread(target=self._work, name=f"lane-{call.lane}", daemon=True).start()
         self.tasks.put(call)
+        return True
 
     def give_up(self, call: _Call) -> bool:
         """Mark a call as past its time-out; False when it has just finished after all."""
@@ -109,20 +77,40 @@ class _Threads:
             if call.finished:
                 return False
             call.overdue = True
-            if call.begun:
-                self.overdue += 1
-                self.probed = perf_counter()
+            self.overdue += 1
+            self.probed = perf_counter()
             return True
 
     def _work(self) -> None:
         while (call := self.tasks.get()) is not None:
-            done = [each for each in (call, *call.following) if each.perform()]
+            if not call.overdue:  # a call that nobody waits for any more is not begun
+                begin = perf_counter()
+                try:
+                    call.value = call.work()
+                except Exception as error:  # noqa: BLE001 - whatever a lane raises is said in the answer
+                    call.error = error
+                call.milliseconds = (perf_counter() - begin) * 1000
             with self.lock:
+                call.finished = True
                 self.waiting += 1
-            for each in done:
-                each.replies.put(each)
-            # An idle thread must not keep the last search's engine and results alive.
-            call = each = done = None  # type: ignore[assignment]
+                if call.overdue:
+                    self.overdue -= 1
+            call.replies.put(call)
+            call = None  # an idle thread must not keep the last search's engine and results alive
+
+
+def one_by_one(lanes: Mapping[str, Callable[[], Value]], timeouts: Mapping[str, float]) -> Outcome[Value]:
+    """Call every lane here and now, where somebody else watches the time; one that raises is left out."""
+    outcome: Outcome[Value] = Outcome({}, {}, {}, {})
+    for lane, work in lanes.items():
+        begin = perf_counter()
+        try:
+            outcome.values[lane] = work()
+        except Exception as error:  # noqa: BLE001 - whatever a lane raises is said in the answer
+            outcome.errors[lane] = error
+            outcome.failures[lane] = _said(error)
+        outcome.milliseconds[lane] = (perf_counter() - begin) * 1000
+    return outcome
 
 
 class SideBySide:
@@ -133,38 +121,23 @@ class SideBySide:
         self._process = os.getpid()
         self._lock = threading.Lock()
 
-    def run(
-        self, lanes: Mapping[str, Callable[[], Value]], timeouts: Mapping[str, float], *, in_turn: bool = False
-    ) -> Outcome[Value]:
-        """Call every lane and return what came back within its time-out; `in_turn` while they are quick."""
+    def run(self, lanes: Mapping[str, Callable[[], Value]], timeouts: Mapping[str, float]) -> Outcome[Value]:
+        """Call every lane and return what came back within its time-out."""
         begin = perf_counter()
         replies: SimpleQueue[_Call] = SimpleQueue()
         outcome: Outcome[Value] = Outcome({}, {}, {}, {})
         open_calls: dict[str, _Call] = {}
         for lane, work in lanes.items():
-            home = self._of(lane)
-            if home.admits():
-                open_calls[lane] = _Call(lane, work, home, replies)
+            call = _Call(lane, work, replies)
+            if self._of(lane).submit(call):
+                open_calls[lane] = call
             else:
                 outcome.failures[lane] = "does not answer (earlier searches still wait for it)"
-        # A lane that hangs at present must not take a turn before others.
-        turns = [call for call in open_calls.values() if in_turn and not call.home.overdue]
-        for call in turns[:1]:
-            call.following = tuple(turns[1:])
-        for call in open_calls.values():
-            if call not in turns[1:]:
-                call.home.submit(call)
-        spread_at = begin + TURNS if len(turns) > 1 else inf
         while open_calls:
-            soonest = min(spread_at, *(begin + timeouts[lane] for lane in open_calls))
+            soonest = min(begin + timeouts[lane] for lane in open_calls)
             try:
                 self._take(replies.get(timeout=max(0.0, soonest - perf_counter())), open_calls, outcome)
             except Empty:
-                if perf_counter() >= spread_at:
-                    spread_at = inf
-                    for call in turns[1:]:
-                        if call.lane in open_calls and not call.begun:
-                            call.home.submit(call)
                 self._expire(begin, timeouts, open_calls, outcome)
         return outcome
 
@@ -204,10 +177,8 @@ class SideBySide:
     ) -> None:
         now = perf_counter()
         for lane, call in list(open_calls.items()):
-            if call.finished:  # its thread goes on with the next lane before it says so
-                self._take(call, open_calls, outcome)
-            elif now >= begin + timeouts[lane]:
-                if call.home.give_up(call):
+            if now >= begin + timeouts[lane]:
+                if self._of(lane).give_up(call):
                     del open_calls[lane]
                     outcome.failures[lane] = f"no answer within {timeouts[lane]:g} s"
                     outcome.milliseconds[lane] = (now - begin) * 1000

@@ -52,29 +52,6 @@ def test_a_hanging_lane_is_left_out_after_its_own_timeout(side_by_side: SideBySi
     assert outcome.failures == {"hung": "no answer within 0.1 s"}
 
 
-def test_quick_lanes_take_turns_on_one_thread(side_by_side: SideBySide) -> None:
-    lanes = dict.fromkeys("abc", threading.get_ident)
-    outcome = side_by_side.run(lanes, dict.fromkeys("abc", 5.0), in_turn=True)
-    assert len(set(outcome.values.values())) == 1 and len(outcome.values) == 3
-
-
-def test_a_lane_that_hangs_does_not_keep_its_turn(side_by_side: SideBySide, release: threading.Event) -> None:
-    lanes = {"hung": hang_on(release), "good": lambda: "found", "bad": fail}
-    for _ in range(OVERDUE + 2):
-        outcome = side_by_side.run(lanes, {"hung": 0.2, "good": 5.0, "bad": 5.0}, in_turn=True)
-        assert outcome.values == {"good": "found"}
-        assert set(outcome.failures) == {"hung", "bad"}
-    assert side_by_side.overdue() == OVERDUE
-    release.set()
-
-
-def test_a_turn_after_a_lane_that_hangs_was_taken_in_time(side_by_side: SideBySide, release: threading.Event) -> None:
-    lanes = {"good": lambda: "found", "hung": hang_on(release), "last": lambda: "too"}
-    outcome = side_by_side.run(lanes, {"good": 5.0, "hung": 0.2, "last": 5.0}, in_turn=True)
-    assert outcome.values == {"good": "found", "last": "too"}
-    assert outcome.failures == {"hung": "no answer within 0.2 s"}
-
-
 def test_a_raising_lane_is_left_out_and_says_why(side_by_side: SideBySide) -> None:
     outcome = side_by_side.run({"good": lambda: "found", "bad": fail}, {"good": 5.0, "bad": 5.0})
     assert outcome.values == {"good": "found"}
