@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import orjson
 
+FRAGMENTS_KEPT = 50_000
 LINES_IN_URL = re.compile(r"#L(\d+)(?:-L?(\d+))?$")
 
 
@@ -29,11 +31,17 @@ class Address(NamedTuple):
     def lines(self) -> tuple[int, int] | None:
         """First and last line, when the URL names them."""
         at = self.url.rfind("#L")
-        found = LINES_IN_URL.match(self.url, at) if at >= 0 else None
-        if not found:
-            return None
-        first = int(found[1])
-        return first, int(found[2] or first)
+        return lines_of(self.url[at:]) if at >= 0 else None
+
+
+@lru_cache(maxsize=FRAGMENTS_KEPT)
+def lines_of(fragment: str) -> tuple[int, int] | None:
+    """First and last line that a URL's end names; asked of every candidate of a search, and often the same."""
+    found = LINES_IN_URL.match(fragment)
+    if not found:
+        return None
+    first = int(found[1])
+    return first, int(found[2] or first)
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,8 +127,10 @@ class EmbeddedEngine:
     def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
         matrix = self._matrices[self._number_of(encoder)]
         positions = self._table.positions_of(ids)
-        rows = matrix.rows(np.maximum(positions, 0)) if len(self._table) else np.zeros((len(ids), matrix.dimension))
-        return np.where(positions[:, None] >= 0, rows, 0).astype(np.float32)
+        rows = np.zeros((len(ids), matrix.dimension), dtype=np.float32)
+        there = positions >= 0
+        rows[there] = matrix.rows(positions[there])
+        return rows
 
     def suggest(self, prefix: str, k: int) -> list[str]:
         # Short prefixes are asked again and again while somebody types, and go through most of the names.
