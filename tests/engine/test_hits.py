@@ -1,0 +1,55 @@
+"""Hits as columns behave like the list of hits that they stand for, alone and beside plain lists."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpus.function import Address
+from engine.hits import Hits, Keys, Rows, distinct, joined, rescored, scores_of
+from engine.protocol import Hit
+
+
+class Numbered:
+    """Functions named after their rows."""
+
+    def entries(self, positions: Rows) -> list[tuple[str, Address]]:
+        return [(f"{row:032x}", Address("o/r", "f.py", f"f{row}", "python", "")) for row in positions.tolist()]
+
+
+TABLE = Numbered()
+ROWS = st.lists(st.integers(0, 30), unique=True, max_size=12)
+
+
+def columns(rows: list[int]) -> Hits:
+    return Hits(TABLE, np.array(rows, dtype=np.int64), np.arange(len(rows), 0, -1, dtype=np.float64))
+
+
+def test_columns_equal_the_list_of_their_hits() -> None:
+    hits = columns([7, 3, 5])
+    assert hits == list(hits) and hits[1] == list(hits)[1] and hits[1:] == list(hits)[1:] and hits[-1].score == 1.0
+    assert hits != list(hits)[:2] and hits != columns([7, 3, 6])
+    assert [hit.address.func_name for hit in hits] == ["f7", "f3", "f5"]
+    assert scores_of(hits).tolist() == scores_of(list(hits)).tolist() == [3.0, 2.0, 1.0]
+
+
+@pytest.mark.parametrize("plain", [(), (0,), (1,), (0, 1)])
+@given(first=ROWS, second=ROWS)
+def test_lists_join_and_count_alike_in_either_form(plain: tuple[int, ...], first: list[int], second: list[int]) -> None:
+    both = [columns(first), columns(second)]
+    parts = [list(hits) if number in plain else hits for number, hits in enumerate(both)]
+    ids = [hit.id for hits in both for hit in hits]
+    hits, part = joined(parts, 10)
+    assert [hit.id for hit in hits] == list(dict.fromkeys(ids))[:10]
+    assert part == [0 if hit.id in ids[: len(first)] else 1 for hit in hits]
+    assert distinct(parts) == len(set(ids))
+    keys = Keys(parts)
+    assert [id_ for own in keys.of for id_, _ in keys.entries(own)] == ids
+
+
+def test_other_scores_leave_the_functions() -> None:
+    hits = columns([4, 2])
+    for form in (hits, list(hits)):
+        assert rescored(form, [0.5, 0.25]) == [Hit(hit.id, hit.score / 4, hit.address) for hit in hits]
