@@ -1,0 +1,71 @@
+"""A load that was broken off, and sources that change before it is taken up again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.embedded import EmbeddedStore
+from ingest.opening import open_source
+from ingest.pipeline import LoadOptions, load
+from ingest.source import ReadOptions
+from tests.ingest.loading import NAME, functions, loaded, record, records_file
+
+
+def broken_off(home: Path, source: Path) -> None:
+    """Interrupted when everything has been written and nothing published; what was written is checkpointed."""
+
+    def interrupt(_what: str, _done: int, _total: int) -> None:
+        raise KeyboardInterrupt
+
+    opened = [open_source(str(source), ReadOptions())]
+    with pytest.raises(KeyboardInterrupt):
+        load(EmbeddedStore(home), NAME, opened, LoadOptions(work=home / ".loading", workers=0), interrupt)
+    assert list((home / ".loading").glob("*.journal"))
+
+
+def shard(folder: Path, commit: str) -> Path:
+    """The same two functions at some commit."""
+    return records_file(
+        folder / "records.jsonl",
+        [record(name, sha=commit * 40, url=f"https://example.org/{commit}/{name}.py#L1-L2") for name in ("f", "g")],
+    )
+
+
+def test_a_file_that_went_back_to_what_it_was_has_its_old_addresses_again(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    loaded(home, shard(tmp_path, "a"))
+    broken_off(home, shard(tmp_path, "b"))
+    loaded(home, shard(tmp_path, "a"))
+    assert {function.sha for function in functions(home).values()} == {"a" * 40}
+
+
+def test_a_file_that_changed_twice_has_its_newest_addresses(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    loaded(home, shard(tmp_path, "a"))
+    broken_off(home, shard(tmp_path, "b"))
+    loaded(home, shard(tmp_path, "c"))
+    assert {function.sha for function in functions(home).values()} == {"c" * 40}
+
+
+def test_what_was_done_is_taken_up_when_nothing_has_changed(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    loaded(home, shard(tmp_path, "a"))
+    broken_off(home, shard(tmp_path, "b"))
+    summary = loaded(home, tmp_path / "records.jsonl")
+    assert (summary.resumed, summary.updated) == (True, 2)
+    assert {function.sha for function in functions(home).values()} == {"b" * 40}
+
+
+def test_the_journal_of_an_index_whose_name_begins_alike_is_left_alone(tmp_path: Path) -> None:
+    """`small` finishes while `small-old` is being loaded."""
+    work = tmp_path / "home" / ".loading"
+    work.mkdir(parents=True)
+    theirs = work / f"{NAME}-old-{'0' * 24}.journal"
+    ours = work / f"{NAME}-{'0' * 24}.journal"
+    theirs.touch()
+    ours.touch()
+    loaded(tmp_path / "home", shard(tmp_path, "a"))
+    assert theirs.exists()
+    assert not ours.exists()
