@@ -46,10 +46,9 @@ def _stages(engine: Engine, text: str, k: int, filters: Filters, expanded: bool)
         yield EXACT, engine.keyword(words, k, filters)
     if WORD.search(text):
         yield FUZZY, engine.fuzzy(text, k, filters)
+    # As they are: what is one edit away from a whole word was found before, from a piece of one it is an accident.
     for chunk in chunks(text):
-        words = terms(chunk)
-        exact = engine.keyword(words, k, filters) if words else []
-        yield CHUNKS, exact or engine.fuzzy(chunk, k, filters)
+        yield CHUNKS, engine.keyword(terms(chunk), k, filters)
 
 
 def _with_feedback(engine: Engine, words: list[str], filters: Filters) -> list[str]:

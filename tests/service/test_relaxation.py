@@ -80,6 +80,10 @@ def test_nothing_is_found_for_nothing(engine: Engine) -> None:
     assert found(engine, "!?") == {}
 
 
+def test_a_word_without_meaning_finds_nothing_by_its_pieces(engine: Engine) -> None:
+    assert found(engine, "zzqqdelax") == {}  # `delax` is one edit from `delay`
+
+
 def test_filters_hold_at_every_stage(engine: Engine) -> None:
     for text in ("delay", "delai", "exponentialbackoff"):
         lane = keyword_lane(engine, text, 300, Filters(path_prefix="m1"))
