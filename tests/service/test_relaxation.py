@@ -81,7 +81,7 @@ def test_nothing_is_found_for_nothing(engine: Engine) -> None:
 
 
 def test_a_word_without_meaning_finds_nothing_by_its_pieces(engine: Engine) -> None:
-    assert found(engine, "zzqqdelax") == {}  # `delax` is one edit from `delay`
+    assert found(engine, "zzqqwobblr") == {}  # `wobblr` is one edit from a word
 
 
 def test_filters_hold_at_every_stage(engine: Engine) -> None:
