@@ -19,7 +19,7 @@ from corpus.function import Address
 from engine.protocol import Engine, Vectors
 from ingest.facts import AllFacts, unpack
 from ingest.source import Progress
-from ingest.workers import Workers
+from ingest.workers import Workers, outcome
 
 TREE, EMBEDDING, CALLGRAPH, CLUSTERS = "tree", "embedding", "callgraph", "clusters"
 VECTORS_AT_ONCE = 10_000
@@ -130,7 +130,7 @@ def _callgraph(view: Engine, changes: Changes, graph: CallGraphUnderWay, address
     for id_, address in addresses() if graph.before is None else _located(view, changes.added):
         functions[address.repo].append((id_, address.path, address.func_name))
     for resolved in graph.resolved:
-        parts |= {repo: load_part(repo, data).identified(functions[repo]) for repo, data in resolved.result()}
+        parts |= {repo: load_part(repo, data).identified(functions[repo]) for repo, data in outcome(resolved)}
     return assemble(parts.values())
 
 

@@ -11,12 +11,11 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
-from corpus.errors import InputError, TreelineError
+from corpus.errors import InputError
 from engine.protocol import EncoderSpec, IndexInfo, Store
 from ingest import manifest
 from ingest.beginning import Beginning, begin
@@ -26,7 +25,7 @@ from ingest.preparing import Clock, PreparedBatch, peak_memory_kb
 from ingest.reading import Reading
 from ingest.source import Problem, Progress, Source, no_progress
 from ingest.summary import Summary, reasons, write_rejects
-from ingest.workers import Workers
+from ingest.workers import Workers, outcome
 
 # As much is done in this process before others are started.
 SMALL_BYTES = 1_000_000
@@ -140,12 +139,7 @@ class _Load:
 
     def _take(self, generation: Generation, size: int, future: Future[PreparedBatch]) -> None:
         with self.clock("wait"):
-            try:
-                batch = future.result()
-            except BrokenProcessPool as error:
-                raise TreelineError(
-                    "a worker process died, perhaps for want of memory", "run the same command again to go on"
-                ) from error
+            batch = outcome(future)
         for stage, seconds in batch.seconds.items():
             self.clock.add(stage, seconds)
         self.memory[batch.process] = batch.peak_memory_kb

@@ -9,11 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import ParamSpec, Self, TypeVar
 
+from corpus.errors import TreelineError
 from encoder.loading import load
 from encoder.protocol import Encoder
 from ingest.preparing import Item, PreparedBatch, prepare
@@ -61,6 +63,16 @@ class Workers:
     def __exit__(self, *exception: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def outcome(future: Future[Made]) -> Made:
+    """What a worker made, once it has; a worker that was killed is an error that a person can act on."""
+    try:
+        return future.result()
+    except BrokenProcessPool as error:
+        raise TreelineError(
+            "a worker process died, perhaps for want of memory", "run the same command again to go on"
+        ) from error
 
 
 def _done(made: Made) -> Future[Made]:
