@@ -74,10 +74,10 @@ class Generation:
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         if self._writer is None:
             return
-        assert self._journal is not None
-        if kind is KeyboardInterrupt and not self._in_the_middle:
-            self._checkpoint()
-        self._journal.close()
+        if self._journal is not None:
+            if kind is KeyboardInterrupt and not self._in_the_middle:
+                self._checkpoint()
+            self._journal.close()
         self._writer.__exit__(kind, *rest)
 
     def _begin(self) -> tuple[Writer, Journal]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from corpus.errors import InputError
 from engine.embedded import EmbeddedStore
 from ingest.opening import open_source
 from ingest.pipeline import LoadOptions, load
-from ingest.source import ReadOptions
+from ingest.source import ReadOptions, Unit
 from tests.ingest.loading import NAME, functions, loaded, record, records_file
 
 
@@ -69,3 +72,25 @@ def test_the_journal_of_an_index_whose_name_begins_alike_is_left_alone(tmp_path:
     loaded(tmp_path / "home", shard(tmp_path, "a"))
     assert theirs.exists()
     assert not ours.exists()
+
+
+def test_a_load_that_another_one_overtook_says_so(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    loaded(home, shard(tmp_path, "a"))
+    (tmp_path / "more").mkdir()
+    late = open_source(str(shard(tmp_path / "more", "b")), ReadOptions())
+
+    @dataclass(frozen=True)
+    class Overtaken:
+        name: str = "late"
+        size: int = 0
+        left_out: Mapping[str, int] = field(default_factory=dict)
+
+        def units(self) -> Iterator[Unit]:
+            loaded(home, shard(tmp_path, "c"))
+            yield from late.units()
+
+    with pytest.raises(InputError, match="changed by another load meanwhile"):
+        load(EmbeddedStore(home), NAME, [Overtaken()], LoadOptions(work=home / ".loading", workers=0))
+    assert {function.sha for function in functions(home).values()} == {"c" * 40}
+    assert loaded(home, tmp_path / "more" / "records.jsonl").published
