@@ -1,4 +1,7 @@
-"""Every evaluation of docs/evaluation.md in one go, kept, and the page's tables made anew: `python -m eval.refresh`."""
+"""Every evaluation of docs/evaluation.md in one go, kept, and the page's tables made anew: `python -m eval.refresh`.
+
+Of each data set one result stays in the repository.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import sys
 import click
 
 from corpus.errors import TreelineError
-from eval import docs
+from eval import docs, results
 from eval.cli import command as evaluate
 
 # In the order of the page; {name} is the index of CodeSearchNet's functions.
@@ -39,6 +42,7 @@ def main(name: str, repository: str, only: str) -> None:
                 evaluate.main([*arguments, "--keep"], standalone_mode=False)
             except TreelineError as error:
                 sys.exit(f"treeline: {error}")
+    results.tidy()
     docs.main()
 
 

@@ -15,6 +15,7 @@ from eval.summary import FORMAT, Document
 KEPT = Path(__file__).parent / "results"
 # A mean that moved less than this since the last result is called unchanged.
 SAME = 0.0005
+OWN = ("web", "mined")  # data sets whose questions are written here, or mined from this repository
 PROJECT = Path(__file__).parent.parent
 
 
@@ -71,6 +72,24 @@ def last(dataset: str, folder: Path = KEPT) -> Document | None:
     """The newest kept result of a data set, by the time it was made."""
     found = [read(path) for path in sorted(folder.glob(f"*-{dataset}.json"))]
     return max(found, key=lambda document: str(document["made"]), default=None)
+
+
+def tidy(folder: Path = KEPT) -> None:
+    """Only the newest result of each data set stays; questions that are not ours, and ablations, as figures alone."""
+    newest: dict[str, tuple[str, Path]] = {}
+    for path in sorted(folder.glob("*.json")):
+        document = read(path)
+        older = newest.get(document["dataset"])
+        if older is None or older[0] <= document["made"]:
+            newest[document["dataset"]] = (document["made"], path)
+    kept = {path for _, path in newest.values()}
+    for path in set(folder.glob("*.json")) - kept:
+        path.unlink()
+    for path in kept:
+        document = {**read(path), "worst": []}
+        if not document["dataset"].startswith(OWN) or document["dataset"].endswith("-ablation"):
+            document = {**document, "texts": {}, "systems": [{**one, "values": {}} for one in document["systems"]]}
+        write(document, path)
 
 
 def changes(document: Document, before: Document) -> list[Change]:

@@ -103,6 +103,21 @@ def test_results_are_kept_under_the_commit_and_compared_with_the_last(tmp_path: 
     assert "default, mrr: 1.000 → 0.900 (-0.100)" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
+def test_tidied_the_newest_of_each_stays_and_other_peoples_questions_as_figures_alone(tmp_path: Path) -> None:
+    for commit, name in (("aaa", "web-test"), ("bbb", "web-test"), ("aaa", "codesearchnet"), ("bbb", "web-ablation")):
+        made = {"commit": commit, "dataset": name, "made": f"2026-01-0{1 + (commit == 'bbb')}T00:00:00+00:00"}
+        results.keep({**results.stamp(document()), **made}, tmp_path)
+    results.tidy(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "bbb-web-test.json", "aaa-codesearchnet.json", "bbb-web-ablation.json"
+    }  # fmt: skip
+    for name, has_questions in (("web-test", True), ("codesearchnet", False), ("web-ablation", False)):
+        kept = results.last(name, tmp_path)
+        assert kept is not None and kept["worst"] == []
+        assert bool(kept["texts"]) == bool(kept["systems"][0]["values"]) == has_questions
+        assert kept["systems"][0]["means"]["mrr"]["mean"] == 0.5
+
+
 def test_a_result_of_another_format_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "x-tiny.json").write_text("{}")
     with pytest.raises(InputError, match="not a result file of this version"):
