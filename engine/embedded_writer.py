@@ -239,13 +239,17 @@ class EmbeddedWriter:
 
     def _remove_scaffolding(self) -> None:
         self._rows.close()
+        # First, and for good: a checkpoint must not outlive what it points to, or the next load could not begin.
+        (self._folder / CHECKPOINT).unlink(missing_ok=True)
+        sync_folder(self._folder)
         for path in self._folder.iterdir():
-            if path.name.startswith((FROZEN_TEXT, PART, BASE, DEAD, CHECKPOINT)):
+            if path.name.startswith((FROZEN_TEXT, PART, BASE, DEAD)):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def _close_writer(self) -> None:
-        # A writer that a failing disk has killed cannot be closed any more; what it failed of was raised then.
-        with suppress(ValueError):
+        # A writer that a failing disk has killed (what it failed of was raised then), or that has finished and was
+        # interrupted before the generation was published, cannot be closed any more.
+        with suppress(ValueError, RuntimeError):
             self._writer.rollback()
             self._writer.wait_merging_threads()
 

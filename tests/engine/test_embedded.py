@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import orjson
@@ -23,6 +26,8 @@ MANY = [function(f"f{number}", path=f"{number % 9}.py", line=number + 1) for num
 
 LOADER = """
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from engine.embedded import EmbeddedStore
 from tests.engine.functions import ENCODER, write
@@ -157,3 +162,35 @@ def test_one_engine_serves_many_threads(tmp_path: Path) -> None:
         thread.join(60)
     assert wrong == []
     engine.close()
+
+
+@pytest.mark.parametrize("removals", range(4))
+def test_a_loader_that_dies_while_it_clears_up_leaves_an_index_that_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, removals: int
+) -> None:
+    """Whatever of the checkpoint's files is gone by then."""
+    store = EmbeddedStore(tmp_path)
+    build(store, "x", SAMPLE)
+    writer = store.begin("x", [ENCODER], "plan")
+    write(writer, MANY[:50])
+    writer.checkpoint(b"50")
+    with monkeypatch.context() as dying:
+        remove, left, listed = shutil.rmtree, [removals], Path.iterdir
+
+        def dies(path: Path, ignore_errors: bool = False) -> None:
+            if path.name.startswith(("text-", "part-", "base")) and not left[0]:
+                raise KeyboardInterrupt
+            left[0] -= path.name.startswith(("text-", "part-", "base"))
+            remove(path, ignore_errors=ignore_errors)
+
+        def checkpoint_last(folder: Path) -> Iterator[Path]:
+            return iter(sorted(listed(folder), key=lambda path: path.name == "checkpoint.json"))
+
+        dying.setattr("engine.embedded_writer.shutil.rmtree", dies)
+        dying.setattr(Path, "iterdir", checkpoint_last)
+        with suppress(KeyboardInterrupt):
+            writer.publish()
+    writer.__exit__(None, None, None)
+    with store.begin("x", [ENCODER], "plan") as again:
+        write(again, MANY[50:60])
+        assert again.publish().functions >= len(SAMPLE) + 10
