@@ -12,6 +12,12 @@ from typing import Any
 import pytest
 import yaml
 
+from corpus.errors import TreelineError
+from engine import stores
+from service.answer import Query
+from service.live import open_searcher
+from service.settings import Settings
+from service.stores import open_store
 from tests import elasticsearch_server
 from tests.elasticsearch_server import Cluster, Node, ServerMissing, fetch, free_port
 from tests.service_process import service
@@ -89,19 +95,14 @@ def as_in_compose(cluster: Cluster, node: Node, certificates: Path) -> None:
     (config / "elasticsearch.yml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     # The test server cannot keep users in an index (it lacks an analyser), so role and user come from files; the
     # role is the very file that users.sh sends.
-    role = (ROOT / "deploy" / "elasticsearch" / "role.json").read_text(encoding="utf-8")
-    (config / "roles.yml").write_text("treeline: " + role.replace("\n", " ") + "\n", encoding="utf-8")
-    useradd = [
-        str(fetch() / "bin" / "elasticsearch-users"),
-        "useradd",
-        "treeline",
-        "-p",
-        SERVICE_PASSWORD,
-        "-r",
-        "treeline",
-    ]
+    roles = {"treeline": "role.json", "reader": "reader.json"}
+    texts = {role: (ROOT / "deploy" / "elasticsearch" / file).read_text("utf-8") for role, file in roles.items()}
+    lines = [f"{role}: {text.replace(chr(10), ' ')}\n" for role, text in texts.items()]
+    (config / "roles.yml").write_text("".join(lines), encoding="utf-8")
     environment = elasticsearch_server._environment(config, "64m")
-    subprocess.run(useradd, env=environment, check=True, capture_output=True, timeout=120)
+    for role in roles:
+        users = [str(fetch() / "bin" / "elasticsearch-users"), "useradd", role, "-p", SERVICE_PASSWORD, "-r", role]
+        subprocess.run(users, env=environment, check=True, capture_output=True, timeout=120)
     for path in config.iterdir():
         if path.is_file():
             os.chown(path, elasticsearch_server.NOBODY, elasticsearch_server.NOBODY)
@@ -155,14 +156,30 @@ def test_the_service_loads_and_answers_over_tls_with_no_more_rights_than_its_rol
             client.search(index="other")
 
 
-def test_a_wrong_password_or_an_unknown_authority_is_one_clear_line(cluster: Cluster, tmp_path: Path) -> None:
-    from corpus.errors import TreelineError
-    from engine.stores import open_store
-
+def test_who_only_searches_needs_no_more_than_to_read(cluster: Cluster, tmp_path: Path) -> None:
+    reader = Settings(
+        home=str(tmp_path),
+        engine="elasticsearch",
+        elasticsearch_url=cluster.urls[0],
+        elasticsearch_user="reader",
+        elasticsearch_password=SERVICE_PASSWORD,
+        elasticsearch_ca=cluster.ca,
+        feedback=False,
+    )
+    searcher = open_searcher(reader)
+    assert [result.function.func_name for result in searcher.search(Query("calm llamas")).results] == ["tame_llamas"]
+    searcher.close()
     with pytest.raises(TreelineError, match="credentials"):
-        open_store("elasticsearch", urls=cluster.urls[:1], user="treeline", password="wrong", ca=cluster.ca).names()
+        open_store(reader).drop(reader.index)
+
+
+def test_a_wrong_password_or_an_unknown_authority_is_one_clear_line(cluster: Cluster, tmp_path: Path) -> None:
+    with pytest.raises(TreelineError, match="credentials"):
+        stores.open_store(
+            "elasticsearch", urls=cluster.urls[:1], user="treeline", password="wrong", ca=cluster.ca
+        ).names()
     with pytest.raises(TreelineError, match=r"(?i)certificate|TLS|does not answer"):
-        open_store("elasticsearch", urls=cluster.urls[:1], user="treeline", password=SERVICE_PASSWORD).names()
+        stores.open_store("elasticsearch", urls=cluster.urls[:1], user="treeline", password=SERVICE_PASSWORD).names()
 
 
 def test_two_nodes_join_the_one_that_already_runs_and_take_a_replica(cluster: Cluster) -> None:

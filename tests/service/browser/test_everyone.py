@@ -200,6 +200,7 @@ def test_screenshots_for_the_readme(browser: Browser, images: Path, name: str) -
     complaints = watched(page, base)
     for warm in ("open a file", "parse json", "sort numbers"):
         page.request.get(f"/api/search?q={warm}")
+        page.request.get(f"/api/search?q={warm}&rerank=algorithm2")
     page.goto(address)
     page.wait_for_timeout(500)
     if name == "eval" and not page.locator("[data-chart]").count():
