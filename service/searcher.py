@@ -30,6 +30,7 @@ from service.structure import Neighbour, Structure, related, structure
 
 Run = Callable[[Mapping[str, Callable[[], RankedList]], Mapping[str, float]], Outcome[RankedList]]
 Adjust = Callable[[Query, list[Candidate]], list[Candidate]]
+SLOW = frozenset({"cross-encoder"})  # re-rankers that take seconds: other searches must not wait for them
 CALLEES_OF = 5  # top results whose callees are pulled in, when that is asked for
 
 
@@ -72,7 +73,7 @@ class Searcher:
         """The whole way: lanes, fusion, re-ranking, and the bodies of the results asked for."""
         begin = perf_counter()
         careful = partial(self._search, query, begin, self._threads.run)
-        if self.info.engine != "embedded":  # a cluster computes, and is waited for
+        if self.info.engine != "embedded" or query.rerank in SLOW:  # a cluster computes, and is waited for
             return careful()
         return self._computing.run(partial(self._search, query, begin, one_by_one), careful)
 

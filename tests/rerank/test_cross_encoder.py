@@ -10,6 +10,7 @@ from corpus.errors import InputError
 from rerank.candidate import RerankContext
 from rerank.cross_encoder import CrossEncoded, load
 from service.answer import Query
+from service.computing import Computing
 from service.searcher import Searcher
 from service.settings import Settings
 from tests.graph.trees import address
@@ -48,9 +49,12 @@ def test_it_orders_the_top_by_the_models_scores_and_leaves_the_rest(model: str) 
     assert found[0].reason == f"cross-encoder score {max(scores):.3f}"
 
 
-def test_a_search_uses_the_model_and_the_depth_of_the_settings(model: str, tmp_path: Path) -> None:
+def test_a_search_uses_the_model_and_the_depth_of_the_settings(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = Settings(cross_encoder=model, cross_encoder_depth=2)
     searcher = Searcher(small_store(tmp_path).open(NAME), {shipped().name: shipped()}, settings)
+    monkeypatch.setattr(Computing, "run", None)  # it takes seconds, so the thread of the quick searches is left alone
     found = searcher.search(Query("parse json", rerank="cross-encoder"))
     searcher.close()
     assert ["cross-encoder score" in result.candidate.reason for result in found.results[:3]] == [True, True, False]
