@@ -14,8 +14,8 @@ from engine.vectors import CANDIDATES_PER_RESULT, CHUNK, Matrix, quantise
 if TYPE_CHECKING:
     from usearch.index import Index
 
-# Rows; beyond, a scan takes more than about 10 ms. At 547,290 the scan by signs took 5.4 ms and the graph 4.6, and building
-# the graph halved the rate of loading.
+# Rows; beyond, a scan takes more than about 10 ms. At 547,290 the scan by signs took 5.4 ms and the graph 4.6, and
+# building the graph halved the rate of loading.
 SCAN_UP_TO = 1_000_000
 CONNECTIVITY = 16
 EXPANSION_ADD = 128
