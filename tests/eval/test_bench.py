@@ -41,7 +41,7 @@ def test_a_goal_is_met_or_missed() -> None:
 def test_the_whole_benchmark_runs_on_a_small_index(
     searcher: LiveSearcher, home: Path, small_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TREELINE_HOME", str(home / "eval"))
+    monkeypatch.setenv("TREELINE_HOME", str(home / ".eval"))
     arguments = ["--name", searcher.info.name, "--source", str(small_source), "--rounds", "1"]
     result = CliRunner().invoke(command, [*arguments, "--json", str(tmp_path / "bench.json")])
     assert result.exit_code == 0, result.output

@@ -63,8 +63,8 @@ def test_the_command_makes_lists_and_revokes(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("TREELINE_HOME", str(tmp_path))
     run = CliRunner().invoke
     key = run(command, ["create", "ci", "--scope", "write"]).stdout.strip()
-    assert KeyRing(tmp_path / "keys.json").check(key)
+    assert KeyRing(tmp_path / ".keys.json").check(key)
     [row] = json.loads(run(command, ["list", "--json"]).stdout)
     assert (row["name"], row["scopes"], "digest" in row) == ("ci", ["write"], False)
     assert run(command, ["revoke", row["id"]]).exit_code == 0
-    assert KeyRing(tmp_path / "keys.json").check(key) is None
+    assert KeyRing(tmp_path / ".keys.json").check(key) is None
