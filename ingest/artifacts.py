@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from engine.protocol import Engine, Vectors
 from ingest.facts import AllFacts, unpack
 from ingest.source import Progress
 from ingest.workers import Workers, outcome
+
+if TYPE_CHECKING:
+    from graph.callgraph_parts import Part
 
 TREE, EMBEDDING, CALLGRAPH, CLUSTERS = "tree", "embedding", "callgraph", "clusters"
 VECTORS_AT_ONCE = 10_000
@@ -51,10 +55,10 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class CallGraphUnderWay:
-    """Repositories that are being resolved, and the call graph that has the others."""
+    """Repositories that are being resolved, and the parts of the call graph before; none when all are resolved anew."""
 
     resolved: Sequence[Future[Resolved]]
-    before: bytes | None
+    before: dict[str, Part]
     touched: frozenset[str]
 
 
@@ -62,10 +66,9 @@ def begin_callgraph(changes: Changes, workers: Workers) -> CallGraphUnderWay:
     """Give the repositories that have changed to the workers."""
     from graph.callgraph_parts import split
 
-    before = changes.before(CALLGRAPH)
-    if before is not None and not split(before):
-        before = None
-    wanted = changes.facts.of_repositories(changes.facts.touched if before is not None else None)
+    stored = changes.before(CALLGRAPH)
+    before = split(stored) if stored is not None else {}
+    wanted = changes.facts.of_repositories(changes.facts.touched if before else None)
     trips: list[list[tuple[str, list[bytes]]]] = []
     size = FACTS_A_TRIP
     # The largest first, so that none is left to be waited for alone.
@@ -120,14 +123,14 @@ def _tree(view: Engine, changes: Changes, addresses: _AllAddresses) -> Iterator[
 
 
 def _callgraph(view: Engine, changes: Changes, graph: CallGraphUnderWay, addresses: _AllAddresses) -> bytes:
-    from graph.callgraph_parts import assemble, load_part, split
+    from graph.callgraph_parts import assemble, load_part
 
-    parts = split(graph.before) if graph.before is not None else {}
+    parts = dict(graph.before)
     functions: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     gone = set(changes.removed)
     for repo in graph.touched & parts.keys():
         functions[repo] = [one for one in parts.pop(repo).functions() if one[0] not in gone]
-    for id_, address in addresses() if graph.before is None else _located(view, changes.added):
+    for id_, address in _located(view, changes.added) if graph.before else addresses():
         functions[address.repo].append((id_, address.path, address.func_name))
     for resolved in graph.resolved:
         parts |= {repo: load_part(repo, data).identified(functions[repo]) for repo, data in outcome(resolved)}
