@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import resource
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,10 +49,19 @@ def disk_errors(path: Path) -> Iterator[None]:
         number = next((number for words, number in TEXT_INDEX_CAUSES.items() if words in str(error)), None)
         if number is None and not any(words in str(error) for words in TEXT_INDEX_TROUBLE):
             raise
-        if number is None and shutil.disk_usage(path).free < FULL_BELOW:
-            number = errno.ENOSPC
+        if number is None:
+            number = _likely_cause(path)
         reason, hint = HINTS.get(number or 0, (f"the text index failed: {error}", "see the message; the old one stays"))
         raise TreelineError(f"cannot write the index in {path}: {reason}", hint) from error
+
+
+def _likely_cause(path: Path) -> int | None:
+    """Why a thread of the text index gave up, when all it says is that it did."""
+    if shutil.disk_usage(path).free < FULL_BELOW:
+        return errno.ENOSPC
+    if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:
+        return errno.EFBIG
+    return None
 
 
 def write_atomically(path: Path, data: bytes) -> None:
