@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -9,9 +10,12 @@ from hypothesis import HealthCheck, settings
 
 from tests.elasticsearch_server import Cluster, ServerMissing, running
 
-# How long an example takes says more about a shared machine than about the code.
-settings.register_profile("treeline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("treeline")
+# How long an example takes says more about a shared machine than about the code. The same examples every time: whether
+# a change is sound must not be a matter of luck. `HYPOTHESIS_PROFILE=explore` looks for new ones.
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("treeline", UNHURRIED, derandomize=True)
+settings.register_profile("explore", UNHURRIED)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "treeline"))
 
 
 @pytest.fixture(scope="session")

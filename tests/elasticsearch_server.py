@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import base64
 import os
+import random
 import shutil
 import signal
 import socket
@@ -20,7 +21,7 @@ import time
 import urllib.request
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.error import URLError
@@ -30,8 +31,9 @@ ARTIFACT = f"org.elasticsearch.distribution.integ-test-zip:elasticsearch:{VERSIO
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 DEBIAN_PACKAGES = {"java": "openjdk-17-jdk-headless", "mvn": "maven"}
 HEAP = "512m"
-START_SECONDS = 180
-STOP_SECONDS = 30
+START_SECONDS = 300  # three at once on two busy cores take two minutes
+STOP_SECONDS = 60
+PORTS = (10_000, 32_000)
 NOBODY = 65534
 # Elasticsearch refuses to run as root; `nobody` is there on every system.
 OTHER_USER = NOBODY if os.getuid() == 0 else None
@@ -80,9 +82,12 @@ def fetch() -> Path:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """One that nobody listens at, below those that the system lends to connections: it stays free until it is used."""
+    while True:
+        port = random.SystemRandom().randrange(*PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @dataclass

@@ -19,6 +19,7 @@ from typing import Any
 from tests.elasticsearch_server import free_port
 
 LOG_SHOWN = 3_000  # characters of the log in a failure
+PATIENCE = 120  # seconds; only what hangs takes as long, also on a busy machine
 START = Path(__file__).parent.parent / "deploy" / "start.sh"
 
 
@@ -45,7 +46,7 @@ class ServiceProcess:
         except ValueError:
             return status, body.decode(errors="replace")
 
-    def wait_for(self, path: str, status: int, seconds: float = 60) -> float:
+    def wait_for(self, path: str, status: int, seconds: float = PATIENCE) -> float:
         """Seconds until the path answers with that status."""
         begin = time.monotonic()
         while time.monotonic() - begin < seconds:
@@ -60,7 +61,7 @@ class ServiceProcess:
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30)
+        return self.process.wait(PATIENCE)
 
 
 @contextmanager
@@ -82,7 +83,7 @@ def service(folder: Path, settings: Mapping[str, str]) -> Iterator[ServiceProces
         if process.poll() is None:
             process.terminate()
             try:
-                process.wait(30)
+                process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -127,6 +127,6 @@ def test_parts_are_the_identifier_without_its_underscores(identifier: str) -> No
 
 def test_a_large_text_takes_linear_time() -> None:
     for text in ("aB" * 500_000, "_" * 1_000_000, "a_" * 500_000, "A" * 1_000_000, "é" * 500_000):
-        started = time.perf_counter()
+        started = time.process_time()
         terms(text)
-        assert time.perf_counter() - started < 2
+        assert time.process_time() - started < 2

@@ -20,7 +20,7 @@ def audit(tmp_path: Path, dependencies: list[dict[str, object]] | None, code: in
     stand_in.write_text(f"#!/bin/bash\n{write}\nexit {code}\n", encoding="utf-8")
     stand_in.chmod(0o755)
     environment = {**os.environ, "PIP_AUDIT": str(stand_in)}
-    return subprocess.run([SCRIPT], env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run([SCRIPT], env=environment, capture_output=True, text=True, timeout=240)
 
 
 def test_a_vulnerability_fails_with_its_name_and_the_fix(tmp_path: Path) -> None:

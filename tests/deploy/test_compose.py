@@ -181,7 +181,7 @@ def test_compose_itself_accepts_the_file(profiles: list[str], tmp_path: Path) ->
     secrets = {name: "x" * 32 for name, value in example.items() if not value}
     (tmp_path / "env").write_text("".join(f"{name}={value}\n" for name, value in secrets.items()), encoding="utf-8")
     arguments = ["--env-file", str(tmp_path / "env"), "--file", str(FILE), *profiles, "config", "--services"]
-    done = subprocess.run([*compose_command, *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*compose_command, *arguments], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     nodes = NODES if profiles else {"elasticsearch"}
     assert set(done.stdout.split()) & NODES == nodes
@@ -192,6 +192,6 @@ def test_compose_refuses_to_start_without_passwords(tmp_path: Path) -> None:
         pytest.skip("no docker compose here")
     (tmp_path / "env").touch()
     arguments = ["--env-file", str(tmp_path / "env"), "--file", str(FILE), "config", "--quiet"]
-    done = subprocess.run([*compose_command, *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*compose_command, *arguments], capture_output=True, text=True, timeout=240)
     assert done.returncode != 0
     assert "set it in .env" in done.stderr

@@ -66,7 +66,7 @@ def server() -> Iterator[StandIn]:
 
 def run(script: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     whole = {**os.environ, "ELASTIC_PASSWORD": PASSWORD, **environment}
-    return subprocess.run(["bash", str(DEPLOY / script)], env=whole, capture_output=True, text=True, timeout=60)
+    return subprocess.run(["bash", str(DEPLOY / script)], env=whole, capture_output=True, text=True, timeout=240)
 
 
 def users(server: StandIn) -> subprocess.CompletedProcess[str]:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -40,7 +39,7 @@ def test_the_first_start_loads_an_index_and_the_second_finds_it(tmp_path: Path, 
         assert running.stop() == 0
     first = running.log()
     with service(tmp_path, settings) as running:
-        assert running.wait_for("/readyz", 200) < 30
+        running.wait_for("/readyz", 200)
     second = running.log().removeprefix(first)
     assert "animals" not in second
     assert "tame_llamas" not in second
@@ -68,7 +67,7 @@ def test_the_log_is_json_without_questions_or_keys_and_metrics_count_all_workers
         assert 'treeline_search_stage_seconds_bucket{le="' in text
         assert re.search(r"^treeline_index_age_seconds\{.*\} \d", text, re.MULTILINE)
         assert re.search(r"^treeline_http_queue \d", text, re.MULTILINE)
-        time.sleep(0.2)
+        assert running.stop() == 0  # by then everything is written
         lines = [json.loads(line) for line in running.log()[begun:].splitlines()]
     asked = [line for line in lines if line.get("path") == "/api/search"]
     assert {line["request_id"] for line in asked} == {f"request-{number}" for number in range(40)}
@@ -90,6 +89,6 @@ def test_without_a_source_the_service_starts_and_says_what_is_missing(tmp_path: 
 @pytest.mark.slow
 def test_a_source_that_cannot_be_read_does_not_keep_the_service_down(tmp_path: Path) -> None:
     with service(tmp_path, {"home": str(tmp_path / "home"), "first_source": "/no/such", "start_wait": "5"}) as running:
-        running.wait_for("/healthz", 200, seconds=120)
+        running.wait_for("/healthz", 200)
         assert running.get("/readyz")[0] == 503
     assert "the service starts without an index" in running.log()

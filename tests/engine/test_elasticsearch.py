@@ -40,7 +40,7 @@ def test_a_server_that_is_away_is_noticed_at_once() -> None:
     for ask in (lambda: store.open("x"), store.names, lambda: store.begin("x", [ENCODER], "f")):
         with pytest.raises(EngineUnavailable, match=r"does not answer at http://127\.0\.0\.1"):
             ask()
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20  # the client would wait for a minute
     store.close()
 
 
@@ -123,7 +123,7 @@ def test_a_dead_writer_of_this_machine_makes_way_at_once(
         "write(writer, SAMPLE[3:])\n"
         "os.kill(os.getpid(), 9)\n"
     )
-    subprocess.run([sys.executable, "-c", script, elasticsearch_cluster.url], check=False, timeout=60)
+    subprocess.run([sys.executable, "-c", script, elasticsearch_cluster.url], check=False, timeout=240)
     with server.begin(NAME, [ENCODER], "f") as writer:
         assert writer.resumed == b"three"
         assert writer.publish().functions == 3

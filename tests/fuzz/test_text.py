@@ -73,9 +73,9 @@ def test_every_function_has_an_id_of_its_own(repo: str, path: str, name: str, co
 def test_routing_time_grows_with_length_not_with_its_square(piece: str) -> None:
     def took(length: int) -> float:
         text = piece * (length // len(piece)) + "!"
-        begin = time.perf_counter()
+        begin = time.process_time()
         route(text)
-        return time.perf_counter() - begin
+        return time.process_time() - begin
 
     took(2_000)
     short = min(took(4_000) for _ in range(3))

@@ -116,7 +116,7 @@ def test_a_quarter_of_a_million_nodes_are_placed_in_under_five_seconds() -> None
     parents[0] = -1
     parents[1:] = (np.arange(249_999) * random.uniform(0.2, 0.9, size=249_999)).astype(np.int32)
     weights = (parents >= 0).astype(float)
-    start = time.perf_counter()
+    start = time.process_time()
     embedding = embed(parents, weights)
-    assert time.perf_counter() - start < 5.0
+    assert time.process_time() - start < 5.0
     assert (embedding.points.gap > 0).all()

@@ -41,7 +41,7 @@ def treeline(home: Path, *arguments: str, **environment: str) -> subprocess.Comp
         env=os.environ | {"TREELINE_HOME": str(home), "COLUMNS": "100"} | environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         stdin=subprocess.DEVNULL,
         cwd=ROOT,
         check=False,
@@ -210,7 +210,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(home: Path) -> None:
         env=os.environ | {"TREELINE_HOME": str(home)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         cwd=ROOT,
         check=False,
     )

@@ -1,15 +1,15 @@
 """Start-up is a feature: what the default path imports, and how long a cold search takes."""
 
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from tests.ingest.loading import project
 from tests.service.test_cli import FILES, ROOT, treeline
 
 HEAVY = ("torch", "sentence_transformers", "transformers", "geoopt", "sklearn", "flask", "elasticsearch", "pyarrow")
-# A second on an idle machine; tests share theirs.
+# Seconds of processor time, of which an idle machine needs one: the clock on the wall tells how busy the others are.
 GENEROUS = 5.0
 
 
@@ -23,21 +23,27 @@ def test_a_cold_search_imports_nothing_heavy_and_is_quick(tmp_path: Path) -> Non
     )
     times = []
     for _ in range(3):
-        started = time.perf_counter()
+        started = processor_time()
         done = subprocess.run(
             [sys.executable, "-c", script],
             env={"TREELINE_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
             cwd=ROOT,
             check=False,
         )
-        times.append(time.perf_counter() - started)
+        times.append(processor_time() - started)
         assert done.returncode == 0, done.stderr
         assert "number_to_text" in done.stdout
         assert "HEAVY []" in done.stderr
     assert min(times) < GENEROUS
+
+
+def processor_time() -> float:
+    """Of all processes that were started here and have ended."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 def test_help_imports_no_command_that_was_not_asked_for() -> None:
@@ -45,6 +51,6 @@ def test_help_imports_no_command_that_was_not_asked_for() -> None:
         "import sys; from service.cli import cli; cli(['--help'], standalone_mode=False); print(sorted(sys.modules))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, cwd=ROOT, check=True
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=240, cwd=ROOT, check=True
     )
     assert "numpy" not in done.stdout

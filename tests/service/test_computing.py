@@ -8,11 +8,15 @@ from time import perf_counter, sleep
 import pytest
 
 from corpus.errors import InputError
-from service.computing import PATIENCE, Computing
+from service import computing as module
+from service.computing import Computing
+
+SHORT, LONG = 0.5, 60.0  # seconds of patience: with what hangs, and with what must not be given up on a busy machine
 
 
 @pytest.fixture
-def computing() -> Iterator[Computing]:
+def computing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Computing]:
+    monkeypatch.setattr(module, "PATIENCE", LONG)
     made = Computing()
     yield made
     made.close()
@@ -20,6 +24,13 @@ def computing() -> Iterator[Computing]:
 
 def never() -> str:
     raise AssertionError("the careful way was not needed")
+
+
+def idle(computing: Computing) -> None:
+    """Wait until the thread has noticed that what hung on it came back."""
+    patience = perf_counter() + LONG
+    while computing._busy_since is not None and perf_counter() < patience:
+        sleep(0.01)
 
 
 def test_many_askers_are_served_by_one_thread_each_with_its_own_answer(computing: Computing) -> None:
@@ -41,38 +52,54 @@ def test_what_is_raised_there_is_raised_here(computing: Computing) -> None:
     assert computing.run(lambda: "still there", never) == "still there"
 
 
-def test_what_hangs_is_tried_the_other_way_and_later_ones_do_not_wait_for_it(computing: Computing) -> None:
-    release = threading.Event()
+def test_what_hangs_is_tried_the_other_way_and_later_ones_do_not_wait_for_it(
+    computing: Computing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release, begun = threading.Event(), threading.Event()
 
     def hang() -> str:
+        begun.set()
         release.wait(60)
         return "late"
 
+    monkeypatch.setattr(module, "PATIENCE", SHORT)
     begin = perf_counter()
     assert computing.run(hang, lambda: "careful") == "careful"
-    assert perf_counter() - begin >= PATIENCE
+    assert perf_counter() - begin >= SHORT
+    assert begun.wait(LONG)
+    sleep(SHORT)  # a thread that began late has to be at it for as long
     begin = perf_counter()
-    for _ in range(20):
+    for _ in range(50):
         assert computing.run(lambda: "quick", lambda: "careful") == "careful"
-    assert perf_counter() - begin < PATIENCE
+    assert perf_counter() - begin < 50 * SHORT / 2
+    monkeypatch.setattr(module, "PATIENCE", LONG)
     release.set()
-    sleep(0.1)
+    idle(computing)
     assert computing.run(lambda: "quick again", never) == "quick again"
 
 
-def test_one_that_was_given_up_before_its_turn_is_not_begun(computing: Computing) -> None:
-    release, begun = threading.Event(), threading.Event()
+def test_one_that_was_given_up_before_its_turn_is_not_begun(
+    computing: Computing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release, hanging, begun = threading.Event(), threading.Event(), threading.Event()
+
+    def hang() -> bool:
+        hanging.set()
+        return release.wait(60)
 
     def mark() -> bool:
         begun.set()
         return True
 
     with ThreadPoolExecutor(2) as askers:
-        first = askers.submit(computing.run, lambda: release.wait(60), lambda: False)
-        sleep(0.05)
+        first = askers.submit(computing.run, hang, lambda: False)
+        assert hanging.wait(LONG)
+        monkeypatch.setattr(module, "PATIENCE", SHORT)
         second = askers.submit(computing.run, mark, lambda: False)
-        assert (first.result(), second.result()) == (False, False)
-    release.set()
-    sleep(0.1)
+        assert not second.result()
+        monkeypatch.setattr(module, "PATIENCE", LONG)
+        release.set()
+        assert first.result()
+    idle(computing)
     assert computing.run(lambda: "next", never) == "next"
     assert not begun.is_set()

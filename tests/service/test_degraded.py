@@ -14,7 +14,7 @@ from service.settings import Settings
 from service.side_by_side import OVERDUE, WORKERS
 from tests.service.small_index import shipped, small_store
 
-QUICK = Settings(lane_timeout=0.15)
+QUICK = Settings(lane_timeout=1.0)  # the lanes that do answer take a hundredth of it
 
 
 class Failing:
@@ -30,6 +30,7 @@ class Failing:
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     engine = small_store(tmp_path_factory.mktemp("home")).open("small")
+    Searcher(engine, {shipped().name: shipped()}).search(Query("convert int to string"))  # what is slow the first time
     yield engine
     engine.close()
 
@@ -57,9 +58,9 @@ def searcher(engine: Any, **failures: Callable[..., Any]) -> Searcher:
 def test_a_hanging_lane_is_left_out_and_named(engine: Any, hang: Callable[..., Any]) -> None:
     begin = perf_counter()
     answer = searcher(engine, knn=hang).search(Query("convert int to string"))
-    assert perf_counter() - begin < 10  # not the minute that the lane hangs
+    assert perf_counter() - begin < 30  # not the minute that the lane hangs
     assert answer.results[0].function.func_name == "int_to_string"
-    assert [(one.lane, one.reason) for one in answer.degraded] == [("dense", "no answer within 0.15 s")]
+    assert [(one.lane, one.reason) for one in answer.degraded] == [("dense", "no answer within 1 s")]
 
 
 def test_a_raising_lane_is_left_out_and_named(engine: Any) -> None:
@@ -89,7 +90,7 @@ def test_an_engine_that_hangs_altogether_is_an_error_within_the_timeout(engine: 
     begin = perf_counter()
     with pytest.raises(EngineUnavailable, match="no lane answered"):
         searcher(engine, keyword=hang, fuzzy=hang, knn=hang).search(Query("convert int to string"))
-    assert perf_counter() - begin < 10  # not the minute that the lane hangs
+    assert perf_counter() - begin < 30  # not the minute that the lane hangs
 
 
 def test_searching_goes_on_while_a_lane_hangs_for_good(engine: Any, hang: Callable[..., Any]) -> None:
@@ -114,6 +115,6 @@ def test_a_lane_that_recovers_is_used_again(engine: Any) -> None:
     for _ in range(OVERDUE + 1):
         assert recovering.search(Query("convert int to string")).degraded
     stuck.set()
-    patience = perf_counter() + 10
+    patience = perf_counter() + 60
     while recovering.search(Query("convert int to string")).degraded:
         assert perf_counter() < patience

@@ -20,7 +20,7 @@ MORE = {**FILES, "text/more.py": 'def frobnicate():\n    """Turn the knob."""\n 
 @pytest.fixture
 def always_looking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "LOOK_EVERY", 0.0)
-    monkeypatch.setattr(live, "LOOK_FOR", 5.0)
+    monkeypatch.setattr(live, "LOOK_FOR", 60.0)
 
 
 def first(searcher: LiveSearcher, text: str) -> str:
@@ -54,7 +54,7 @@ def test_it_looks_at_the_store_only_now_and_then(tmp_path: Path, monkeypatch: py
 @pytest.mark.usefixtures("always_looking")
 def test_no_search_fails_while_generations_come_and_go(tmp_path: Path) -> None:
     store = small_store(tmp_path)
-    searcher = LiveSearcher(store, "small")
+    searcher = LiveSearcher(store, "small", Settings(lane_timeout=60))
     failures: list[Exception] = []
     answers = 0
     stop = threading.Event()
@@ -77,12 +77,13 @@ def test_no_search_fails_while_generations_come_and_go(tmp_path: Path) -> None:
     for files in (MORE, FILES, MORE, FILES):
         publish(store, *parsed(files))
         store.prune("small", keep=1)
-        sleep(0.1)
+        enough = answers + 10
+        while answers < enough and not failures:
+            sleep(0.01)
     stop.set()
     for person in people:
         person.join()
     assert failures == []
-    assert answers > 20
     searcher.close()
 
 
@@ -148,7 +149,7 @@ def test_a_store_that_hangs_does_not_hold_up_a_search(tmp_path: Path, monkeypatc
     begin = perf_counter()
     for _ in range(20):
         assert first(searcher, "convert int to string") == "int_to_string"
-    assert perf_counter() - begin < 5
+    assert perf_counter() - begin < 30  # not the minute that the store hangs
     released.set()
     searcher.close()
 

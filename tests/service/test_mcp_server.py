@@ -35,7 +35,7 @@ def converse(home: Path, talk: Callable[[Client], Awaitable[None]], root: Path |
     server = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
 
     async def session() -> None:
-        async with Client(server, read_timeout_seconds=60) as client:
+        async with Client(server, read_timeout_seconds=240) as client:
             await talk(client)
 
     asyncio.run(session())

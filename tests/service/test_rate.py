@@ -52,7 +52,7 @@ def test_two_processes_share_one_limit(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-c", program, str(tmp_path / "run" / "rates")]
     workers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert sum(int(worker.communicate(timeout=60)[0]) for worker in workers) == 100
+    assert sum(int(worker.communicate(timeout=240)[0]) for worker in workers) == 100
 
 
 def test_without_a_writable_folder_each_process_counts_for_itself(tmp_path: Path) -> None:
