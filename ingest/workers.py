@@ -7,9 +7,10 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -49,13 +50,15 @@ class Workers:
             self._here -= sum(item.chunk.size for item in items if item.chunk)
             return _done(prepare(items, self._encoders))
         self._started = True
-        return self._pool.submit(_prepare, items)
+        with _interrupts_held():
+            return self._pool.submit(_prepare, items)
 
     def call(self, function: Callable[Given, Made], *given: Given.args, **named: Given.kwargs) -> Future[Made]:
         """Have a worker do something else; done here when none was started, for then there was little to do."""
         if self._pool is None or not self._started:
             return _done(function(*given, **named))
-        return self._pool.submit(function, *given, **named)
+        with _interrupts_held():
+            return self._pool.submit(function, *given, **named)
 
     def __enter__(self) -> Self:
         return self
@@ -63,6 +66,16 @@ class Workers:
     def __exit__(self, *exception: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """A process that is started in here never sees Ctrl-C, not even while it imports; this one sees it afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def outcome(future: Future[Made]) -> Made:
@@ -82,8 +95,7 @@ def _done(made: Made) -> Future[Made]:
 
 
 def _start(encoder_names: Sequence[str], parent: int) -> None:
-    """Set a worker up: the interrupt is the parent's to handle, and one thread is enough for each process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Set a worker up: one thread is enough for each process."""
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     from threadpoolctl import threadpool_limits

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,9 @@ from tests.ingest.loading import NAME, functions, loaded, record, records_file
 from tests.made_up_source import MadeUpSource
 
 ROOT = Path(__file__).parent.parent.parent
+# Sends itself a signal when a share of the source is done: from outside the moment could be missed.
 LOADER = """
+import os
 import sys
 from pathlib import Path
 from engine.embedded import EmbeddedStore
@@ -27,11 +30,42 @@ from ingest.opening import open_source
 from ingest.pipeline import LoadOptions, load
 
 if __name__ == "__main__":
-    home, source = Path(sys.argv[1]), sys.argv[2]
-    options = LoadOptions(work=home / ".loading", workers=1, checkpoint_seconds=0.2)
-    load(EmbeddedStore(home), "small", [open_source(source)], options)
+    home, source, share, number = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
+    moments = [share]
+
+    def look(_stage: str, done: int, total: int) -> None:
+        if moments and done >= moments[0] * total:
+            moments.pop()
+            os.kill(os.getpid(), number)
+
+    options = LoadOptions(work=home / ".loading", workers=1, checkpoint_seconds=0)
+    load(EmbeddedStore(home), "small", [open_source(source)], options, look)
 """
+# The command line, stopped when it has written its first batch, or interrupted with its workers when it starts these.
+COMMAND_LINE = """
+import os
+import signal
+from ingest.generation import Generation
+from ingest.workers import Workers
+from service.cli import main
+
+def after(owner, name, happens):
+    original = getattr(owner, name)
+    def once(*given):
+        setattr(owner, name, original)
+        made = original(*given)
+        happens()
+        return made
+    setattr(owner, name, once)
+
+{what}
+raise SystemExit(main())
+"""
+STOPPED = 'after(Generation, "write", lambda: os.kill(os.getpid(), signal.SIGSTOP))'
+INTERRUPTED = 'after(Workers, "submit", lambda: os.killpg(0, signal.SIGINT))'
 MANY = 5_000
+ENDED = {"", "Z"}  # gone, or only waiting for somebody to take note
+PATIENCE = 240.0  # seconds; only what hangs takes as long
 
 
 @pytest.fixture(scope="module")
@@ -55,22 +89,31 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-def start(script: Path, home: Path, source: Path) -> subprocess.Popen[bytes]:
+def start(
+    script: Path, home: Path, source: Path, share: float, number: signal.Signals = signal.SIGKILL
+) -> subprocess.Popen[bytes]:
+    """A loader that dies, or is sent another signal, when it has done this share."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.Popen([sys.executable, str(script), str(home), str(source)], env=environment)
+    command = [sys.executable, str(script), str(home), str(source), str(share), str(int(number))]
+    return subprocess.Popen(command, env=environment)
 
 
-def journal_size(home: Path) -> int:
-    return sum(path.stat().st_size for path in (home / ".loading").glob("*.journal"))
+def command_line(home: Path, source: Path, what: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", COMMAND_LINE.format(what=what), "index", str(source), "--name", NAME],
+        env=os.environ | {"TREELINE_HOME": str(home)},
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,
+    )
 
 
-def kill_when(loader: subprocess.Popen[bytes], home: Path, size: int) -> None:
-    """Kill it, without any warning, when its journal has grown to a size."""
-    deadline = time.monotonic() + 120
-    while loader.poll() is None and journal_size(home) < size and time.monotonic() < deadline:
-        time.sleep(0.005)
-    loader.kill()
-    loader.wait()
+def until(happened: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 @pytest.mark.slow
@@ -78,8 +121,8 @@ def test_a_load_killed_again_and_again_ends_in_the_same_index(
     script: Path, source: Path, whole: Path, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
-    for entries in (1, 3, 5, 7):
-        kill_when(start(script, home, source), home, entries * 512 * 32)
+    for share in (0.1, 0.3, 0.5, 0.7):
+        assert start(script, home, source, share).wait(PATIENCE) == -signal.SIGKILL
         assert NAME not in EmbeddedStore(home).names()
     summary = loaded(home, source)
     assert summary.resumed
@@ -99,7 +142,7 @@ def test_a_source_that_changes_while_the_loader_is_dead_is_read_anew(
 ) -> None:
     home, changing = tmp_path / "home", tmp_path / "changing.jsonl"
     changing.write_bytes(source.read_bytes())
-    kill_when(start(script, home, changing), home, 4 * 512 * 32)
+    assert start(script, home, changing, 0.4).wait(PATIENCE) == -signal.SIGKILL
     records_file(changing, [record("only")])
     summary = loaded(home, changing)
     assert summary.total == 1
@@ -123,64 +166,57 @@ def test_a_unit_that_vanishes_while_the_loader_is_dead_is_not_in_the_index(tmp_p
 @pytest.mark.slow
 def test_the_workers_of_a_killed_loader_end_with_it(script: Path, source: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    loader = start(script, home, source)
-    deadline = time.monotonic() + 60
-    while not (workers := children(loader.pid)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    kill_when(loader, home, 1)
+    loader = start(script, home, source, 0.1, signal.SIGSTOP)
+    until(lambda: state(loader.pid) == "T")
+    workers = children(loader.pid)
     assert workers
-    deadline = time.monotonic() + 30
-    while any(map(runs, workers)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not any(map(runs, workers))
+    loader.kill()
+    loader.wait()
+    until(lambda: all(state(worker) in ENDED for worker in workers))
 
 
 @pytest.mark.slow
 def test_a_second_loader_of_the_same_index_is_refused(script: Path, source: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    first = start(script, home, source)
-    deadline = time.monotonic() + 120
-    while journal_size(home) == 0 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    os.kill(first.pid, signal.SIGSTOP)
+    first = start(script, home, source, 0.1, signal.SIGSTOP)
+    until(lambda: state(first.pid) == "T")
     try:
         with pytest.raises(InputError):
             loaded(home, source)
     finally:
         os.kill(first.pid, signal.SIGCONT)
-    assert first.wait(240) == 0
+    assert first.wait(PATIENCE) == 0
     assert len(functions(home)) == MANY
 
 
 @pytest.mark.slow
 def test_ctrl_c_is_one_line_and_what_was_done_is_kept(source: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    loader = subprocess.Popen(
-        [sys.executable, "-m", "service.cli", "index", str(source), "--name", NAME],
-        env=os.environ | {"TREELINE_HOME": str(home)},
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        start_new_session=True,
-    )
-    deadline = time.monotonic() + 120
-    while journal_size(home) == 0 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    loader = command_line(home, source, STOPPED)
+    until(lambda: state(loader.pid) == "T")
     os.killpg(loader.pid, signal.SIGINT)
-    assert loader.communicate(timeout=240)[1].strip() == "treeline: interrupted"
+    os.killpg(loader.pid, signal.SIGCONT)
+    assert loader.communicate(timeout=PATIENCE)[1].strip() == "treeline: interrupted"
     assert loader.returncode == 130
     assert NAME not in EmbeddedStore(home).names()
     summary = loaded(home, source, reading=fingerprint(ReadOptions()))
     assert (summary.indexed, summary.total) == (MANY, MANY)
 
 
+@pytest.mark.slow
+def test_ctrl_c_while_the_workers_start_is_one_line_too(source: Path, tmp_path: Path) -> None:
+    loader = command_line(tmp_path / "home", source, INTERRUPTED)
+    assert loader.communicate(timeout=PATIENCE)[1].strip() == "treeline: interrupted"
+    assert loader.returncode == 130
+
+
 def children(pid: int) -> list[int]:
     return [int(child) for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()]
 
 
-def runs(pid: int) -> bool:
-    """Not when it has ended and only waits for somebody to take note."""
+def state(pid: int) -> str:
+    """As `ps` shows it; nothing for a process that is gone."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
