@@ -22,7 +22,7 @@ from tests import elasticsearch_server
 from tests.elasticsearch_server import Cluster, Node, ServerMissing, fetch, free_port
 from tests.service_process import service
 
-pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch]
 ROOT = Path(__file__).parents[2]
 NAMES = ("elasticsearch", "elasticsearch-2", "elasticsearch-3")
 PASSWORD, SERVICE_PASSWORD = 'el"as\\tic 1', "treeline-password"

@@ -24,7 +24,7 @@ SHARED = Path(__file__).parents[3] / "shared" / "codesearchnet"
 FUNCTIONS = 20_000
 BATCH = 1_000
 K = 10
-pytestmark = [pytest.mark.elasticsearch, pytest.mark.shared, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.elasticsearch, pytest.mark.shared, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from service.settings import Settings
 from tests.elasticsearch_server import Cluster, Node
 from tests.made_up_source import MadeUpSource, made_up
 
-pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch]
 COUNT = 6_000
 INDEX = "cluster"
 LANE_TIMEOUT = 3.0

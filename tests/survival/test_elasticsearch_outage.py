@@ -12,7 +12,7 @@ from tests.elasticsearch_server import Cluster
 from tests.made_up_source import MadeUpSource
 from tests.service_process import ServiceProcess, service
 
-pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch]
 AT_ONCE = 5.0  # seconds; a lane's time-out is three
 
 
