@@ -30,8 +30,13 @@ class Address(NamedTuple):
     @property
     def lines(self) -> tuple[int, int] | None:
         """First and last line, when the URL names them."""
-        at = self.url.rfind("#L")
-        return lines_of(self.url[at:]) if at >= 0 else None
+        return lines_in(self.url)
+
+
+def lines_in(url: str) -> tuple[int, int] | None:
+    """First and last line that a URL names."""
+    at = url.rfind("#L")
+    return lines_of(url[at:]) if at >= 0 else None
 
 
 @lru_cache(maxsize=FRAGMENTS_KEPT)

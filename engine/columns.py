@@ -129,12 +129,26 @@ class Table:
         repos, paths, names, languages, _, urls, fragments = (
             strings.many(codes) for strings, codes in zip(self.strings, columns, strict=True)
         )
+        addresses = map(Address, repos, paths, names, languages, map(add, urls, fragments))
+        return list(zip(self.ids_at(positions), addresses, strict=True))
+
+    def ids_at(self, positions: Positions) -> list[str]:
+        """The id of each position."""
         digits = self.ids.take(positions).tobytes().hex()
         ids = [digits[start : start + 32] for start in range(0, len(digits), 32)]
         if len(self._position_of) >= DECODED_AT_MOST:
             self._position_of.clear()
         self._position_of.update(zip(ids, positions.tolist(), strict=True))
-        return list(zip(ids, map(Address, repos, paths, names, languages, map(add, urls, fragments)), strict=True))
+        return ids
+
+    def parts(self, part: str, positions: Positions) -> list[str]:
+        """One part of the address of each position."""
+        codes = self.codes.take(positions, axis=0)
+        column = COLUMNS.index(part)
+        found = self.strings[column].many(codes[:, column].tolist())
+        if column != URL:
+            return found
+        return list(map(add, found, self.strings[FRAGMENT].many(codes[:, FRAGMENT].tolist())))
 
     def positions_of(self, ids: Sequence[str]) -> Positions:
         """Where rows with these ids are; -1 for those that are not there.

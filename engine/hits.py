@@ -6,7 +6,7 @@ A question brings six hundred hits and shows ten. Making an object of each took 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol, overload
+from typing import Literal, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,17 @@ from engine.protocol import Hit
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 NO_ROWS: Rows = np.empty(0, dtype=np.int64)
+Part = Literal["repo", "path", "func_name", "language", "url"]  # of an address
 
 
 class Entries(Protocol):
     """Whoever can say which function a row is."""
 
     def entries(self, positions: Rows) -> list[tuple[str, Address]]: ...
+
+    def ids_at(self, positions: Rows) -> list[str]: ...
+
+    def parts(self, part: Part, positions: Rows) -> list[str]: ...
 
 
 class Hits(Sequence[Hit]):
@@ -83,6 +88,17 @@ class Keys:
             return self._table.entries(keys)
         return [(self._first[key].id, self._first[key].address) for key in keys.tolist()]
 
+    def ids(self, keys: Rows) -> list[str]:
+        if self._table is not None:
+            return self._table.ids_at(keys)
+        return [self._first[key].id for key in keys.tolist()]
+
+    def parts(self, part: Part, keys: Rows) -> list[str]:
+        """One part of each key's address: asking for one is cheaper than making all addresses."""
+        if self._table is not None:
+            return self._table.parts(part, keys)
+        return [getattr(self._first[key].address, part) for key in keys.tolist()]
+
     def _numbered(self, hits: Sequence[Hit], numbers: dict[str, int]) -> Rows:
         found = np.empty(len(hits), dtype=np.int64)
         for place, hit in enumerate(hits):
@@ -107,7 +123,7 @@ def rescored(hits: Sequence[Hit], scores: Sequence[float]) -> Sequence[Hit]:
 
 def distinct(lists: Sequence[Sequence[Hit]]) -> int:
     """How many different functions the lists hold together."""
-    return len(set().union(*(keys.tolist() for keys in Keys(lists).of)))
+    return len(np.unique(np.concatenate([NO_ROWS, *Keys(lists).of])))
 
 
 def joined(parts: Sequence[Sequence[Hit]], limit: int) -> tuple[Sequence[Hit], list[int]]:

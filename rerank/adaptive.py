@@ -22,6 +22,6 @@ WEIGHTS_BY_KIND: Mapping[str, Mapping[str, float]] = {
 }
 
 
-def adaptive(lists: Sequence[RankedList], weights: Mapping[str, float], kind: str, limit: int) -> list[Candidate]:
+def adaptive(lists: Sequence[RankedList], weights: Mapping[str, float], kind: str, limit: int) -> Sequence[Candidate]:
     """Fuse by score with the weights of this kind of question (the given ones for an unknown kind)."""
     return score_sum(lists, WEIGHTS_BY_KIND.get(kind, weights), kind, limit)

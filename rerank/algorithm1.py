@@ -22,7 +22,7 @@ class Algorithm1:
     clusters: int = 10
     seed: int = 0
 
-    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> list[Candidate]:
+    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
         if not candidates:
             return []
         head = candidates[:DEPTH]

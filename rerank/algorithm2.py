@@ -44,7 +44,7 @@ class Algorithm2:
     by_score: bool = False
     weigh: Weigh = len
 
-    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> list[Candidate]:
+    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
         if not candidates:
             return []
         head = candidates[:DEPTH]

@@ -41,7 +41,7 @@ class CrossEncoded:
     model: str = MODEL
     depth: int = 30
 
-    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> list[Candidate]:
+    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
         head = candidates[: self.depth]
         if not head:
             return []

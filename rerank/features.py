@@ -11,14 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.function import Address
+from corpus.function import lines_in
 from graph.hyperbolic import Floats
 from rerank.candidate import Candidate
+from rerank.candidates import Candidates
 
 TEST_LIKE = re.compile(r"(^|/)(tests?|testing|examples?|benchmarks?|demos?)(/|_)|(^|/)test_|_test\.|\.test\.", re.I)
 PATHS_KEPT = 50_000  # answers to whether a path is a test's: the pattern costs more than all else that is asked of it
@@ -40,13 +40,14 @@ NAMES = (
 
 def features(head: Sequence[Candidate], vectors: NDArray[np.float32] | None) -> Floats:
     """One row a candidate, one column a name of `NAMES`."""
-    sizes = np.log1p([_lines(candidate.address) for candidate in head])
-    toward, central = _by_vectors(np.array([candidate.score for candidate in head]), vectors)
+    head = Candidates.of(head)
+    sizes = np.log1p([_lines(url) for url in head.parts("url")])
+    toward, central = _by_vectors(head.scores, vectors)
     columns = [
         *_lane(head, "keyword"),
         *_lane(head, "dense"),
-        [float(test_like(candidate.address.path)) for candidate in head],
-        [float(candidate.address.func_name.rpartition(".")[2].startswith("_")) for candidate in head],
+        list(map(test_like, head.parts("path"))),
+        [name.rpartition(".")[2].startswith("_") for name in head.parts("func_name")],
         np.maximum(0.0, np.log1p(SHORT) - sizes),
         np.maximum(0.0, sizes - np.log1p(LONG)),
         toward,
@@ -61,20 +62,17 @@ def test_like(path: str) -> bool:
     return TEST_LIKE.search(path) is not None
 
 
-def _lines(address: Address) -> int:
-    lines = address.lines
+def _lines(url: str) -> int:
+    lines = lines_in(url)
     return USUAL if lines is None else lines[1] - lines[0] + 1
 
 
-def _lane(head: Sequence[Candidate], lane: str) -> tuple[Floats, Floats]:
+def _lane(head: Candidates, lane: str) -> tuple[Floats, Floats]:
     """The lane's score scaled to 0…1 over the list (0 where it did not find the candidate), and 10 / (9 + rank)."""
-    score = [nan] * len(head)
-    rank = [0.0] * len(head)
-    for row, candidate in enumerate(head):
-        for contribution in candidate.contributions:
-            if contribution.lane == lane:
-                score[row], rank[row] = contribution.score, 10.0 / (9 + contribution.rank)
-    return scaled(np.array(score)), np.array(rank)
+    given = head.given_by(lane)
+    if given is None:
+        return np.zeros(len(head)), np.zeros(len(head))
+    return scaled(given.scores), np.where(given.ranks > 0, 10.0 / (9 + given.ranks), 0.0)
 
 
 def scaled(values: Floats) -> Floats:

@@ -44,7 +44,7 @@ class Greedy:
 
     penalty: float = PENALTY
 
-    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> list[Candidate]:
+    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
         if not candidates:
             return []
         head = candidates[:DEPTH]

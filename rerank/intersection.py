@@ -19,7 +19,9 @@ FILLER = "dense"
 LIFT = 10.0
 
 
-def intersection(lists: Sequence[RankedList], weights: Mapping[str, float], kind: str, limit: int) -> list[Candidate]:
+def intersection(
+    lists: Sequence[RankedList], weights: Mapping[str, float], kind: str, limit: int
+) -> Sequence[Candidate]:
     """Fuse by reciprocal rank within three tiers: in all lanes, in a dense lane, elsewhere."""
     filled = [ranked for ranked in lists if ranked.hits]
     lanes_of = Counter(hit.id for ranked in filled for hit in ranked.hits)

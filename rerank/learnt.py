@@ -19,6 +19,7 @@ import numpy as np
 from graph.hyperbolic import Floats
 from rerank.arrange import DEPTH, arrange
 from rerank.candidate import Candidate, RerankContext
+from rerank.candidates import Candidates
 from rerank.features import NAMES, features, scaled
 
 WEIGHTS = Path(__file__).parent / "learnt_weights.json"
@@ -57,15 +58,15 @@ class Learnt:
     weights: Weights | None = None
     spread: float = 1.0
 
-    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> list[Candidate]:
-        head = candidates[:DEPTH]
-        lanes = {contribution.lane for candidate in head for contribution in candidate.contributions}
+    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
+        head = Candidates.of(candidates[:DEPTH])
+        lanes = head.lanes
         if "graph" in lanes or not head:
             return arrange(candidates, [])
         weights = self.weights or shipped()
-        fused = np.array([candidate.score for candidate in head])
+        fused = head.scores
         if {"keyword", "dense"} <= lanes:
-            vectors = context.vectors([candidate.id for candidate in head]) if context.vectors is not None else None
+            vectors = context.vectors(head.ids) if context.vectors is not None else None
             table = features(head, vectors)
             effect = (table - table.mean(axis=0)) * weights.vector()
             scores, cost = blend(fused, table, weights), weights.repository
@@ -88,10 +89,11 @@ def spread_out(scores: Floats, head: Sequence[Candidate], cost: float) -> tuple[
     Taking the best next one again and again comes to this: a repository's n-th best pays for n − 1, and as neither
     its scores nor its payments ever turn round, one sort gives the same order.
     """
+    repositories = Candidates.of(head).parts("repo")
     shown = [0] * len(head)
     above: dict[str, int] = {}
     for position in np.argsort(-scores, kind="stable").tolist():
-        repository = head[position].address.repo
+        repository = repositories[position]
         shown[position] = above.get(repository, 0)
         above[repository] = shown[position] + 1
     paid: Floats = cost * np.minimum(shown, MOST_PAID)
@@ -120,12 +122,13 @@ AGAINST = {
 def _reasons(effect: Floats | None, order: Sequence[int], paid: Floats) -> list[str]:
     """For those that moved, what spoke most for or against them compared with the whole list."""
     reasons = [""] * len(order)
+    has_paid = (paid > 0).tolist()
     if effect is not None:
         speaks_for, speaks_against = list(FOR), list(AGAINST)
         most_for = effect[:, [NAMES.index(name) for name in FOR]].argmax(axis=1).tolist()
         most_against = effect[:, [NAMES.index(name) for name in AGAINST]].argmin(axis=1).tolist()
     for place, position in enumerate(order):
-        if place > position and paid[position] > 0:
+        if place > position and has_paid[position]:
             reasons[position] = "lowered: results from elsewhere in the tree go first"
         elif place < position and effect is not None:
             reasons[position] = f"raised: {FOR[speaks_for[most_for[position]]]}"

@@ -44,7 +44,7 @@ class NearDuplicates:
 
     threshold: float = THRESHOLD
 
-    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> list[Candidate]:
+    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
         head = candidates[:DEPTH]
         if context.vectors is None or len(head) < 2:
             return arrange(candidates, range(len(head)))

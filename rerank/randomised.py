@@ -18,7 +18,7 @@ class Randomised:
 
     seed: int = 0
 
-    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> list[Candidate]:
+    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
         random = np.random.default_rng([self.seed, crc32(context.query.encode())])
         order = random.permutation(min(len(candidates), DEPTH)).tolist()
         return arrange(candidates, order, reasons=["placed at random"] * len(order))

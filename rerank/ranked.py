@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine.hits import Keys, scores_of
 from engine.protocol import Hit
-from rerank.candidate import Candidate, Contribution
+from rerank.candidate import Candidate
+from rerank.candidates import Candidates, Given
 
 # A fusion method: ranked lists, the weight of each lane and the kind of question in; the first `limit` fused
 # candidates out.
-Fusion = Callable[[Sequence["RankedList"], Mapping[str, float], str, int], list[Candidate]]
+Fusion = Callable[[Sequence["RankedList"], Mapping[str, float], str, int], Sequence[Candidate]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,41 +33,34 @@ def weight_of(lane: str, weights: Mapping[str, float]) -> float:
     return weights.get(lane.partition(":")[0], 1.0) if found is None else found
 
 
-def sum_of_shares(lists: Sequence[RankedList], shares: Sequence[ArrayLike], limit: int) -> list[Candidate]:
+def sum_of_shares(lists: Sequence[RankedList], shares: Sequence[ArrayLike], limit: int) -> Sequence[Candidate]:
     """Candidates by the sum of their shares (`shares[i][j]` belongs to hit j of list i), ties by first seen.
 
     First seen reads the lists side by side: all first places in the order of the lists, then all second places.
-    Only the `limit` best become objects; a search makes a hundred of these and not six hundred.
     """
     if not any(len(ranked.hits) for ranked in lists):
         return []
     keys = Keys([ranked.hits for ranked in lists])
     given = [np.asarray(share, dtype=np.float64) for share in shares]
     known, which = np.unique(np.concatenate(keys.of), return_inverse=True)
-    totals = np.bincount(which, np.concatenate(given))
+    totals = np.bincount(which, np.concatenate(given)).astype(np.float64, copy=False)
     seen = np.full(len(known), np.iinfo(np.int64).max)
     turns = [np.arange(len(own)) * len(lists) + number for number, own in enumerate(keys.of)]
     np.minimum.at(seen, which, np.concatenate(turns))
     best = np.lexsort((seen, -totals))[:limit]
     by_list = np.split(which, np.cumsum([len(own) for own in keys.of])[:-1])
-    columns = [_contributions(*one, best, len(known)) for one in zip(lists, given, by_list, strict=True)]
-    return [
-        Candidate(id_, address, score, tuple(filter(None, contributions)))
-        for (id_, address), score, *contributions in zip(
-            keys.entries(known[best]), totals[best].tolist(), *columns, strict=True
-        )
-    ]
+    columns = [_given(*one, best, len(known)) for one in zip(lists, given, by_list, strict=True)]
+    return Candidates(keys, known[best], totals[best], columns)
 
 
-def _contributions(
+def _given(
     ranked: RankedList, shares: NDArray[np.float64], which: NDArray[np.int64], best: NDArray[np.int64], known: int
-) -> list[Contribution | None]:
-    """What the list gave to each of the best, nothing to those that it does not hold."""
-    place_of = np.full(known, -1)
+) -> Given:
+    """What the list gave to each of the best."""
+    place_of = np.full(known, -1)  # of those that it does not hold the last, which is added here
     place_of[which] = np.arange(len(which))
-    lane, given, scores = ranked.lane, shares.tolist(), scores_of(ranked.hits).tolist()
-    stages = ranked.stages or [""] * len(given)
-    return [
-        Contribution(lane, place + 1, scores[place], given[place], stages[place]) if place >= 0 else None
-        for place in place_of[best].tolist()
-    ]
+    places = place_of[best]
+    scores = np.append(scores_of(ranked.hits), np.nan)[places]
+    stages = [*ranked.stages, ""] if ranked.stages else []
+    said = [stages[place] for place in places.tolist()] if stages else stages
+    return Given(ranked.lane, places + 1, scores, np.append(shares, 0.0)[places], said)

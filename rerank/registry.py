@@ -31,7 +31,7 @@ class RerankOptions:
     cross_encoder_depth: int = 30
 
 
-def unchanged(candidates: Sequence[Candidate], context: RerankContext) -> list[Candidate]:
+def unchanged(candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
     """The list as fusion made it, with tree distances filled in."""
     return arrange(candidates, [])
 

@@ -20,7 +20,7 @@ from rerank.ranked import RankedList, sum_of_shares, weight_of
 FROM_ZERO = frozenset({"graph", "callees"})
 
 
-def score_sum(lists: Sequence[RankedList], weights: Mapping[str, float], kind: str, limit: int) -> list[Candidate]:
+def score_sum(lists: Sequence[RankedList], weights: Mapping[str, float], kind: str, limit: int) -> Sequence[Candidate]:
     """Fuse by weighted, normalised score; the weights are taken as shares of one."""
     filled = [ranked for ranked in lists if ranked.hits]
     total = sum(weight_of(ranked.lane, weights) for ranked in filled) or 1.0

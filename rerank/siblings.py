@@ -34,7 +34,7 @@ class Siblings:
 
     weight: float = WEIGHT
 
-    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> list[Candidate]:
+    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
         if not candidates:
             return []
         head = candidates[:DEPTH]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from corpus.function import Function
@@ -57,4 +57,4 @@ class Answer:
     relaxed: tuple[str, ...]
     degraded: tuple[Degradation, ...]
     timings: Mapping[str, float]  # milliseconds per stage, and `total`
-    ranked: tuple[Candidate, ...] = ()  # the whole list in its final order, of which `results` is one page
+    ranked: Sequence[Candidate] = ()  # the whole list in its final order, of which `results` is one page

@@ -1,7 +1,7 @@
 """The last answers, kept for those who ask again: paging back, the map beside its list, a popular question.
 
 An answer is kept under everything it depends on (generation, question, feedback), so that it can never be stale; one
-that a failing lane cut short is not kept.
+that a failing lane cut short is not kept. Answers hold on to the generation they were found in, so they go with it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,21 @@ class AnswerCache:
     def __init__(self, size: int) -> None:
         self._size = size
         self._answers: OrderedDict[str, Answer] = OrderedDict()
+        self._generation = ""
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._answers)
 
-    def get(self, key: str, search: Callable[[], Answer]) -> Answer:
+    def get(self, key: str, generation: str, search: Callable[[], Answer]) -> Answer:
         """The kept answer with the time it took to find it, or what the search gives."""
         if not self._size:
             return search()
         begin = time.perf_counter()
         with self._lock:
+            if generation != self._generation:
+                self._answers.clear()
+                self._generation = generation
             kept = self._answers.get(key)
             if kept is not None:
                 self._answers.move_to_end(key)
@@ -41,7 +45,8 @@ class AnswerCache:
         answer = search()
         if not answer.degraded:
             with self._lock:
-                self._answers[key] = answer
+                if generation == self._generation:
+                    self._answers[key] = answer
                 while len(self._answers) > self._size:
                     self._answers.popitem(last=False)
         return answer

@@ -10,6 +10,7 @@ from typing import Any
 from corpus.function import Address
 from engine.protocol import IndexInfo
 from rerank.candidate import Candidate
+from rerank.candidates import Candidates
 from service.answer import Answer, Query, Result
 
 FACET_VALUES = 20  # of each facet, the most frequent
@@ -83,10 +84,8 @@ def why_row(candidate: Candidate) -> dict[str, Any]:
 
 def facets(ranked: Sequence[Candidate]) -> dict[str, Counter[str]]:
     """How many of the results there are per language and repository."""
-    return {
-        "language": Counter(candidate.address.language for candidate in ranked),
-        "repo": Counter(candidate.address.repo for candidate in ranked),
-    }
+    columns = Candidates.of(ranked)
+    return {"language": Counter(columns.parts("language")), "repo": Counter(columns.parts("repo"))}
 
 
 def count_rows(counts: Counter[str]) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from rerank.candidate import Candidate
 from service import observe
@@ -13,6 +13,7 @@ from service.context import context
 from service.feedback import lift
 from service.feedback.protocol import FeedbackStore, Votes
 from service.reply import entity_tag
+from service.searcher import Adjust
 from service.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -21,7 +22,8 @@ log = logging.getLogger(__name__)
 def ask(query: Query, tag: str = "") -> Answer:
     """The answer, searched for or kept from before."""
     here = context()
-    answer = here.answers.get(tag or tag_of(query), lambda: here.searcher.search(query))
+    generation = here.searcher.info.generation
+    answer = here.answers.get(tag or tag_of(query), generation, lambda: here.searcher.search(query))
     observe.answered(answer)
     return answer
 
@@ -43,11 +45,13 @@ def votes_on(store: FeedbackStore, query: Query) -> list[Votes]:
         return []
 
 
-def adjuster(store: FeedbackStore, settings: Settings) -> Callable[[Query, list[Candidate]], list[Candidate]]:
+def adjuster(store: FeedbackStore, settings: Settings) -> Adjust:
     """The searcher's last stage: feedback's lift, within the part of the list that every page of it has in common."""
 
-    def adjust(query: Query, candidates: list[Candidate]) -> list[Candidate]:
+    def adjust(query: Query, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         earned = lift.lifts(votes_on(store, query), settings.feedback_places)
+        if not earned:
+            return candidates
         depth = settings.rerank_depth
         return [*lift.apply(candidates[:depth], earned), *candidates[depth:]]
 

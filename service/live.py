@@ -172,10 +172,10 @@ class LiveSearcher:
         with self.searcher() as current:
             return current.lanes(query, names)
 
-    def fuse(self, lanes: LaneResults, method: str = "default", limit: int = 300) -> list[Candidate]:
+    def fuse(self, lanes: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]:
         return self._current.fuse(lanes, method, limit)
 
-    def rerank(self, query: Query, candidates: list[Candidate], method: str = "default") -> list[Candidate]:
+    def rerank(self, query: Query, candidates: Sequence[Candidate], method: str = "default") -> Sequence[Candidate]:
         with self.searcher() as current:
             return current.rerank(query, candidates, method)
 

@@ -29,7 +29,7 @@ from service.structural import Direction
 from service.structure import Neighbour, Structure, related, structure
 
 Run = Callable[[Mapping[str, Callable[[], RankedList]], Mapping[str, float]], Outcome[RankedList]]
-Adjust = Callable[[Query, list[Candidate]], list[Candidate]]
+Adjust = Callable[[Query, Sequence[Candidate]], Sequence[Candidate]]
 SLOW = frozenset({"cross-encoder"})  # re-rankers that take seconds: other searches must not wait for them
 CALLEES_OF = 5  # top results whose callees are pulled in, when that is asked for
 
@@ -38,7 +38,7 @@ CALLEES_OF = 5  # top results whose callees are pulled in, when that is asked fo
 class Ranking:
     """A ranked list without bodies, and how it came about."""
 
-    candidates: list[Candidate]
+    candidates: Sequence[Candidate]
     lanes: LaneResults
     timings: dict[str, float]
 
@@ -97,7 +97,7 @@ class Searcher:
             relaxed=lanes.relaxed,
             degraded=lanes.degraded,
             timings={**ranking.timings, "fetch": (now - clock) * 1000, "total": (now - begin) * 1000},
-            ranked=tuple(ranking.candidates),
+            ranked=ranking.candidates,
         )
 
     def rank(self, query: Query, run: Run | None = None) -> Ranking:
@@ -132,11 +132,11 @@ class Searcher:
         )
         return self._with_callees(query, found) if query.callees else found
 
-    def fuse(self, lanes: LaneResults, method: str = "default", limit: int = 300) -> list[Candidate]:
+    def fuse(self, lanes: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]:
         """The lanes' lists as one, with what each lane contributed."""
         return fusion(method)(lanes.lists, DEFAULT_WEIGHTS, lanes.route.kind, limit)
 
-    def rerank(self, query: Query, candidates: list[Candidate], method: str = "default") -> list[Candidate]:
+    def rerank(self, query: Query, candidates: Sequence[Candidate], method: str = "default") -> Sequence[Candidate]:
         """The same candidates in the re-ranker's order; it looks at the first `rerank_depth` of them."""
         from rerank.registry import RerankOptions, reranker
 
@@ -150,6 +150,8 @@ class Searcher:
         vectors = self.engine.vectors if self.info.encoders else None
         context = RerankContext(query=query.text, vectors=vectors, texts=self._texts)
         depth = self.settings.rerank_depth
+        if len(candidates) <= depth:
+            return run(candidates, context)
         return [*run(candidates[:depth], context), *candidates[depth:]]
 
     def similar(self, id_: str, k: int = 10) -> list[Hit]:

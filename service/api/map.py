@@ -42,7 +42,7 @@ def map_of_results(parameters: SearchParameters) -> Response:
         return unchanged
     answer = ask(query, key)
     started = time.perf_counter()
-    shown = answer.ranked[: here.settings.map_depth]
+    shown = list(answer.ranked[: here.settings.map_depth])
     addresses = [candidate.address for candidate in shown]
     disk = disk_map([candidate.id for candidate in shown], addresses, clusters(shown, here.settings.clusters))
     timings = dict(answer.timings) | {"map": elapsed(started)}
@@ -68,7 +68,7 @@ def clusters(shown: Sequence[Candidate], count: int) -> list[int | None]:
     return [order[label] for label in labels.tolist()]
 
 
-def node_row(node: MapNode, shown: tuple[Candidate, ...]) -> dict[str, Any]:
+def node_row(node: MapNode, shown: Sequence[Candidate]) -> dict[str, Any]:
     return {
         "x": round(float(node.x), DIGITS),
         "y": round(float(node.y), DIGITS),

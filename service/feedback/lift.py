@@ -48,10 +48,10 @@ def places(ups: float, downs: float, opens: float, most: int) -> float:
     return max(-float(most), min(float(most), by_thumbs + by_opens))
 
 
-def apply(candidates: Sequence[Candidate], earned: dict[str, Lift]) -> list[Candidate]:
+def apply(candidates: Sequence[Candidate], earned: dict[str, Lift]) -> Sequence[Candidate]:
     """The list with each result moved by its lift, each moved one saying so."""
     if not any(candidate.id in earned for candidate in candidates):
-        return list(candidates)
+        return candidates
     nothing = Lift(0.0, 0.0, 0.0, 0.0)
     wanted = [(place - earned.get(candidate.id, nothing).places, place) for place, candidate in enumerate(candidates)]
     moved: list[Candidate] = []

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.function import Address
-from engine.hits import Hits, Keys, Rows, distinct, joined, rescored, scores_of
+from engine.hits import Hits, Keys, Part, Rows, distinct, joined, rescored, scores_of
 from engine.protocol import Hit
 
 
@@ -17,6 +17,12 @@ class Numbered:
 
     def entries(self, positions: Rows) -> list[tuple[str, Address]]:
         return [(f"{row:032x}", Address("o/r", "f.py", f"f{row}", "python", "")) for row in positions.tolist()]
+
+    def ids_at(self, positions: Rows) -> list[str]:
+        return [id_ for id_, _ in self.entries(positions)]
+
+    def parts(self, part: Part, positions: Rows) -> list[str]:
+        return [getattr(address, part) for _, address in self.entries(positions)]
 
 
 TABLE = Numbered()
@@ -47,6 +53,9 @@ def test_lists_join_and_count_alike_in_either_form(plain: tuple[int, ...], first
     assert distinct(parts) == len(set(ids))
     keys = Keys(parts)
     assert [id_ for own in keys.of for id_, _ in keys.entries(own)] == ids
+    assert [id_ for own in keys.of for id_ in keys.ids(own)] == ids
+    names = [hit.address.func_name for hits in both for hit in hits]
+    assert [name for own in keys.of for name in keys.parts("func_name", own)] == names
 
 
 def test_other_scores_leave_the_functions() -> None:

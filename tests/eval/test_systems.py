@@ -35,10 +35,10 @@ class Counting:
         self.asked += 1
         return self.searcher.lanes(query, names)
 
-    def fuse(self, lanes: LaneResults, method: str = "default", limit: int = 300) -> list[Candidate]:
+    def fuse(self, lanes: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]:
         return self.searcher.fuse(lanes, method, limit)
 
-    def rerank(self, query: Query, candidates: list[Candidate], method: str = "default") -> list[Candidate]:
+    def rerank(self, query: Query, candidates: Sequence[Candidate], method: str = "default") -> Sequence[Candidate]:
         return self.searcher.rerank(query, candidates, method)
 
 

@@ -1,7 +1,7 @@
 """The searcher on a real small index: every mode answers, every result explains itself, nothing bad crashes it."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -163,7 +163,7 @@ def test_expansion_adds_words_of_the_first_results(searcher: Searcher) -> None:
 
 
 def test_a_hook_may_reorder_the_end_result_unless_switched_off(searcher: Searcher) -> None:
-    def backwards(query: Query, candidates: list[Candidate]) -> list[Candidate]:
+    def backwards(query: Query, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         return candidates[::-1]
 
     adjusted = Searcher(searcher.engine, {shipped().name: shipped()}, adjust=backwards)

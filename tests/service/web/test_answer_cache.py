@@ -35,18 +35,36 @@ def test_a_vote_makes_it_search_again(app: APIFlask) -> None:
 def test_the_least_recently_used_goes_first() -> None:
     cache = AnswerCache(2)
     for key in ("a", "b", "a", "c"):
-        cache.get(key, lambda: answer("x"))
+        cache.get(key, "1", lambda: answer("x"))
     assert len(cache) == 2
-    assert "keyword" in cache.get("b", lambda: answer("x")).timings
+    assert "keyword" in cache.get("b", "1", lambda: answer("x")).timings
 
 
 def test_a_degraded_answer_is_not_kept() -> None:
     cache = AnswerCache(2)
-    cache.get("a", lambda: answer("x", degraded=True))
+    cache.get("a", "1", lambda: answer("x", degraded=True))
     assert len(cache) == 0
 
 
 def test_a_size_of_nothing_keeps_nothing() -> None:
     cache = AnswerCache(0)
-    cache.get("a", lambda: answer("x"))
-    assert "keyword" in cache.get("a", lambda: answer("x")).timings
+    cache.get("a", "1", lambda: answer("x"))
+    assert "keyword" in cache.get("a", "1", lambda: answer("x")).timings
+
+
+def test_a_new_generation_lets_the_answers_of_the_old_one_go() -> None:
+    cache = AnswerCache(2)
+    cache.get("a", "1", lambda: answer("x"))
+    cache.get("b", "2", lambda: answer("x"))
+    assert len(cache) == 1
+
+
+def test_an_answer_that_comes_after_its_generation_has_gone_is_not_kept() -> None:
+    cache = AnswerCache(2)
+
+    def slow() -> Answer:
+        cache.get("b", "2", lambda: answer("x"))
+        return answer("x")
+
+    cache.get("a", "1", slow)
+    assert len(cache) == 1
