@@ -226,6 +226,10 @@ if (map) {
   });
   if (!off && matchMedia("(min-width: 80rem)").matches) {
     const idle = globalThis.requestIdleCallback || ((task) => setTimeout(task, 200));
-    requestAnimationFrame(() => requestAnimationFrame(() => idle(() => { map.open = true; })));
+    new PerformanceObserver((seen, observer) => { // frames may be asked for long before the first is on the screen
+      if (!seen.getEntriesByName("first-contentful-paint").length) return;
+      observer.disconnect();
+      idle(() => { map.open = true; });
+    }).observe({ type: "paint", buffered: true });
   }
 }
