@@ -16,7 +16,7 @@ from pathlib import Path
 
 from corpus.errors import TreelineError
 
-START_SECONDS = 60.0
+START_SECONDS = 120.0
 
 
 @contextmanager

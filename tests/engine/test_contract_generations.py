@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -252,16 +253,30 @@ def test_searches_go_on_while_generations_are_swapped(store: Store, name: str) -
         except (AssertionError, TreelineError, OSError, ValueError) as error:
             failures.append(error)
 
+    def until_seen(count: int) -> None:
+        """Some search has seen the generation with so many."""
+        patience = time.monotonic() + 60
+        seen.clear()
+        while count not in map(len, tuple(seen)):
+            assert failures == []
+            assert time.monotonic() < patience
+            time.sleep(0.005)
+
     threads = [threading.Thread(target=search) for _ in range(3)]
     for thread in threads:
         thread.start()
-    for count in (3, 5):
-        build(store, name, SAMPLE[:count])
-    for _ in range(2):
-        store.roll_back(name)
-    build(store, name, SAMPLE[:5], fingerprint="last")
-    stop.set()
-    for thread in threads:
-        thread.join(30)
+    try:
+        until_seen(1)
+        for count in (3, 5):
+            build(store, name, SAMPLE[:count])
+            until_seen(count)
+        for count in (3, 1):
+            store.roll_back(name)
+            until_seen(count)
+        build(store, name, SAMPLE[:5], fingerprint="last")
+        until_seen(5)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(60)
     assert failures == []
-    assert len(seen) >= 2

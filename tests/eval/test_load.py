@@ -61,7 +61,7 @@ def test_every_refused_answer_is_an_error(base: str, tool: str) -> None:
 
 
 def test_a_server_that_is_not_there_is_all_errors() -> None:
-    load = drive("http://127.0.0.1:9", paths(["x"]), 1, 0.2, tool="threads")
+    load = drive("http://127.0.0.1:9", paths(["x"]), 1, 2, tool="threads")
     assert load.errors == load.requests > 0
 
 

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from eval import results
 from eval.report_html import page
@@ -34,8 +34,7 @@ def test_the_page_draws_without_a_network(tmp_path: Path, width: int, scheme: st
         opened.on("pageerror", lambda error: errors.append(str(error)))
         opened.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         opened.goto(file.as_uri())
-        opened.wait_for_selector(".js-plotly-plot .main-svg")
-        assert opened.locator(".js-plotly-plot").count() == 4
+        expect(opened.locator(".js-plotly-plot:has(.main-svg)")).to_have_count(4, timeout=60_000)
         assert opened.evaluate("document.documentElement.scrollWidth") <= width
         assert errors == []
         browser.close()

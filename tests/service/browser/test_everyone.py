@@ -23,6 +23,7 @@ ADDRESSES = {
     "missing": "/functions/nothing",
 }
 PHONE = {"width": 390, "height": 844}
+MAP_FROM = 1280  # pixels of width; narrower pages show the map when it is asked for
 
 
 def address_of(page: Page, name: str) -> str:
@@ -31,10 +32,12 @@ def address_of(page: Page, name: str) -> str:
 
 
 def settled(page: Page, name: str) -> None:
-    if name == "search" and page.locator(".map details[open]").count():
+    """Everything is drawn that is drawn by itself."""
+    if name == "search" and page.viewport_size and page.viewport_size["width"] >= MAP_FROM:
         expect(page.locator(".disk[data-drawn]")).to_be_visible()
     if name == "eval":
         expect(page.locator("[data-chart=latency][data-drawn]")).to_be_visible()
+        expect(page.locator("[data-chart]:not([data-drawn])")).to_have_count(0)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -43,7 +46,6 @@ def test_axe_finds_nothing_serious(browser: Browser, base: str, name: str, schem
     context = browser.new_context(base_url=base, color_scheme=scheme, viewport={"width": 1440, "height": 1000})  # type: ignore[arg-type]
     page = context.new_page()
     page.goto(address_of(page, name))
-    page.wait_for_timeout(300)
     settled(page, name)
     for fold in page.locator(".result details").all()[:2]:
         fold.locator("summary").click()
@@ -74,6 +76,7 @@ def test_by_keyboard_alone(page: Page) -> None:
     page.keyboard.type("parse url")  # the box has the focus
     page.keyboard.press("Enter")
     expect(page.locator(".result")).to_have_count(10)
+    page.wait_for_load_state()  # only then is anybody listening to the keys
     page.keyboard.press("j")
     expect(page.locator(".result h2 a").first).to_be_focused()
     page.keyboard.press("w")
@@ -86,6 +89,7 @@ def test_by_keyboard_alone(page: Page) -> None:
     page.keyboard.type("open a file")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("open"))
+    page.wait_for_load_state()
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("/functions/"))

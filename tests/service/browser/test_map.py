@@ -33,6 +33,7 @@ def test_it_is_drawn_beside_the_list_and_lends_it_its_colours(page: Page) -> Non
 
 def test_a_click_on_a_point_opens_its_function(page: Page) -> None:
     drawn(page)
+    page.wait_for_load_state("networkidle")  # what comes late may move the map
     rank, x, y = page.evaluate(LONELIEST)
     result = page.locator(f'.result[data-rank="{rank}"]')
     function = result.get_attribute("data-id")

@@ -97,7 +97,7 @@ def test_without_an_index_the_service_says_what_to_do_and_finds_it_later(
     assert page.status_code == 200 and "nothing to search yet" in page.get_data(as_text=True)
     (home / INDEX).parent.mkdir(parents=True, exist_ok=True)
     (home / INDEX).symlink_to(library / INDEX)
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while client.get("/readyz").status_code != 200 and time.monotonic() < until:
         time.sleep(0.2)
     assert client.get("/readyz").status_code == 200
