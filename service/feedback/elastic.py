@@ -68,7 +68,8 @@ class ElasticsearchFeedback:
 
     def _count(self, key: str, words: list[str], function: str, column: str, amount: int) -> bool:
         """Read, change, and write if nobody else did in between."""
-        client = self._client.options(request_timeout=WRITE_SECONDS)
+        # Not again after a time-out: a count that was kept after all would be seen as somebody else's, and be added to.
+        client = self._client.options(request_timeout=WRITE_SECONDS, retry_on_timeout=False)
         fresh = {"terms": words, "size": len(words), "function": function, "ups": 0, "downs": 0, "opens": 0}
         try:
             found = client.get(index=self._index, id=key)

@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
 from corpus.errors import InputError
-from service import errors, guard, observe
+from service import errors, guard, observe, rate
 from service.keys import KeyRing
 from service.settings import Settings
 
@@ -18,6 +19,12 @@ FAR = {"REMOTE_ADDR": "203.0.113.9"}
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     return Settings(home=str(tmp_path))
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stands still: on a busy machine a bucket would fill up again between two requests."""
+    monkeypatch.setattr(rate, "time", SimpleNamespace(time=lambda: 1000.0))
 
 
 def client(settings: Settings) -> FlaskClient:
