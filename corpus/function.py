@@ -28,13 +28,19 @@ class Address(NamedTuple):
     url: str
 
     @property
+    def fragment(self) -> str:
+        """The end of the URL, which names the lines."""
+        mark = self.url.find("#")
+        return self.url[mark:] if mark >= 0 else ""
+
+    @property
     def lines(self) -> tuple[int, int] | None:
         """First and last line, when the URL names them."""
         return lines_in(self.url)
 
 
 def lines_in(url: str) -> tuple[int, int] | None:
-    """First and last line that a URL names."""
+    """First and last line that a URL, or its fragment, names."""
     at = url.rfind("#L")
     return lines_of(url[at:]) if at >= 0 else None
 
@@ -80,7 +86,7 @@ class Function:
         try:
             return _from_json, (orjson.dumps(values),)
         except orjson.JSONEncodeError:  # a path that is not valid Unicode
-            return _from_values, (values,)
+            return known, (values,)
 
     @property
     def address(self) -> Address:
@@ -91,8 +97,8 @@ NAMES = tuple(one.name for one in fields(Function))
 _SETTERS = tuple(getattr(Function, name).__set__ for name in NAMES)
 
 
-def _from_values(values: Sequence[Any]) -> Function:
-    """Trusted values, the id among them: nothing is computed again."""
+def known(values: Sequence[Any]) -> Function:
+    """Trusted values in the order of `NAMES`, the id among them: nothing is computed again."""
     made = object.__new__(Function)
     for setter, value in zip(_SETTERS, values, strict=True):
         setter(made, value)
@@ -101,7 +107,7 @@ def _from_values(values: Sequence[Any]) -> Function:
 
 def _from_json(data: bytes) -> Function:
     values = orjson.loads(data)
-    return _from_values([tuple(value) if isinstance(value, list) else value for value in values])
+    return known([tuple(value) if isinstance(value, list) else value for value in values])
 
 
 def function_id(repo: str, path: str, func_name: str, original_string: str) -> str:

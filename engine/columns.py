@@ -48,13 +48,27 @@ class Row:
         return cls(serial, bytes.fromhex(function.id), values)
 
 
+class _Decoded(dict[int, str]):
+    """Strings by their codes, each decoded when it is first asked for."""
+
+    def __init__(self, ends: memoryview, utf8: memoryview) -> None:
+        super().__init__()
+        self._ends, self._utf8 = ends, utf8
+
+    def __missing__(self, code: int) -> str:
+        if len(self) >= DECODED_AT_MOST:
+            self.clear()
+        found = self[code] = str(self._utf8[self._ends[code] : self._ends[code + 1]], "utf-8")
+        return found
+
+
 class Strings(Sequence[str]):
     """Distinct strings in order, memory-mapped, decoded when asked for."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._ends = memoryview(np.load(folder / f"{name}.ends.npy", mmap_mode="r"))
         self._bytes = memoryview(np.load(folder / f"{name}.utf8.npy", mmap_mode="r"))
-        self._decoded: dict[int, str] = {}
+        self._decoded = _Decoded(self._ends, self._bytes)
 
     @staticmethod
     def write(folder: Path, name: str, strings: Sequence[str]) -> None:
@@ -69,18 +83,11 @@ class Strings(Sequence[str]):
         return len(self._ends) - 1
 
     def __getitem__(self, code: int) -> str:  # type: ignore[override]
-        found = self._decoded.get(code)
-        if found is None:
-            if len(self._decoded) >= DECODED_AT_MOST:
-                self._decoded.clear()
-            found = str(self._bytes[self._ends[code] : self._ends[code + 1]], "utf-8")
-            self._decoded[code] = found
-        return found
+        return self._decoded[code]
 
     def many(self, codes: Iterable[int]) -> list[str]:
         """The strings of these codes."""
-        decoded = self._decoded
-        return [decoded[code] if code in decoded else self[code] for code in codes]
+        return list(map(self._decoded.__getitem__, codes))
 
     def code(self, string: str) -> int | None:
         at = bisect_left(self, string)
@@ -102,13 +109,16 @@ class Table:
         self.codes: NDArray[np.int32] = mapped(folder / "codes.npy")
         self.strings = tuple(Strings(folder, name) for name in COLUMNS)
         self._position_of: dict[str, int] = {}
+        # Serials count from the first load on; as long as nothing was deleted since, there are no gaps.
+        self._gapless = bool(len(self)) and int(self.serials[-1] - self.serials[0]) == len(self) - 1
 
     def __len__(self) -> int:
         return len(self.serials)
 
     def positions_of_serials(self, serials: Sequence[int] | NDArray[np.int64]) -> Positions:
         """Where rows with these serials are; all of them must be there."""
-        return np.searchsorted(self.serials, np.asarray(serials, dtype=np.int64)).astype(np.int64)
+        wanted = np.asarray(serials, dtype=np.int64)
+        return wanted - self.serials[0] if self._gapless else np.searchsorted(self.serials, wanted).astype(np.int64)
 
     def positions_of_ids(self, ids: Sequence[bytes]) -> Positions:
         """Where rows with these ids are; -1 for those that are not there."""

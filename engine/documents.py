@@ -30,7 +30,8 @@ class Documents:
         if self._places is None:
             self._places = places(self._table, self._searcher)
         segment, document = self._places[position].tolist()
-        return bytes(self._searcher.doc(DocAddress(segment, document))["body"][0])
+        body: bytes = self._searcher.doc(DocAddress(segment, document))["body"][0]
+        return body
 
 
 def places(table: Table, searcher: Searcher) -> NDArray[np.uint32]:

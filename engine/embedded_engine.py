@@ -127,9 +127,11 @@ class EmbeddedEngine:
     def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
         matrix = self._matrices[self._number_of(encoder)]
         positions = self._table.positions_of(ids)
-        rows = np.zeros((len(ids), matrix.dimension), dtype=np.float32)
-        there = positions >= 0
-        rows[there] = matrix.rows(positions[there])
+        missing = positions < 0
+        if missing.all():
+            return np.zeros((len(ids), matrix.dimension), dtype=np.float32)
+        rows = matrix.rows(np.where(missing, 0, positions))
+        rows[missing] = 0.0
         return rows
 
     def suggest(self, prefix: str, k: int) -> list[str]:
@@ -203,7 +205,7 @@ class EmbeddedEngine:
         wanted = list(ids)
         positions = self._table.positions_of(wanted)
         return {
-            id: fulltext.function_of(self._table.values(position), self._documents.body(position))
+            id: fulltext.function_of(id, self._table.values(position), self._documents.body(position))
             for id, position in zip(wanted, positions.tolist(), strict=True)
             if position >= 0
         }

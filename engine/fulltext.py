@@ -12,7 +12,7 @@ import orjson
 import tantivy
 from tantivy import Document, Occur, Query
 
-from corpus.function import Function
+from corpus.function import Function, known
 from engine.protocol import Filters
 
 TERMS, WORDS = "terms", "words"  # what analysis makes of a function, and its words as they are written
@@ -111,23 +111,26 @@ def body(function: Function) -> bytes:
     )
 
 
-def function_of(values: tuple[str, ...], stored: bytes) -> Function:
-    """The whole record from its columns and its body."""
+def function_of(id: str, values: Sequence[str], stored: bytes) -> Function:
+    """The whole record from its id, its columns and its body."""
     repo, path, func_name, language, partition, url, fragment = values
     original_string, code, code_tokens, docstring, docstring_tokens, sha = orjson.loads(stored)
-    return Function(
-        repo=repo,
-        path=path,
-        func_name=func_name,
-        original_string=original_string,
-        language=language,
-        code=original_string if code is None else code,
-        code_tokens=tuple(code_tokens),
-        docstring=docstring,
-        docstring_tokens=tuple(docstring_tokens),
-        sha=sha,
-        partition=partition,
-        url=url + fragment,
+    return known(
+        (
+            repo,
+            path,
+            func_name,
+            original_string,
+            language,
+            original_string if code is None else code,
+            tuple(code_tokens),
+            docstring,
+            tuple(docstring_tokens),
+            sha,
+            partition,
+            url + fragment,
+            id,
+        )
     )
 
 

@@ -17,7 +17,7 @@ from engine.protocol import Hit
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 NO_ROWS: Rows = np.empty(0, dtype=np.int64)
-Part = Literal["repo", "path", "func_name", "language", "url"]  # of an address
+Part = Literal["repo", "path", "func_name", "language", "url", "fragment"]  # of an address
 
 
 class Entries(Protocol):
@@ -123,7 +123,8 @@ def rescored(hits: Sequence[Hit], scores: Sequence[float]) -> Sequence[Hit]:
 
 def distinct(lists: Sequence[Sequence[Hit]]) -> int:
     """How many different functions the lists hold together."""
-    return len(np.unique(np.concatenate([NO_ROWS, *Keys(lists).of])))
+    rows = np.sort(np.concatenate([NO_ROWS, *Keys(lists).of]))
+    return int(np.count_nonzero(rows[1:] != rows[:-1])) + bool(len(rows))
 
 
 def joined(parts: Sequence[Sequence[Hit]], limit: int) -> tuple[Sequence[Hit], list[int]]:

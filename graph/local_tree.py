@@ -61,8 +61,11 @@ def nearest_above(addresses: Sequence[Address]) -> list[float | None]:
     for path in paths(addresses):
         node, length, nearest = 0, len(path), inf
         for depth, step in enumerate(path):
-            nearest = min(nearest, length + shortest[node] - 2 * depth)
-            shortest[node] = min(shortest[node], length)
+            before = shortest[node]
+            if length + before - 2 * depth < nearest:
+                nearest = length + before - 2 * depth
+            if length < before:
+                shortest[node] = length
             node = child.setdefault((node, step), len(shortest))
             if node == len(shortest):
                 shortest.append(inf)

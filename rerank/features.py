@@ -41,7 +41,7 @@ NAMES = (
 def features(head: Sequence[Candidate], vectors: NDArray[np.float32] | None) -> Floats:
     """One row a candidate, one column a name of `NAMES`."""
     head = Candidates.of(head)
-    sizes = np.log1p([_lines(url) for url in head.parts("url")])
+    sizes = np.log1p(list(map(_lines, head.parts("fragment"))))
     toward, central = _by_vectors(head.scores, vectors)
     columns = [
         *_lane(head, "keyword"),
@@ -62,8 +62,8 @@ def test_like(path: str) -> bool:
     return TEST_LIKE.search(path) is not None
 
 
-def _lines(url: str) -> int:
-    lines = lines_in(url)
+def _lines(fragment: str) -> int:
+    lines = lines_in(fragment)
     return USUAL if lines is None else lines[1] - lines[0] + 1
 
 
@@ -96,9 +96,10 @@ def _by_vectors(fused: Floats, vectors: NDArray[np.float32] | None) -> tuple[Flo
     """
     if vectors is None or len(fused) < 2:
         return np.zeros(len(fused)), np.zeros(len(fused))
-    rows = vectors.astype(float)
-    own = np.einsum("ij,ij->i", rows, rows)
-    weight = np.where(np.arange(len(fused)) < FEEDBACK, fused, 0.0)
-    toward = (rows @ (weight @ rows) - weight * own) / np.maximum(weight.sum() - weight, np.finfo(float).tiny)
-    central = rows @ rows.sum(axis=0) - own
+    own = np.einsum("ij,ij->i", vectors, vectors)
+    weight = np.where(np.arange(len(fused)) < FEEDBACK, fused, 0.0).astype(np.float32)
+    sums = np.stack([weight @ vectors, vectors.sum(axis=0)], axis=1)
+    toward, central = (vectors @ sums).T.astype(float)
+    toward = (toward - weight * own) / np.maximum(weight.sum() - weight, np.finfo(float).tiny)
+    central -= own
     return scaled(toward), scaled(central)

@@ -119,14 +119,17 @@ AGAINST = {
 }
 
 
+FOR_COLUMNS, AGAINST_COLUMNS = ([NAMES.index(name) for name in said] for said in (FOR, AGAINST))
+
+
 def _reasons(effect: Floats | None, order: Sequence[int], paid: Floats) -> list[str]:
     """For those that moved, what spoke most for or against them compared with the whole list."""
     reasons = [""] * len(order)
     has_paid = (paid > 0).tolist()
     if effect is not None:
         speaks_for, speaks_against = list(FOR), list(AGAINST)
-        most_for = effect[:, [NAMES.index(name) for name in FOR]].argmax(axis=1).tolist()
-        most_against = effect[:, [NAMES.index(name) for name in AGAINST]].argmin(axis=1).tolist()
+        most_for = effect[:, FOR_COLUMNS].argmax(axis=1).tolist()
+        most_against = effect[:, AGAINST_COLUMNS].argmin(axis=1).tolist()
     for place, position in enumerate(order):
         if place > position and has_paid[position]:
             reasons[position] = "lowered: results from elsewhere in the tree go first"
