@@ -7,12 +7,14 @@ import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from corpus.errors import TreelineError
+from engine.names import alias_name
 from eval.bench_http import questions
 from eval.growth import GrownSource
 from ingest.opening import open_source
@@ -22,6 +24,9 @@ from service.answer import Query
 from service.live import open_searcher
 from service.settings import Settings
 from service.stores import open_store
+
+if TYPE_CHECKING:
+    from engine.elasticsearch import ElasticsearchStore
 
 DATA = "codesearchnet:../shared/codesearchnet"
 TARGET = 1_000_000
@@ -39,6 +44,8 @@ class Step:
     disk_mb: float
     loader_mb: float
     searcher_mb: float
+    server_mb: float | None
+    """Of the heap in use, summed over the nodes; there is none where the searching process is the engine."""
     opening_seconds: float
     times: dict[str, dict[str, float]]
 
@@ -74,7 +81,7 @@ def run(
         functions, added, loader = apart(_load, settings, source)
         seconds = time.perf_counter() - begin
         opening, searcher, times = apart(_ask, settings, rounds)
-        step = Step(functions, added, seconds, disk(settings), loader, searcher, opening, times)
+        step = Step(functions, added, seconds, disk(settings), loader, searcher, heap(settings), opening, times)
         steps.append({**asdict(step), "rate": step.rate})
         keep(document)
         whole = times["hybrid"]
@@ -156,13 +163,22 @@ def disk(settings: Settings) -> float:
     if settings.engine == "embedded":
         folder = settings.home_path / settings.index
         return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
-    from elasticsearch import Elasticsearch
-
-    access: dict[str, Any] = {"ca_certs": settings.elasticsearch_ca} if settings.elasticsearch_ca else {}
-    if settings.elasticsearch_api_key:
-        access["api_key"] = settings.elasticsearch_api_key
-    elif settings.elasticsearch_user:
-        access["basic_auth"] = (settings.elasticsearch_user, settings.elasticsearch_password)
-    client = Elasticsearch(settings.elasticsearch_url.split(","), **access)
-    found = client.indices.stats(index=f"treeline-{settings.index}*", metric="store")
+    with closing(_cluster(settings)) as cluster:
+        found = cluster.client.indices.stats(index=f"{alias_name(settings.index)}-*", metric="store")
     return float(found["_all"]["primaries"]["store"]["size_in_bytes"]) / 1e6
+
+
+def heap(settings: Settings) -> float | None:
+    if settings.engine == "embedded":
+        return None
+    with closing(_cluster(settings)) as cluster:
+        nodes = cluster.client.nodes.stats(metric="jvm")["nodes"].values()
+    return sum(float(node["jvm"]["mem"]["heap_used_in_bytes"]) for node in nodes) / 1e6
+
+
+def _cluster(settings: Settings) -> ElasticsearchStore:
+    from engine.elasticsearch import ElasticsearchStore
+
+    store = open_store(settings)
+    assert isinstance(store, ElasticsearchStore)
+    return store

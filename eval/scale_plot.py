@@ -22,7 +22,11 @@ CHARTS: tuple[tuple[str, Sequence[Series]], ...] = (
     ("disk, MB", (("disk", lambda step: step["disk_mb"]),)),
     (
         "memory, MB",
-        (("loading", lambda step: step["loader_mb"]), ("searching", lambda step: step["searcher_mb"])),
+        (
+            ("loading", lambda step: step["loader_mb"]),
+            ("searching", lambda step: step["searcher_mb"]),
+            ("server", lambda step: step.get("server_mb")),
+        ),
     ),
 )
 
@@ -46,7 +50,8 @@ def svg(found: dict[str, Any]) -> str:
 
 def chart(title: str, series: Sequence[Series], steps: Sequence[Step]) -> str:
     sizes = [step["functions"] for step in steps]
-    values = {name: [value(step) for step in steps] for name, value in series}
+    every = {name: [value(step) for step in steps] for name, value in series}
+    values = {name: row for name, row in every.items() if any(value is not None for value in row)}
     across, up = nice(max(sizes)), nice(max(value for row in values.values() for value in row if value is not None))
 
     def x(size: float) -> float:
