@@ -61,8 +61,9 @@ clean: ## remove the environment, caches and the project's own indexes
 	rm -rf .venv .treeline .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
 
 # What the tests use beside Python packages. Tests that miss something say so and are skipped.
-system:
+system: .venv/.installed-test
 	@scripts/system-packages git git java openjdk-17-jdk-headless mvn maven chromium chromium || true
+	@.venv/bin/python -m tests.elasticsearch_server >/dev/null || true
 
 .venv/.installed: $(PINS)
 	@scripts/environment

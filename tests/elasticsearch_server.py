@@ -31,6 +31,7 @@ ARTIFACT = f"org.elasticsearch.distribution.integ-test-zip:elasticsearch:{VERSIO
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 DEBIAN_PACKAGES = {"java": "openjdk-17-jdk-headless", "mvn": "maven"}
 HEAP = "512m"
+FETCH_TRIES = 3  # a download of 100 MB breaks off now and then
 START_SECONDS = 300  # three at once on two busy cores take two minutes
 STOP_SECONDS = 60
 PORTS = (10_000, 32_000)
@@ -68,9 +69,10 @@ def fetch() -> Path:
         raise ServerMissing(f"Elasticsearch for the tests needs {', '.join(missing)}: apt-get install {packages}")
     cache_folder().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache_folder()) as scratch:
-        subprocess.run(
-            ["mvn", "-q", "-B", MAVEN_COPY, f"-Dartifact={ARTIFACT}", f"-DoutputDirectory={scratch}"], check=True
-        )
+        command = ["mvn", "-q", "-B", MAVEN_COPY, f"-Dartifact={ARTIFACT}", f"-DoutputDirectory={scratch}"]
+        for tries_left in reversed(range(FETCH_TRIES)):
+            if subprocess.run(command, check=not tries_left).returncode == 0:
+                break
         with zipfile.ZipFile(Path(scratch) / f"elasticsearch-{VERSION}.zip") as archive:
             archive.extractall(scratch)
         unpacked = Path(scratch) / f"elasticsearch-{VERSION}"
