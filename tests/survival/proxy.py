@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import cycle
 from typing import Any
 from urllib.parse import urlsplit
 
 HOP_BY_HOP = {"connection", "transfer-encoding", "content-length", "keep-alive"}
+WAYS = ("429", "503", "lost answer", "broken off", "single documents")
 BUSY = {"type": "es_rejected_execution_exception", "reason": "queue is full"}
 
 
@@ -27,6 +29,7 @@ class FailingProxy(ThreadingHTTPServer):
         self.target = urlsplit(target)
         self.chance = chance
         self.random = random.Random(seed)
+        self.ways = cycle(WAYS)  # in turn: by chance one might not come up in a short load
         self.happened: Counter[str] = Counter()
         self.lock = threading.Lock()
 
@@ -38,7 +41,7 @@ class FailingProxy(ThreadingHTTPServer):
         with self.lock:
             way = "pass"
             if self.random.random() < self.chance:
-                way = self.random.choice(["429", "503", "lost answer", "broken off", "single documents"])
+                way = next(self.ways)
             self.happened[way] += 1
             return way
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from corpus.errors import TreelineError
+from engine.elasticsearch_engine import HANGING_SECONDS
 from engine.protocol import Store
 from engine.stores import open_store
 from ingest.pipeline import LoadOptions, load
@@ -23,6 +24,8 @@ INDEX = "cluster"
 LANE_TIMEOUT = 3.0
 # Seconds; a cluster puts a silent node out after three checks of ten, and until then may ask it for its shards.
 EXPELLED = 90.0
+# Seconds; the lanes, then the bodies from one node or another, and what a busy machine adds.
+LONGEST = LANE_TIMEOUT + 2 * HANGING_SECONDS + 5
 
 
 def store_of(cluster: Cluster) -> Store:
@@ -88,20 +91,20 @@ def test_a_node_killed_during_searches_fails_no_search_for_longer_than_the_time_
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
-    time.sleep(3)
+    wait_for(lambda: len(asked) > 25)
     node = busy_node(three_nodes, store, INDEX)
     node.kill()
+    dead = len(asked)
     time.sleep(15)
+    wait_for(lambda: len(asked) > dead + 25 and all(answered for _, _, answered in asked[-5:]))
     stop.set()
     for thread in threads:
         thread.join()
     searcher.close()
     longest = max(took for _, took, _ in asked)
     failed = [begin for begin, _, answered in asked if not answered]
-    assert len(asked) > 50
-    assert longest < LANE_TIMEOUT + 2, f"a search took {longest:.1f} s"
-    assert not failed or max(failed) - min(failed) < LANE_TIMEOUT, "searches kept failing"
-    assert asked[-1][2], "the last search found nothing"
+    assert longest < LONGEST, f"a search took {longest:.1f} s"
+    assert not failed or max(failed) - min(failed) < LONGEST, "searches kept failing"
     come_back(three_nodes, node, store_of(three_nodes))
 
 
@@ -123,8 +126,15 @@ def test_a_node_that_hangs_is_passed_over(three_nodes: Cluster, tmp_path: Path) 
     finally:
         node.resume()
         searcher.close()
-    assert max(took for took, _ in answers) < 2 * LANE_TIMEOUT + 2  # the lanes, then the bodies
+    assert max(took for took, _ in answers) < LONGEST
     assert sum(found for _, found in answers) >= 1, "the two healthy nodes answered nothing"
+
+
+def wait_for(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + EXPELLED
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 def timed(work: Callable[[], object]) -> tuple[float, bool]:
