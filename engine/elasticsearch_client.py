@@ -18,6 +18,7 @@ from elasticsearch import (
     NotFoundError,
     TransportError,
 )
+from elasticsearch.serializer import OrjsonSerializer
 
 from corpus.errors import EngineUnavailable, InputError, TreelineError
 
@@ -63,6 +64,7 @@ def connect(
         return Elasticsearch(
             list(urls),
             node_class=QuickToConnect,
+            serializer=OrjsonSerializer(),
             request_timeout=ANSWER_SECONDS,
             connections_per_node=CONNECTIONS,
             max_retries=3,

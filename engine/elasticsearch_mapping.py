@@ -15,7 +15,7 @@ from corpus.function import Address, Function
 from engine.fulltext import NO_TERM, TERMS, WORDS, leaf
 from engine.protocol import EncoderSpec, Filters, IndexInfo, Vectors
 
-FORMAT = 2  # of mappings and documents; another one is refused instead of misread
+FORMAT = 3  # of mappings and documents; another one is refused instead of misread
 FUNCTION = "function"
 ARTIFACT = "artifact"
 CHUNK_BYTES = 1 << 20  # of an artifact in one document
@@ -27,11 +27,13 @@ LONGEST_PREFIX = 1_000  # that the server takes as a prefix; nothing here is cal
 # Half of the server's default: building the graph is most of the work of loading (1.9 ms a function against .8 without
 # it), and searching looks at enough candidates to make up for it.
 EF_CONSTRUCTION = 50
+ID = "id"  # `_id` again as a column: the server keeps `_id` with the whole record, which it unpacks to read it
 ADDRESS_FIELDS = ("repo", "path", "func_name", "language", "url")
 
 _stored = {"type": "keyword", "index": False, "doc_values": False}
 
 PROPERTIES: dict[str, Any] = {
+    ID: {"type": "keyword", "index": False},
     "kind": {"type": "keyword"},
     "serial": {"type": "long"},
     "repo": {"type": "keyword"},
@@ -81,7 +83,7 @@ def mapping(encoders: Sequence[tuple[EncoderSpec, int]], meta: Mapping[str, Any]
     return {
         "dynamic": "strict",
         "_meta": {"treeline": dict(meta)},
-        "_source": {"excludes": [TERMS, WORDS, "vector*", "leaf"]},
+        "_source": {"excludes": [ID, TERMS, WORDS, "vector*", "leaf"]},
         "properties": fields,
     }
 
@@ -91,6 +93,7 @@ def document(
 ) -> dict[str, Any]:
     """A function as Elasticsearch takes it."""
     made: dict[str, Any] = {
+        ID: function.id,
         "kind": FUNCTION,
         "serial": serial,
         "repo": function.repo,
