@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import orjson
 
-FRAGMENTS_KEPT = 50_000
 LINES_IN_URL = re.compile(r"#L(\d+)(?:-L?(\d+))?$")
 
 
@@ -42,13 +40,7 @@ class Address(NamedTuple):
 def lines_in(url: str) -> tuple[int, int] | None:
     """First and last line that a URL, or its fragment, names."""
     at = url.rfind("#L")
-    return lines_of(url[at:]) if at >= 0 else None
-
-
-@lru_cache(maxsize=FRAGMENTS_KEPT)
-def lines_of(fragment: str) -> tuple[int, int] | None:
-    """First and last line that a URL's end names; asked of every candidate of a search, and often the same."""
-    found = LINES_IN_URL.match(fragment)
+    found = LINES_IN_URL.match(url, at) if at >= 0 else None
     if not found:
         return None
     first = int(found[1])

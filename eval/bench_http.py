@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.load import drive, paths
-from eval.served import MemoryWatch, memory, served
+from eval.served import MemoryWatch, memory, processor_seconds, served
 
 CLIENTS = (1, 8, 64)
 SECONDS = 15.0
@@ -52,11 +52,13 @@ def run(
         drive(base, wanted, 2, WARM_UP, tool=tool)
         begin = memory(process) if process else 0.0
         steps = []
-        tell(f"{'clients':>8} {'requests/s':>11} {'p50 ms':>8} {'p95 ms':>8} {'p99 ms':>8} {'errors':>7}")
+        tell(f"{'clients':>8} {'requests/s':>11} {'p50 ms':>8} {'p95 ms':>8} {'p99 ms':>8} {'CPU ms':>8} {'errors':>7}")
         for number in clients:
+            spent = processor_seconds(process) if process else 0.0
             load = drive(base, wanted, number, seconds, tool=tool)
-            steps.append({**asdict(load), "throughput": load.throughput})
-            took = f"{load.p50:>8.1f} {load.p95:>8.1f} {load.p99:>8.1f}"
+            spent = (processor_seconds(process) - spent) * 1000 / max(1, load.requests) if process else 0.0
+            steps.append({**asdict(load), "throughput": load.throughput, "cpu_ms": spent})
+            took = f"{load.p50:>8.1f} {load.p95:>8.1f} {load.p99:>8.1f} {spent:>8.2f}"
             tell(f"{number:>8} {load.throughput:>11.0f} {took} {load.errors:>7}")
         found: dict[str, Any] = {"steps": steps, "questions": len(wanted)}
         if process:

@@ -65,6 +65,11 @@ def memory(root: int) -> float:
     return sum(_pss(process) for process in (root, *_children(root))) / 1024
 
 
+def processor_seconds(root: int) -> float:
+    """Processor time of a process and its children so far: what a request costs, however busy the machine is."""
+    return sum(_ticks(process) for process in (root, *_children(root))) / os.sysconf("SC_CLK_TCK")
+
+
 def _children(process: int) -> list[int]:
     found: list[int] = []
     try:
@@ -74,6 +79,14 @@ def _children(process: int) -> list[int]:
     except OSError:
         pass
     return found
+
+
+def _ticks(process: int) -> int:
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return int(fields[11]) + int(fields[12])  # in user and in system mode
 
 
 def _pss(process: int) -> int:

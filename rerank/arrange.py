@@ -32,4 +32,4 @@ def placed_in_the_tree(candidates: Sequence[Candidate], start: int, end: int) ->
     above = list(candidates[:end])
     distances = nearest_above([candidate.address for candidate in above])
     shown = zip(above[start:], distances[start:], strict=True)
-    return [candidate._replace(tree_distance=distance) for candidate, distance in shown]
+    return [Candidate(*one[:5], distance, one.moved, one.reason) for one, distance in shown]

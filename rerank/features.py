@@ -21,7 +21,7 @@ from rerank.candidate import Candidate
 from rerank.candidates import Candidates
 
 TEST_LIKE = re.compile(r"(^|/)(tests?|testing|examples?|benchmarks?|demos?)(/|_)|(^|/)test_|_test\.|\.test\.", re.I)
-PATHS_KEPT = 50_000  # answers to whether a path is a test's: the pattern costs more than all else that is asked of it
+KEPT = 50_000  # answers about a path or a URL's end: their patterns cost more than all else that is asked of them
 FEEDBACK = 10  # how many at the top stand for what the question means when the vectors are compared
 SHORT, LONG, USUAL = 5, 40, 15  # lines: below is a stub, above there is much else in it; the usual where unknown
 NAMES = (
@@ -47,7 +47,7 @@ def features(head: Sequence[Candidate], vectors: NDArray[np.float32] | None) -> 
         *_lane(head, "keyword"),
         *_lane(head, "dense"),
         list(map(test_like, head.parts("path"))),
-        [name.rpartition(".")[2].startswith("_") for name in head.parts("func_name")],
+        [name.startswith("_", name.rfind(".") + 1) for name in head.parts("func_name")],
         np.maximum(0.0, np.log1p(SHORT) - sizes),
         np.maximum(0.0, sizes - np.log1p(LONG)),
         toward,
@@ -56,13 +56,15 @@ def features(head: Sequence[Candidate], vectors: NDArray[np.float32] | None) -> 
     return np.array(columns, dtype=float).T
 
 
-@lru_cache(maxsize=PATHS_KEPT)
+@lru_cache(maxsize=KEPT)
 def test_like(path: str) -> bool:
     """Whether the path is one of tests, examples, benchmarks or demonstrations."""
     return TEST_LIKE.search(path) is not None
 
 
+@lru_cache(maxsize=KEPT)
 def _lines(fragment: str) -> int:
+    """How many lines the end of a URL spans."""
     lines = lines_in(fragment)
     return USUAL if lines is None else lines[1] - lines[0] + 1
 

@@ -65,7 +65,7 @@ class Guard:
             and hostname(request.host) in LOOPBACK_HOSTS
             and not any(name in request.headers for name in FORWARDING)
             and request.headers.get("Sec-Fetch-Site", "none") in {"none", "same-origin"}
-            and request.headers.get("Origin", request.host_url.rstrip("/")) == request.host_url.rstrip("/")
+            and ((origin := request.headers.get("Origin")) is None or origin == request.host_url.rstrip("/"))
         )
 
     def _unauthorised(self, key: ApiKey | None) -> Response | None:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -10,7 +11,7 @@ import pytest
 
 from eval.bench_http import QUESTIONS, questions
 from eval.load import drive, paths
-from eval.served import MemoryWatch, memory
+from eval.served import MemoryWatch, memory, processor_seconds
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -76,3 +77,14 @@ def test_memory_of_this_process_is_seen_and_its_growth_is_a_slope() -> None:
     watch.seen = [(second, 100 + second / 6) for second in range(120)]
     assert watch.growth_a_minute() == pytest.approx(10)
     assert watch.peak == pytest.approx(100 + 119 / 6)
+
+
+def test_processor_time_counts_work_and_not_waiting() -> None:
+    begin, own = processor_seconds(os.getpid()), time.process_time()
+    while time.process_time() - own < 0.2:
+        pass
+    worked = processor_seconds(os.getpid())
+    time.sleep(0.2)
+    assert worked - begin >= 0.15
+    assert processor_seconds(os.getpid()) - worked < 0.15
+    assert processor_seconds(2**22 + 1) == 0.0
