@@ -155,10 +155,6 @@ def name_query(name: str) -> Query:
     )
 
 
-def ids_query(ids: Sequence[str]) -> Query:
-    return Query.term_set_query(SCHEMA, "id", list(ids))
-
-
 def filtered(query: Query, filters: Filters) -> Query:
     """The query narrowed, its scores unchanged."""
     narrowing = [

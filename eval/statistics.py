@@ -43,10 +43,6 @@ class Comparison:
     losses: int
     ties: int
 
-    @property
-    def significant(self) -> bool:
-        return self.p < 1 - CONFIDENCE
-
 
 def mean_of(values: Sequence[float]) -> Mean | None:
     """The mean and its bootstrap interval; None for no values."""

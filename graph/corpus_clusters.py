@@ -45,11 +45,6 @@ class CorpusClusters:
     def members(self, cluster: int) -> list[str]:
         return [self.ids[row] for row in np.flatnonzero(self.assigned == cluster)]
 
-    def companions(self, function_id: str) -> list[str]:
-        """The others of the same cluster."""
-        cluster = self.of(function_id)
-        return [] if cluster is None else [other for other in self.members(cluster) if other != function_id]
-
 
 def build(ids: Sequence[str], vectors: Vectors, names: Sequence[str] = (), k: int = CLUSTERS, seed: int = 0) -> bytes:
     """The `clusters` artifact; `names` (function names in the order of the ids) give the clusters their labels."""

@@ -83,18 +83,6 @@ def to_origin(centre: Points, a: Points) -> Points:
     return add(negate(centre), a)
 
 
-def reflect(centre: Points, a: Points) -> Points:
-    """The reflection (circle inversion) that swaps `centre` and the origin, as in De Sa et al. 2018, section 3.
-
-    It is the translation of −`centre` followed by the mirror in the line through 0 at right angles to `centre`.
-    """
-    moved = to_origin(centre, a)
-    norm = np.maximum((centre.x**2).sum(axis=-1, keepdims=True), TINY)
-    along = (moved.x * centre.x).sum(axis=-1, keepdims=True) / norm
-    mirrored = moved.x - 2.0 * along * centre.x
-    return Points(np.where(norm > TINY, mirrored, moved.x), moved.gap)
-
-
 def log(centre: Points, a: Points) -> Floats:
     """Tangent vectors at `centre` that lead to `a`, of length the distance."""
     moved = to_origin(centre, a)
@@ -110,16 +98,6 @@ def exp(centre: Points, tangent: Floats) -> Points:
     direction = tangent / np.maximum(length, TINY)[..., None]
     step = Points(direction * np.tanh(length / 2)[..., None], 1.0 / np.cosh(length / 2) ** 2)
     return add(centre, step)
-
-
-def einstein_means(a: Points, groups: NDArray[np.intp], count: int) -> Points:
-    """The Einstein midpoint of each group: closed form, but the points farthest out outweigh the others."""
-    gamma = 2.0 / a.gap - 1.0  # the Lorentz factor of the same point in the Klein model
-    klein = 2.0 * a.x / (2.0 - a.gap)[:, None]
-    total = np.maximum(np.bincount(groups, gamma, count), TINY)
-    mean = np.stack([np.bincount(groups, gamma * column, count) for column in klein.T], axis=-1) / total[:, None]
-    short = np.sqrt(np.clip(1.0 - (mean**2).sum(axis=1), 1e-15, 1.0))
-    return Points(mean / (1.0 + short)[:, None], 2.0 * short / (1.0 + short))
 
 
 def frechet_means(

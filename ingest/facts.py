@@ -41,12 +41,6 @@ def unpack(repo: str, packed: bytes) -> Iterator[FileFacts]:
         )
 
 
-def unpack_all(facts: bytes) -> Iterator[FileFacts]:
-    """The facts that `pack` packed."""
-    for repo, packed in _frames(facts, 2):
-        yield from unpack(_text(repo), packed)
-
-
 @dataclass(frozen=True, slots=True)
 class AllFacts:
     """Those of a whole index: the artifact, and which repositories have others than before."""

@@ -7,7 +7,7 @@ chunks is the same on every run over the same bytes, so a load can be taken up a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -128,11 +128,6 @@ class Listed:
 
     def units(self) -> Iterator[Unit]:
         return iter(self.listed)
-
-
-def parse_chunks(chunks: Iterable[Chunk]) -> list[Parsed]:
-    """Several small chunks in one trip to a worker process."""
-    return [chunk.parse() for chunk in chunks]
 
 
 # What is under way, bytes so far, bytes in all (0 when unknown).

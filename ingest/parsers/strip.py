@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ingest.parsers.grammar import Doc
 
-BLANK = b" \t"
-
 
 def without_doc(source: bytes, start: int, end: int, doc: Doc) -> bytes:
     """The bytes of a function with its docstring's own lines removed."""

@@ -19,14 +19,15 @@ def built() -> corpus_clusters.CorpusClusters:
     return corpus_clusters.load(data)
 
 
-def test_near_functions_are_companions(built: corpus_clusters.CorpusClusters) -> None:
-    assert set(built.companions("id0")) == {f"id{i}" for i in range(1, 20)}
+def test_near_functions_are_in_one_cluster(built: corpus_clusters.CorpusClusters) -> None:
+    cluster = built.of("id0")
+    assert cluster is not None
+    assert set(built.members(cluster)) == {f"id{i}" for i in range(20)}
     assert built.of("id0") != built.of("id25")
 
 
 def test_a_function_without_a_vector_or_unknown_has_no_cluster(built: corpus_clusters.CorpusClusters) -> None:
     assert built.of("id60") is None
-    assert built.companions("id60") == []
     assert built.of("unknown") is None
 
 
