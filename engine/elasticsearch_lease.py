@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 import time
+from contextlib import suppress
 from typing import Any
 
-from elasticsearch import ConflictError, Elasticsearch, NotFoundError
+from elasticsearch import ApiError, ConflictError, Elasticsearch, NotFoundError, TransportError
 
-from corpus.errors import InputError
+from corpus.errors import InputError, TreelineError
 from engine.elasticsearch_client import server_errors
 from engine.names import internal_name
 
@@ -33,30 +35,51 @@ class Lease:
     def __init__(self, client: Elasticsearch, name: str) -> None:
         self._client = client
         self._name = name
-        self._last = 0.0
+        self._who = {"host": socket.gethostname(), "process": _process(os.getpid())}
+        self._version: dict[str, Any] = {"op_type": "create"}
+        self._lost = False
+        self._released = threading.Event()
         with server_errors(client):
             if not client.indices.exists(index=INDEX):
                 client.options(ignore_status=400).indices.create(index=INDEX, settings=SETTINGS, mappings=MAPPINGS)
             try:
-                self._write({"op_type": "create"})
+                self._write()
             except ConflictError:
                 self._take_over()
+        # A thread, because a writer may be silent for minutes while it computes or waits for a busy server.
+        threading.Thread(target=self._keep, name=f"lease-{name}", daemon=True).start()
 
-    def heartbeat(self) -> None:
-        """Say that the writer is alive, when it is time to."""
-        if time.monotonic() - self._last > HEARTBEAT_SECONDS:
-            with server_errors(self._client):
-                self._write({})
+    def check(self) -> None:
+        """Raise when another writer has taken over: what is written now would be mixed with its own."""
+        if self._lost:
+            raise TreelineError(
+                f"another process has taken over the writing of {self._name!r}: this one was not heard of for "
+                f"{DEAD_AFTER_SECONDS:.0f} s",
+                "run the command again when it has finished",
+            )
 
     def release(self) -> None:
-        with server_errors(self._client):
-            self._client.options(ignore_status=404).delete(index=INDEX, id=self._name, refresh=False)
+        self._released.set()
+        if not self._lost:
+            with server_errors(self._client):
+                self._client.options(ignore_status=404).delete(index=INDEX, id=self._name, refresh=False)
+
+    def _keep(self) -> None:
+        """Say every few seconds that the writer is alive; a server that is away is the writer's to tell of."""
+        while not self._released.wait(HEARTBEAT_SECONDS):
+            with suppress(ApiError, TransportError):
+                try:
+                    self._write()
+                except ConflictError:  # by another writer, or by a heartbeat of ours whose answer was lost
+                    found = self._found()
+                    if found is None or any(found["_source"][key] != value for key, value in self._who.items()):
+                        self._lost = True
+                        return
 
     def _take_over(self) -> None:
-        try:
-            found: Any = self._client.get(index=INDEX, id=self._name)
-        except NotFoundError:
-            self._write({"op_type": "create"})
+        found = self._found()
+        if found is None:  # released a moment ago
+            self._write()
             return
         holder = found["_source"]
         same_machine = holder["host"] == socket.gethostname()
@@ -64,14 +87,23 @@ class Lease:
         if not dead:
             raise self._refusal(holder)
         try:
-            self._write({"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]})
+            self._write()
         except ConflictError:
             raise self._refusal(holder) from None
 
-    def _write(self, condition: dict[str, Any]) -> None:
-        body = {"host": socket.gethostname(), "process": _process(os.getpid()), "at": time.time()}
-        self._client.index(index=INDEX, id=self._name, document=body, **condition)
-        self._last = time.monotonic()
+    def _found(self) -> Any:
+        """The document, whose version the next write is to follow; None when there is none."""
+        try:
+            found = self._client.get(index=INDEX, id=self._name)
+        except NotFoundError:
+            return None
+        self._version = _version(found)
+        return found
+
+    def _write(self) -> None:
+        """If nobody else has written since."""
+        body = {**self._who, "at": time.time()}
+        self._version = _version(self._client.index(index=INDEX, id=self._name, document=body, **self._version))
 
     def _refusal(self, holder: dict[str, Any]) -> InputError:
         process = str(holder["process"]).partition(":")[0]
@@ -79,6 +111,10 @@ class Lease:
             f"the index {self._name!r} is being written by process {process} on {holder['host']}",
             f"wait until it has finished, or {DEAD_AFTER_SECONDS:.0f} s after it has died",
         )
+
+
+def _version(answer: Any) -> dict[str, Any]:
+    return {"if_seq_no": answer["_seq_no"], "if_primary_term": answer["_primary_term"]}
 
 
 def _process(number: int) -> str:

@@ -76,7 +76,7 @@ class ElasticsearchWriter:
         return self._rejected
 
     def write(self, functions: Sequence[Function], terms: Sequence[str], vectors: Mapping[str, Vectors]) -> int:
-        self._beat()
+        self._check_lease()
         rows = {number: self._rows_of(encoder, vectors, len(functions)) for encoder, number in self._encoders}
         there = self._there([function.id for function in functions])
         actions: dict[str, Action] = {}
@@ -99,7 +99,7 @@ class ElasticsearchWriter:
         return new
 
     def delete(self, ids: Sequence[str]) -> int:
-        self._beat()
+        self._check_lease()
         there = self._there(ids)
         refused = self._do([Action(id, None) for id in there])
         if refused:
@@ -127,7 +127,7 @@ class ElasticsearchWriter:
         return ElasticsearchEngine(self._client, self._name, self._generation, meta)
 
     def put_artifact(self, name: str, data: bytes) -> None:
-        self._beat()
+        self._check_lease()
         refused = self._do([Action(id, body) for id, body in chunks(name, data)])
         if refused:
             raise TreelineError(f"Elasticsearch does not take the artifact {name!r}: {refused[0][1]}", "see its log")
@@ -145,6 +145,7 @@ class ElasticsearchWriter:
         self._save_meta()
 
     def publish(self) -> IndexInfo:
+        self._check_lease()
         with server_errors(self._client):
             self._client.indices.refresh(index=self._index)
             counted = ElasticsearchEngine(self._client, self._name, self._generation, self._meta).count()
@@ -251,9 +252,9 @@ class ElasticsearchWriter:
         with server_errors(self._client):
             self._client.indices.put_mapping(index=self._index, meta={"treeline": self._meta})
 
-    def _beat(self) -> None:
+    def _check_lease(self) -> None:
         if self._lease is not None:
-            self._lease.heartbeat()
+            self._lease.check()
 
     def _close(self) -> None:
         if self._lease is not None:

@@ -23,8 +23,8 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
-from urllib.error import URLError
 
 VERSION = "8.19.21"
 ARTIFACT = f"org.elasticsearch.distribution.integ-test-zip:elasticsearch:{VERSION}:zip"
@@ -203,7 +203,7 @@ class Cluster:
         try:
             with urllib.request.urlopen(request, timeout=5, context=context) as answer:
                 return bool(answer.status == 200)
-        except (URLError, OSError):
+        except (OSError, HTTPException):
             return False
 
 

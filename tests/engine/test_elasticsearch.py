@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -140,6 +140,37 @@ def test_a_silent_writer_elsewhere_makes_way_after_a_while(
     monkeypatch.setattr(elasticsearch_lease, "DEAD_AFTER_SECONDS", 0.0)
     server.begin(NAME, [ENCODER], "f").abandon()
     lease.release()
+
+
+@pytest.mark.elasticsearch
+def test_a_writer_that_is_silent_is_not_taken_for_dead_and_one_that_was_writes_no_more(
+    server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elasticsearch_lease, "HEARTBEAT_SECONDS", 0.1)
+    writer = server.begin(NAME, [ENCODER], "f")
+    before = heard(server)
+    until(lambda: heard(server) > before)
+    monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
+    monkeypatch.setattr(elasticsearch_lease, "DEAD_AFTER_SECONDS", -60.0)
+    other = elasticsearch_lease.Lease(server.client, NAME)
+    until(lambda: writer._lease is not None and writer._lease._lost)
+    with pytest.raises(TreelineError, match="taken over"):
+        write(writer, SAMPLE)
+    writer.abandon()
+    assert heard(server)  # the other's still
+    other.release()
+
+
+def heard(server: ElasticsearchStore) -> float:
+    """When the writer of the index last said that it is alive."""
+    return float(server.client.get(index=elasticsearch_lease.INDEX, id=NAME)["_source"]["at"])
+
+
+def until(happened: Callable[[], bool]) -> None:
+    patience = time.monotonic() + 60
+    while not happened():
+        assert time.monotonic() < patience
+        time.sleep(0.05)
 
 
 @pytest.mark.elasticsearch
