@@ -62,20 +62,20 @@ def wait_ready(base: str, server: subprocess.Popen[bytes]) -> None:
 
 def memory(root: int) -> float:
     """Megabytes of a process and its children, what they share counted once (PSS)."""
-    return sum(_pss(process) for process in (root, *_children(root))) / 1024
+    return sum(_pss(process) for process in (root, *children(root))) / 1024
 
 
 def processor_seconds(root: int) -> float:
     """Processor time of a process and its children so far: what a request costs, however busy the machine is."""
-    return sum(_ticks(process) for process in (root, *_children(root))) / os.sysconf("SC_CLK_TCK")
+    return sum(_ticks(process) for process in (root, *children(root))) / os.sysconf("SC_CLK_TCK")
 
 
-def _children(process: int) -> list[int]:
+def children(process: int) -> list[int]:
     found: list[int] = []
     try:
         for task in Path(f"/proc/{process}/task").iterdir():
             for child in map(int, (task / "children").read_text(encoding="ascii").split()):
-                found += [child, *_children(child)]
+                found += [child, *children(child)]
     except OSError:
         pass
     return found

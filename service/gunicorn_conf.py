@@ -9,6 +9,8 @@ import gc
 import os
 import shutil
 import tempfile
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,11 @@ from service.settings import from_environment
 
 # The metrics library reads this name when it is first imported, in the workers: it must be set before they start.
 METRICS_DIR = "PROMETHEUS_MULTIPROC_DIR"
+
+# One thread of a worker runs at a time. Woken now on one processor and now on the other, they wait for each other and
+# carry what they work on from cache to cache: eight clients got 127 answers a second, and 211 with each worker on a
+# processor of its own.
+PROCESSORS = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 GARBAGE_AFTER = 20_000  # new objects; a search makes a thousand, nearly all of which go by themselves
 
@@ -56,6 +63,19 @@ if METRICS_DIR not in os.environ:
     _own_metrics_dir: str | None = os.environ[METRICS_DIR]
 else:
     _own_metrics_dir = None
+
+
+def pre_fork(server: Any, worker: Any) -> None:
+    """Choose the processor that the worker will have: one with the fewest of those that run."""
+    taken = Counter(one.processor for one in server.WORKERS.values())
+    worker.processor = min(PROCESSORS, key=lambda processor: taken[processor], default=None)
+
+
+def post_fork(_server: Any, worker: Any) -> None:
+    """Keep a worker's threads together where there is a worker for every processor."""
+    if 0 < len(PROCESSORS) <= workers:
+        with suppress(OSError):  # a sandbox may forbid it; it only costs time
+            os.sched_setaffinity(0, {worker.processor})
 
 
 def post_worker_init(_worker: Any) -> None:
