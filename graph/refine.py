@@ -7,6 +7,7 @@ scale that stays well inside; it needs the `transformers` extra (torch) and is i
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +38,9 @@ def refine(
 ) -> Refined:
     """Move the leaves so that their distances come nearer to `tree`; the combinatorial points where that fails."""
     try:
-        import geoopt
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # geoopt compiles with what torch has deprecated
+            import geoopt
         import torch
     except ImportError as error:
         raise InputError(

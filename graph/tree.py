@@ -75,7 +75,7 @@ class Tree:
         first = 1 if forest else 0
         ids = {node: function_id for function_id, node in self.leaves.items()}
         graph.add_nodes_from(
-            (node, {"label": self.labels[node], "kind": KINDS[self.kinds[node]], "id": ids.get(node, "")})
+            (node, {"label": self.labels[node], "kind": KINDS[self.kinds[node]], "function": ids.get(node, "")})
             for node in range(first, len(self))
         )
         graph.add_edges_from((int(parent), node) for node, parent in enumerate(self.parents) if parent >= first)

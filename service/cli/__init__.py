@@ -18,6 +18,7 @@ COMMANDS = {
     "search": ("service.cli.search", "Find functions by what they do."),
     "serve": ("service.cli.serve", "Serve the API and the pages."),
     "status": ("service.cli.status", "Show the indexes; manage their generations."),
+    "tree": ("service.cli.tree", "Show the repository tree and how well it is embedded."),
     "doctor": ("service.cli.doctor", "Say what is there, what is missing, and how to get it."),
     "mcp": ("service.cli.mcp", "Serve search to a coding agent."),
     "keys": ("service.cli.keys", "Make, list and revoke API keys."),

@@ -40,7 +40,7 @@ def test_networkx_sees_one_tree_and_method_1_a_tree_per_repository() -> None:
     found = tree.load(tree.build(numbered(SMALL)))
     whole = found.networkx()
     assert nx.is_arborescence(whole)
-    assert whole.nodes[found.leaves["id4"]]["id"] == "id4"
+    assert whole.nodes[found.leaves["id4"]]["function"] == "id4"
     forest = found.networkx(forest=True)
     assert nx.is_forest(forest)
     assert nx.number_weakly_connected_components(forest) == found.summary().repositories == 2

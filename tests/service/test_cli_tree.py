@@ -1,0 +1,78 @@
+"""`treeline tree`: figures of the tree, of a question's part of it, and files that networkx reads back."""
+
+from pathlib import Path
+
+import networkx as nx
+import orjson
+import pytest
+from click.testing import CliRunner
+
+from corpus.errors import InputError
+from service.cli import index, tree
+from tests.ingest.loading import project
+
+FILES = {
+    "web/url.py": "def parse_url(text):\n    return text\n\ndef join_url(base, path):\n    return base + path\n",
+    "web/client.py": "class Client:\n    def send(self, url):\n        return open(url)\n",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tree")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("TREELINE_HOME", str(folder / "home"))
+        CliRunner().invoke(index.command, [str(project(folder / "demo", FILES))], catch_exceptions=False)
+    return folder / "home"
+
+
+@pytest.fixture(autouse=True)
+def at_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREELINE_HOME", str(home))
+
+
+def said(*arguments: str) -> str:
+    return CliRunner().invoke(tree.command, arguments, catch_exceptions=False).output
+
+
+def test_the_whole_tree_in_figures() -> None:
+    # root, repository, folder, two files, a class, three functions
+    assert "9 nodes: 3 functions of 1 repositories, 5 deep" in said()
+
+
+def test_a_disk_for_each_repository_is_measured_too() -> None:
+    assert "in 1 disks, one a repository: average distortion 0." in said("--split")
+
+
+def test_the_tree_of_a_question_is_the_part_its_results_span() -> None:
+    told = said("join an url and a path")
+    assert "results span" in told
+    assert "average distortion 0." in told
+
+
+@pytest.mark.transformers
+@pytest.mark.filterwarnings("ignore")
+def test_refinement_never_makes_it_worse() -> None:
+    pytest.importorskip("geoopt")
+    assert "refined in 3 dimensions: " in said("join an url and a path", "--refine", "3")
+
+
+@pytest.mark.parametrize(("forest", "nodes"), [(False, 9), (True, 8)])
+def test_exports_are_what_networkx_reads(tmp_path: Path, forest: bool, nodes: int) -> None:
+    more = ["--forest"] if forest else []
+    said("--export", str(tmp_path / "tree.graphml"), *more)
+    said("--export", str(tmp_path / "tree.json"), *more)
+    for graph in (
+        nx.read_graphml(tmp_path / "tree.graphml"),
+        nx.node_link_graph(orjson.loads((tmp_path / "tree.json").read_bytes()), edges="edges"),
+    ):
+        assert len(graph) == nodes
+        assert nx.is_forest(graph)
+        assert sum(bool(function) for _, function in graph.nodes(data="function")) == 3
+
+
+def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="needs a question"):
+        said("--refine", "3")
+    with pytest.raises(InputError, match="cannot write a tree"):
+        said("--export", str(tmp_path / "tree.png"))
