@@ -12,6 +12,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8080
 PYTEST_FLAGS ?=
 DATA ?= ../shared/codesearchnet
+export TREELINE_EVAL_DATA ?= $(abspath $(dir $(wildcard $(DATA)/queries.csv)))
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14

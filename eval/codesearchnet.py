@@ -83,11 +83,11 @@ def dataset(
         judged = judgements.get(language, {})
         if not judged:
             continue
-        for query in queries:
+        for number, query in enumerate(queries, start=1):
             relevance = judged.get(query, {})
             if not relevance:
                 continue
-            case = Case(f"{language}: {query}", query, relevance, Filters(language=language), language)
+            case = Case(f"{language} #{number}", query, relevance, Filters(language=language), language)
             cases.append(case)
             covered[case.id] = {url: value for url, value in relevance.items() if indexed(url)}
         coverage = coverage_of(judged, indexed)

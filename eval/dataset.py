@@ -16,7 +16,7 @@ SHOWN = 5
 class Case:
     """One question: how relevant which keys are, and what the search is narrowed to."""
 
-    id: str
+    id: str  # a number or a commit, never the question's words: result files that are kept go by it
     text: str
     relevance: Mapping[str, float]
     filters: Filters = NO_FILTERS

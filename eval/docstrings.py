@@ -85,7 +85,7 @@ def stripped(function: Function) -> Function:
 
 
 def dataset(experiment: Experiment, pool_name: str) -> DataSet:
-    cases = [Case(url, text, {url: 1.0}) for url, text in experiment.questions]
+    cases = [Case(f"#{number}", text, {url: 1.0}) for number, (url, text) in enumerate(experiment.questions, start=1)]
     return DataSet(
         name=f"docstrings-{pool_name}",
         about=f"docstrings against {len(experiment.pool):,} functions without docstrings",

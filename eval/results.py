@@ -15,7 +15,11 @@ from eval.summary import FORMAT, Document
 KEPT = Path(__file__).parent / "results"
 # A mean that moved less than this since the last result is called unchanged.
 SAME = 0.0005
-OWN = ("web", "mined")  # data sets whose questions are written here, or mined from this repository
+OWN = ("web", "mined")  # data sets whose questions are written here, or mined from a history
+JUDGED_ELSEWHERE = "codesearchnet"  # the data set whose judgements are not ours either
+# More single values than this, and only the headline's are kept: files stay small enough to live in the repository.
+MOST_VALUES = 10_000
+VALUE_DIGITS = 3
 PROJECT = Path(__file__).parent.parent
 
 
@@ -41,14 +45,41 @@ def stamp(document: Document) -> Document:
 
 
 def keep(document: Document, folder: Path = KEPT) -> Path:
-    """Write COMMIT-DATASET.json; one commit keeps one result a data set."""
+    """Write COMMIT-DATASET.json, lean; one commit keeps one result a data set."""
     path = folder / f"{document['commit'] or 'uncommitted'}-{document['dataset']}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write(document, path)
+        write(lean(document), path)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}", "give --results a folder") from None
     return path
+
+
+def lean(document: Document) -> Document:
+    """The document as it is kept: single values rounded and not too many, and nobody else's questions or judgements,
+    which go by their number."""
+    dataset: str = document["dataset"]
+    many = sum(len(values) for one in document["systems"] for values in one["values"].values()) > MOST_VALUES
+    kept = {
+        **document,
+        "systems": [_lean_system(one, document["headline"] if many else "") for one in document["systems"]],
+    }
+    if not dataset.startswith(OWN):
+        kept |= {"texts": {}, "worst": [{**one, "query": ""} for one in document["worst"]]}
+    if dataset.startswith(JUDGED_ELSEWHERE):
+        kept["worst"] = [{**one, "expected": []} for one in kept["worst"]]
+    return kept
+
+
+def _lean_system(system: Document, only: str) -> Document:
+    return {
+        **system,
+        "values": {
+            metric: {query: round(value, VALUE_DIGITS) for query, value in values.items()}
+            for metric, values in system["values"].items()
+            if only in ("", metric)
+        },
+    }
 
 
 def write(document: Document, path: Path) -> None:
@@ -75,21 +106,15 @@ def last(dataset: str, folder: Path = KEPT) -> Document | None:
 
 
 def tidy(folder: Path = KEPT) -> None:
-    """Only the newest result of each data set stays; questions that are not ours, and ablations, as figures alone."""
+    """Only the newest result of each data set stays."""
     newest: dict[str, tuple[str, Path]] = {}
     for path in sorted(folder.glob("*.json")):
         document = read(path)
         older = newest.get(document["dataset"])
         if older is None or older[0] <= document["made"]:
             newest[document["dataset"]] = (document["made"], path)
-    kept = {path for _, path in newest.values()}
-    for path in set(folder.glob("*.json")) - kept:
+    for path in set(folder.glob("*.json")) - {path for _, path in newest.values()}:
         path.unlink()
-    for path in kept:
-        document = {**read(path), "worst": []}
-        if not document["dataset"].startswith(OWN) or document["dataset"].endswith("-ablation"):
-            document = {**document, "texts": {}, "systems": [{**one, "values": {}} for one in document["systems"]]}
-        write(document, path)
 
 
 def changes(document: Document, before: Document) -> list[Change]:

@@ -99,7 +99,7 @@ def write_trec_qrels(path: Path, cases: Iterable[Case]) -> None:
 
 def trec_id(case_id: str) -> str:
     """The id without blanks, which separate the columns."""
-    return "_".join(case_id.replace(":", "").split())
+    return "_".join(case_id.replace(":", "").replace("#", "").split())
 
 
 def repository_of(url: str) -> str:

@@ -12,22 +12,19 @@ from eval.dataset import Case, DataSet, Evaluation, Measured
 from eval.statistics import compare, macro_mean, mean_of, percentile, worst
 
 FORMAT = 1
-# Values per query are kept for small data sets only: a result file stays small enough to live in the repository.
-KEEP_QUERIES = 250
 WORST = 10
 DIGITS = 5
 
 Document = dict[str, Any]
 
 
-def summarise(evaluation: Evaluation, baseline: str, focus: str = "", *, every_query: bool = False) -> Document:
+def summarise(evaluation: Evaluation, baseline: str, focus: str = "") -> Document:
     """Means with intervals, every system against `baseline`, and the queries that `focus` (else the last system,
     else the baseline) did worst on, with what it returned."""
     dataset = evaluation.dataset
     names = [measured.system for measured in evaluation.systems]
     focus = focus if focus in names else names[-1]
     against = evaluation.system(baseline) if baseline in names else None
-    keep = every_query or len(dataset.cases) <= KEEP_QUERIES
     return {
         "format": FORMAT,
         "dataset": dataset.name,
@@ -39,13 +36,13 @@ def summarise(evaluation: Evaluation, baseline: str, focus: str = "", *, every_q
         "notes": list(dataset.notes),
         "baseline": baseline if against else "",
         "focus": focus,
-        "systems": [_system(dataset, measured, against, keep) for measured in evaluation.systems],
+        "systems": [_system(dataset, measured, against) for measured in evaluation.systems],
         "worst": _worst(dataset, evaluation.system(focus)),
-        "texts": {case.id: case.text for case in dataset.cases} if keep else {},
+        "texts": {case.id: case.text for case in dataset.cases},
     }
 
 
-def _system(dataset: DataSet, measured: Measured, against: Measured | None, keep: bool) -> Document:
+def _system(dataset: DataSet, measured: Measured, against: Measured | None) -> Document:
     summary: Document = {
         "name": measured.system,
         "about": measured.about,
@@ -54,6 +51,7 @@ def _system(dataset: DataSet, measured: Measured, against: Measured | None, keep
         "stages": {stage: _times(list(spent)) for stage, spent in measured.stages.items()},
         "groups": _groups(dataset.cases, measured),
         "against_baseline": {},
+        "values": {metric: _rounded(dict(values)) for metric, values in measured.values.items()},
     }
     for metric in dataset.metrics:
         values = measured.values[metric.name]
@@ -64,8 +62,6 @@ def _system(dataset: DataSet, measured: Measured, against: Measured | None, keep
             comparison = compare(values, against.values[metric.name])
             if comparison is not None:
                 summary["against_baseline"][metric.name] = _rounded(asdict(comparison))
-    if keep:
-        summary["values"] = {metric: _rounded(dict(values)) for metric, values in measured.values.items()}
     return summary
 
 
@@ -92,6 +88,7 @@ def _worst(dataset: DataSet, measured: Measured) -> list[Document]:
     return [
         {
             "system": measured.system,
+            "id": query,
             "query": cases[query].text,
             "value": round(values[query], DIGITS),
             "expected": sorted(cases[query].relevant)[:3],

@@ -61,12 +61,13 @@ def dataset(questions: Sequence[WebQuestion], split: str, indexed: Callable[[str
     """The questions of one half whose answer is in the index; only answers that are there count."""
     if split not in SPLITS:
         raise InputError(f"unknown split {split!r}", f"choose one of {', '.join(SPLITS)}")
-    asked = [question for question in questions if split in (question.split, "all")]
+    numbered = enumerate(questions, start=1)
+    asked = [(number, question) for number, question in numbered if split in (question.split, "all")]
     cases = []
-    for question in asked:
+    for number, question in asked:
         present = {url: 1.0 for url in question.urls if indexed(url)}
         if present:
-            cases.append(Case(question.query, question.query, present))
+            cases.append(Case(f"#{number}", question.query, present))
     if not cases:
         raise InputError(
             f"none of the {len(asked)} questions has an answer in this index", "index CodeSearchNet's data"

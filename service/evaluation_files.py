@@ -62,7 +62,8 @@ class Worst(BaseModel):
     """A question that went badly, and what came back."""
 
     system: str = ""
-    query: str
+    id: str = ""
+    query: str = ""
     value: float
     expected: list[str] = []
     returned: list[Found] = []

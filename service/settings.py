@@ -48,6 +48,9 @@ class Settings:
     feedback: bool = setting(True, "Whether thumbs and opens are kept and lift results for the same question.")
     feedback_places: int = setting(3, "Most places that feedback may move a result up or down.")
     eval_results: str = setting("", "Folder of the evaluation's result files; empty: `eval/results` of the project.")
+    eval_data: str = setting(
+        "", "Folder with CodeSearchNet's `queries.csv`: the evaluation's page then shows its questions in words."
+    )
     answer_cache: int = setting(128, "Answers that each worker keeps for whoever asks the same again; 0: none.")
     workers: int = setting(2, "Worker processes of the HTTP server; one a core is a good start.")
     threads: int = setting(4, "Threads of each worker process.")

@@ -10,8 +10,10 @@ from werkzeug.exceptions import NotFound
 
 from service.context import context
 from service.evaluation_files import result_files
+from service.evaluation_words import words
 from service.headers import allow_plotly_styles
-from service.pages.figures import chart_data, chosen, query_rows
+from service.pages.figures import chart_data, chosen, metrics_by_query, query_rows
+from service.visible import web_address
 
 blueprint = APIBlueprint("evaluation_page", __name__, enable_openapi=False)
 
@@ -19,7 +21,8 @@ blueprint = APIBlueprint("evaluation_page", __name__, enable_openapi=False)
 @blueprint.get("/eval")
 def evaluation() -> Response:
     allow_plotly_styles()
-    runs, unreadable = result_files(context().settings)
+    settings = context().settings
+    runs, unreadable = result_files(settings)
     wanted = request.args.get("run", "")
     run = chosen(runs, wanted)
     if wanted and (run is None or run.name != wanted):
@@ -30,7 +33,12 @@ def evaluation() -> Response:
     metric = request.args.get("metric", result.headline)
     if metric not in {one.name for one in result.metrics}:
         raise NotFound("This run has no such metric.")
-    names, rows = query_rows(result, metric)
+    try:
+        texts = words(result, settings)
+    except (OSError, ValueError) as error:
+        texts = {}
+        unreadable.append(f"{settings.eval_data} ({error})")
+    names, rows = query_rows(result, metric, texts)
     page = render_template(
         "eval.html",
         run=run,
@@ -39,6 +47,9 @@ def evaluation() -> Response:
         unreadable=unreadable,
         result=result,
         metric=metric,
+        metrics=metrics_by_query(result),
+        texts=texts,
+        web_address=web_address,
         charts=chart_data(result),
         query_systems=names,
         queries=rows,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from service.evaluation_files import Evaluation, ResultFile, System, result_files
+from service.evaluation_files import Evaluation, Metric, ResultFile, System, result_files
 from service.settings import Settings
 
 HEADLINE_DATASET = "codesearchnet"
@@ -22,8 +23,9 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class QueryRow:
-    """One question of the per-query table: each system's value, and focus minus baseline."""
+    """One question of the per-query table: its words when they are known, each system's value, focus minus baseline."""
 
+    id: str
     text: str
     values: tuple[float | None, ...]
     difference: float | None
@@ -81,7 +83,7 @@ def chart_data(run: Evaluation) -> dict[str, Any]:
     }
 
 
-def query_rows(run: Evaluation, metric: str) -> tuple[list[str], list[QueryRow]]:
+def query_rows(run: Evaluation, metric: str, texts: Mapping[str, str]) -> tuple[list[str], list[QueryRow]]:
     """The systems that have values of this metric, and a row per question, largest differences first."""
     systems = [system for system in run.systems if system.values.get(metric)]
     names = [system.name for system in systems]
@@ -92,9 +94,14 @@ def query_rows(run: Evaluation, metric: str) -> tuple[list[str], list[QueryRow]]
         by_name = dict(zip(names, values, strict=True))
         ours, theirs = by_name.get(run.focus), by_name.get(run.baseline)
         difference = ours - theirs if ours is not None and theirs is not None else None
-        rows.append(QueryRow(run.texts.get(case, case), values, difference))
+        rows.append(QueryRow(case, texts.get(case, ""), values, difference))
     rows.sort(key=lambda row: -abs(row.difference or 0.0))
     return names, rows
+
+
+def metrics_by_query(run: Evaluation) -> list[Metric]:
+    """The metrics whose single values were kept."""
+    return [metric for metric in run.metrics if any(system.values.get(metric.name) for system in run.systems)]
 
 
 def chosen(runs: list[ResultFile], name: str) -> ResultFile | None:

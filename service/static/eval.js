@@ -103,8 +103,8 @@ for (const table of document.querySelectorAll("[data-sortable]")) {
   const body = table.tBodies[0];
   const value = (row, column) => {
     const text = row.cells[column].textContent.trim();
-    const number = Number.parseFloat(text);
-    return Number.isNaN(number) ? text.toLowerCase() : number;
+    const number = column ? Number.parseFloat(text) : Number.NaN; // a question may begin with a number
+    return Number.isNaN(number) ? text : number;
   };
   for (const button of table.querySelectorAll("thead button")) {
     button.addEventListener("click", () => {
@@ -116,7 +116,7 @@ for (const table of document.querySelectorAll("[data-sortable]")) {
       body.append(...[...body.rows].sort((a, b) => {
         const [x, y] = [value(a, cell.cellIndex), value(b, cell.cellIndex)];
         if (typeof x !== typeof y) return typeof x === "number" ? -1 : 1; // what has no value comes last either way
-        return sign * (x < y ? -1 : x > y ? 1 : 0);
+        return sign * (typeof x === "number" ? x - y : x.localeCompare(y, undefined, { numeric: true }));
       }));
     });
   }

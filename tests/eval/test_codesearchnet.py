@@ -59,7 +59,7 @@ def test_a_query_without_a_positive_is_left_out_of_the_mean(annotations: Path) -
     data = codesearchnet.dataset(["sort a list", "read a file"], judged, {"python"}, lambda url: True)
     run = Predictions({("python", "sort a list"): [hit(A).address]}, 0).system("run")
     measured = evaluate(data, [run]).systems[0]
-    assert set(measured.values["ndcg_all"]) == {"python: sort a list"}
+    assert set(measured.values["ndcg_all"]) == {"python #1"}
 
 
 def test_distinct_repositories_are_counted_over_ten_results(annotations: Path) -> None:

@@ -61,7 +61,7 @@ def test_too_few_docstrings_are_one_line() -> None:
 
 def test_an_answer_scores_by_its_rank() -> None:
     data = docstrings.dataset(docstrings.prepare(FUNCTIONS, questions=1, pool=3), "tiny")
-    url = data.cases[0].id
+    (url,) = data.cases[0].relevant
     hits = [Hit(key, 1.0, Address("o/r", "f.py", "f", "python", key)) for key in ("x", url)]
     measured = data.measure(data.cases[0], hits)
     assert (measured["mrr"], measured["recall_1"], measured["recall_10"]) == (0.5, 0.0, 1.0)

@@ -10,12 +10,14 @@ from rich.console import Console
 from corpus.errors import InputError
 from corpus.function import Address
 from engine.protocol import Hit
-from eval import paper, report, results
+from eval import codesearchnet, paper, report, results
+from eval.cli_codesearchnet import BESIDE
 from eval.dataset import Case, DataSet, Metric, Ranked, System, evaluate
 from eval.metrics import reciprocal_rank
 from eval.report_html import page
 from eval.summary import Document, summarise
 
+OFFICIAL = BESIDE / codesearchnet.QUERIES
 NASTY = "</script><script>alert(1)</script>"
 
 
@@ -61,10 +63,10 @@ def test_the_worst_queries_show_what_was_returned() -> None:
     assert worst["returned"][0]["name"] == "f_a"
 
 
-def test_values_per_query_are_kept_only_for_small_data_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert set(document()["systems"][0]["values"]["mrr"]) == {"q0", "q1", "q2"}
-    monkeypatch.setattr("eval.summary.KEEP_QUERIES", 2)
-    assert "values" not in document()["systems"][0]
+def test_of_many_single_values_only_the_headlines_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set(results.lean(document())["systems"][0]["values"]) == {"mrr", "twice", "half", "n"}
+    monkeypatch.setattr("eval.results.MOST_VALUES", 2 * 4 * 3 - 1)  # systems, metrics, questions
+    assert results.lean(document())["systems"][0]["values"] == {"mrr": dict.fromkeys(("q0", "q1", "q2"), 0.5)}
 
 
 def test_the_terminal_shows_everything_without_reading_markup_in_data() -> None:
@@ -90,7 +92,7 @@ def test_results_are_kept_under_the_commit_and_compared_with_the_last(tmp_path: 
     path = results.keep(first, tmp_path)
     assert path.name == "aaa-tiny.json"
     last = results.last("tiny", tmp_path)
-    assert last == first
+    assert last == results.lean(first)
     better = document()
     better["systems"][1]["means"]["mrr"]["mean"] = 0.9
     moved = [change for change in results.changes(better, first) if abs(change.difference) > results.SAME]
@@ -103,7 +105,7 @@ def test_results_are_kept_under_the_commit_and_compared_with_the_last(tmp_path: 
     assert "default, mrr: 1.000 → 0.900 (-0.100)" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
-def test_tidied_the_newest_of_each_stays_and_other_peoples_questions_as_figures_alone(tmp_path: Path) -> None:
+def test_tidied_the_newest_of_each_stays(tmp_path: Path) -> None:
     for commit, name in (("aaa", "web-test"), ("bbb", "web-test"), ("aaa", "codesearchnet"), ("bbb", "web-ablation")):
         made = {"commit": commit, "dataset": name, "made": f"2026-01-0{1 + (commit == 'bbb')}T00:00:00+00:00"}
         results.keep({**results.stamp(document()), **made}, tmp_path)
@@ -111,11 +113,30 @@ def test_tidied_the_newest_of_each_stays_and_other_peoples_questions_as_figures_
     assert {path.name for path in tmp_path.iterdir()} == {
         "bbb-web-test.json", "aaa-codesearchnet.json", "bbb-web-ablation.json"
     }  # fmt: skip
-    for name, has_questions in (("web-test", True), ("codesearchnet", False), ("web-ablation", False)):
-        kept = results.last(name, tmp_path)
-        assert kept is not None and kept["worst"] == []
-        assert bool(kept["texts"]) == bool(kept["systems"][0]["values"]) == has_questions
-        assert kept["systems"][0]["means"]["mrr"]["mean"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "answers"), [("web-test", 3, 1), ("docstrings-9", 0, 1), ("codesearchnet", 0, 0)]
+)
+def test_other_peoples_questions_and_judgements_are_kept_as_numbers(
+    tmp_path: Path, name: str, words: int, answers: int
+) -> None:
+    kept = results.read(results.keep({**results.stamp(document()), "dataset": name}, tmp_path))
+    worst = kept["worst"][0]
+    assert len(kept["texts"]) == words
+    assert (worst["id"], bool(worst["query"]), len(worst["expected"])) == ("q0", bool(words), answers)
+    assert worst["returned"][0] == {"name": "f_a", "repo": "o/r", "path": "[red]p.py", "url": "a"}
+    assert kept["systems"][0]["values"]["mrr"] == dict.fromkeys(("q0", "q1", "q2"), 0.5)
+
+
+def test_no_word_of_codesearchnets_questions_is_in_the_kept_results() -> None:
+    if not OFFICIAL.is_file():
+        pytest.skip("the CodeSearchNet data is not beside the checkout")
+    for path in results.KEPT.glob("*codesearchnet*.json"):
+        kept = results.read(path)
+        assert kept["texts"] == {} and not any(one["query"] or one["expected"] for one in kept["worst"])
+        text = path.read_text(encoding="utf-8")
+        assert not [query for query in codesearchnet.read_queries(OFFICIAL) if f'"{query}"' in text]
 
 
 def test_a_result_of_another_format_is_one_line(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_every_answer_is_in_the_test_or_valid_partition() -> None:
 def test_questions_without_an_answer_in_the_index_are_counted() -> None:
     questions = [web.WebQuestion("a", "dev", ("u",)), web.WebQuestion("b", "dev", ("v", "w"))]
     data = web.dataset(questions, "dev", {"v"}.__contains__, "tiny")
-    assert [case.id for case in data.cases] == ["b"]
+    assert [(case.id, case.text) for case in data.cases] == [("#2", "b")]
     assert data.cases[0].relevant == {"v"}
     assert data.facts["questions without an answer in the index"] == 1
 

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, ViewportSize, expect, sync_playwright
 
 from tests.service.web.library import INDEX, make_library
-from tests.service.web.test_evaluation_page import run
+from tests.service.web.test_evaluation_page import numbered, run
 from tests.service_process import service
 
 FLAGS = [
@@ -48,6 +48,9 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     results = folder / "results"
     results.mkdir()
     (results / "abc-codesearchnet.json").write_text(json.dumps(run()), encoding="utf-8")
+    (results / "abc-numbered.json").write_text(
+        json.dumps({**numbered(["2", "9", "10"]), "dataset": "codesearchnet-numbered"}), encoding="utf-8"
+    )
     (results / "abc-many.json").write_text(json.dumps(many()), encoding="utf-8")
     settings = {
         "home": str(folder / "home"),

@@ -151,6 +151,22 @@ def test_the_dashboard_draws_sorts_and_filters(page: Page) -> None:
     expect(rows.first).to_be_hidden()
 
 
+def test_the_dashboard_lists_questions_by_number_and_what_the_worst_returned(page: Page) -> None:
+    page.goto("/eval?run=abc-numbered")
+    settled(page, "eval")
+    names = page.locator("[data-sortable] tbody th")
+    by_question = page.get_by_role("button", name="Query")
+    by_question.click()
+    expect(names).to_have_text(["python #10", "python #9", "python #2"])
+    by_question.click()
+    expect(names).to_have_text(["python #2", "python #9", "python #10"])
+    page.get_by_label("Filter").fill("#9")
+    expect(page.locator("[data-sortable] tbody tr:visible")).to_have_count(1)
+    worst = page.locator("details.worst").first
+    worst.locator("summary").click()
+    expect(worst.get_by_role("link", name="sort_all")).to_be_visible()
+
+
 OUTSIDE = """() => [...document.querySelectorAll('.chart')].flatMap((chart) => {
   const edge = chart.getBoundingClientRect();
   return [...chart.querySelectorAll('text')].filter((text) => {
