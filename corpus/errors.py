@@ -29,6 +29,18 @@ class IndexMissing(InputError):
     code = "index_missing"
 
 
+class IndexOutdated(InputError):
+    """The index was written by another version of Treeline, in a form that this one does not read."""
+
+    code = "index_outdated"
+
+    def __init__(self, where: str, written: int, read: int) -> None:
+        super().__init__(
+            f"{where} was written by another version of Treeline (format {written}, this one reads {read})",
+            "make it anew from its sources with `treeline index SOURCE… --fresh`",
+        )
+
+
 class EncoderMismatch(InputError):
     """The index was made with another encoder than the one asked for."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from elasticsearch import Elasticsearch, NotFoundError
 
-from corpus.errors import IndexMissing, InputError, TreelineError
+from corpus.errors import IndexMissing, IndexOutdated, InputError
 from engine.elasticsearch_client import ADMIN_SECONDS, addresses, connect, server_errors
 from engine.elasticsearch_engine import ElasticsearchEngine
 from engine.elasticsearch_lease import Lease
@@ -54,11 +54,7 @@ class ElasticsearchStore:
         if meta is None:
             raise IndexMissing(f"{index_name(name, generation)} was not made by Treeline", "index under another name")
         if meta["format"] != FORMAT:
-            raise TreelineError(
-                f"{index_name(name, generation)} was written by another version of Treeline "
-                f"(format {meta['format']}, this one reads {FORMAT})",
-                "index it again: the alias moves when the new one is complete",
-            )
+            raise IndexOutdated(index_name(name, generation), meta["format"], FORMAT)
         return ElasticsearchEngine(self._client, name, generation, meta)
 
     def begin(
@@ -73,7 +69,7 @@ class ElasticsearchStore:
 
     def generations(self, name: str) -> list[IndexInfo]:
         self.current(name)
-        return [info_of(name, generation, meta) for generation, meta in self._complete(name).items()]
+        return [info_of(name, generation, meta) for generation, meta in self._readable(name).items()]
 
     def current(self, name: str) -> str:
         try:
@@ -89,7 +85,7 @@ class ElasticsearchStore:
 
     def roll_back(self, name: str) -> IndexInfo:
         current = self.current(name)
-        before = {generation: meta for generation, meta in self._complete(name).items() if generation < current}
+        before = {generation: meta for generation, meta in self._readable(name).items() if generation < current}
         if not before:
             raise InputError(f"the index {name!r} has no generation before {current}", "nothing was changed")
         generation, meta = next(iter(before.items()))
@@ -161,6 +157,10 @@ class ElasticsearchStore:
 
     def _complete(self, name: str) -> dict[str, Mapping[str, Any]]:
         return {generation: meta for generation, meta in self._metas(name).items() if _is_complete(generation, meta)}
+
+    def _readable(self, name: str) -> dict[str, Mapping[str, Any]]:
+        """Of those, the ones that this version reads."""
+        return {generation: meta for generation, meta in self._complete(name).items() if meta["format"] == FORMAT}
 
 
 def _is_complete(generation: str, meta: Mapping[str, Any]) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from corpus.errors import IndexMissing, InputError, TreelineError
+from corpus.errors import IndexMissing, IndexOutdated, InputError, TreelineError
 from engine.durable import WriterLock, disk_errors, write_atomically
 from engine.embedded_engine import EmbeddedEngine, read_info
 from engine.embedded_writer import CURRENT, EmbeddedWriter
@@ -51,7 +52,7 @@ class EmbeddedStore:
 
     def generations(self, name: str) -> list[IndexInfo]:
         self.current(name)
-        return [read_info(self._home / name / generation) for generation in self._complete(name)]
+        return self._readable(name)
 
     def current(self, name: str) -> str:
         try:
@@ -66,12 +67,12 @@ class EmbeddedStore:
 
     def roll_back(self, name: str) -> IndexInfo:
         current = self.current(name)
-        before = [generation for generation in self._complete(name) if generation < current]
+        before = [info for info in self._readable(name) if info.generation < current]
         if not before:
             raise InputError(f"the index {name!r} has no generation before {current}", "nothing was changed")
         with disk_errors(self._home / name):
-            write_atomically(self._home / name / CURRENT, before[0].encode())
-        return read_info(self._home / name / before[0])
+            write_atomically(self._home / name / CURRENT, before[0].generation.encode())
+        return before[0]
 
     def prune(self, name: str, keep: int = 2) -> list[str]:
         current = self.current(name)
@@ -102,6 +103,14 @@ class EmbeddedStore:
         """Newest first."""
         folders = (path.name for path in (self._home / name).iterdir() if path.name.isdigit())
         return sorted(folders, reverse=True)
+
+    def _readable(self, name: str) -> list[IndexInfo]:
+        """Of those, the ones that this version reads."""
+        found = []
+        for generation in self._complete(name):
+            with suppress(IndexOutdated):
+                found.append(read_info(self._home / name / generation))
+        return found
 
     def _remove(self, name: str, generation: str) -> None:
         # Renamed first: a half-removed generation must not look like a complete one.

@@ -13,7 +13,7 @@ import orjson
 from numpy.typing import ArrayLike
 from tantivy import Query
 
-from corpus.errors import EncoderMismatch, TreelineError
+from corpus.errors import EncoderMismatch, IndexOutdated
 from corpus.function import Address, Function
 from engine import fulltext
 from engine.columns import LANGUAGE, PARTITION, REPO, Positions, Table
@@ -40,10 +40,7 @@ def read_info(folder: Path) -> IndexInfo:
     """What a complete generation says of itself."""
     found = orjson.loads((folder / "info.json").read_bytes())
     if found["format"] != FORMAT:
-        raise TreelineError(
-            f"{folder} was written by another version of Treeline (format {found['format']}, this one reads {FORMAT})",
-            "index it again",
-        )
+        raise IndexOutdated(str(folder), found["format"], FORMAT)
     encoders = tuple(EncoderSpec(name, dimension) for name, dimension in found["encoders"])
     return IndexInfo(found["name"], "embedded", folder.name, found["functions"], encoders, found["created"])
 

@@ -11,7 +11,7 @@ from flask import Response, render_template, request
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import HTTPException
 
-from corpus.errors import EncoderMismatch, EngineUnavailable, IndexMissing, InputError, TreelineError
+from corpus.errors import EncoderMismatch, EngineUnavailable, IndexMissing, IndexOutdated, InputError, TreelineError
 from service.reply import json_reply
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ WORDS = {404: "there is nothing at this address"}
 
 def status_of(error: TreelineError) -> int:
     """Bad input is the client's; an index that is missing or does not fit is a service that cannot answer yet."""
-    if isinstance(error, (IndexMissing, EncoderMismatch, EngineUnavailable)):
+    if isinstance(error, (IndexMissing, IndexOutdated, EncoderMismatch, EngineUnavailable)):
         return 503
     return 400 if isinstance(error, InputError) else 500
 

@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from corpus.errors import InputError
+from corpus.errors import IndexOutdated, InputError
 from service.cli.options import settings_for, where
 from service.settings import PREFIX, Settings
 
@@ -53,17 +53,24 @@ def check_port(host: str, port: int) -> None:
 
 
 def make_first_index(settings: Settings, source: str) -> None:
-    """Index the source unless there is an index that can be used."""
+    """Index the source unless there is an index that can be used: none is there, or one of another version."""
     from ingest.source import ReadOptions
     from service.cli.index import allowed_hosts, index_sources, progress_bar
     from service.cli.summary_text import show
     from service.stores import open_store
 
-    if settings.index in open_store(settings).names():
-        return
-    click.echo(f"no index {settings.index!r} yet: indexing {source}")
+    store = open_store(settings)
+    outdated = False
+    if settings.index in store.names():
+        try:
+            store.open(settings.index).close()
+            return
+        except IndexOutdated as error:
+            click.echo(error.message)
+            outdated = True
+    click.echo(f"{'indexing' if outdated else f'no index {settings.index!r} yet: indexing'} {source}")
     with progress_bar() as progress:
         hosts = allowed_hosts(settings)
         reading = ReadOptions(git_hosts=hosts, cache=settings.home_path / ".cache", progress=progress)
-        summary = index_sources(settings, (source,), reading, progress)
+        summary = index_sources(settings, (source,), reading, progress, fresh=outdated)
     show(summary)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from corpus.errors import IndexOutdated
 from service.cli.options import settings_for, where
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def command(engine: str | None, name: str, roll_back: bool, prune: int | None, d
     store = open_store(settings)
     done = _manage(store, settings.index, roll_back=roll_back, prune=prune, drop=drop)
     names = [name] if name and not drop else store.names()
-    rows = [_row(store, settings, each) for each in names]
+    rows = [_row_or_problem(store, settings, each) for each in names]
     if as_json:
         import orjson
 
@@ -52,6 +53,14 @@ def _manage(store: Store, name: str, *, roll_back: bool, prune: int | None, drop
         removed = store.prune(name, prune)
         done.append(f"generations removed: {', '.join(removed) or 'none'}")
     return done
+
+
+def _row_or_problem(store: Store, settings: Settings, name: str) -> dict[str, Any]:
+    """One index that cannot be read does not hide the others."""
+    try:
+        return _row(store, settings, name)
+    except IndexOutdated as error:
+        return {"name": name, "current": store.current(name), "problem": str(error)}
 
 
 def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
@@ -108,6 +117,9 @@ def _show(rows: list[dict[str, Any]], settings: Settings) -> None:
         return
     click.echo(f"{settings.engine}: {where_}")
     for row in rows:
+        if "problem" in row:
+            click.echo(f"{row['name']}: {row['problem']}")
+            continue
         encoders = " + ".join(f"{spec['name']} ({spec['dimension']}-d)" for spec in row["encoders"]) or "none"
         size = f", {row['bytes'] / 1e6:,.0f} MB" if row["bytes"] is not None else ""
         languages = ", ".join(row["languages"])

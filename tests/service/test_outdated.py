@@ -1,0 +1,61 @@
+"""An index that another version of Treeline wrote: said in words, no obstacle to the others, made anew when loaded."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+from click.testing import CliRunner
+
+from corpus.errors import IndexOutdated
+from engine.embedded import EmbeddedStore
+from service.cli import index, status
+from service.cli.serve import make_first_index
+from service.settings import Settings
+from tests.ingest.loading import project
+
+FILES = {"numbers.py": "def add_one(number):\n    return number + 1\n"}
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Two indexes of it, the second written by a later version."""
+    monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TREELINE_ENCODER", "none")
+    folder = str(project(tmp_path / "demo", FILES))
+    for name in ("good", "default"):
+        CliRunner().invoke(index.command, [folder, "--name", name], catch_exceptions=False)
+    age(tmp_path / "home" / "default" / "000001" / "info.json")
+    return folder
+
+
+def age(info: Path) -> None:
+    info.write_bytes(orjson.dumps(orjson.loads(info.read_bytes()) | {"format": 99}))
+
+
+def test_bringing_it_up_to_date_is_refused_with_the_way_out(source: str) -> None:
+    with pytest.raises(IndexOutdated, match=r"format 99.*--fresh"):
+        CliRunner().invoke(index.command, [source], catch_exceptions=False)
+
+
+def test_its_status_does_not_hide_the_others(source: str) -> None:
+    told = CliRunner().invoke(status.command, [], catch_exceptions=False).output
+    assert "default: " in told and "another version" in told
+    assert "good: 1 functions" in told
+
+
+def test_made_afresh_it_is_not_gone_back_from(source: str, tmp_path: Path) -> None:
+    CliRunner().invoke(index.command, [source, "--fresh"], catch_exceptions=False)
+    store = EmbeddedStore(tmp_path / "home")
+    assert [info.generation for info in store.generations("default")] == ["000002"]
+    with pytest.raises(Exception, match="no generation before"):
+        store.roll_back("default")
+    assert store.prune("default", keep=1) == ["000001"]
+
+
+def test_a_server_makes_its_first_index_anew(source: str, tmp_path: Path) -> None:
+    settings = Settings(home=str(tmp_path / "home"), encoder="none")
+    make_first_index(settings, source)
+    store = EmbeddedStore(tmp_path / "home")
+    assert store.current("default") == "000002"
+    make_first_index(settings, source)
+    assert store.current("default") == "000002"
