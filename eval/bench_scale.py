@@ -32,6 +32,7 @@ DATA = "codesearchnet:../shared/codesearchnet"
 TARGET = 1_000_000
 COPY_SIZE = 182_431  # functions of one copy; of the last one only the share that is still wanted is taken
 INDEX = "scale"
+SETTLE_SECONDS = 900.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ def run(
         begin = time.perf_counter()
         functions, added, loader = apart(_load, settings, source)
         seconds = time.perf_counter() - begin
+        settle(settings)
         opening, searcher, times = apart(_ask, settings, rounds)
         step = Step(functions, added, seconds, disk(settings), loader, searcher, heap(settings), opening, times)
         steps.append({**asdict(step), "rate": step.rate})
@@ -166,6 +168,19 @@ def disk(settings: Settings) -> float:
     with closing(_cluster(settings)) as cluster:
         found = cluster.client.indices.stats(index=f"{alias_name(settings.index)}-*", metric="store")
     return float(found["_all"]["primaries"]["store"]["size_in_bytes"]) / 1e6
+
+
+def settle(settings: Settings) -> None:
+    """A cluster goes on merging after a load; times are of an index at rest, as the embedded engine publishes it."""
+    if settings.engine == "embedded":
+        return
+    end = time.monotonic() + SETTLE_SECONDS
+    with closing(_cluster(settings)) as cluster:
+        while time.monotonic() < end:
+            found = cluster.client.indices.stats(index=f"{alias_name(settings.index)}-*", metric="merge")
+            if not found["_all"]["total"]["merges"]["current"]:
+                return
+            time.sleep(1)
 
 
 def heap(settings: Settings) -> float | None:
