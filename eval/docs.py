@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import click
+
 from eval import results
 from eval.paper import HEAD
 from eval.summary import Document
 
 PAGE = Path(__file__).parent.parent / "docs" / "evaluation.md"
+Existing = click.Path(exists=True, dir_okay=False, path_type=Path)
+Folder = click.Path(exists=True, file_okay=False, path_type=Path)
 # <!-- table DATASET METRIC METRIC … --> up to <!-- end -->; `against` at the end adds the paired comparison.
 BLOCK = re.compile(r"(<!-- table ([\w-]+) ([^>]*?)-->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -78,10 +82,14 @@ def _against(comparison: Document | None) -> list[str]:
 
 
 def _made(document: Document) -> str:
+    """What the figures rest on; mined cases have an index for every repository."""
     facts = document["facts"]
+    count = facts.get("repositories", 1)
+    index = facts.get("index", f"{count:.0f} {'repository' if count == 1 else 'repositories'}")
+    changed = " with changes" if document["changed"] else ""
     return (
-        f"*{document['queries']} questions; index of {facts.get('index', 'several repositories')}; "
-        f"encoder {facts.get('encoder', 'static')}; commit {document['commit']}.*"
+        f"*{document['queries']} questions; index of {index}; encoder {facts.get('encoder', 'static')}; "
+        f"commit {document['commit']}{changed}.*"
     )
 
 
@@ -89,8 +97,29 @@ def _row(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def main() -> None:
-    PAGE.write_text(refreshed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+def write(page: Path = PAGE, folder: Path = results.KEPT) -> bool:
+    """Make the page's tables anew; whether any of them changed."""
+    before = page.read_text(encoding="utf-8")
+    after = refreshed(before, folder)
+    page.write_text(after, encoding="utf-8")
+    return after != before
+
+
+@click.command()
+@click.option("--page", type=Existing, default=PAGE, show_default="docs/evaluation.md", help="Page with the tables.")
+@click.option(
+    "--results", "folder", type=Folder, default=results.KEPT, show_default="eval/results", help="Kept results."
+)
+@click.option("--check", is_flag=True, help="Write nothing; fail when the page is not as the results say.")
+def main(page: Path, folder: Path, check: bool) -> None:
+    """Write the tables of docs/evaluation.md from the kept results."""
+    if check:
+        text = page.read_text(encoding="utf-8")
+        if refreshed(text, folder) != text:
+            raise click.ClickException(f"{page} is not as the results say: run python -m eval.docs")
+        click.echo(f"{page} is as the results say")
+        return
+    click.echo(f"{page} {'written' if write(page, folder) else 'was as the results say'}")
 
 
 if __name__ == "__main__":

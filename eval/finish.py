@@ -71,6 +71,8 @@ def finish(document: Document, output: Output) -> None:
 
         _write(Path(output.html_file), page(document).encode(), console)
     if output.keep:
+        if document["changed"]:
+            console.print("the checkout has changes: this result cannot be repeated from its commit", style="yellow")
         console.print(f"kept as {results.keep(document, output.results)}", soft_wrap=True)
 
 

@@ -43,7 +43,7 @@ def main(name: str, repository: str, only: str) -> None:
             except TreelineError as error:
                 sys.exit(f"treeline: {error}")
     results.tidy()
-    docs.main()
+    docs.write()
 
 
 if __name__ == "__main__":

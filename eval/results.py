@@ -20,6 +20,7 @@ JUDGED_ELSEWHERE = "codesearchnet"  # the data set whose judgements are not ours
 # More single values than this, and only the headline's are kept: files stay small enough to live in the repository.
 MOST_VALUES = 10_000
 VALUE_DIGITS = 3
+MADE = (":!eval/results", ":!docs")  # what evaluations write themselves
 PROJECT = Path(__file__).parent.parent
 
 
@@ -134,10 +135,11 @@ def comparable(document: Document, before: Document) -> bool:
 
 
 def _commit() -> tuple[str, bool]:
-    """The checkout's short commit and whether tracked files differ from it; empty outside a checkout."""
+    """The checkout's short commit and whether tracked files other than results and pages differ from it; empty outside
+    a checkout."""
     try:
         commit = _git("rev-parse", "--short=10", "HEAD")
-        return commit, bool(_git("status", "--porcelain", "--untracked-files=no"))
+        return commit, bool(_git("status", "--porcelain", "--untracked-files=no", "--", ".", *MADE))
     except (OSError, subprocess.CalledProcessError):
         return "", False
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from eval import docs, paper, results
 from tests.eval.test_reports import document
@@ -27,6 +28,33 @@ def test_the_papers_table_has_its_own_form(tmp_path: Path) -> None:
 
 def test_a_table_without_a_result_stays_as_it_is(tmp_path: Path) -> None:
     assert docs.refreshed(PAGE, tmp_path) == PAGE
+
+
+@pytest.mark.parametrize(("changed", "told"), [(False, "commit abc.*"), (True, "commit abc with changes.*")])
+def test_a_table_says_whether_its_commit_had_changes(tmp_path: Path, changed: bool, told: str) -> None:
+    results.keep({**results.stamp(document()), "commit": "abc", "changed": changed}, tmp_path)
+    assert told in docs.refreshed(PAGE, tmp_path)
+
+
+@pytest.mark.parametrize(("count", "told"), [(1.0, "index of 1 repository;"), (3.0, "index of 3 repositories;")])
+def test_mined_cases_say_how_many_repositories(tmp_path: Path, count: float, told: str) -> None:
+    results.keep({**results.stamp(document()), "facts": {"repositories": count}}, tmp_path)
+    assert told in docs.refreshed(PAGE, tmp_path)
+
+
+def test_the_command_writes_when_asked_and_only_then(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    results.keep(results.stamp(document()), tmp_path)
+    where = ["--page", str(page), "--results", str(tmp_path)]
+    asked = CliRunner()
+    assert asked.invoke(docs.main, ["--help"]).exit_code == 0
+    assert asked.invoke(docs.main, ["nonsense"]).exit_code == 2
+    assert asked.invoke(docs.main, [*where, "--check"]).exit_code == 1
+    assert page.read_text() == PAGE
+    assert "written" in asked.invoke(docs.main, where).output
+    assert asked.invoke(docs.main, [*where, "--check"]).exit_code == 0
+    assert docs.refreshed(page.read_text(), tmp_path) == page.read_text() != PAGE
 
 
 def test_the_page_is_as_the_kept_results_say() -> None:

@@ -13,6 +13,7 @@ from engine.protocol import Hit
 from eval import codesearchnet, paper, report, results
 from eval.cli_codesearchnet import BESIDE
 from eval.dataset import Case, DataSet, Metric, Ranked, System, evaluate
+from eval.finish import Output, finish
 from eval.metrics import reciprocal_rank
 from eval.report_html import page
 from eval.summary import Document, summarise
@@ -103,6 +104,15 @@ def test_results_are_kept_under_the_commit_and_compared_with_the_last(tmp_path: 
     console = Console(file=io.StringIO(), width=200, highlight=False)
     report.show_changes(moved, first, True, console)
     assert "default, mrr: 1.000 → 0.900 (-0.100)" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_keeping_a_result_of_changed_code_warns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], changed: bool
+) -> None:
+    monkeypatch.setattr(results, "_commit", lambda: ("abc", changed))
+    finish(document(), Output(results=tmp_path, keep=True))
+    assert ("cannot be repeated from its commit" in " ".join(capsys.readouterr().out.split())) == changed
 
 
 def test_tidied_the_newest_of_each_stays(tmp_path: Path) -> None:
