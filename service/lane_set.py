@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 from corpus.errors import InputError
 from encoder.protocol import Encoder
@@ -17,7 +18,7 @@ from service.graph_lane import graph_lane
 from service.keyword_lane import keyword_lane
 from service.lanes import DENSE, GRAPH, KEYWORD, TFIDF
 from service.routing import Route
-from service.tfidf_lane import TfidfLane
+from service.tfidf_lane import Progress, TfidfLane, untold
 
 Lane = Callable[[], RankedList]
 
@@ -25,9 +26,11 @@ Lane = Callable[[], RankedList]
 class LaneSet:
     """Makes lanes; holds what some of them load the first time they run."""
 
-    def __init__(self, engine: Engine, encoders: Mapping[str, Encoder], depth: int) -> None:
+    def __init__(
+        self, engine: Engine, encoders: Mapping[str, Encoder], depth: int, *, cache: Path | None = None
+    ) -> None:
         self._engine, self._encoders, self._depth = engine, encoders, depth
-        self._tfidf = TfidfLane(engine)
+        self._tfidf = TfidfLane(engine, cache)
         self._graph: CallGraph | None = None
         self._graph_loaded = False
         self._lock = threading.Lock()
@@ -65,10 +68,10 @@ class LaneSet:
                 raise InputError(f"unknown lane {name!r}", f"choose from: {KEYWORD}, {DENSE}, {TFIDF}, {GRAPH}")
         return made
 
-    def prepare(self, name: str) -> None:
+    def prepare(self, name: str, progress: Progress = untold) -> None:
         """Load or build now, and wait for it, what the lane would otherwise need at its first question."""
         if name == TFIDF:
-            self._tfidf.prepare()
+            self._tfidf.prepare(progress)
         elif name == GRAPH:
             _ = self.graph
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from time import monotonic
 
 from corpus.errors import EncoderMismatch
@@ -23,6 +24,7 @@ from service.side_by_side import SideBySide
 from service.stores import open_store
 from service.structural import Direction
 from service.structure import Neighbour, Structure
+from service.tfidf_lane import Progress, untold
 
 # Seconds between two looks at the store: a new index is seen soon enough, and a busy server asks once a second.
 LOOK_EVERY = 1.0
@@ -32,7 +34,8 @@ LOOK_FOR = 0.05
 
 def open_searcher(settings: Settings, index: str = "", *, adjust: Adjust | None = None) -> LiveSearcher:
     """The searcher of the named (or the settings') index; raises `IndexMissing`, `EncoderMismatch`."""
-    return LiveSearcher(open_store(settings), index or settings.index, settings, adjust=adjust)
+    name = index or settings.index
+    return LiveSearcher(open_store(settings), name, settings, adjust=adjust, cache=settings.cache_path)
 
 
 class LiveSearcher:
@@ -46,9 +49,10 @@ class LiveSearcher:
         *,
         adjust: Adjust | None = None,
         load_encoder: Callable[[str], Encoder | None] = load,
+        cache: Path | None = None,
     ) -> None:
         self.store, self.name, self.settings = store, name, settings or Settings()
-        self._adjust = adjust
+        self._adjust, self._cache = adjust, cache
         self._load_encoder = load_encoder
         self._encoders: dict[str, Encoder] = {}
         self._threads, self._computing = SideBySide(), Computing()
@@ -120,6 +124,7 @@ class LiveSearcher:
             adjust=self._adjust,
             threads=self._threads,
             computing=self._computing,
+            cache=self._cache,
         )
 
     def _encoders_of(self, engine: Engine) -> Mapping[str, Encoder]:
@@ -206,9 +211,9 @@ class LiveSearcher:
     def callees(self, id_: str, depth: int = 1) -> list[Neighbour]:
         return self.related(id_, "calls", "out", depth)
 
-    def prepare(self, lane: str) -> None:
+    def prepare(self, lane: str, progress: Progress = untold) -> None:
         with self.searcher() as current:
-            current.prepare(lane)
+            current.prepare(lane, progress)
 
     def function(self, id_: str) -> Function | None:
         with self.searcher() as current:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from time import perf_counter
 
 from corpus.errors import EngineUnavailable, InputError
@@ -27,6 +28,7 @@ from service.settings import Settings
 from service.side_by_side import Outcome, SideBySide, one_by_one
 from service.structural import Direction
 from service.structure import Neighbour, Structure, related, structure
+from service.tfidf_lane import Progress, untold
 
 Run = Callable[[Mapping[str, Callable[[], RankedList]], Mapping[str, float]], Outcome[RankedList]]
 Adjust = Callable[[Query, Sequence[Candidate]], Sequence[Candidate]]
@@ -55,12 +57,14 @@ class Searcher:
         adjust: Adjust | None = None,
         threads: SideBySide | None = None,
         computing: Computing | None = None,
+        cache: Path | None = None,
     ) -> None:
-        """`encoders` by the names in the index; `adjust` may reorder the final list (feedback)."""
+        """`encoders` by the names in the index; `adjust` may reorder the final list (feedback); `cache` is the folder
+        where a lane keeps what takes long to make."""
         self.engine = engine
         self.encoders = encoders
         self.settings = settings or Settings()
-        self._lanes = LaneSet(engine, encoders, self.settings.lane_depth)
+        self._lanes = LaneSet(engine, encoders, self.settings.lane_depth, cache=cache)
         self._adjust = adjust
         self._threads = threads or SideBySide()
         self._computing = computing or Computing()
@@ -197,9 +201,9 @@ class Searcher:
         """Function names that begin with this."""
         return self.engine.suggest(prefix, k) if prefix.strip() else []
 
-    def prepare(self, lane: str) -> None:
+    def prepare(self, lane: str, progress: Progress = untold) -> None:
         """Load or build now what a lane would otherwise need at its first question (`tfidf`, `graph`)."""
-        self._lanes.prepare(lane)
+        self._lanes.prepare(lane, progress)
 
     def close(self) -> None:
         """Close the engine; the threads end by themselves."""

@@ -86,6 +86,11 @@ class Settings:
         return Path(data).expanduser() / "treeline"
 
     @property
+    def cache_path(self) -> Path:
+        """What can be fetched or made again: clones, archives, matrices."""
+        return self.home_path / ".cache"
+
+    @property
     def key_path(self) -> Path:
         return Path(self.key_file).expanduser() if self.key_file else self.home_path / ".keys.json"
 

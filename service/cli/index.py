@@ -73,7 +73,7 @@ def command(
             ref=ref,
             download=download,
             git_hosts=allowed_hosts(settings),
-            cache=settings.home_path / ".cache",
+            cache=settings.cache_path,
             progress=progress,
         )
         summary = index_sources(

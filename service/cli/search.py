@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING
+
 import click
 
 from service.answer import DEFAULT, MODES, Query
 from service.cli.options import settings_for, where
+
+if TYPE_CHECKING:
+    from service.live import LiveSearcher
 
 
 @click.command("search")
@@ -61,6 +67,8 @@ def command(
     )
     searcher = open_searcher(settings_for(engine, name))
     try:
+        if mode == "tfidf":
+            prepare_tfidf(searcher)
         answer = searcher.search(asked)
         if as_json:
             import orjson
@@ -75,3 +83,17 @@ def command(
             show(answer, searcher.info, explain=explain, full=full, known=lambda: searcher.engine.facets())
     finally:
         searcher.close()
+
+
+def prepare_tfidf(searcher: LiveSearcher) -> None:
+    """Make the matrix now, or read the one that was kept: a thread in the background would end with this command."""
+    from service.cli.index import progress_bar
+
+    with progress_bar() as bar:
+
+        def report(what: str, done: int, total: int) -> None:
+            if not done and not sys.stderr.isatty():  # nobody sees the bar
+                click.echo(f"treeline: {what}, which is kept for the next time …", err=True)
+            bar(what, done, total)
+
+        searcher.prepare("tfidf", report)

@@ -71,6 +71,6 @@ def make_first_index(settings: Settings, source: str) -> None:
     click.echo(f"{'indexing' if outdated else f'no index {settings.index!r} yet: indexing'} {source}")
     with progress_bar() as progress:
         hosts = allowed_hosts(settings)
-        reading = ReadOptions(git_hosts=hosts, cache=settings.home_path / ".cache", progress=progress)
+        reading = ReadOptions(git_hosts=hosts, cache=settings.cache_path, progress=progress)
         summary = index_sources(settings, (source,), reading, progress, fresh=outdated)
     show(summary)

@@ -27,7 +27,7 @@ def command(engine: str | None, name: str, roll_back: bool, prune: int | None, d
 
     settings = settings_for(engine, name)
     store = open_store(settings)
-    done = _manage(store, settings.index, roll_back=roll_back, prune=prune, drop=drop)
+    done = _manage(store, settings, roll_back=roll_back, prune=prune, drop=drop)
     names = [name] if name and not drop else store.names()
     rows = [_row_or_problem(store, settings, each) for each in names]
     if as_json:
@@ -41,10 +41,13 @@ def command(engine: str | None, name: str, roll_back: bool, prune: int | None, d
         _show(rows, settings)
 
 
-def _manage(store: Store, name: str, *, roll_back: bool, prune: int | None, drop: bool) -> list[str]:
-    done = []
+def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | None, drop: bool) -> list[str]:
+    name, done = settings.index, []
     if drop:
+        from service import tfidf_file
+
         store.drop(name)
+        tfidf_file.forget(settings.cache_path, name)
         return [f"index {name!r} removed"]
     if roll_back:
         info = store.roll_back(name)

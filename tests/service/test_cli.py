@@ -93,6 +93,17 @@ def test_json_prints_nothing_but_json(home: Path, mode: str) -> None:
     assert answer["mode"] == mode
 
 
+def test_the_tfidf_matrix_is_made_in_the_foreground_once_and_kept(home: Path) -> None:
+    first = treeline(home, "search", "read json file", "--mode", "tfidf", "--json")
+    again = treeline(home, "search", "read json file", "--mode", "tfidf", "--json")
+    assert first.returncode == again.returncode == 0, first.stderr
+    assert first.stderr.startswith("treeline: making the TF-IDF matrix")
+    assert again.stderr == ""
+    found = [[row["func_name"] for row in json.loads(done.stdout)["results"]] for done in (first, again)]
+    assert found[0][0] == "read_json"
+    assert found[0] == found[1]
+
+
 def test_filters_narrow_the_search(home: Path) -> None:
     done = treeline(home, "search", "string", "--path", "files", "--json")
     assert {row["path"] for row in json.loads(done.stdout)["results"]} <= {"files.py"}
