@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from corpus.function import Function
 from engine.protocol import NO_FILTERS, Filters
 from rerank.candidate import Candidate
+from service.feedback.protocol import Votes
 
 MODES = ("keyword", "dense", "tfidf", "graph", "hybrid")
 DEFAULT = "default"
@@ -27,6 +28,7 @@ class Query:
     expand: bool = False
     callees: bool = False
     feedback: bool = True  # whether people's thumbs and opens for the same question may lift a result
+    votes: tuple[Votes, ...] | None = None  # those thumbs and opens, where they have been read already
 
 
 @dataclass(frozen=True, slots=True)

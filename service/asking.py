@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rerank.candidate import Candidate
 from service import observe
@@ -28,16 +29,23 @@ def ask(query: Query, tag: str = "") -> Answer:
     return answer
 
 
+def with_votes(query: Query) -> Query:
+    """The question with the feedback on it: its tag and its ranking both depend on it, and it is read once."""
+    return replace(query, votes=tuple(votes_on(context().feedback, query)))
+
+
 def tag_of(query: Query) -> str:
     """What an answer depends on: the index's generation, the question, and the feedback on it."""
     here = context()
     info = here.searcher.info
-    return entity_tag(info.name, info.generation, query, votes_on(here.feedback, query))
+    return entity_tag(info.name, info.generation, with_votes(query))
 
 
-def votes_on(store: FeedbackStore, query: Query) -> list[Votes]:
+def votes_on(store: FeedbackStore, query: Query) -> Sequence[Votes]:
     if not query.feedback:
         return []
+    if query.votes is not None:
+        return query.votes
     try:
         return store.votes(query.text)
     except sqlite3.Error as error:  # a broken file must not take the search down with it

@@ -38,9 +38,11 @@ def init_app(app: APIFlask, settings: Settings) -> None:
 
     @app.after_request
     def finish(response: Response) -> Response:
-        for name, value in FIXED.items():
-            response.headers.setdefault(name, value)
-        response.headers.setdefault("Content-Security-Policy", POLICY.format(styles=g.get("styles", STRICT_STYLES)))
+        policy = POLICY.format(styles=g.get("styles", STRICT_STYLES))
+        given = {name.lower() for name, _ in response.headers}
+        for name, value in (*FIXED.items(), ("Content-Security-Policy", policy)):
+            if name.lower() not in given:
+                response.headers.add(name, value)
         allow_origins(response, origins)
         return compress(response)
 

@@ -18,7 +18,7 @@ from service.api.answers import MapShape
 from service.api.parameters import SearchParameters
 from service.api.problems import PROBLEMS
 from service.api.search import elapsed
-from service.asking import ask, tag_of
+from service.asking import ask, tag_of, with_votes
 from service.context import context
 from service.reply import NEVER, REVALIDATE, json_reply, not_modified, server_timing
 
@@ -35,7 +35,7 @@ DIGITS = 5  # of a coordinate: a hundredth of a pixel on any screen
 def map_of_results(parameters: SearchParameters) -> Response:
     """Where the results live: their tree in the Poincaré disk, each with its rank before and after re-ranking."""
     here = context()
-    query = replace(parameters.query(here.settings), k=PAGE, offset=0)
+    query = with_votes(replace(parameters.query(here.settings), k=PAGE, offset=0))
     key = tag_of(query)
     tag = f"{key}map"
     if (unchanged := not_modified(tag)) is not None:

@@ -11,7 +11,7 @@ from service.answer_rows import answer_row
 from service.api.answers import SearchShape, SuggestShape
 from service.api.parameters import SearchParameters, SuggestParameters
 from service.api.problems import PROBLEMS
-from service.asking import ask, tag_of
+from service.asking import ask, tag_of, with_votes
 from service.context import context
 from service.reply import NEVER, REVALIDATE, json_reply, not_modified, server_timing
 
@@ -25,7 +25,7 @@ blueprint = APIBlueprint("search", __name__, url_prefix="/api", tag="Search")
 def search(parameters: SearchParameters) -> Response:
     """Find functions by what they do."""
     here = context()
-    query = parameters.query(here.settings)
+    query = with_votes(parameters.query(here.settings))
     key = tag_of(query)
     tag = f"{key}{parameters.explain:d}{parameters.code:d}"
     if (unchanged := not_modified(tag)) is not None:

@@ -5,9 +5,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
+from service import computing
+from service.feedback.protocol import Votes
+from service.feedback.sqlite import SqliteFeedback
 from service.settings import Settings
 from tests.service.web.library import INDEX
 
@@ -116,3 +120,17 @@ def test_a_vote_changes_the_answers_tag(app: APIFlask) -> None:
     tag = client.get(f"/api/search?q={QUESTION}").headers["ETag"]
     signal(client, ids(client)[6])
     assert client.get(f"/api/search?q={QUESTION}", headers={"If-None-Match": tag}).status_code == 200
+
+
+def test_a_search_reads_the_feedback_once(app: APIFlask, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    votes = SqliteFeedback.votes
+
+    def counted(store: SqliteFeedback, question: str) -> list[Votes]:
+        read.append(question)
+        return votes(store, question)
+
+    monkeypatch.setattr(SqliteFeedback, "votes", counted)
+    monkeypatch.setattr(computing, "PATIENCE", 60.0)  # on a busy machine a search may be begun a second time
+    ids(app.test_client())
+    assert read == [QUESTION]
