@@ -1,4 +1,4 @@
-"""Every number of a training run; the defaults made the shipped model (see its card)."""
+"""Every number of a training run; the defaults are the middle of the four runs of the shipped model (see its card)."""
 
 from __future__ import annotations
 
