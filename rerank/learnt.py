@@ -20,10 +20,12 @@ from graph.hyperbolic import Floats
 from rerank.arrange import DEPTH, arrange
 from rerank.candidate import Candidate, RerankContext
 from rerank.candidates import Candidates
+from rerank.direction import opposite
 from rerank.features import NAMES, features, scaled
 
 WEIGHTS = Path(__file__).parent / "learnt_weights.json"
 LONE_LANE = 0.05  # of the span of the scores, where one lane alone made the list: costs no NDCG on held-out questions
+OPPOSITE = 0.2  # of the span of the scores, where the name says the opposite of what the question asks
 MOST_PAID = 3  # results above that a candidate pays for: beyond, a repository full of answers would never come back
 
 
@@ -73,8 +75,11 @@ class Learnt:
         else:
             effect = None
             scores, cost = scaled(fused), LONE_LANE
+        turned = opposite(context.query, head.parts("func_name"))
+        if any(turned):
+            scores = scores - OPPOSITE * np.array(turned)
         order, paid = spread_out(scores, head, self.spread * cost)
-        return arrange(candidates, order, reasons=_reasons(effect, order, paid))
+        return arrange(candidates, order, reasons=_reasons(effect, order, paid, turned))
 
 
 def blend(fused: Floats, table: Floats, weights: Weights) -> Floats:
@@ -122,7 +127,7 @@ AGAINST = {
 FOR_COLUMNS, AGAINST_COLUMNS = ([NAMES.index(name) for name in said] for said in (FOR, AGAINST))
 
 
-def _reasons(effect: Floats | None, order: Sequence[int], paid: Floats) -> list[str]:
+def _reasons(effect: Floats | None, order: Sequence[int], paid: Floats, turned: Sequence[bool]) -> list[str]:
     """For those that moved, what spoke most for or against them compared with the whole list."""
     reasons = [""] * len(order)
     has_paid = (paid > 0).tolist()
@@ -131,7 +136,9 @@ def _reasons(effect: Floats | None, order: Sequence[int], paid: Floats) -> list[
         most_for = effect[:, FOR_COLUMNS].argmax(axis=1).tolist()
         most_against = effect[:, AGAINST_COLUMNS].argmin(axis=1).tolist()
     for place, position in enumerate(order):
-        if place > position and has_paid[position]:
+        if turned and turned[position]:
+            reasons[position] = "lowered: its name says the opposite direction"
+        elif place > position and has_paid[position]:
             reasons[position] = "lowered: results from elsewhere in the tree go first"
         elif place < position and effect is not None:
             reasons[position] = f"raised: {FOR[speaks_for[most_for[position]]]}"

@@ -1,0 +1,58 @@
+"""A question that says which way round is not answered by the opposite, however many words they share."""
+
+import pytest
+
+from corpus.function import Address
+from rerank.candidate import Candidate, Contribution, RerankContext
+from rerank.direction import opposite
+from rerank.learnt import Learnt
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("convert int to string", "string_to_int"),
+        ("how to turn an int into a string in python", "Parser.str2int"),
+        ("integer to str", "stringToInteger"),
+        ("hex from bytes", "hex_to_bytes"),
+        ("hex to rgb", "hex_from_rgb"),
+    ],
+)
+def test_the_opposite_is_known_for_what_it_is(question: str, name: str) -> None:
+    assert opposite(question, [name]) == [True]
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("convert int to string", "int_to_string"),
+        ("convert int to string", "int_to_str_to_int"),  # both ways
+        ("convert int to string", "string_to_date"),
+        ("convert int to string", "to_string"),
+        ("rgb from hex", "hex_to_rgb"),
+        ("save list to file", "save_file"),
+        ("list of strings to strings in a list", "strings_to_list"),
+    ],
+)
+def test_nothing_else_is_taken_for_it(question: str, name: str) -> None:
+    assert opposite(question, [name]) == [False]
+
+
+@pytest.mark.parametrize("question", ["", "read a file", "how to read a file", "to string", "from here", "to to from"])
+def test_a_question_without_two_sides_has_no_direction(question: str) -> None:
+    assert opposite(question, ["string_to_int"]) == []
+
+
+def test_the_default_ranker_puts_the_opposite_behind_and_says_why() -> None:
+    found = [
+        Candidate(
+            name,
+            Address("owner/one", f"{name}.py", name, "python", ""),
+            score,
+            (Contribution("keyword", rank, score, score / 2), Contribution("dense", rank, score, score / 2)),
+        )
+        for rank, (name, score) in enumerate([("string_to_int", 1.0), ("int_to_string", 0.9), ("far", 0.1)], 1)
+    ]
+    ranked = Learnt()(found, RerankContext("convert int to string"))
+    assert [one.id for one in ranked][:2] == ["int_to_string", "string_to_int"]
+    assert "opposite" in ranked[1].reason
