@@ -48,7 +48,8 @@ def quantise(vectors: NDArray[Any]) -> tuple[Int8, Float32]:
 
 def normalised(vectors: NDArray[Any]) -> Vectors:
     """Rows of length one; rows of zeros stay, and a row with a value that is no number becomes one of zeros."""
-    rows = np.nan_to_num(np.asarray(vectors, dtype=np.float32), nan=0.0, posinf=0.0, neginf=0.0)
+    rows = np.asarray(vectors, dtype=np.float32)
+    rows = np.where(np.isfinite(rows), rows, np.float32(0))
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1), dtype=np.float32)
 
