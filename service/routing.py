@@ -27,7 +27,7 @@ SHAPED = re.compile(
 PRODUCTS = frozenset(
     "javascript typescript github gitlab mysql postgresql mongodb sqlite nosql pytorch tensorflow numpy scipy openssl "
     "iphone ipad ios macos youtube linkedin latex openid oauth graphql protobuf node.js vue.js react.js next.js "
-    "asp.net e.g i.e dropbox facebook wordpress powerpoint openstack openstreetmap opencv".split()
+    "asp.net e.g i.e camelcase lowercamelcase pascalcase snake_case dropbox facebook wordpress powerpoint openstack openstreetmap opencv".split()
 )
 # Words around an identifier that only say "show me this one".
 PADDING = frozenset(
@@ -81,7 +81,7 @@ def _by_names(text: str, quoted: tuple[str, ...]) -> Route:
     if not symbols:
         return Route("conceptual")
     rest = SHAPED.sub(" ", QUOTED.sub(" ", text))
-    others = any(word.lower() not in PADDING for word in WORD.findall(rest))
+    others = len(symbols) > 1 or any(word.lower() not in PADDING for word in WORD.findall(rest))
     return Route("mixed" if others else "identifier", symbols)
 
 

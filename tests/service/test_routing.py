@@ -55,7 +55,14 @@ def test_a_concept_goes_to_dense_and_keyword(text: str) -> None:
     assert found.lanes() == ("keyword", "dense")
 
 
-@pytest.mark.parametrize("text", ["make parse_url accept relative links", "retry HTTPAdapter requests with backoff"])
+def test_ways_of_writing_are_words_not_symbols() -> None:
+    assert route("snake_case to camelCase in python").kind == "conceptual"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["make parse_url accept relative links", "retry HTTPAdapter requests with backoff", "parse_url to join_url"],
+)
 def test_an_identifier_among_other_words_is_a_mixture(text: str) -> None:
     found = route(text)
     assert found.kind == "mixed"
