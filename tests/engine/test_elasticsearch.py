@@ -17,6 +17,7 @@ from engine import elasticsearch_lease
 from engine.elasticsearch import ElasticsearchStore
 from engine.elasticsearch_bulk import Action, Bulk, _requests
 from engine.elasticsearch_mapping import WHOLE_NUMBERS, whole_numbers
+from engine.elasticsearch_writer import MOST_SEGMENTS
 from engine.names import index_name
 from engine.protocol import EncoderSpec
 from tests.elasticsearch_server import Cluster, free_port, running
@@ -48,6 +49,20 @@ def test_a_server_that_is_away_is_noticed_at_once() -> None:
 def test_a_bad_address_is_bad_input(url: str) -> None:
     with pytest.raises(InputError, match="Elasticsearch"):
         ElasticsearchStore([url])
+
+
+def test_a_published_generation_is_merged_by_the_server(server: ElasticsearchStore) -> None:
+    with server.begin(NAME, [ENCODER], "f") as writer:
+        for number in range(2 * MOST_SEGMENTS):
+            write(writer, [function(f"piece_{number}")])
+            writer.preview()  # a segment each
+        info = writer.publish()
+    index = index_name(NAME, info.generation)
+    deadline = time.monotonic() + 120
+    while (found := len(server._client.cat.segments(index=index, format="json").body)) > MOST_SEGMENTS:
+        assert time.monotonic() < deadline, f"{found} segments"
+        time.sleep(0.2)
+    assert server.open(NAME).count() == 2 * MOST_SEGMENTS
 
 
 def test_vectors_are_sent_as_whole_numbers_of_the_same_direction() -> None:
