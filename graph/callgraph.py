@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Literal, get_args
 
 import numpy as np
@@ -24,6 +25,7 @@ NodeKind = Literal["function", "class", "interface", "module"]
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 KINDS: tuple[NodeKind, ...] = get_args(NodeKind)
 ARTIFACT = "callgraph"
+NEAR = 50  # names on either side that are compared with one that is not there
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,14 @@ class CallGraph:
         nodes = [node for node in self._with_last(wanted) if not repo or self._repo(node) == repo]
         exact = [node for node in nodes if self._is(node, wanted)]
         return exact or [node for node in nodes if self._is(node, wanted, fold=True)]
+
+    def near(self, name: str, k: int) -> list[str]:
+        """Up to `k` last names of the graph like this one, among those that stand beside it in the alphabet."""
+        last = name.rpartition(".")[2].lower()
+        at = bisect_left(self._lasts, last)
+        beside = [self._lasts[place] for place in range(max(0, at - NEAR), min(len(self._lasts), at + NEAR))]
+        found = (self._with_last(each)[0] for each in get_close_matches(last, beside, k))
+        return list(dict.fromkeys(self._names[node].rpartition(".")[2] for node in found))
 
     def members(self, node: int) -> list[int]:
         """The methods and inner classes of a class, in the order of the file."""

@@ -128,6 +128,16 @@ class Candidates(Sequence[Candidate]):
     def given_by(self, lane: str) -> Given | None:
         return next((given for given in self._given if given.lane == lane), None)
 
+    def led_by(self, lane: str) -> Self:
+        """What this lane found first, the order otherwise kept."""
+        given = self.given_by(lane)
+        order = [] if given is None else np.argsort(given.ranks == 0, kind="stable").tolist()
+        if order == list(range(len(order))):
+            return self
+        made = self._at(np.array(order, dtype=np.int64))
+        made._moved = [moved + old - new for new, (moved, old) in enumerate(zip(made._moved, order, strict=True))]
+        return made
+
     def arranged(self, order: Sequence[int], clusters: Sequence[int] | None, reasons: Sequence[str]) -> Self:
         """In this order, each with its cluster and reason (by its old place) and how far it moved."""
         made = self._at(np.array(order, dtype=np.int64))

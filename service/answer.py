@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from corpus.function import Function
 from engine.protocol import NO_FILTERS, Filters
 from rerank.candidate import Candidate
 from service.feedback.protocol import Votes
+
+if TYPE_CHECKING:
+    from service.exact import Exact
 
 MODES = ("keyword", "dense", "tfidf", "graph", "hybrid")
 DEFAULT = "default"
@@ -60,3 +64,9 @@ class Answer:
     degraded: tuple[Degradation, ...]
     timings: Mapping[str, float]  # milliseconds per stage, and `total`
     ranked: Sequence[Candidate] = ()  # the whole list in its final order, of which `results` is one page
+    exact: Exact | None = None  # what the call graph says to a structural question; its functions lead the list
+
+    @property
+    def exact_places(self) -> int:
+        """How many places at the head of the list are the exact answer to a structural question."""
+        return self.exact.functions if self.exact else 0

@@ -12,6 +12,7 @@ from engine.protocol import IndexInfo
 from rerank.candidate import Candidate
 from rerank.candidates import Candidates
 from service.answer import Answer, Query, Result
+from service.exact import Exact, relation_of
 
 FACET_VALUES = 20  # of each facet, the most frequent
 
@@ -28,6 +29,7 @@ def answer_row(answer: Answer, info: IndexInfo, *, explain: bool, code: bool) ->
         "route": answer.route,
         "relaxed": list(answer.relaxed),
         "degraded": [{"lane": lane.lane, "reason": lane.reason} for lane in answer.degraded],
+        "exact": exact_row(answer.exact) if answer.exact else None,
         "total": answer.total,
         "offset": query.offset,
         "next_offset": next_offset(query, answer),
@@ -47,6 +49,7 @@ def result_row(result: Result, *, explain: bool, code: bool) -> dict[str, Any]:
     row = place_row(function.id, function.address) | {
         "rank": result.rank,
         "score": candidate.score,
+        "relation": relation_of(candidate),
         "docstring": function.docstring,
     }
     if code:
@@ -54,6 +57,20 @@ def result_row(result: Result, *, explain: bool, code: bool) -> dict[str, Any]:
     if explain:
         row["why"] = why_row(candidate)
     return row
+
+
+def exact_row(exact: Exact) -> dict[str, Any]:
+    return {
+        "symbol": exact.symbol,
+        "relations": list(exact.relations),
+        "direction": exact.direction,
+        "depth": exact.depth,
+        "known": exact.known,
+        "near": list(exact.near),
+        "functions": exact.functions,
+        "others": list(exact.others),
+        "answer": exact.sentence,
+    }
 
 
 def place_row(function: str, address: Address) -> dict[str, Any]:

@@ -1,17 +1,18 @@
 """The graph lane: functions that the call graph leads to from a symbol named in the question or found by keyword.
 
-A structural question gets exactly what it asks for. Otherwise: the definitions of the symbols, then who calls them,
-then what they call. Each hit says by which relation it was reached.
+A structural question gets exactly what it asks for, all of it. Otherwise: the definitions of the symbols, then who
+calls them, then what they call. Each hit says by which relation it was reached.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from corpus.analysis import terms
 from engine.hits import rescored
 from engine.protocol import Engine, Filters
 from graph.callgraph import CallGraph, Step
+from graph.references import Relation
 from rerank.ranked import RankedList
 from service.routing import Route
 from service.structural import CALLS
@@ -19,6 +20,15 @@ from service.structure import walk_of
 
 LANE = "graph"
 DEFINITION = "definition"
+# What a relation is called from its other end: a callee is `called`.
+PASSIVE: Mapping[Relation, str] = {
+    "calls": "called",
+    "extends": "extended",
+    "implements": "implemented",
+    "uses": "used",
+}
+NO_WORDS: Mapping[Relation, str] = {}
+COMPLETE = 10_000  # a structural answer is complete, as far as pages reach
 MEMBERS = 5  # functions that stand for one class in a list: its constructor and the first methods
 
 Reached = tuple[str, float, str]  # function id, score, stage
@@ -30,16 +40,15 @@ def graph_lane(engine: Engine, graph: CallGraph | None, way: Route, text: str, k
         hits = [hit for symbol in way.symbols for hit in engine.named(symbol, k, filters)][:k]
         return RankedList(LANE, hits, [DEFINITION] * len(hits))
     if way.relations:
-        reached = _functions(graph, walk_of(graph, way, filters))
-    else:
-        reached = _around(graph, _seeds(engine, graph, way, text, filters))
-    return _located(engine, reached, k, filters)
+        reached = _functions(graph, walk_of(graph, way, filters), PASSIVE if way.direction == "out" else NO_WORDS)
+        return _located(engine, reached, COMPLETE, filters)
+    return _located(engine, _around(graph, _seeds(engine, graph, way, text, filters)), k, filters)
 
 
 def callees_lane(engine: Engine, graph: CallGraph, ids: Iterable[str], k: int, filters: Filters) -> RankedList:
     """What the given functions call, one edge away, in their order."""
     nodes = [node for id_ in ids if (node := graph.node_of(id_)) is not None]
-    found = _located(engine, _functions(graph, graph.walk(nodes, CALLS, "out")), k, filters)
+    found = _located(engine, _functions(graph, graph.walk(nodes, CALLS, "out"), PASSIVE), k, filters)
     return RankedList("callees", found.hits, found.stages)
 
 
@@ -58,14 +67,16 @@ def _around(graph: CallGraph, seeds: list[int]) -> Iterator[Reached]:
         for id_ in _standing_for(graph, node):
             yield id_, 1.0, DEFINITION
     yield from _functions(graph, graph.walk(seeds, CALLS, "in"))
-    for id_, score, _ in _functions(graph, graph.walk(seeds, CALLS, "out")):
-        yield id_, score, "called"
+    yield from _functions(graph, graph.walk(seeds, CALLS, "out"), PASSIVE)
 
 
-def _functions(graph: CallGraph, steps: Iterable[Step]) -> Iterator[Reached]:
+def _functions(graph: CallGraph, steps: Iterable[Step], words: Mapping[Relation, str] = NO_WORDS) -> Iterator[Reached]:
     for step in steps:
-        stage = step.relation if step.depth == 1 else f"{step.relation}, {step.depth} edges away"
-        for id_ in _standing_for(graph, step.node):
+        word = words.get(step.relation, step.relation)
+        stage = word if step.depth == 1 else f"{word}, {step.depth} edges away"
+        # A class that calls or is called is not its methods; its constructor has an edge of its own.
+        ids = graph.ids(step.node) if step.relation == "calls" else _standing_for(graph, step.node)
+        for id_ in ids:
             yield id_, 1 / (1 + step.depth), stage
 
 

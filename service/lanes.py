@@ -9,6 +9,7 @@ from itertools import chain
 from engine.hits import distinct
 from rerank.ranked import RankedList
 from service.answer import Degradation
+from service.exact import Exact
 from service.routing import Route
 
 KEYWORD, DENSE, TFIDF, GRAPH, CALLEES = "keyword", "dense", "tfidf", "graph", "callees"
@@ -22,6 +23,7 @@ class LaneResults:
     lists: tuple[RankedList, ...]
     degraded: tuple[Degradation, ...]
     timings: Mapping[str, float]  # milliseconds per lane
+    exact: Exact | None = None  # what the call graph says to a structural question
 
     @property
     def relaxed(self) -> tuple[str, ...]:

@@ -16,10 +16,11 @@ from pydantic import Field
 from corpus.errors import InputError, TreelineError
 from corpus.function import Function
 from engine.protocol import Filters, Hit
-from service.answer import Answer, Query
+from service.answer import Answer, Query, Result
+from service.exact import relation_of
 from service.live import LiveSearcher, open_searcher
 from service.mcp_indexing import index_folder
-from service.mcp_text import HANDLE_LENGTH, Listed, handle, rendered
+from service.mcp_text import HANDLE_LENGTH, Listed, handle, rendered, visible
 from service.settings import Settings
 
 Arguments = ParamSpec("Arguments")
@@ -112,6 +113,13 @@ def speaking(tool: Callable[Arguments, str]) -> Callable[Arguments, str]:
     return told
 
 
+def note(answer: Answer, result: Result) -> str:
+    """Beside a result: how the call graph led to it; that it did not, where the question was for the call graph."""
+    if answer.exact and result.rank > answer.exact_places:
+        return "not from the call graph"
+    return relation_of(result.candidate)
+
+
 def create_server(settings: Settings, searcher: LiveSearcher | None = None) -> MCPServer:
     """The server with its tools over the index that the settings name."""
     server = MCPServer("treeline", instructions=INSTRUCTIONS, version=version("treeline"), log_level="WARNING")
@@ -132,11 +140,13 @@ def create_server(settings: Settings, searcher: LiveSearcher | None = None) -> M
         """Find functions by what they do or by name, best first."""
         filters = Filters(language=language, repo=repo, path_prefix=path_prefix)
         answer = library.search(Query(query, k=k, mode=mode, filters=filters))
+        said = [f"{one.lane} left out: {one.reason}" for one in answer.degraded]
+        if answer.exact:
+            said.append(visible(answer.exact.sentence))
         if not answer.results:
-            return "Nothing found. Try other words, or drop the filters."
-        items = [Listed(result.function) for result in answer.results]
-        left_out = "; ".join(f"{one.lane} left out: {one.reason}" for one in answer.degraded)
-        return library.show(items, max_tokens, left_out, with_code=code)
+            return "\n".join([*said, "Nothing found. Try other words, or drop the filters."])
+        items = [Listed(result.function, note(answer, result)) for result in answer.results]
+        return library.show(items, max_tokens, "\n".join(said), with_code=code)
 
     @server.tool(annotations=READS, structured_output=False)
     @speaking

@@ -15,15 +15,17 @@ from engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo
 from graph.references import Relation
 from rerank.arrange import placed_in_the_tree
 from rerank.candidate import Candidate, RerankContext
+from rerank.candidates import Candidates
 from rerank.fusion import DEFAULT_WEIGHTS, fusion
 from rerank.ranked import RankedList
 from service.answer import Answer, Degradation, Query, Result
 from service.checking import checked
 from service.computing import Computing
+from service.exact import Exact, exact_answer
 from service.graph_lane import callees_lane
 from service.lane_set import LaneSet
-from service.lanes import CALLEES, LaneResults
-from service.routing import route
+from service.lanes import CALLEES, GRAPH, LaneResults
+from service.routing import Route, route
 from service.settings import Settings
 from service.side_by_side import Outcome, SideBySide, one_by_one
 from service.structural import Direction
@@ -102,6 +104,7 @@ class Searcher:
             degraded=lanes.degraded,
             timings={**ranking.timings, "fetch": (now - clock) * 1000, "total": (now - begin) * 1000},
             ranked=ranking.candidates,
+            exact=lanes.exact,
         )
 
     def rank(self, query: Query, run: Run | None = None) -> Ranking:
@@ -111,13 +114,15 @@ class Searcher:
         clock = _Clock()
         lanes = self.lanes(query, run=run)
         timings = {**lanes.timings, "lanes": clock.lap()}
-        candidates = self.fuse(lanes, query.fusion, limit)
+        candidates = self._fused(lanes, query.fusion, limit)
         timings["fusion"] = clock.lap()
         candidates = self.rerank(query, candidates, query.rerank)
         timings["rerank"] = clock.lap()
         if self._adjust is not None and query.feedback:
             candidates = self._adjust(query, candidates)
             timings["feedback"] = clock.lap()
+        if lanes.exact:
+            candidates = Candidates.of(candidates).led_by(GRAPH)
         return Ranking(candidates, lanes, timings)
 
     def lanes(self, query: Query, names: Sequence[str] | None = None, run: Run | None = None) -> LaneResults:
@@ -133,6 +138,7 @@ class Searcher:
             lists=tuple(outcome.values[lane] for lane in work if lane in outcome.values),
             degraded=tuple(Degradation(lane, reason) for lane, reason in outcome.failures.items()),
             timings=outcome.milliseconds,
+            exact=self._exact(way, query.filters, outcome.values.get(GRAPH)),
         )
         return self._with_callees(query, found) if query.callees else found
 
@@ -210,6 +216,17 @@ class Searcher:
         self._threads.close()
         self._computing.close()
         self.engine.close()
+
+    def _exact(self, way: Route, filters: Filters, found: RankedList | None) -> Exact | None:
+        """What the call graph says to a structural question that its lane was asked."""
+        graph = self._lanes.graph if way.relations and found is not None else None
+        return exact_answer(graph, way, filters, len(found.hits)) if graph and found is not None else None
+
+    def _fused(self, lanes: LaneResults, method: str, limit: int) -> Sequence[Candidate]:
+        """The first `limit`; an exact answer leads them, whatever the method gives for it."""
+        if not lanes.exact:
+            return self.fuse(lanes, method, limit)
+        return Candidates.of(self.fuse(lanes, method, lanes.found)).led_by(GRAPH)[:limit]
 
     def _with_callees(self, query: Query, lanes: LaneResults) -> LaneResults:
         """A lane more: what the first fused results call, one edge away."""

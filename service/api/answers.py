@@ -52,6 +52,7 @@ class WhyShape(BaseModel):
 class ResultShape(PlaceShape):
     rank: int
     score: float
+    relation: str = Field(description="How the call graph led to it (`calls`, `called`, `definition` …); else empty.")
     docstring: str
     code: str | None = None
     why: WhyShape | None = None
@@ -74,6 +75,20 @@ class DegradationShape(BaseModel):
     reason: str
 
 
+class ExactShape(BaseModel):
+    """What the call graph answers to a structural question ("what calls X"), complete within the resolved graph."""
+
+    symbol: str = Field(description="The symbol that the question is about.")
+    relations: list[str] = Field(description="The edges that were followed.")
+    direction: str = Field(description="`in`: who calls it; `out`: what it calls.")
+    depth: int = Field(description="Over how many edges, at most.")
+    known: bool = Field(description="Whether the index has a symbol of that name.")
+    near: list[str] = Field(description="Names like an unknown one.")
+    functions: int = Field(description="How many results, from rank 1 on, are the exact answer.")
+    others: list[str] = Field(description="What belongs to the answer and is no function: classes, modules.")
+    answer: str = Field(description="The answer in words: `3 functions call http_backoff`.")
+
+
 class SearchShape(BaseModel):
     """One page of results, with what happened on the way."""
 
@@ -85,6 +100,7 @@ class SearchShape(BaseModel):
     route: str
     relaxed: list[str] = Field(description="How the question was relaxed to find more.")
     degraded: list[DegradationShape] = Field(description="Lanes that were left out, and why.")
+    exact: ExactShape | None = Field(description="The exact answer to a structural question; null for others.")
     total: int
     offset: int
     next_offset: int | None = Field(description="Where the next page begins; null on the last one.")

@@ -13,6 +13,7 @@ from corpus.function import Function
 from engine.protocol import Filters, IndexInfo
 from rerank.candidate import Candidate
 from service.answer import Answer, Result
+from service.exact import BELOW, relation_of
 from service.visible import INVISIBLE, code_point
 
 Facets = Mapping[str, Mapping[str, int]]
@@ -30,12 +31,16 @@ def show(
     console = Console(highlight=False)
     for lane in answer.degraded:
         Console(stderr=True, highlight=False).print(f"treeline: without {lane.lane}: {lane.reason}", markup=False)
+    if answer.exact:
+        console.print(Text(visible(f"{answer.exact.sentence}\n"), style="bold"), soft_wrap=True)
     if not answer.results:
         console.print(f"nothing found in index {info.name!r} ({info.functions:,} functions)", markup=False)
         for why in _about_filters(answer.query.filters, known):
             console.print(why, markup=False, soft_wrap=True)
         return
     for result in answer.results:
+        if answer.exact and result.rank == answer.exact_places + 1:
+            console.print(Text(f"── {BELOW} ──\n", style="dim"), soft_wrap=True)
         for line in _result(result, explain=explain, full=full):
             console.print(line, soft_wrap=True)
     console.print(Text(_footer(answer, info), style="dim"), soft_wrap=True)
@@ -63,6 +68,8 @@ def _result(result: Result, *, explain: bool, full: bool) -> Iterator[Text]:
     head.append(visible(function.func_name), style="bold")
     head.append(f"  {visible(function.repo)}", style="cyan")
     head.append(f"  {visible(place(function))}", style="dim")
+    if relation := relation_of(result.candidate):
+        head.append(f"  {relation}", style="green")
     yield head
     if explain:
         for line in _why(result.candidate):

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from corpus.function import Address
 from rerank.candidate import Candidate
 from service.answer import Answer, Result
+from service.exact import relation_of
 from service.highlight import Snippet, mark_prose, preview
 from service.visible import visible, web_address
 
@@ -72,6 +73,7 @@ class ResultView:
     tree_distance: str
     moved: int
     reason: str
+    relation: str  # how the call graph led to it
 
 
 def result_views(answer: Answer, words: frozenset[str]) -> list[ResultView]:
@@ -94,6 +96,7 @@ def _view(result: Result, question: str, words: frozenset[str], largest: float) 
         tree_distance="" if candidate.tree_distance is None else f"{candidate.tree_distance:.1f}",
         moved=candidate.moved,
         reason=visible(candidate.reason),
+        relation=relation_of(candidate),
     )
 
 

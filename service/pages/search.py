@@ -18,6 +18,7 @@ from service.answer_rows import count_rows, facets
 from service.api.parameters import SearchParameters
 from service.asking import ask
 from service.context import context
+from service.exact import BELOW
 from service.headers import allow_plotly_styles
 from service.highlight import question_words
 from service.pages.examples import EXAMPLES
@@ -76,6 +77,7 @@ def search() -> Response:
         pages=pages(answer, page),
         filters=filters(answer, state),
         lanes=LANES,
+        below=BELOW,
         widened=", then ".join(STAGES.get(stage, stage) for stage in answer.relaxed),
         may_vote=settings.feedback and guard.may_write(),
         **common,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -93,7 +94,20 @@ def test_json_prints_nothing_but_json(home: Path, mode: str) -> None:
     assert answer["mode"] == mode
 
 
+def test_a_structural_answer_says_how_many_are_exact_and_tells_the_rest_from_them(tmp_path: Path) -> None:
+    home, caller = tmp_path / "home", "\ndef read_twice(path):\n    return read_json(path), read_json(path)\n"
+    treeline(home, "index", str(project(tmp_path / "demo", FILES | {"files.py": FILES["files.py"] + caller})))
+    called = treeline(home, "search", "what calls read_json").stdout
+    assert called.startswith("1 function calls read_json\n")
+    first, _, rest = called.partition("── by keyword or meaning, not from the call graph ──")
+    assert re.search(r"1\. read_twice .* calls$", first, re.MULTILINE)
+    assert " 2. " in rest and "calls\n" not in rest
+    unknown = treeline(home, "search", "who calls read_jsonn").stdout
+    assert unknown.startswith("no function called read_jsonn in this index; near it: read_json\n")
+
+
 def test_the_tfidf_matrix_is_made_in_the_foreground_once_and_kept(home: Path) -> None:
+    shutil.rmtree(home / ".cache", ignore_errors=True)
     first = treeline(home, "search", "read json file", "--mode", "tfidf", "--json")
     again = treeline(home, "search", "read json file", "--mode", "tfidf", "--json")
     assert first.returncode == again.returncode == 0, first.stderr

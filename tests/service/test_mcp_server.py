@@ -147,3 +147,16 @@ def test_neither_dots_nor_links_lead_out_of_the_allowed_folder(tmp_path: Path) -
     for folder in (inside / ".." / "outside", inside / "link", outside, tmp_path, Path("/"), tmp_path / "inside2"):
         with pytest.raises(InputError):
             allowed_folder(str(folder), settings)
+
+
+def test_a_structural_question_says_what_is_exact_and_what_is_not(home: Path) -> None:
+    async def talk(client: Client) -> None:
+        answer = text(await client.call_tool("search_code", {"query": "what calls parse_json_0", "code": False}))
+        assert answer.startswith("1 function calls parse_json_0\n")
+        first, *others = [line for line in answer.splitlines() if line.startswith("[")]
+        assert first.endswith("(calls)")
+        assert others and all(line.endswith("(not from the call graph)") for line in others)
+        unknown = text(await client.call_tool("search_code", {"query": "who calls parse_json_zero"}))
+        assert unknown.startswith("no function called parse_json_zero in this index")
+
+    converse(home, talk)

@@ -61,6 +61,28 @@ def test_every_mode_answers(client: FlaskClient, mode: str) -> None:
     assert names(client, f"/api/search?q=heap+push&mode={mode}")
 
 
+def test_a_structural_question_has_an_exact_answer_and_says_which_results_are_it(client: FlaskClient) -> None:
+    answer = client.get("/api/search?q=what+calls+heappush&k=50").get_json()
+    exact = answer["exact"]
+    assert (exact["symbol"], exact["relations"], exact["direction"], exact["known"]) == (
+        "heappush",
+        ["calls"],
+        "in",
+        True,
+    )
+    assert exact["functions"] >= 1
+    assert exact["answer"].endswith("heappush")
+    relations = [row["relation"] for row in answer["results"]]
+    assert relations == ["calls"] * exact["functions"] + [""] * (len(relations) - exact["functions"])
+    assert client.get("/api/search?q=heap+push").get_json()["exact"] is None
+
+
+def test_an_unknown_symbol_is_said_to_be_unknown(client: FlaskClient) -> None:
+    exact = client.get("/api/search?q=who+calls+nonexistent_fn").get_json()["exact"]
+    assert (exact["known"], exact["functions"]) == (False, 0)
+    assert exact["answer"].startswith("no function called nonexistent_fn in this index")
+
+
 def test_re_rankers_are_chosen_by_name(client: FlaskClient) -> None:
     plain = client.get("/api/search?q=open+a+file&rerank=none&k=20").get_json()["results"]
     other = client.get("/api/search?q=open+a+file&rerank=algorithm1&k=20").get_json()["results"]

@@ -37,6 +37,17 @@ def test_results_carry_code_reasons_and_links(client: FlaskClient) -> None:
     assert "<mark>" in html and re.search(r'href="/functions/[0-9a-f]{32}\?q=parse\+url"', html)
 
 
+def test_an_exact_answer_is_told_from_what_only_shares_words_with_it(client: FlaskClient) -> None:
+    page = client.get("/search?q=what+calls+heappush").get_data(as_text=True)
+    assert "call heappush." in page or "calls heappush." in page
+    exact, below, rest = page.partition('<p class="below">By keyword or meaning, not from the call graph.</p>')
+    assert below
+    assert exact.count('<span class="relation"') >= 1
+    assert '<span class="relation"' not in rest
+    unknown = client.get("/search?q=who+calls+nonexistent_fn").get_data(as_text=True)
+    assert "No function called nonexistent_fn in this index" in unknown
+
+
 def test_links_change_one_thing_of_the_state_and_keep_the_rest(client: FlaskClient) -> None:
     html = page(client, "/search?q=return&mode=keyword&repo=text&page=2&utm_source=x")
     assert 'href="/search?q=return&amp;mode=keyword&amp;repo=text&amp;page=3"' in html

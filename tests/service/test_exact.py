@@ -1,0 +1,120 @@
+"""Structural questions: the graph's exact answer leads the list, is counted and said, and the rest is told from it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from engine.protocol import Filters
+from service.answer import Answer, Query
+from service.exact import relation_of
+from service.searcher import Searcher
+from tests.service.small_index import FILES, NAME, parsed, publish, shipped, small_store
+
+MORE = {
+    "web/shapes.py": """
+class Shape:
+    def area(self):
+        return 0
+
+class Square(Shape):
+    def area(self):
+        return self.side ** 2
+
+class Circle(Shape):
+    pass
+
+def total(shapes):
+    return sum(shape.area() for shape in shapes)
+""",
+    "setup.py": """
+from web.url import normalise
+
+normalise("https://example.org")
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
+    store = small_store(tmp_path_factory.mktemp("exact"))
+    publish(store, *parsed(FILES | MORE))
+    searcher = Searcher(store.open(NAME), {shipped().name: shipped()})
+    yield searcher
+    searcher.close()
+
+
+def leading(answer: Answer) -> list[str]:
+    return [result.function.func_name for result in answer.results[: answer.exact_places]]
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "functions"),
+    [
+        ("what calls parse_url", "1 function calls parse_url", ["Client.send"]),
+        ("what does fetch_page call", "fetch_page calls 1 function; also Client", ["Client.send"]),
+        ("what calls normalise", "1 function calls normalise; also the top level of setup.py", ["join_url"]),
+        ("what calls fetch_page", "no function calls fetch_page", []),
+        ("what changes if I touch parse_url", "2 functions depend on parse_url", ["Client.send", "fetch_page"]),
+        ("what extends Shape", "2 classes extend or implement Shape: Square, Circle", ["Square.area"]),
+        ("what does Square extend", "Square extends or implements 1 class: Shape", ["Shape.area"]),
+    ],
+)
+@pytest.mark.parametrize("rerank", ["default", "algorithm1", "none"])
+@pytest.mark.parametrize("fusion", ["default", "rrf"])
+def test_the_exact_answer_is_said_and_leads_the_list(
+    searcher: Searcher, question: str, said: str, functions: list[str], rerank: str, fusion: str
+) -> None:
+    answer = searcher.search(Query(question, rerank=rerank, fusion=fusion))
+    assert answer.exact is not None
+    assert answer.exact.sentence == said
+    assert sorted(leading(answer)) == functions
+    relations = [bool(relation_of(result.candidate)) for result in answer.results]
+    assert relations == [place < answer.exact_places for place in range(len(relations))]
+
+
+def test_an_unknown_symbol_is_said_with_names_like_it(searcher: Searcher) -> None:
+    answer = searcher.search(Query("who calls parse_urll"))
+    assert answer.exact is not None
+    assert answer.exact.sentence == "no function called parse_urll in this index; near it: parse_url"
+    assert answer.exact_places == 0
+    other = searcher.search(Query("who implements FlyingMachine"))
+    assert other.exact is not None
+    assert other.exact.sentence == "no class called FlyingMachine in this index"
+
+
+def test_filters_hold_for_the_exact_answer_too(searcher: Searcher) -> None:
+    answer = searcher.search(Query("what calls normalise", filters=Filters(path_prefix="text/")))
+    assert answer.exact is not None
+    assert answer.exact.sentence == "no function calls normalise"
+
+
+def test_a_relation_is_named_from_the_side_of_the_result(searcher: Searcher) -> None:
+    called = searcher.search(Query("what does fetch_page call", k=1)).results[0]
+    assert relation_of(called.candidate) == "called"
+    around = searcher.search(Query("parse_url", k=1)).results[0]
+    assert relation_of(around.candidate) == "definition"
+
+
+@pytest.mark.parametrize("query", [Query("download a web page"), Query("what calls parse_url", mode="keyword")])
+def test_there_is_none_where_the_graph_was_not_asked(searcher: Searcher, query: Query) -> None:
+    assert searcher.search(query).exact is None
+
+
+def test_pages_of_an_exact_answer_put_together_are_the_list(searcher: Searcher) -> None:
+    question = Query("what changes if I touch parse_url")
+    whole = searcher.search(question).results
+    paged = [searcher.search(replace(question, k=1, offset=place)).results[0] for place in range(len(whole))]
+    assert [one.function.id for one in paged] == [one.function.id for one in whole]
+
+
+def test_a_complete_answer_is_longer_than_what_a_lane_brings(tmp_path_factory: pytest.TempPathFactory) -> None:
+    callers = "\n".join(f"def caller_{number}():\n    return helper_of_all()\n" for number in range(350))
+    store = small_store(tmp_path_factory.mktemp("many"))
+    publish(store, *parsed({"many.py": f"def helper_of_all():\n    return 1\n\n{callers}"}))
+    searcher = Searcher(store.open(NAME), {shipped().name: shipped()})
+    answer = searcher.search(Query("what calls helper_of_all", k=50, offset=300))
+    assert answer.exact is not None
+    assert answer.exact.sentence == "350 functions call helper_of_all"
+    assert [relation_of(result.candidate) for result in answer.results] == ["calls"] * 50
+    searcher.close()
