@@ -16,7 +16,7 @@ from encoder.transformer import BATCH, LONGEST_PASSAGE
 
 PREFIX = "onnx:"
 INT8_FILES = ("model_qint8_avx512_vnni.onnx", "model_qint8_avx512.onnx", "model_quint8_avx2.onnx", "model_int8.onnx")
-HOW = "export one with `encoder.onnx.export`, or leave out the `onnx:` to use torch"
+HOW = "make one with `treeline export-onnx MODEL FOLDER`, or leave out the `onnx:` to use torch"
 
 
 class OnnxEncoder(PromptedEncoder):
@@ -69,13 +69,26 @@ class OnnxEncoder(PromptedEncoder):
 
 
 def export(name: str, folder: Path) -> Path:
-    """Write a sentence-transformers model with an int8 ONNX file to a folder that `onnx:FOLDER` loads."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.backend import export_dynamic_quantized_onnx_model
-
-    model = SentenceTransformer(name, backend="onnx", model_kwargs={"export": True})
-    model.save(str(folder))
-    export_dynamic_quantized_onnx_model(model, "avx512_vnni", str(folder))
+    """Write a sentence-transformers model with an int8 ONNX file to a new folder that `onnx:FOLDER` loads."""
+    if folder.is_dir() and any(folder.iterdir()):
+        raise InputError(f"{folder} is not empty", "give a new folder")
+    try:
+        import optimum.onnxruntime  # noqa: F401  (what the exporter needs, asked for before the model is loaded)
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.backend import export_dynamic_quantized_onnx_model
+    except ImportError as error:
+        raise InputError(
+            f"exporting needs torch and optimum: {error}", "install Treeline's `transformers` extra"
+        ) from error
+    try:
+        model = SentenceTransformer(name, backend="onnx", model_kwargs={"export": True})
+    except Exception as error:
+        raise InputError(f"model {name!r} cannot be exported: {error}", "give a sentence-transformers model") from error
+    try:
+        model.save(str(folder))
+        export_dynamic_quantized_onnx_model(model, "avx512_vnni", str(folder))
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror or error}", "give another folder") from error
     return folder
 
 

@@ -25,6 +25,7 @@ COMMANDS = {
     "wait": ("service.cli.wait", "Wait until the engine answers."),
     "eval": ("eval.cli", "Measure retrieval quality."),
     "bench": ("eval.bench", "Measure speed, memory and growth."),
+    "export-onnx": ("service.cli.export_onnx", "Write a transformer encoder in int8, to be used without torch."),
     "train-encoder": ("service.cli.train_encoder", "Train the static encoder."),
     "train-ranker": ("eval.train_ranker", "Learn the default re-ranker's weights."),
 }

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner, Result
 
+from corpus import hub
 from corpus.errors import InputError
 from encoder.loading import load
+from encoder.onnx import export
 from encoder.protocol import Encoder
 from encoder.static import StaticEncoder
+from service.cli import cli
 from tests.encoder.functions import FUNCTIONS, function
 
 pytestmark = [pytest.mark.transformers, pytest.mark.filterwarnings("ignore")]
@@ -27,10 +31,15 @@ def minilm(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
 
 
 @pytest.fixture(scope="module")
-def int8(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
-    from encoder.onnx import export
+def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    """What `treeline export-onnx` wrote, and what it said."""
+    folder = tmp_path_factory.mktemp("onnx") / "minilm"
+    return folder, CliRunner().invoke(cli, ["export-onnx", MINILM, str(folder)])
 
-    encoder = load(f"onnx:{export(MINILM, tmp_path_factory.mktemp('onnx'))}")
+
+@pytest.fixture(scope="module")
+def int8(exported: tuple[Path, Result]) -> Encoder:
+    encoder = load(f"onnx:{exported[0]}")
     assert encoder is not None
     return encoder
 
@@ -49,6 +58,22 @@ def test_int8_says_nearly_what_float_says(minilm: Encoder, int8: Encoder) -> Non
     assert best(int8, "order a list of dicts") == "sort_by_key"
     likeness = (minilm.encode_functions(FUNCTIONS) * int8.encode_functions(FUNCTIONS)).sum(axis=1)
     assert likeness.min() > 0.95
+
+
+def test_export_says_how_the_model_is_used(exported: tuple[Path, Result]) -> None:
+    folder, result = exported
+    assert result.exit_code == 0
+    assert "384 dimensions" in result.output and f"--encoder onnx:{folder}" in result.output
+
+
+def test_export_overwrites_nothing_and_names_what_it_cannot_export(
+    exported: tuple[Path, Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(InputError, match="is not empty"):
+        export(MINILM, exported[0])
+    with pytest.raises(InputError, match="cannot be exported"):
+        export(str(tmp_path / "nowhere"), tmp_path / "new")
 
 
 def test_the_order_of_batches_does_not_show(int8: Encoder) -> None:
@@ -96,3 +121,12 @@ def test_too_few_functions_are_refused(tmp_path: Path) -> None:
 
 VERBS = ("sell", "buy", "count", "weigh", "send", "sort")
 THINGS = ("apple", "chair", "window", "letter", "engine", "river", "violin", "ticket", "garden", "candle", "mirror")
+
+
+def test_an_encoder_that_nobody_has_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(hub, "answers", lambda: False)
+    with pytest.raises(InputError, match=r"encoder 'nope' cannot be loaded: the model 'nope' is not on this machine"):
+        load("nope")
+    assert capfd.readouterr().err == ""

@@ -1,0 +1,25 @@
+"""`treeline export-onnx`: a sentence-transformers model as an int8 ONNX folder, which needs no torch to be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("export-onnx")
+@click.argument("model")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def command(model: str, folder: Path) -> None:
+    """Write MODEL, a sentence-transformers name or folder, to FOLDER in int8.
+
+    `treeline index SOURCE --encoder onnx:FOLDER` then encodes with it.
+    """  # fmt: skip
+    from encoder.loading import load
+    from encoder.onnx import PREFIX, export
+
+    encoder = load(f"{PREFIX}{export(model, folder)}")
+    assert encoder is not None
+    size = sum(file.stat().st_size for file in (folder / "onnx").glob("*int8*.onnx"))
+    click.echo(f"{folder}: {encoder.dimension} dimensions, {size / 1e6:.1f} MB in int8")
+    click.echo(f"use it: treeline index SOURCE --encoder {PREFIX}{folder}")
