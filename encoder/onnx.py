@@ -73,12 +73,11 @@ def export(name: str, folder: Path) -> Path:
     if folder.is_dir() and any(folder.iterdir()):
         raise InputError(f"{folder} is not empty", "give a new folder")
     try:
-        import optimum.onnxruntime  # noqa: F401  (what the exporter needs, asked for before the model is loaded)
         from sentence_transformers import SentenceTransformer
         from sentence_transformers.backend import export_dynamic_quantized_onnx_model
     except ImportError as error:
         raise InputError(
-            f"exporting needs torch and optimum: {error}", "install Treeline's `transformers` extra"
+            f"exporting needs sentence-transformers: {error}", "install Treeline's `transformers` extra"
         ) from error
     try:
         model = SentenceTransformer(name, backend="onnx", model_kwargs={"export": True})
