@@ -29,10 +29,11 @@ class Tfidf:
             self._rows: NDArray[np.int32] = arrays["rows"]
             self._values: NDArray[np.float32] = arrays["values"].astype(np.float32)
             self._idf: NDArray[np.float32] = arrays["idf"]
+        self._hashing = _hashing()  # now, because scikit-learn takes longer to import than a question may
 
     def search(self, terms: Sequence[str], k: int) -> list[tuple[str, float]]:
         """The `k` rows of largest cosine, best first; only those that share a term."""
-        asked = _hashing().transform([" ".join(terms)]).tocoo()
+        asked = self._hashing.transform([" ".join(terms)]).tocoo()
         if not asked.nnz or not len(self.ids):
             return []
         weights = (1 + np.log(asked.data)) * self._idf[asked.col]

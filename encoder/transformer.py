@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from corpus.errors import InputError
+from corpus.hub import HubAway, loaded
 from encoder.prompted import PromptedEncoder
 from encoder.prompts import prompts
 from encoder.protocol import Vectors
@@ -42,16 +44,23 @@ class TransformerEncoder(PromptedEncoder):
 
 
 def _load(name: str) -> SentenceTransformer:
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
+    if find_spec("sentence_transformers") is None:
         raise InputError(
             f"encoder {name!r} needs sentence-transformers, which is not installed",
             "install Treeline with its `transformers` extra, or use the encoder `static`",
-        ) from error
-    try:
-        model: SentenceTransformer = SentenceTransformer(name)
+        )
+
+    def make(local: bool) -> SentenceTransformer:
+        from sentence_transformers import SentenceTransformer
+
+        model: SentenceTransformer = SentenceTransformer(name, local_files_only=local)
         return model
+
+    try:
+        return loaded(name, make)
+    except HubAway as error:
+        hint = f"use `static`, or {error.hint}"
+        raise InputError(f"encoder {name!r} cannot be loaded: {error.message}", hint) from error
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         first_line = str(error).strip().split("\n")[0]
         raise InputError(

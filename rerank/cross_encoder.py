@@ -1,7 +1,8 @@
 """A cross-encoder over the top of the list: it reads the question and each function together.
 
 Nogueira & Cho, "Passage Re-ranking with BERT", 2019; any sentence-transformers CrossEncoder by name or folder. Needs
-the `transformers` extra; torch is loaded at the first question, never before.
+the `transformers` extra; torch is loaded at the first question, never before. A model that cannot be had is an
+`EngineUnavailable`, and the list stays as it was.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any
 
 from corpus.errors import InputError
+from corpus.hub import loaded
 from rerank.arrange import arrange
 from rerank.candidate import Candidate, RerankContext
 
@@ -20,14 +23,18 @@ MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
 
 @lru_cache(maxsize=2)
 def load(model: str) -> Any:
-    try:
-        from sentence_transformers import CrossEncoder
-    except ImportError as error:
+    if find_spec("sentence_transformers") is None:
         raise InputError(
             "the cross-encoder needs sentence-transformers", "install treeline[transformers], or choose another method"
-        ) from error
+        )
+
+    def make(local: bool) -> Any:
+        from sentence_transformers import CrossEncoder
+
+        return CrossEncoder(model, local_files_only=local)
+
     try:
-        return CrossEncoder(model)
+        return loaded(model, make)
     except (OSError, ValueError) as error:
         raise InputError(
             f"no cross-encoder called {model!r} can be loaded", "give a sentence-transformers name or a folder"

@@ -116,7 +116,11 @@ class Searcher:
         timings = {**lanes.timings, "lanes": clock.lap()}
         candidates = self._fused(lanes, query.fusion, limit)
         timings["fusion"] = clock.lap()
-        candidates = self.rerank(query, candidates, query.rerank)
+        try:
+            candidates = self.rerank(query, candidates, query.rerank)
+        except EngineUnavailable as error:  # a model or the engine is away: better the list as it is than none
+            left_out = Degradation(f"rerank {query.rerank}", str(error))
+            lanes = replace(lanes, degraded=(*lanes.degraded, left_out))
         timings["rerank"] = clock.lap()
         if self._adjust is not None and query.feedback:
             candidates = self._adjust(query, candidates)

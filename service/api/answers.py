@@ -99,7 +99,7 @@ class SearchShape(BaseModel):
     generation: str
     route: str
     relaxed: list[str] = Field(description="How the question was relaxed to find more.")
-    degraded: list[DegradationShape] = Field(description="Lanes that were left out, and why.")
+    degraded: list[DegradationShape] = Field(description="Lanes (or the re-ranker) that were left out, and why.")
     exact: ExactShape | None = Field(description="The exact answer to a structural question; null for others.")
     total: int
     offset: int

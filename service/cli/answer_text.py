@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 
+import click
 from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
@@ -30,7 +31,7 @@ def show(
     """Print it; colours only where a terminal shows them. `known` tells what may be filtered by."""
     console = Console(highlight=False)
     for lane in answer.degraded:
-        Console(stderr=True, highlight=False).print(f"treeline: without {lane.lane}: {lane.reason}", markup=False)
+        click.echo(f"treeline: without {lane.lane}: {visible(lane.reason)}", err=True)
     if answer.exact:
         console.print(Text(visible(f"{answer.exact.sentence}\n"), style="bold"), soft_wrap=True)
     if not answer.results:

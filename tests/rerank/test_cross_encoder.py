@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from corpus import hub
 from corpus.errors import InputError
 from rerank.candidate import RerankContext
 from rerank.cross_encoder import CrossEncoded, load
@@ -71,3 +72,19 @@ def test_without_texts_it_says_so() -> None:
     with pytest.raises(InputError, match="text"):
         CrossEncoded()(ranked([address("o/a", "f.py", "f")]), CONTEXT)
     assert CrossEncoded()([], CONTEXT) == []
+
+
+def test_a_hub_that_is_away_leaves_the_list_as_it_was_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sentence_transformers")
+    monkeypatch.setattr(hub, "answers", lambda: False)
+    settings = Settings(cross_encoder="nobody/has-this")
+    searcher = Searcher(small_store(tmp_path).open(NAME), {shipped().name: shipped()}, settings)
+    plain = searcher.search(Query("parse json", rerank="none"))
+    found = searcher.search(Query("parse json", rerank="cross-encoder"))
+    searcher.close()
+    assert [one.function.id for one in found.results] == [one.function.id for one in plain.results]
+    [left_out] = found.degraded
+    assert left_out.lane == "rerank cross-encoder"
+    assert "the model hub does not answer" in left_out.reason

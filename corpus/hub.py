@@ -1,0 +1,100 @@
+"""Models by name: from a folder or the local cache, and from the model hub only where it answers at once."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import TypeVar
+
+from corpus.errors import EngineUnavailable
+
+Model = TypeVar("Model")
+
+HUB = "https://huggingface.co"
+AT_THE_HUB = re.compile(r"[\w.-]+(?:/[\w.-]+)?")  # what may be a name there, and is no path
+OFF = ("", "0", "false", "no")
+PATIENCE = 5.0  # seconds that the hub has to answer anything at all; its own retries take up to a minute
+REMEMBERED = 300.0  # seconds in which a hub that was away is not asked again
+TALKATIVE = ("huggingface_hub", "transformers", "sentence_transformers")  # they log every retry
+
+_lock = threading.Lock()
+_away_since: float | None = None
+
+
+class HubAway(EngineUnavailable):
+    """A model is not on this machine, and the hub that has it cannot be reached."""
+
+
+def loaded(model: str, make: Callable[[bool], Model]) -> Model:
+    """What `make(local_files_only)` makes, from local files if they are there; raises `HubAway`, or what it raises."""
+    away = HubAway(
+        f"the model {model!r} is not on this machine and the model hub does not answer",
+        "give the folder of a model, or try again in some minutes",
+    )
+    elsewhere = not Path(model).exists() and AT_THE_HUB.fullmatch(model) is not None
+    with _lock, _quiet():
+        if elsewhere and not cached(model) and not answers():  # said before `make` imports torch, which takes seconds
+            raise away
+        try:
+            return make(True)
+        except (OSError, ValueError, RuntimeError, KeyError):
+            if not elsewhere:
+                raise
+        if not answers():
+            raise away
+        return make(False)
+
+
+def cached(model: str) -> bool:
+    """Whether something of this model was fetched before (a name without an owner is sentence-transformers' own)."""
+    home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser()
+    folder = Path(os.environ.get("HF_HUB_CACHE", home / "hub"))
+    return any(folder.glob(f"models--*{model.replace('/', '--')}"))
+
+
+def answers() -> bool:
+    """Whether the hub answers; one that did not is left alone for a while."""
+    global _away_since
+    if _away_since is not None and monotonic() - _away_since < REMEMBERED:
+        return False
+    heard = threading.Event()
+    # In a thread, because looking up a name takes as long as it takes.
+    threading.Thread(target=_ask, args=(heard,), name="hub", daemon=True).start()
+    _away_since = None if heard.wait(PATIENCE) else monotonic()
+    return _away_since is None
+
+
+def _ask(heard: threading.Event) -> None:
+    from http.client import HTTPException
+    from urllib.error import HTTPError
+    from urllib.request import Request, urlopen
+
+    address = os.environ.get("HF_ENDPOINT", HUB)
+    if os.environ.get("HF_HUB_OFFLINE", "0") not in OFF or not address.startswith(("https://", "http://")):
+        return
+    try:
+        urlopen(Request(address, method="HEAD"), timeout=PATIENCE).close()  # noqa: S310 - the scheme is checked
+    except HTTPError:
+        pass  # an answer too
+    except (OSError, ValueError, HTTPException):
+        return
+    heard.set()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    loggers = [logging.getLogger(name) for name in TALKATIVE]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

@@ -1,0 +1,84 @@
+"""Models by name: local files first, a hub that is away is asked once and briefly, and nothing is logged of it."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from corpus import hub
+from corpus.hub import HubAway, loaded
+
+
+class Shelf:
+    """Makes a model where it is allowed to look, and counts the attempts."""
+
+    def __init__(self, *, local: bool, remote: bool) -> None:
+        self._there = {True: local, False: remote}
+        self.asked: list[bool] = []
+
+    def __call__(self, local_files_only: bool) -> str:
+        self.asked.append(local_files_only)
+        logging.getLogger("huggingface_hub.utils").warning("Retrying in 1s [Retry 1/5].")
+        if not self._there[local_files_only]:
+            raise OSError("no such model")
+        return "model"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A local cache where something of `some/model` is."""
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    (tmp_path / "hub" / "models--some--model").mkdir(parents=True)
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
+    """The hub: what it does when it is asked, by default nothing; nobody remembers it from another test."""
+    monkeypatch.setattr(hub, "_away_since", None)
+    monkeypatch.setattr(hub, "PATIENCE", 0.05)
+    asked: list[bool] = []
+    monkeypatch.setattr(hub, "_ask", lambda event: asked.append(True))
+    yield asked
+
+
+def test_a_model_on_this_machine_needs_no_hub(heard: list[bool]) -> None:
+    shelf = Shelf(local=True, remote=False)
+    assert loaded("some/model", shelf) == "model"
+    assert (shelf.asked, heard) == ([True], [])
+
+
+def test_what_cannot_be_had_is_said_before_anything_is_loaded(cache: Path) -> None:
+    shelf = Shelf(local=False, remote=True)
+    with pytest.raises(HubAway):
+        loaded("other/model", shelf)
+    assert shelf.asked == []
+
+
+def test_a_hub_that_is_away_is_said_at_once_and_not_asked_again(
+    heard: list[bool], caplog: pytest.LogCaptureFixture
+) -> None:
+    shelf = Shelf(local=False, remote=True)
+    for _ in range(3):
+        with pytest.raises(HubAway, match=r"'some/model' is not on this machine and the model hub does not answer"):
+            loaded("some/model", shelf)
+    assert heard == [True]
+    assert False not in shelf.asked
+    assert not caplog.records
+
+
+def test_a_hub_that_was_away_is_asked_again_later(heard: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not hub.answers()
+    monkeypatch.setattr(hub, "REMEMBERED", 0.0)
+    monkeypatch.setattr(hub, "_ask", threading.Event.set)
+    assert loaded("some/model", Shelf(local=False, remote=True)) == "model"
+
+
+def test_a_folder_without_a_model_is_never_looked_for_at_the_hub(heard: list[bool], tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="no such model"):
+        loaded(str(tmp_path), Shelf(local=False, remote=True))
+    with pytest.raises(OSError, match="no such model"):
+        loaded(str(tmp_path / "nowhere"), Shelf(local=False, remote=True))
+    assert heard == []
