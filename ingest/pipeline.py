@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -168,6 +168,7 @@ class _Load:
             rejects.unlink(missing_ok=True)
         counts = generation.ledger.counts
         counts["indexed"] -= len(refused)
+        passed_over = sum((Counter(source.left_out) for source in self.sources), Counter[str]())
         return Summary(
             index=self.name,
             engine=info.engine,
@@ -187,6 +188,7 @@ class _Load:
             removed=generation.removed,
             total=info.functions,
             rejects_file=str(rejects) if problems else "",
+            passed_over=dict(sorted(passed_over.items(), key=lambda row: (-row[1], row[0]))),
             seconds={stage: round(spent, 2) for stage, spent in {**self.clock.seconds, "total": seconds}.items()},
             peak_memory_mb=sum((self.memory | {os.getpid(): peak_memory_kb()}).values()) // 1024,
         )

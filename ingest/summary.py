@@ -39,6 +39,8 @@ class Summary:
     removed: int
     total: int
     rejects_file: str = ""
+    passed_over: Mapping[str, int] = field(default_factory=dict)
+    """Files and folders that are not read on purpose (tests, vendored, ignored …), by reason."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """By stage; parse, analyse and encode are summed over worker processes."""
     peak_memory_mb: int = 0

@@ -26,6 +26,10 @@ def show(summary: Summary) -> None:
         console.print(f"  {count:,} × {reason}", markup=False)
     if summary.rejects_file:
         console.print(f"  each with file and line: {summary.rejects_file}", markup=False, soft_wrap=True)
+    if summary.passed_over:
+        shown = [f"{count:,} × {reason}" for reason, count in list(summary.passed_over.items())[:REASONS_SHOWN]]
+        more = ", …" if len(summary.passed_over) > REASONS_SHOWN else ""
+        console.print(f"  passed over: {', '.join(shown)}{more}", markup=False, soft_wrap=True)
     if not summary.published:
         console.print(f"index {summary.index!r} is up to date: {summary.total:,} functions ({seconds:.1f} s)")
         return

@@ -6,6 +6,7 @@ import pytest
 
 from corpus.errors import EncoderMismatch, InputError
 from engine.embedded import EmbeddedStore
+from service.cli.summary_text import show
 from tests.ingest.loading import NAME, functions, loaded, names, project, record, records_file
 
 TWO_FILES = {
@@ -118,3 +119,13 @@ def test_side_products_are_stored_with_the_generation(tmp_path: Path) -> None:
 def test_the_time_of_every_stage_is_told(tmp_path: Path) -> None:
     seconds = loaded(tmp_path / "home", project(tmp_path / "demo", TWO_FILES)).seconds
     assert {"read", "parse", "analyse", "encode", "write", "artifacts", "publish", "total"} <= seconds.keys()
+
+
+def test_what_is_not_read_on_purpose_is_counted_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = "def one():\n    return 1\n"
+    files = {"a.py": code, "tests/test_a.py": code, "secret/b.py": code, ".treelineignore": "secret/\n"}
+    source = project(tmp_path / "source", files)
+    first, again = loaded(tmp_path / "home", source), loaded(tmp_path / "home", source)
+    assert first.passed_over == again.passed_over == {"test folder": 1, "ignored folder": 1}
+    show(first)
+    assert "passed over: 1 × ignored folder, 1 × test folder" in capsys.readouterr().out
