@@ -97,6 +97,7 @@ document.addEventListener("click", (event) => {
 
 // ── folds that are open where there is room ──
 const wide = matchMedia("(min-width: 60rem)");
+const beside = matchMedia("(min-width: 70rem)"); // there is room for the map beside the list
 for (const fold of all("[data-wide-open]")) fold.open = wide.matches;
 
 // ── nothing to search yet, or the engine is away: go on when there is ──
@@ -220,11 +221,11 @@ if (map) {
   map.addEventListener("toggle", () => {
     if (map.open) draw();
     const address = new URL(location.href);
-    const shown = map.open || !matchMedia("(min-width: 80rem)").matches;
+    const shown = map.open || !beside.matches;
     if (shown) address.searchParams.delete("map"); else address.searchParams.set("map", "off");
     if (address.href !== location.href) history.replaceState(history.state, "", address);
   });
-  if (!off && matchMedia("(min-width: 80rem)").matches) {
+  if (!off && beside.matches) {
     const idle = globalThis.requestIdleCallback || ((task) => setTimeout(task, 200));
     new PerformanceObserver((seen, observer) => { // frames may be asked for long before the first is on the screen
       if (!seen.getEntriesByName("first-contentful-paint").length) return;

@@ -31,6 +31,20 @@ def test_it_is_drawn_beside_the_list_and_lends_it_its_colours(page: Page) -> Non
     assert sorted(map(int, numbers)) == list(range(1, 11))
 
 
+@pytest.mark.parametrize(("width", "beside"), [(1440, True), (1280, True), (1120, True), (1100, False), (900, False)])
+def test_where_there_is_room_it_stands_beside_the_list(page: Page, width: int, beside: bool) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto("/search?q=open+a+file")
+    if beside:
+        expect(page.locator(".disk[data-drawn]")).to_be_visible()
+    drawing, listed = page.locator(".map").bounding_box(), page.locator(".list").bounding_box()
+    assert drawing and listed
+    assert (drawing["x"] >= listed["x"] + listed["width"]) == beside
+    assert (drawing["y"] + drawing["height"] <= listed["y"]) == (not beside)
+    assert listed["width"] > width * 0.4
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+
+
 def test_a_click_on_a_point_opens_its_function(page: Page) -> None:
     drawn(page)
     page.wait_for_load_state("networkidle")  # what comes late may move the map
