@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from corpus.errors import InputError
+from corpus.hub import HubAway, loaded
 from encoder.prompted import PromptedEncoder
 from encoder.prompts import prompts
 from encoder.protocol import Vectors
 from encoder.transformer import BATCH, LONGEST_PASSAGE
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 PREFIX = "onnx:"
 INT8_FILES = ("model_qint8_avx512_vnni.onnx", "model_qint8_avx512.onnx", "model_quint8_avx2.onnx", "model_int8.onnx")
@@ -72,17 +77,25 @@ def export(name: str, folder: Path) -> Path:
     """Write a sentence-transformers model with an int8 ONNX file to a new folder that `onnx:FOLDER` loads."""
     if folder.is_dir() and any(folder.iterdir()):
         raise InputError(f"{folder} is not empty", "give a new folder")
-    try:
+    if find_spec("sentence_transformers") is None:
+        raise InputError("exporting needs sentence-transformers", "install Treeline's `transformers` extra")
+
+    def make(local: bool) -> SentenceTransformer:
         from sentence_transformers import SentenceTransformer
-        from sentence_transformers.backend import export_dynamic_quantized_onnx_model
-    except ImportError as error:
-        raise InputError(
-            f"exporting needs sentence-transformers: {error}", "install Treeline's `transformers` extra"
-        ) from error
+
+        wanted: dict[str, Any] = {"export": True, "local_files_only": local}
+        model: SentenceTransformer = SentenceTransformer(
+            name, backend="onnx", local_files_only=local, model_kwargs=wanted
+        )
+        return model
+
     try:
-        model = SentenceTransformer(name, backend="onnx", model_kwargs={"export": True})
+        model = loaded(name, make)
     except Exception as error:
-        raise InputError(f"model {name!r} cannot be exported: {error}", "give a sentence-transformers model") from error
+        reason = error.message if isinstance(error, HubAway) else str(error).strip().split("\n")[0]
+        raise InputError(f"{name!r} cannot be exported: {reason}", "give a sentence-transformers model") from error
+    from sentence_transformers.backend import export_dynamic_quantized_onnx_model
+
     try:
         model.save(str(folder))
         export_dynamic_quantized_onnx_model(model, "avx512_vnni", str(folder))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import click
@@ -18,7 +19,10 @@ def command(model: str, folder: Path) -> None:
     from encoder.loading import load
     from encoder.onnx import PREFIX, export
 
-    encoder = load(f"{PREFIX}{export(model, folder)}")
+    folder = folder.resolve()  # which an index records, and is searched from anywhere
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter's, about its own tracing
+        encoder = load(f"{PREFIX}{export(model, folder)}")
     assert encoder is not None
     size = sum(file.stat().st_size for file in (folder / "onnx").glob("*int8*.onnx"))
     click.echo(f"{folder}: {encoder.dimension} dimensions, {size / 1e6:.1f} MB in int8")

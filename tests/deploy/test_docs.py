@@ -10,7 +10,10 @@ from service.cli import COMMANDS
 from service.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs" / name for name in ("security.md", "operations.md", "agents.md", "scale.md")]
+PAGES = [
+    ROOT / "docs" / name
+    for name in ("security.md", "operations.md", "agents.md", "scale.md", "loading.md", "evaluation.md")
+]
 THREATS = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs" / "security.md").read_text(encoding="utf-8"))
 
 
