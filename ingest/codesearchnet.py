@@ -21,6 +21,8 @@ def open_codesearchnet(where: str, options: ReadOptions) -> Listed:
         root = fetch_archive(where, options) if options.download else archive_path(where, options)
         if not root.exists():
             raise InputError(f"CodeSearchNet's {where} archive is not here", "add --download, or give its folder")
+    if not root.exists() and options.download:
+        raise InputError(f"CodeSearchNet has no archive {where!r}", f"choose one of: {', '.join(LANGUAGES)}")
     if not root.exists():
         raise InputError(f"{where} does not exist", HINT)
     units = tuple(_units(root, options))

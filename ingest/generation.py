@@ -179,9 +179,20 @@ class Generation:
         return [Problem(id_, 0, f"refused by the engine: {reason}") for id_, reason in self._refused()]
 
     def finish(
-        self, before: Manifest, after: Manifest, workers: Workers, clock: Clock, progress: Progress
+        self,
+        before: Manifest,
+        after: Manifest,
+        workers: Workers,
+        clock: Clock,
+        progress: Progress,
+        *,
+        removing: bool = False,
     ) -> IndexInfo:
-        """Remove what is gone, build the side products, publish. Nothing of it when nothing has changed."""
+        """Remove what is gone, build the side products, publish. Nothing of it when nothing has changed.
+
+        An index becomes empty only where its sources are taken out on purpose (`removing`): a folder that is not
+        mounted looks like one without functions.
+        """
         if self._writer is None and self._previous is not None and before.entries.keys() == after.entries.keys():
             return self._previous.info
         writer, book = self._begin()
@@ -191,6 +202,13 @@ class Generation:
             for entry in after.entries.values():
                 entry.records = manifest.without(entry.records, refused)
         had, has = before.all_ids(), after.all_ids()
+        if not has and not removing and self._functions_now():
+            writer.abandon()
+            book.remove()
+            raise InputError(
+                f"index {self._name!r} would become empty, so it stays as it was: no function was found",
+                "look whether the sources are where they were; `treeline status --drop` removes an index",
+            )
         gone = had.union(self._interrupted.written()) - has
         self.removed = len(had - has)
         with clock("artifacts"):
@@ -223,6 +241,13 @@ class Generation:
         for left_over in self._journal_path.parent.glob(f"{self._name}-{'[0-9a-f]' * len(self._fingerprint)}.journal"):
             left_over.unlink(missing_ok=True)
         return info
+
+    def _functions_now(self) -> int:
+        """How many functions the current generation holds, also where it is not looked at because of --fresh."""
+        if self._name not in self._store.names():
+            return 0
+        current = self._store.current(self._name)
+        return next((info.functions for info in self._store.generations(self._name) if info.generation == current), 0)
 
     def _facts(self, before: Manifest, after: Manifest) -> AllFacts:
         """Those of units that were read now, from the journal, and of the others from the index."""

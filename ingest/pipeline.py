@@ -93,7 +93,8 @@ class _Load:
             reading = Reading(self.sources, before, self.after, generation, self.clock, self._advance, self._be_strict)
             self._load(reading, generation, workers, count + SPARE_BATCHES)
             reading.units["removed"] = len(before.entries.keys() - self.after.entries.keys())
-            info = generation.finish(before, self.after, workers, self.clock, self.progress)
+            removing = bool(self.options.remove)
+            info = generation.finish(before, self.after, workers, self.clock, self.progress, removing=removing)
         return self._summary(info, generation, reading, time.perf_counter() - begun)
 
     def _generation(self) -> Generation:

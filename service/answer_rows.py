@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -13,12 +13,15 @@ from rerank.candidate import Candidate
 from rerank.candidates import Candidates
 from service.answer import Answer, Query, Result
 from service.exact import Exact, relation_of
+from service.filter_hints import Facets, filter_hints
 
 FACET_VALUES = 20  # of each facet, the most frequent
 
 
-def answer_row(answer: Answer, info: IndexInfo, *, explain: bool, code: bool) -> dict[str, Any]:
-    """The answer as JSON will have it."""
+def answer_row(
+    answer: Answer, info: IndexInfo, *, explain: bool, code: bool, known: Callable[[], Facets] = dict
+) -> dict[str, Any]:
+    """The answer as JSON will have it; `known` tells what may be filtered by."""
     query = answer.query
     return {
         "query": query.text,
@@ -29,6 +32,7 @@ def answer_row(answer: Answer, info: IndexInfo, *, explain: bool, code: bool) ->
         "route": answer.route,
         "relaxed": list(answer.relaxed),
         "degraded": [{"lane": lane.lane, "reason": lane.reason} for lane in answer.degraded],
+        "hints": [] if answer.total else filter_hints(query.filters, known),
         "exact": exact_row(answer.exact) if answer.exact else None,
         "total": answer.total,
         "offset": query.offset,

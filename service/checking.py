@@ -10,6 +10,7 @@ from rerank.fusion import fusion
 from service.answer import MODES, Query
 from service.settings import Settings
 
+WORD = re.compile(r"[^\W_]")  # a letter or a digit of any script
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")  # no word contains them, and engines refuse some
 
 
@@ -23,6 +24,8 @@ def checked(query: Query, settings: Settings) -> Query:
     text = CONTROL.sub(" ", query.text).strip()
     if not text:
         raise InputError("the question is empty", "say in a few words what the function does")
+    if not WORD.search(text):
+        raise InputError(f"there is no word in the question {text[:20]!r}", "say in a few words what the function does")
     if query.mode not in MODES:
         raise InputError(f"unknown mode {query.mode!r}", f"choose one of: {', '.join(MODES)}")
     if not 1 <= query.k <= settings.max_k:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from corpus.counting import counted
 from engine.protocol import Filters
 from graph.callgraph import CallGraph, GraphSymbol
 from graph.references import Relation
@@ -58,7 +59,8 @@ class Exact:
         singular, plural = VERBS[self.asked]
         by_class = self.asked == "inherits"
         count = len(self.others) if by_class else self.functions
-        what = counted(count, "class" if by_class else "function")
+        noun = "class" if by_class else "function"
+        what = counted(count, noun) if count else f"no {noun}"
         answer = f"{what} {singular if count < 2 else plural} {self.symbol}"
         if self.direction == "out":
             answer = f"{self.symbol} {singular} {what}"
@@ -67,14 +69,6 @@ class Exact:
         rest = len(self.others) - OTHERS_NAMED
         names = ", ".join(self.others[:OTHERS_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
         return f"{answer}: {names}" if by_class else f"{answer}; also {names}"
-
-
-def counted(count: int, noun: str) -> str:
-    """`no function`, `1 function`, `3 functions`, `2 classes`."""
-    if count == 0:
-        return f"no {noun}"
-    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
-    return f"{count:,} {noun if count == 1 else plural}"
 
 
 def exact_answer(graph: CallGraph, way: Route, filters: Filters, functions: int) -> Exact:

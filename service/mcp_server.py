@@ -6,12 +6,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from functools import wraps
 from importlib.metadata import version
-from typing import Annotated, Literal, ParamSpec
+from typing import Annotated, Any, Literal, ParamSpec
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
-from pydantic import Field
+from pydantic import Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from corpus.errors import InputError, TreelineError
 from corpus.function import Function
@@ -40,6 +41,25 @@ Count = Annotated[int, Field(ge=1, le=50, description="How many results.")]
 Budget = Annotated[int, Field(ge=0, le=50_000, description="Most tokens of the answer; 0: the server's default.")]
 Language = Annotated[str, Field(description="Only this language, for example `python`.")]
 Repository = Annotated[str, Field(description="Only this repository, as `owner/name`.")]
+
+
+class Server(MCPServer):
+    """Tells an agent in a sentence what is wrong with its arguments; the library quotes its validator."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            raise ToolError("; ".join(map(complaint, error.__cause__.errors()))) from error
+
+
+def complaint(problem: ErrorDetails) -> str:
+    """`k: input should be less than or equal to 50, not 99`."""
+    name, words = ".".join(map(str, problem["loc"])), problem["msg"]
+    given = "" if problem["type"] == "missing" else f", not {str(problem['input'])[:40]!r}"
+    return f"{name}: {words[:1].lower()}{words[1:]}{given}"
 
 
 class Library:
@@ -122,7 +142,7 @@ def note(answer: Answer, result: Result) -> str:
 
 def create_server(settings: Settings, searcher: LiveSearcher | None = None) -> MCPServer:
     """The server with its tools over the index that the settings name."""
-    server = MCPServer("treeline", instructions=INSTRUCTIONS, version=version("treeline"), log_level="WARNING")
+    server = Server("treeline", instructions=INSTRUCTIONS, version=version("treeline"), log_level="WARNING")
     library = Library(settings, searcher)
 
     @server.tool(annotations=READS, structured_output=False)

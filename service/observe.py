@@ -91,4 +91,4 @@ def init_app(app: Flask, settings: Settings, info: Callable[[], IndexInfo | None
 
         Requests, searches by stage, lanes left out, the index's age and the queue, as text.
         """
-        return Response(metrics.exposition(index, queue), mimetype="text/plain; version=0.0.4; charset=utf-8")
+        return Response(metrics.exposition(index, queue), content_type="text/plain; version=0.0.4; charset=utf-8")

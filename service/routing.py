@@ -27,7 +27,8 @@ SHAPED = re.compile(
 PRODUCTS = frozenset(
     "javascript typescript github gitlab mysql postgresql mongodb sqlite nosql pytorch tensorflow numpy scipy openssl "
     "iphone ipad ios macos youtube linkedin latex openid oauth graphql protobuf node.js vue.js react.js next.js "
-    "asp.net e.g i.e camelcase lowercamelcase pascalcase snake_case dropbox facebook wordpress powerpoint openstack openstreetmap opencv".split()
+    "asp.net e.g i.e camelcase lowercamelcase pascalcase snake_case "
+    "dropbox facebook wordpress powerpoint openstack openstreetmap opencv".split()
 )
 # Words around an identifier that only say "show me this one".
 PADDING = frozenset(

@@ -100,6 +100,7 @@ class SearchShape(BaseModel):
     route: str
     relaxed: list[str] = Field(description="How the question was relaxed to find more.")
     degraded: list[DegradationShape] = Field(description="Lanes (or the re-ranker) that were left out, and why.")
+    hints: list[str] = Field(description="Where nothing is found: filters that nothing passes, and what is near.")
     exact: ExactShape | None = Field(description="The exact answer to a structural question; null for others.")
     total: int
     offset: int

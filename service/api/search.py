@@ -31,7 +31,14 @@ def search(parameters: SearchParameters) -> Response:
     if (unchanged := not_modified(tag)) is not None:
         return unchanged
     answer = ask(query, key)
-    body = answer_row(answer, here.searcher.info, explain=parameters.explain, code=parameters.code)
+    searcher = here.searcher
+    body = answer_row(
+        answer,
+        searcher.info,
+        explain=parameters.explain,
+        code=parameters.code,
+        known=lambda: searcher.engine.facets(),
+    )
     timing = {"Server-Timing": server_timing(answer.timings)}
     if answer.degraded:  # what a slow lane left out must not be kept
         return json_reply(body, cache=NEVER, headers=timing)

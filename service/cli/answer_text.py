@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable, Iterator
 
 import click
 from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
+from corpus.counting import counted
 from corpus.function import Function
-from engine.protocol import Filters, IndexInfo
+from engine.protocol import IndexInfo
 from rerank.candidate import Candidate
 from service.answer import Answer, Result
 from service.exact import BELOW, relation_of
+from service.filter_hints import Facets, filter_hints
 from service.visible import INVISIBLE, code_point
 
-Facets = Mapping[str, Mapping[str, int]]
 LINES_SHOWN = 8
-FILTERS_NAMED = 5
 INDENT = " " * 4
 BODY_INDENT = 4  # of a body that no closing word or bracket ends, below its `def`
 CLOSING = ("}", ")", "]", "end")
@@ -35,8 +34,8 @@ def show(
     if answer.exact:
         console.print(Text(visible(f"{answer.exact.sentence}\n"), style="bold"), soft_wrap=True)
     if not answer.results:
-        console.print(f"nothing found in index {info.name!r} ({info.functions:,} functions)", markup=False)
-        for why in _about_filters(answer.query.filters, known):
+        console.print(f"nothing found in index {info.name!r} ({counted(info.functions, 'function')})", markup=False)
+        for why in filter_hints(answer.query.filters, known):
             console.print(why, markup=False, soft_wrap=True)
         return
     for result in answer.results:
@@ -45,22 +44,6 @@ def show(
         for line in _result(result, explain=explain, full=full):
             console.print(line, soft_wrap=True)
     console.print(Text(_footer(answer, info), style="dim"), soft_wrap=True)
-
-
-def _about_filters(filters: Filters, known: Callable[[], Facets]) -> Iterator[str]:
-    """Why a filter leaves nothing: what it asks for is not in the index."""
-    asked = {"language": filters.language, "repo": filters.repo, "partition": filters.partition}
-    if not any(asked.values()):
-        if filters.path_prefix:
-            yield f"--path {filters.path_prefix}: paths begin at the repository, without a slash"
-        return
-    there = known()
-    for name, value in asked.items():
-        values = there.get(name, {})
-        if value and value not in values:
-            near = get_close_matches(value, values, n=FILTERS_NAMED, cutoff=0.5)
-            most = sorted(values, key=lambda one: -values[one])[:FILTERS_NAMED]
-            yield f"--{name} {value}: there is none; {'near it' if near else 'there is'}: {', '.join(near or most)}"
 
 
 def _result(result: Result, *, explain: bool, full: bool) -> Iterator[Text]:
@@ -132,7 +115,7 @@ def _footer(answer: Answer, info: IndexInfo) -> str:
     relaxed = f", relaxed: {', '.join(answer.relaxed)}" if answer.relaxed else ""
     first, last = answer.results[0].rank, answer.results[-1].rank
     return (
-        f"{first}–{last} of {answer.total:,} from {info.functions:,} functions in {info.name!r}"
+        f"{first}–{last} of {answer.total:,} from {counted(info.functions, 'function')} in {info.name!r}"
         f" · {answer.route}{relaxed} · {answer.timings.get('total', 0.0):.0f} ms"
     )
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 import click
 
+from corpus.counting import counted
 from corpus.errors import EngineUnavailable, TreelineError
 from service.cli.options import settings_for, where
 from service.settings import Settings
@@ -86,7 +87,7 @@ def index(settings: Settings) -> Iterator[Finding]:
     where = f"generation {info.generation}"
     if settings.engine == "elasticsearch":
         where = f"alias {alias_name(info.name)} → {index_name(info.name, info.generation)}"
-    detail = f"{info.name}: {info.functions:,} functions, {where}, encoder {made}"
+    detail = f"{info.name}: {counted(info.functions, 'function')}, {where}, encoder {made}"
     if there == info.functions:
         yield Finding("index", "ok", detail)
     else:

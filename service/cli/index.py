@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from ingest.summary import Summary
     from service.settings import Settings
 
+PARTITIONS = ("train", "valid", "test", "pool")
 LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
 
 
@@ -28,7 +31,7 @@ LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
 @click.option("--remove", multiple=True, metavar="SOURCE", help="Take a source out of the index; repeatable.")
 @click.option("--download", is_flag=True, help="Fetch the archive of codesearchnet:LANGUAGE.")
 @click.option("--language", "languages", multiple=True, type=click.Choice(LANGUAGES), help="Only this; repeatable.")
-@click.option("--partition", "partitions", multiple=True, metavar="NAME", help="Only train, valid, test or pool.")
+@click.option("--partition", "partitions", multiple=True, type=click.Choice(PARTITIONS), help="Only this; repeatable.")
 @click.option("--include-tests", is_flag=True, help="Also test, vendored and generated files.")
 @click.option("--package", "packages", multiple=True, metavar="NAME", help="python-env: also this; * for all.")
 @click.option("--ref", default="", metavar="REF", help="Git: branch, tag or commit.")
@@ -64,6 +67,7 @@ def command(
     if not sources and not remove:
         raise click.UsageError("Missing argument 'SOURCE…'", click.get_current_context())
     settings = settings_for(engine, name)
+    end_in_order()
     with progress_bar() as progress:
         reading = ReadOptions(
             languages=frozenset(languages),
@@ -96,6 +100,16 @@ def command(
         from service.cli.summary_text import show
 
         show(summary)
+
+
+def end_in_order() -> None:
+    """Take SIGTERM for Ctrl-C: what is done so far is kept, and the workers are told to end."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, stop)
 
 
 def index_sources(

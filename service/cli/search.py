@@ -75,7 +75,7 @@ def command(
 
             from service.answer_rows import answer_row
 
-            row = answer_row(answer, searcher.info, explain=explain, code=True)
+            row = answer_row(answer, searcher.info, explain=explain, code=True, known=lambda: searcher.engine.facets())
             click.echo(orjson.dumps(row, option=orjson.OPT_INDENT_2))
         else:
             from service.cli.answer_text import show

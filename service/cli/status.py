@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from corpus.counting import counted
 from corpus.errors import IndexOutdated
 from service.cli.options import settings_for, where
 
@@ -51,7 +52,7 @@ def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | N
         return [f"index {name!r} removed"]
     if roll_back:
         info = store.roll_back(name)
-        done.append(f"index {name!r} is back at generation {info.generation} ({info.functions:,} functions)")
+        done.append(f"index {name!r} is back at generation {info.generation} ({counted(info.functions, 'function')})")
     if prune:
         removed = store.prune(name, prune)
         done.append(f"generations removed: {', '.join(removed) or 'none'}")
@@ -127,7 +128,7 @@ def _show(rows: list[dict[str, Any]], settings: Settings) -> None:
         size = f", {row['bytes'] / 1e6:,.0f} MB" if row["bytes"] is not None else ""
         languages = ", ".join(row["languages"])
         click.echo(
-            f"{row['name']}: {row['functions']:,} functions, {row['repositories']:,} repositories"
+            f"{row['name']}: {counted(row['functions'], 'function')}, {counted(row['repositories'], 'repository')}"
             f" ({languages}), encoder {encoders}{size}"
         )
         for source in row["sources"]:

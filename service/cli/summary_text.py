@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import click
 from rich.console import Console
 
+from corpus.counting import counted
 from ingest.summary import Summary
 
 REASONS_SHOWN = 5
@@ -21,7 +23,7 @@ def show(summary: Summary) -> None:
     parts = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "nothing"
     seconds = summary.seconds.get("total", 0.0)
     removed = f"; {summary.removed:,} removed" if summary.removed else ""
-    console.print(f"{summary.read:,} records read: {parts}{removed}")
+    console.print(f"{counted(summary.read, 'record')} read: {parts}{removed}")
     for reason, count in list(summary.reasons.items())[:REASONS_SHOWN]:
         console.print(f"  {count:,} × {reason}", markup=False)
     if summary.rejects_file:
@@ -30,15 +32,17 @@ def show(summary: Summary) -> None:
         shown = [f"{count:,} × {reason}" for reason, count in list(summary.passed_over.items())[:REASONS_SHOWN]]
         more = ", …" if len(summary.passed_over) > REASONS_SHOWN else ""
         console.print(f"  passed over: {', '.join(shown)}{more}", markup=False, soft_wrap=True)
+    if not summary.total:
+        click.echo(f"treeline: index {summary.index!r} is empty: there is nothing to search in it", err=True)
     if not summary.published:
-        console.print(f"index {summary.index!r} is up to date: {summary.total:,} functions ({seconds:.1f} s)")
+        console.print(f"index {summary.index!r} is up to date: {counted(summary.total, 'function')} ({seconds:.1f} s)")
         return
     written = summary.indexed + summary.updated
     rate = f", {written / seconds:,.0f} functions a second" if seconds > 1 and written else ""
     resumed = ", taken up where it was broken off" if summary.resumed else ""
     encoders = " + ".join(summary.encoders) or "none"
     console.print(
-        f"index {summary.index!r} ({summary.engine}) now holds {summary.total:,} functions, encoder {encoders}"
+        f"index {summary.index!r} ({summary.engine}) now holds {counted(summary.total, 'function')}, encoder {encoders}"
         f" ({seconds:.1f} s{rate}{resumed})",
         markup=False,
         soft_wrap=True,

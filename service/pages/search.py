@@ -19,6 +19,7 @@ from service.api.parameters import SearchParameters
 from service.asking import ask
 from service.context import context
 from service.exact import BELOW
+from service.filter_hints import filter_hints
 from service.headers import allow_plotly_styles
 from service.highlight import question_words
 from service.pages.examples import EXAMPLES
@@ -78,6 +79,7 @@ def search() -> Response:
         filters=filters(answer, state),
         lanes=LANES,
         below=BELOW,
+        hints=[] if answer.total else filter_hints(answer.query.filters, lambda: context().searcher.engine.facets()),
         widened=", then ".join(STAGES.get(stage, stage) for stage in answer.relaxed),
         may_vote=settings.feedback and guard.may_write(),
         **common,

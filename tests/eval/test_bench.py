@@ -45,6 +45,8 @@ def test_the_whole_benchmark_runs_on_a_small_index(
     arguments = ["--name", searcher.info.name, "--source", str(small_source), "--rounds", "1"]
     result = CliRunner().invoke(command, [*arguments, "--json", str(tmp_path / "bench.json")])
     assert result.exit_code == 0, result.output
+    assert all(len(line) <= 80 for line in result.output.splitlines() if not line.startswith("written"))
+    assert sum(line.startswith("search, ") for line in result.output.splitlines()) >= 10  # whole lines, none broken
     names = {line["name"] for line in json.loads((tmp_path / "bench.json").read_text())["lines"]}
     for part in ("index, end to end", "index, peak memory", "BM25, top 100, p50", "kNN, recall@100 against exact"):
         assert part in names

@@ -111,8 +111,7 @@ def test_newcomers_join_the_nearest_cluster_and_the_gone_leave(updated: Engine) 
 def test_an_index_that_lost_everything_has_side_products_of_nothing(tmp_path: Path) -> None:
     folder = project(tmp_path / "one", {"a.py": module(0)})
     loaded(tmp_path / "home", folder)
-    (folder / "a.py").unlink()
-    loaded(tmp_path / "home", folder)
+    loaded(tmp_path / "home", remove=(str(folder),))
     engine = EmbeddedStore(tmp_path / "home").open(NAME)
     assert len(callgraph.load(stored(engine, artifacts.CALLGRAPH))) == 0
     assert not tree.load(stored(engine, artifacts.TREE)).leaves

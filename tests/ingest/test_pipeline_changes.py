@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from corpus.errors import InputError
 from encoder.static import StaticEncoder
 from engine.embedded import EmbeddedStore
 from tests.ingest.loading import NAME, functions, loaded, names, project, record, records_file
@@ -109,3 +110,16 @@ def test_two_folders_may_have_files_at_the_same_path(tmp_path: Path) -> None:
     assert (summary.indexed, names(tmp_path / "home")) == (2, ["of_one", "of_two"])
     summary = loaded(tmp_path / "home", project(tmp_path / "two", {"src/a.py": "def edited():\n    return 3\n"}))
     assert (summary.indexed, names(tmp_path / "home")) == (1, ["edited", "of_one"])
+
+
+def test_a_source_that_has_become_empty_leaves_the_index_as_it_was(tmp_path: Path) -> None:
+    home, source = tmp_path / "home", records_file(tmp_path / "some.jsonl", [record("kept")])
+    loaded(home, source)
+    source.write_text("no record\n", encoding="utf-8")
+    for fresh in (False, True):
+        with pytest.raises(InputError, match="would become empty, so it stays as it was"):
+            loaded(home, source, fresh=fresh)
+        assert names(home) == ["kept"]
+    records_file(source, [record("kept"), record("more")])
+    loaded(home, source)
+    assert names(home) == ["kept", "more"]

@@ -190,11 +190,13 @@ def test_a_second_loader_of_the_same_index_is_refused(script: Path, source: Path
 
 
 @pytest.mark.slow
-def test_ctrl_c_is_one_line_and_what_was_done_is_kept(source: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked_to_end", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_is_one_line_and_what_was_done_is_kept(source: Path, tmp_path: Path, asked_to_end: int) -> None:
     home = tmp_path / "home"
     loader = command_line(home, source, STOPPED)
     until(lambda: state(loader.pid) == "T")
-    os.killpg(loader.pid, signal.SIGINT)
+    # Ctrl-C goes to all processes of the terminal, a service manager's signal to the one it knows.
+    (os.killpg if asked_to_end == signal.SIGINT else os.kill)(loader.pid, asked_to_end)
     os.killpg(loader.pid, signal.SIGCONT)
     assert loader.communicate(timeout=PATIENCE)[1].strip() == "treeline: interrupted"
     assert loader.returncode == 130

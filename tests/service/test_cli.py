@@ -124,9 +124,9 @@ def test_filters_narrow_the_search(home: Path) -> None:
     nothing = treeline(home, "search", "string", "--language", "java")
     assert nothing.returncode == 0
     assert "nothing found" in nothing.stdout
-    assert "--language java: there is none; there is: python" in nothing.stdout
+    assert "language java: there is none; there is: python" in nothing.stdout
     near = treeline(home, "search", "string", "--language", "pyton").stdout
-    assert "--language pyton: there is none; near it: python" in near
+    assert "language pyton: there is none; near it: python" in near
 
 
 def test_index_json_is_the_summary(home: Path, tmp_path: Path) -> None:
@@ -134,6 +134,26 @@ def test_index_json_is_the_summary(home: Path, tmp_path: Path) -> None:
     summary = json.loads(done.stdout)
     assert (summary["read"], summary["indexed"], summary["total"]) == (3, 3, 3)
     assert summary["engine"] == "embedded"
+
+
+def test_an_empty_index_is_said_and_never_takes_the_place_of_one_with_functions(tmp_path: Path) -> None:
+    home, demo = tmp_path / "home", project(tmp_path / "demo", {"one.py": "def one():\n    return 1\n"})
+    (tmp_path / "empty").mkdir()
+    nothing = treeline(home, "index", str(tmp_path / "empty"), "--name", "none")
+    assert (nothing.returncode, nothing.stderr) == (
+        0,
+        "treeline: index 'none' is empty: there is nothing to search in it\n",
+    )
+    assert "now holds 1 function," in treeline(home, "index", str(demo)).stdout
+    (demo / "one.py").unlink()
+    for again in ([], ["--fresh"]):
+        refused = treeline(home, "index", str(demo), *again)
+        assert refused.returncode == 2
+        assert "index 'default' would become empty, so it stays as it was" in only_line(refused)
+        assert "default: 1 function, 1 repository" in treeline(home, "status").stdout
+    removed = treeline(home, "index", "--remove", str(demo))
+    assert removed.returncode == 0
+    assert "is empty" in removed.stderr
 
 
 def test_status_tells_what_there_is_and_manages_generations(tmp_path: Path) -> None:
@@ -194,6 +214,7 @@ def test_doctor_shows_the_clusters_health_version_alias_count_and_encoder(
         (("search", "  \t "), "empty"),
         (("search", "x", "--mode", "magic"), "magic"),
         (("search", "x", "--rerank", "magic"), "magic"),
+        (("search", "!!!"), "no word"),
         (("search", "x", "-k", "0"), "-k"),
         (("search", "x" * 2_000), "1,000"),
         (("search", "x", "--name", "other-name"), "other-name"),
@@ -201,6 +222,8 @@ def test_doctor_shows_the_clusters_health_version_alias_count_and_encoder(
         (("index",), "SOURCE"),
         (("index", "/not/there"), "/not/there"),
         (("index", "codesearchnet:/not/there"), "/not/there"),
+        (("index", "codesearchnet:klingon", "--download"), "go, java, javascript, php, python, ruby"),
+        (("index", "codesearchnet:python", "--partition", "foo"), "'train', 'valid', 'test', 'pool'"),
         (("index", "python-env", "--encoder", "none"), "none"),
         (("index", "--remove", "nothing"), "nothing"),
         (("status", "--name", "other-name"), "other-name"),

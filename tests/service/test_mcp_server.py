@@ -160,3 +160,22 @@ def test_a_structural_question_says_what_is_exact_and_what_is_not(home: Path) ->
         assert unknown.startswith("no function called parse_json_zero in this index")
 
     converse(home, talk)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"query": "x", "mode": "magic"}, "mode: input should be 'hybrid', 'keyword' or 'dense', not 'magic'"),
+        ({"query": "x", "k": 99}, "k: input should be less than or equal to 50, not '99'"),
+        ({"query": "x", "k": "many"}, "k: input should be a valid integer"),
+        ({}, "query: field required"),
+    ],
+)
+def test_a_wrong_argument_is_told_in_a_sentence(home: Path, arguments: dict[str, object], said: str) -> None:
+    async def talk(client: Client) -> None:
+        answer = await client.call_tool("search_code", arguments)
+        assert answer.is_error
+        assert text(answer).startswith(said)
+        assert "pydantic" not in text(answer) and "\n" not in text(answer)
+
+    converse(home, talk)

@@ -122,6 +122,7 @@ def sample(text: str, name: str, **labels: str) -> float:
 def test_metrics_count_requests_searches_and_lanes_left_out(settings: Settings) -> None:
     info = IndexInfo("default", "embedded", "g1", 42, (), "2026-01-01T00:00:00+00:00")
     client = make(settings, info).test_client()
+    assert client.get("/metrics").headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     before = client.get("/metrics").text
     client.get("/api/search?q=x")
     left_out = (Degradation("dense", "timed out after 3 s"), Degradation("graph", "connection refused"))

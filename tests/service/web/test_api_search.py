@@ -83,6 +83,22 @@ def test_an_unknown_symbol_is_said_to_be_unknown(client: FlaskClient) -> None:
     assert exact["answer"].startswith("no function called nonexistent_fn in this index")
 
 
+def test_a_filter_that_nothing_passes_is_told_what_is_near_it(client: FlaskClient) -> None:
+    answer = client.get("/api/search?q=parse&language=pyton").get_json()
+    assert answer["hints"] == ["language pyton: there is none; near it: python"]
+    assert client.get("/api/search?q=parse&language=python").get_json()["hints"] == []
+    page = client.get("/search?q=parse&language=pyton").get_data(as_text=True)
+    assert "Language pyton: there is none; near it: python." in page
+
+
+@mark.parametrize("question", ["!!!", "_ _", "\N{PARTY POPPER}"])
+def test_a_question_without_a_word_is_refused(client: FlaskClient, question: str) -> None:
+    answer = client.get("/api/search", query_string={"q": question})
+    assert (answer.status_code, answer.get_json()["error"]["code"]) == (400, "bad_input")
+    assert "no word" in answer.get_json()["error"]["message"]
+    assert client.get("/api/search", query_string={"q": "排序"}).status_code == 200
+
+
 def test_re_rankers_are_chosen_by_name(client: FlaskClient) -> None:
     plain = client.get("/api/search?q=open+a+file&rerank=none&k=20").get_json()["results"]
     other = client.get("/api/search?q=open+a+file&rerank=algorithm1&k=20").get_json()["results"]
