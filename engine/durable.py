@@ -43,7 +43,8 @@ def disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason, hint = HINTS.get(error.errno or 0, (error.strerror or str(error), "see the message"))
+        number = error.errno or _likely_cause(path)  # numpy says only how much of an array it could write
+        reason, hint = HINTS.get(number or 0, (error.strerror or str(error), "see the message"))
         raise TreelineError(f"cannot write the index in {path}: {reason}", hint) from error
     except ValueError as error:
         number = next((number for words, number in TEXT_INDEX_CAUSES.items() if words in str(error)), None)
@@ -56,7 +57,7 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 
 def _likely_cause(path: Path) -> int | None:
-    """Why a thread of the text index gave up, when all it says is that it did."""
+    """Why a thread of the text index gave up, or an array was written in part, when all that is said is that."""
     if shutil.disk_usage(path).free < FULL_BELOW:
         return errno.ENOSPC
     if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:

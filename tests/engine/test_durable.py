@@ -20,15 +20,20 @@ def limited_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def told(path: Path, words: str) -> str:
+def told(path: Path, words: str, kind: type[Exception] = ValueError) -> str:
     with pytest.raises(TreelineError) as error, disk_errors(path):
-        raise ValueError(words)
+        raise kind(words)
     return str(error.value)
 
 
 @pytest.mark.usefixtures("limited_files")
 def test_a_thread_that_gave_up_under_a_file_size_limit(tmp_path: Path) -> None:
     assert "over the allowed size" in told(tmp_path, GAVE_UP)
+
+
+@pytest.mark.usefixtures("limited_files")
+def test_an_array_that_was_written_in_part_under_a_file_size_limit(tmp_path: Path) -> None:
+    assert "over the allowed size" in told(tmp_path, "127926 requested and 12160 written", OSError)
 
 
 def test_a_thread_that_gave_up_without_a_known_cause_is_quoted(tmp_path: Path) -> None:
