@@ -194,17 +194,19 @@ class Cluster:
 
     def _answers(self, node: Node, wanted: int) -> bool:
         scheme = "https" if self.tls else "http"
-        address = f"{scheme}://127.0.0.1:{node.http_port}/_cluster/health?wait_for_nodes={wanted}&timeout=1s"
-        request = urllib.request.Request(address)
-        if self.password:
-            token = base64.b64encode(f"{USER}:{self.password}".encode()).decode()
-            request.add_header("Authorization", f"Basic {token}")
         context = ssl.create_default_context(cafile=self.ca) if self.tls else None
-        try:
-            with urllib.request.urlopen(request, timeout=5, context=context) as answer:
-                return bool(answer.status == 200)
-        except (OSError, HTTPException):
-            return False
+        # Nodes that have found each other may still refuse every question until they know what they hold.
+        for path in (f"_cluster/health?wait_for_nodes={wanted}&timeout=1s", "_alias"):
+            request = urllib.request.Request(f"{scheme}://127.0.0.1:{node.http_port}/{path}")
+            if self.password:
+                token = base64.b64encode(f"{USER}:{self.password}".encode()).decode()
+                request.add_header("Authorization", f"Basic {token}")
+            try:
+                with urllib.request.urlopen(request, timeout=5, context=context):
+                    pass
+            except (OSError, HTTPException):
+                return False
+        return True
 
 
 @contextmanager
