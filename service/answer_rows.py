@@ -9,8 +9,10 @@ from typing import Any
 
 from corpus.function import Address
 from engine.protocol import IndexInfo
+from graph.corpus_clusters import CorpusClusters
 from rerank.candidate import Candidate
 from rerank.candidates import Candidates
+from service.alike import cluster_of
 from service.answer import Answer, Query, Result
 from service.exact import Exact, relation_of
 from service.filter_hints import Facets, filter_hints
@@ -19,10 +21,17 @@ FACET_VALUES = 20  # of each facet, the most frequent
 
 
 def answer_row(
-    answer: Answer, info: IndexInfo, *, explain: bool, code: bool, known: Callable[[], Facets] = dict
+    answer: Answer,
+    info: IndexInfo,
+    *,
+    explain: bool,
+    code: bool,
+    known: Callable[[], Facets] = dict,
+    clusters: Callable[[], CorpusClusters | None] = lambda: None,
 ) -> dict[str, Any]:
-    """The answer as JSON will have it; `known` tells what may be filtered by."""
+    """The answer as JSON will have it; `known` tells what may be filtered by, `clusters` are those of the index."""
     query = answer.query
+    all_clusters = clusters() if explain else None
     return {
         "query": query.text,
         "mode": query.mode,
@@ -37,7 +46,7 @@ def answer_row(
         "total": answer.total,
         "offset": query.offset,
         "next_offset": next_offset(query, answer),
-        "results": [result_row(result, explain=explain, code=code) for result in answer.results],
+        "results": [result_row(result, all_clusters, explain=explain, code=code) for result in answer.results],
         "facets": {name: count_rows(counts) for name, counts in facets(answer.ranked).items()},
         "timings": dict(answer.timings),
     }
@@ -48,7 +57,7 @@ def next_offset(query: Query, answer: Answer) -> int | None:
     return following if answer.results and following < answer.total else None
 
 
-def result_row(result: Result, *, explain: bool, code: bool) -> dict[str, Any]:
+def result_row(result: Result, clusters: CorpusClusters | None, *, explain: bool, code: bool) -> dict[str, Any]:
     function, candidate = result.function, result.candidate
     row = place_row(function.id, function.address) | {
         "rank": result.rank,
@@ -59,7 +68,7 @@ def result_row(result: Result, *, explain: bool, code: bool) -> dict[str, Any]:
     if code:
         row["code"] = function.original_string
     if explain:
-        row["why"] = why_row(candidate)
+        row["why"] = why_row(candidate, clusters)
     return row
 
 
@@ -89,14 +98,16 @@ def place_row(function: str, address: Address) -> dict[str, Any]:
     }
 
 
-def why_row(candidate: Candidate) -> dict[str, Any]:
+def why_row(candidate: Candidate, clusters: CorpusClusters | None) -> dict[str, Any]:
+    cluster, label = cluster_of(candidate, clusters)
     return {
         "score": candidate.score,
         "contributions": [
             {"lane": one.lane, "rank": one.rank, "score": one.score, "share": one.share, "stage": one.stage}
             for one in candidate.contributions
         ],
-        "cluster": candidate.cluster,
+        "cluster": cluster,
+        "cluster_label": label,
         "tree_distance": candidate.tree_distance,
         "moved": candidate.moved,
         "reason": candidate.reason,

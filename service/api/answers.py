@@ -43,7 +43,8 @@ class WhyShape(BaseModel):
 
     score: float
     contributions: list[ContributionShape]
-    cluster: int | None
+    cluster: int | None = Field(description="The re-ranker's cluster if it makes any, else that of the whole index.")
+    cluster_label: str = Field(description="Words that set a cluster of the whole index apart.")
     tree_distance: float | None = Field(description="To the nearest result above it in the repository tree.")
     moved: int = Field(description="Places up (positive) or down after fusion.")
     reason: str

@@ -7,6 +7,7 @@ import time
 from apiflask import APIBlueprint
 from flask import Response
 
+from service.alike import clusters_of
 from service.answer_rows import answer_row
 from service.api.answers import SearchShape, SuggestShape
 from service.api.parameters import SearchParameters, SuggestParameters
@@ -38,6 +39,7 @@ def search(parameters: SearchParameters) -> Response:
         explain=parameters.explain,
         code=parameters.code,
         known=lambda: searcher.engine.facets(),
+        clusters=lambda: clusters_of(searcher),
     )
     timing = {"Server-Timing": server_timing(answer.timings)}
     if answer.degraded:  # what a slow lane left out must not be kept

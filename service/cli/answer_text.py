@@ -12,7 +12,9 @@ from rich.text import Text
 from corpus.counting import counted
 from corpus.function import Function
 from engine.protocol import IndexInfo
+from graph.corpus_clusters import CorpusClusters
 from rerank.candidate import Candidate
+from service.alike import cluster_of
 from service.answer import Answer, Result
 from service.exact import BELOW, relation_of
 from service.filter_hints import Facets, filter_hints
@@ -25,9 +27,16 @@ CLOSING = ("}", ")", "]", "end")
 
 
 def show(
-    answer: Answer, info: IndexInfo, *, explain: bool, full: bool, known: Callable[[], Facets] = lambda: {}
+    answer: Answer,
+    info: IndexInfo,
+    *,
+    explain: bool,
+    full: bool,
+    known: Callable[[], Facets] = dict,
+    clusters: Callable[[], CorpusClusters | None] = lambda: None,
 ) -> None:
-    """Print it; colours only where a terminal shows them. `known` tells what may be filtered by."""
+    """Print it; colours only where a terminal shows them. `known` tells what may be filtered by, `clusters` are those
+    of the index."""
     console = Console(highlight=False)
     for lane in answer.degraded:
         click.echo(f"treeline: without {lane.lane}: {visible(lane.reason)}", err=True)
@@ -38,15 +47,16 @@ def show(
         for why in filter_hints(answer.query.filters, known):
             console.print(why, markup=False, soft_wrap=True)
         return
+    all_clusters = clusters() if explain else None
     for result in answer.results:
         if answer.exact and result.rank == answer.exact_places + 1:
             console.print(Text(f"── {BELOW} ──\n", style="dim"), soft_wrap=True)
-        for line in _result(result, explain=explain, full=full):
+        for line in _result(result, all_clusters, explain=explain, full=full):
             console.print(line, soft_wrap=True)
     console.print(Text(_footer(answer, info), style="dim"), soft_wrap=True)
 
 
-def _result(result: Result, *, explain: bool, full: bool) -> Iterator[Text]:
+def _result(result: Result, clusters: CorpusClusters | None, *, explain: bool, full: bool) -> Iterator[Text]:
     function = result.function
     head = Text(f"{result.rank:>2}. ")
     head.append(visible(function.func_name), style="bold")
@@ -56,7 +66,7 @@ def _result(result: Result, *, explain: bool, full: bool) -> Iterator[Text]:
         head.append(f"  {relation}", style="green")
     yield head
     if explain:
-        for line in _why(result.candidate):
+        for line in _why(result.candidate, clusters):
             yield Text(INDENT + line, style="yellow")
     for code in _code(function, full=full):
         yield Text(INDENT) + code if code else code
@@ -94,7 +104,7 @@ def _depth(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _why(candidate: Candidate) -> Iterator[str]:
+def _why(candidate: Candidate, clusters: CorpusClusters | None) -> Iterator[str]:
     lanes = (
         f"{one.lane} #{one.rank}{f' {one.stage}' if one.stage else ''} (score {one.score:.3f}, share {one.share:.4f})"
         for one in candidate.contributions
@@ -103,8 +113,9 @@ def _why(candidate: Candidate) -> Iterator[str]:
     notes = [visible(candidate.reason)] if candidate.reason else []
     if candidate.moved:
         notes.append(f"moved {'up' if candidate.moved > 0 else 'down'} {abs(candidate.moved)}")
-    if candidate.cluster is not None:
-        notes.append(f"cluster {candidate.cluster}")
+    cluster, label = cluster_of(candidate, clusters)
+    if cluster is not None:
+        notes.append(f"cluster {cluster}{f' ({visible(label)})' if label else ''}")
     if candidate.tree_distance is not None:
         notes.append(f"{candidate.tree_distance:.2f} from the nearest result above")
     if notes:

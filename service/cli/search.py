@@ -73,14 +73,30 @@ def command(
         if as_json:
             import orjson
 
+            from service.alike import clusters_of
             from service.answer_rows import answer_row
 
-            row = answer_row(answer, searcher.info, explain=explain, code=True, known=lambda: searcher.engine.facets())
+            row = answer_row(
+                answer,
+                searcher.info,
+                explain=explain,
+                code=True,
+                known=lambda: searcher.engine.facets(),
+                clusters=lambda: clusters_of(searcher),
+            )
             click.echo(orjson.dumps(row, option=orjson.OPT_INDENT_2))
         else:
+            from service.alike import clusters_of
             from service.cli.answer_text import show
 
-            show(answer, searcher.info, explain=explain, full=full, known=lambda: searcher.engine.facets())
+            show(
+                answer,
+                searcher.info,
+                explain=explain,
+                full=full,
+                known=lambda: searcher.engine.facets(),
+                clusters=lambda: clusters_of(searcher),
+            )
     finally:
         searcher.close()
 

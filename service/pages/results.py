@@ -9,7 +9,9 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from corpus.function import Address
+from graph.corpus_clusters import CorpusClusters
 from rerank.candidate import Candidate
+from service.alike import cluster_of
 from service.answer import Answer, Result
 from service.exact import relation_of
 from service.highlight import Snippet, mark_prose, preview
@@ -69,21 +71,24 @@ class ResultView:
     code: Snippet
     lanes: tuple[LaneView, ...]
     score: str
-    cluster: int | None
+    cluster: int | None  # the re-ranker's
+    of_index: str  # words of its cluster of the whole index, where the re-ranker made none
     tree_distance: str
     moved: int
     reason: str
     relation: str  # how the call graph led to it
 
 
-def result_views(answer: Answer, words: frozenset[str]) -> list[ResultView]:
+def result_views(answer: Answer, words: frozenset[str], clusters: CorpusClusters | None = None) -> list[ResultView]:
     """The page's results; bars are drawn on one scale, so that they can be compared."""
     shares = [one.share for result in answer.results for one in result.candidate.contributions]
     largest = max(shares, default=0.0) or 1.0
-    return [_view(result, answer.query.text, words, largest) for result in answer.results]
+    return [_view(result, answer.query.text, words, largest, clusters) for result in answer.results]
 
 
-def _view(result: Result, question: str, words: frozenset[str], largest: float) -> ResultView:
+def _view(
+    result: Result, question: str, words: frozenset[str], largest: float, clusters: CorpusClusters | None
+) -> ResultView:
     function, candidate = result.function, result.candidate
     return ResultView(
         rank=result.rank,
@@ -93,6 +98,7 @@ def _view(result: Result, question: str, words: frozenset[str], largest: float) 
         lanes=lane_views(candidate, largest),
         score=f"{candidate.score:.4f}",
         cluster=candidate.cluster,
+        of_index=visible(cluster_of(candidate, clusters)[1]),
         tree_distance="" if candidate.tree_distance is None else f"{candidate.tree_distance:.1f}",
         moved=candidate.moved,
         reason=visible(candidate.reason),

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from corpus.errors import InputError
 from rerank.registry import NAMES as RERANKERS
 from service import guard
+from service.alike import clusters_of
 from service.answer import Answer
 from service.answer_rows import count_rows, facets
 from service.api.parameters import SearchParameters
@@ -73,7 +74,7 @@ def search() -> Response:
     html = render_template(
         "search.html",
         answer=answer,
-        results=result_views(answer, words),
+        results=result_views(answer, words, clusters_of(context().searcher)),
         page=page,
         pages=pages(answer, page),
         filters=filters(answer, state),

@@ -23,6 +23,19 @@ def test_an_answer_says_what_happened_on_the_way(client: FlaskClient) -> None:
     assert abs(sum(one["share"] for one in why["contributions"]) - why["score"]) < 1e-9
 
 
+@mark.parametrize("rerank", ["default", "none"])
+def test_every_result_says_its_cluster(client: FlaskClient, rerank: str) -> None:
+    rows = client.get(f"/api/search?q=parse+url&k=20&explain=true&rerank={rerank}").get_json()["results"]
+    assert all(isinstance(row["why"]["cluster"], int) for row in rows)
+    one = rows[0]
+    alike = client.get(f"/api/functions/{one['id']}/similar").get_json()
+    assert (alike["cluster"], alike["cluster_label"]) == (one["why"]["cluster"], one["why"]["cluster_label"])
+    own = client.get("/api/search?q=parse+url&k=20&explain=true&rerank=algorithm1").get_json()["results"]
+    assert {row["why"]["cluster_label"] for row in own} == {""}
+    page = client.get(f"/search?q=parse+url&rerank={rerank}").get_data(as_text=True)
+    assert f"Of the functions about <i>{one['why']['cluster_label']}</i>." in page
+
+
 def test_explanations_and_code_come_only_when_asked_for(client: FlaskClient) -> None:
     row = client.get("/api/search?q=parse+url&k=1&code=false").get_json()["results"][0]
     assert "why" not in row and "code" not in row
