@@ -7,13 +7,16 @@ term frequency, smoothed idf, rows of length one. Terms are hashed into columns,
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from io import BytesIO
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from corpus.murmur import murmur3
 
 COLUMNS = 2**21  # 182,000 functions have about five million different pairs; rare ones that collide hardly matter
 ARTIFACT = "tfidf"
@@ -29,17 +32,17 @@ class Tfidf:
             self._rows: NDArray[np.int32] = arrays["rows"]
             self._values: NDArray[np.float32] = arrays["values"].astype(np.float32)
             self._idf: NDArray[np.float32] = arrays["idf"]
-        self._hashing = _hashing()  # now, because scikit-learn takes longer to import than a question may
 
     def search(self, terms: Sequence[str], k: int) -> list[tuple[str, float]]:
         """The `k` rows of largest cosine, best first; only those that share a term."""
-        asked = self._hashing.transform([" ".join(terms)]).tocoo()
-        if not asked.nnz or not len(self.ids):
+        asked = columns(terms)
+        if not asked or not len(self.ids):
             return []
-        weights = (1 + np.log(asked.data)) * self._idf[asked.col]
+        places = np.fromiter(asked, np.int64, len(asked))
+        weights = (1 + np.log(np.fromiter(asked.values(), np.float32, len(asked)))) * self._idf[places]
         weights /= np.linalg.norm(weights) or 1.0
         scores = np.zeros(len(self.ids), dtype=np.float32)
-        for column, weight in zip(asked.col.tolist(), weights.tolist(), strict=True):
+        for column, weight in zip(places.tolist(), weights.tolist(), strict=True):
             part = slice(int(self._ends[column]), int(self._ends[column + 1]))
             scores[self._rows[part]] += np.float32(weight) * self._values[part]
         best = np.argpartition(-scores, min(k, len(scores) - 1))[:k]
@@ -83,6 +86,12 @@ def build(functions: Iterable[tuple[str, Sequence[str]]]) -> bytes:
 
 def load(data: bytes) -> Tfidf:
     return Tfidf(data)
+
+
+def columns(terms: Sequence[str]) -> Counter[int]:
+    """How often a text has something in each column: what `_hashing` says, without scikit-learn."""
+    pairs = (f"{one} {other}" for one, other in pairwise(terms))
+    return Counter(abs(murmur3(token.encode())) % COLUMNS for token in chain(terms, pairs))
 
 
 def _hashing() -> Any:

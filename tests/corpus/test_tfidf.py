@@ -1,9 +1,11 @@
 """The TF-IDF matrix ranks like scikit-learn's own vectoriser, counts pairs of words, and knows no stranger."""
 
 import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from corpus.tfidf import build, load
+from corpus.tfidf import _hashing, build, columns, load
 
 DOCUMENTS = [
     "read csv file line",
@@ -50,3 +52,10 @@ def test_no_more_than_asked_for_and_ties_in_order() -> None:
     found = load(build(same)).search(["same"], 19)
     assert [id_ for id_, _ in found] == [id_ for id_, _ in same]
     assert len(load(build(same)).search(["same"], 5)) == 5
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Z", "C"]), min_size=1, max_size=12), max_size=8))
+@settings(max_examples=200, deadline=None)
+def test_a_question_is_hashed_as_scikit_learn_hashes_the_functions(terms: list[str]) -> None:
+    counts = _hashing().transform([" ".join(terms)]).tocoo()
+    assert columns(terms) == dict(zip(counts.col.tolist(), counts.data.tolist(), strict=True))
