@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from importlib.metadata import version
 from typing import Annotated, Any, Literal, ParamSpec
@@ -12,7 +12,6 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field, ValidationError
-from pydantic_core import ErrorDetails
 
 from corpus.errors import InputError, TreelineError
 from corpus.function import Function
@@ -55,7 +54,7 @@ class Server(MCPServer):
             raise ToolError("; ".join(map(complaint, error.__cause__.errors()))) from error
 
 
-def complaint(problem: ErrorDetails) -> str:
+def complaint(problem: Mapping[str, Any]) -> str:
     """`k: input should be less than or equal to 50, not 99`."""
     name, words = ".".join(map(str, problem["loc"])), problem["msg"]
     given = "" if problem["type"] == "missing" else f", not {str(problem['input'])[:40]!r}"

@@ -40,7 +40,7 @@ def test_bringing_it_up_to_date_is_refused_with_the_way_out(source: str) -> None
 def test_its_status_does_not_hide_the_others(source: str) -> None:
     told = CliRunner().invoke(status.command, [], catch_exceptions=False).output
     assert "default: " in told and "another version" in told
-    assert "good: 1 functions" in told
+    assert "good: 1 function, 1 repository" in told
 
 
 def test_made_afresh_it_is_not_gone_back_from(source: str, tmp_path: Path) -> None:
