@@ -12,7 +12,7 @@ from hashlib import blake2b
 
 import orjson
 
-from corpus.errors import InputError
+from corpus.errors import IndexOutdated
 from corpus.function import Function
 from ingest.source import Problem
 
@@ -98,7 +98,7 @@ def load(data: bytes) -> Manifest:
     size = int.from_bytes(data[:8], "little")
     head = orjson.loads(zlib.decompress(data[8 : 8 + size]))
     if head["version"] != VERSION:
-        raise InputError("the index was made by another version of treeline", "make it anew with --fresh")
+        raise IndexOutdated("the index's manifest", head["version"], VERSION)
     entries: dict[str, Entry] = {}
     start = 8 + size
     for unit, number, digest, count, problems in head["units"]:
