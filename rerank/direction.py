@@ -17,12 +17,13 @@ from corpus.analysis import STOP_WORDS, WORD, parts
 FORWARD = frozenset({"to", "into", "2"})  # x to y
 BACKWARD = frozenset({"from"})  # y from x
 JOINT = re.compile(r"to|2|from", re.IGNORECASE)
+CONVERTING = frozenset({"convert", "cast", "parse", "transform", "change", "turn", "get", "as"})  # not what from
 SHORTEST_PREFIX = 3  # letters that make `int` an integer, `str` a string, `dict` a dictionary
 KEPT = 50_000  # names taken apart before
 
 
 class Way(NamedTuple):
-    """What something is made from, and into what."""
+    """What something is made from (a name may leave that open: `to_int`), and into what."""
 
     source: frozenset[str]
     target: frozenset[str]
@@ -30,35 +31,44 @@ class Way(NamedTuple):
 
 def opposite(question: str, names: Sequence[str]) -> list[bool]:
     """For each name, whether it says the opposite of what the question asks; empty for a question without direction."""
-    asked = list(ways(tuple(part.lower() for word in WORD.findall(question) for part in parts(word))))
+    words = [part.lower() for word in WORD.findall(question) for part in parts(word)]
+    asked = [way for way in ways(words) if way.source]
     if not asked:
         return []
     return [_turned(asked, said) if (said := _ways_of(name)) else False for name in names]
 
 
 def ways(words: Sequence[str]) -> Iterator[Way]:
-    """Every "x to y" and "y from x" with a telling word on both sides."""
+    """Every "x to y" and "y from x" with telling words on both sides, and every "to y"."""
     joints = [place for place, word in enumerate(words) if word in FORWARD or word in BACKWARD]
     ends = [-1, *joints, len(words)]
     for number, joint in enumerate(joints):
         before = frozenset(words[ends[number] + 1 : joint]) - STOP_WORDS
         after = frozenset(words[joint + 1 : ends[number + 2]]) - STOP_WORDS
-        if before and after:
-            yield Way(before, after) if words[joint] in FORWARD else Way(after, before)
+        if after and words[joint] in FORWARD:
+            yield Way(before, after)
+        elif after and before:
+            yield Way(after, before)
 
 
 @lru_cache(maxsize=KEPT)
 def _ways_of(name: str) -> tuple[Way, ...]:
     own = name.rpartition(".")[2]
-    return tuple(ways(tuple(part.lower() for part in parts(own)))) if JOINT.search(own) else ()
+    if not JOINT.search(own):
+        return ()
+    words = (part.lower() for part in parts(own))
+    return tuple(ways([word for word in words if word not in CONVERTING]))
 
 
 def _turned(asked: Sequence[Way], said: Sequence[Way]) -> bool:
     both = list(product(asked, said))
-    straight = any(_meet(one.source, other.source) and _meet(one.target, other.target) for one, other in both)
-    return not straight and any(
-        _meet(one.source, other.target) and _meet(one.target, other.source) for one, other in both
+    return any(_fits(Way(one.target, one.source), other) for one, other in both) and not any(
+        _fits(one, other) for one, other in both
     )
+
+
+def _fits(asked: Way, said: Way) -> bool:
+    return _meet(asked.target, said.target) and (not said.source or _meet(asked.source, said.source))
 
 
 def _meet(some: frozenset[str], others: frozenset[str]) -> bool:

@@ -16,6 +16,8 @@ from rerank.learnt import Learnt
         ("integer to str", "stringToInteger"),
         ("hex from bytes", "hex_to_bytes"),
         ("hex to rgb", "hex_from_rgb"),
+        ("convert int to string", "Mixin.to_int"),
+        ("convert int to string", "convert_to_int"),
     ],
 )
 def test_the_opposite_is_known_for_what_it_is(question: str, name: str) -> None:
