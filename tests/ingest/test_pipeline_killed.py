@@ -58,6 +58,7 @@ def after(owner, name, happens):
         return made
     setattr(owner, name, once)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # in a background job it is ignored
 {what}
 raise SystemExit(main())
 """
