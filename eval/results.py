@@ -57,19 +57,25 @@ def keep(document: Document, folder: Path = KEPT) -> Path:
 
 
 def lean(document: Document) -> Document:
-    """The document as it is kept: single values rounded and not too many, and nobody else's questions or judgements,
-    which go by their number."""
+    """The document as it is kept: single values rounded and not too many, nobody else's questions or judgements, which
+    go by their number, and no paths of this machine."""
     dataset: str = document["dataset"]
     many = sum(len(values) for one in document["systems"] for values in one["values"].values()) > MOST_VALUES
     kept = {
         **document,
+        "worst": [{**one, "returned": list(map(_without_file, one["returned"]))} for one in document["worst"]],
         "systems": [_lean_system(one, document["headline"] if many else "") for one in document["systems"]],
     }
     if not dataset.startswith(OWN):
-        kept |= {"texts": {}, "worst": [{**one, "query": ""} for one in document["worst"]]}
+        kept |= {"texts": {}, "worst": [{**one, "query": ""} for one in kept["worst"]]}
     if dataset.startswith(JUDGED_ELSEWHERE):
         kept["worst"] = [{**one, "expected": []} for one in kept["worst"]]
     return kept
+
+
+def _without_file(place: Document) -> Document:
+    """A file's address leads nowhere but on the machine that it was read on."""
+    return {**place, "url": ""} if place["url"].startswith("file:") else place
 
 
 def _lean_system(system: Document, only: str) -> Document:

@@ -125,6 +125,13 @@ def test_tidied_the_newest_of_each_stays(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_a_kept_result_names_no_path_of_the_machine_that_made_it(tmp_path: Path) -> None:
+    made = results.stamp(document())
+    made["worst"][0]["returned"][0]["url"] = "file:///home/somebody/p.py#L1-L2"
+    assert results.read(results.keep(made, tmp_path))["worst"][0]["returned"][0]["url"] == ""
+    assert not any("file:" in path.read_text(encoding="utf-8") for path in results.KEPT.glob("*.json"))
+
+
 @pytest.mark.parametrize(
     ("name", "words", "answers"), [("web-test", 3, 1), ("docstrings-9", 0, 1), ("codesearchnet", 0, 0)]
 )
