@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from corpus.counting import counted
 from eval import results
 from eval.paper import HEAD
 from eval.summary import Document
@@ -84,8 +85,7 @@ def _against(comparison: Document | None) -> list[str]:
 def _made(document: Document) -> str:
     """What the figures rest on; mined cases have an index for every repository."""
     facts = document["facts"]
-    count = facts.get("repositories", 1)
-    index = facts.get("index", f"{count:.0f} {'repository' if count == 1 else 'repositories'}")
+    index = facts.get("index", counted(int(facts.get("repositories", 1)), "repository"))
     changed = " with changes" if document["changed"] else ""
     return (
         f"*{document['queries']} questions; index of {index}; encoder {facts.get('encoder', 'static')}; "

@@ -6,11 +6,13 @@ beside the one disk, which the paper's global variant uses as well as it can, ea
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from io import BytesIO
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from graph import tree as tree_artifact
 from graph.combinatorial import Embedding, Nodes, NotSeparable, centred, embed, reachable_scale, separating_scale
@@ -49,28 +51,44 @@ def embed_again(tree: Tree, before: GlobalEmbedding) -> GlobalEmbedding:
     return GlobalEmbedding(embed(tree.parents, weights), before.quality, before.separable)
 
 
-def embed_split(
-    tree: Tree, *, strict: bool = True
-) -> dict[str, tuple[np.ndarray[tuple[int], np.dtype[np.intp]], Embedding]]:
+def embed_split(tree: Tree, *, strict: bool = True) -> dict[str, tuple[NDArray[np.intp], Embedding]]:
     """Method 1: for each repository its nodes in the whole tree and their places in a disk of their own.
 
     One that is too deep to hang from its root hangs from its middle (6 of 440 in CodeSearchNet's Python); one that
     cannot be kept apart even so raises `NotSeparable` that names it, or is placed as well as it can be (not `strict`).
     """
-    owner = _owners(tree)
     found = {}
-    for root in np.flatnonzero(tree.kinds == REPOSITORY):
-        nodes = np.flatnonzero(owner == root)
-        place = np.full(len(tree), -1, dtype=np.int32)
-        place[nodes] = np.arange(len(nodes), dtype=np.int32)
-        parents = place[tree.parents[nodes]]
-        weights = (parents >= 0).astype(float)
-        label = tree.labels[root]
+    for label, nodes, parents, weights in _repositories(tree):
         try:
             found[label] = (nodes, _apart(parents, weights, strict))
         except NotSeparable as error:
             raise NotSeparable(f"{label}: {error.message}", error.hint) from error
     return found
+
+
+def split_quality(tree: Tree) -> tuple[int, float, float]:
+    """How many disks `embed_split` makes, and their average distortion and MAP, weighted by their nodes."""
+    measured = [
+        (len(nodes), quality(_apart(parents, weights, strict=False), parents, weights))
+        for _, nodes, parents, weights in _repositories(tree)
+    ]
+    if not measured:
+        return 0, 0.0, 1.0
+    sizes = [size for size, _ in measured]
+    distortion = np.average([one.average_distortion for _, one in measured], weights=sizes)
+    precision = np.average([one.mean_average_precision for _, one in measured], weights=sizes)
+    return len(measured), float(distortion), float(precision)
+
+
+def _repositories(tree: Tree) -> Iterator[tuple[str, NDArray[np.intp], Nodes, Floats]]:
+    """Each repository's label, its nodes in the whole tree, and the tree that they make by themselves."""
+    owner = _owners(tree)
+    for root in np.flatnonzero(tree.kinds == REPOSITORY):
+        nodes = np.flatnonzero(owner == root)
+        place = np.full(len(tree), -1, dtype=np.int32)
+        place[nodes] = np.arange(len(nodes), dtype=np.int32)
+        parents = place[tree.parents[nodes]]
+        yield tree.labels[root], nodes, parents, (parents >= 0).astype(float)
 
 
 def _apart(parents: Nodes, weights: Floats, strict: bool) -> Embedding:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from corpus.counting import counted
 from corpus.errors import InputError
 from service.cli.options import settings_for, where
 
@@ -16,10 +17,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from engine.protocol import Engine
-    from graph.tree import Tree
     from service.live import LiveSearcher
-
-CANDIDATES = 100  # that a search re-ranks
 
 
 @click.command("tree")
@@ -44,29 +42,30 @@ def command(
     if refine and not query:
         raise InputError("--refine needs a question", "the whole tree is too large for it")
     write = _writer(target) if target else None
-    searcher = open_searcher(settings_for(engine, name))
+    settings = settings_for(engine, name)
+    searcher = open_searcher(settings)
     try:
         if query:
-            _of_results(searcher, query, refine)
+            _of_results(searcher, query, settings.rerank_depth, refine)
         if not query or split or write:
             _whole(searcher.engine, split, write, forest)
     finally:
         searcher.close()
 
 
-def _of_results(searcher: LiveSearcher, query: str, dimensions: int | None) -> None:
+def _of_results(searcher: LiveSearcher, query: str, depth: int, dimensions: int | None) -> None:
     from graph.layout import local_distortion
     from graph.local_tree import local_tree
     from graph.refine import refine
     from service.answer import Query
 
-    addresses = [candidate.address for candidate in searcher.rank(Query(query)).candidates[:CANDIDATES]]
+    addresses = [candidate.address for candidate in searcher.rank(Query(query)).candidates[:depth]]
     if not addresses:
         click.echo("nothing found: no tree")
         return
     local = local_tree(addresses)
-    repositories = len({address.repo for address in addresses})
-    click.echo(f"{len(addresses)} results span {len(local.parents)} nodes of {repositories} repositories")
+    repositories = counted(len({address.repo for address in addresses}), "repository")
+    click.echo(f"{counted(len(addresses), 'result')} span {len(local.parents)} nodes of {repositories}")
     click.echo(f"in a disk of their own: average distortion {local_distortion(local):.3f}")
     if dimensions:
         found = refine(local.parents, local.weights, local.leaves, local.distances, dimension=dimensions)
@@ -83,7 +82,7 @@ def _whole(engine: Engine, split: bool, write: Callable[[nx.DiGraph[int]], None]
     whole = tree.load(stored)
     size = whole.summary()
     click.echo(
-        f"{size.nodes:,} nodes: {size.functions:,} functions of {size.repositories:,} repositories, "
+        f"{size.nodes:,} nodes: {counted(size.functions, 'function')} of {counted(size.repositories, 'repository')}, "
         f"{size.depth} deep, up to {size.fan_out:,} children"
     )
     disk = global_embedding.load(embedded)
@@ -93,27 +92,12 @@ def _whole(engine: Engine, split: bool, write: Callable[[nx.DiGraph[int]], None]
         f"MAP {disk.quality.mean_average_precision:.3f} ({apart})"
     )
     if split:
-        _a_disk_each(whole)
+        disks, distortion, precision = global_embedding.split_quality(whole)
+        click.echo(
+            f"in {counted(disks, 'disk')}, one a repository: average distortion {distortion:.3f}, MAP {precision:.3f}"
+        )
     if write:
         write(whole.networkx(forest=forest))
-
-
-def _a_disk_each(whole: Tree) -> None:
-    import numpy as np
-
-    from graph.distortion import quality
-    from graph.global_embedding import embed_split
-
-    found = []
-    for nodes, embedding in embed_split(whole, strict=False).values():
-        place = np.full(len(whole), -1, dtype=np.int32)
-        place[nodes] = np.arange(len(nodes), dtype=np.int32)
-        parents = place[whole.parents[nodes]]
-        found.append((len(nodes), quality(embedding, parents, (parents >= 0).astype(float))))
-    sizes = np.array([size for size, _ in found])
-    distortion = np.average([one.average_distortion for _, one in found], weights=sizes)
-    precision = np.average([one.mean_average_precision for _, one in found], weights=sizes)
-    click.echo(f"in {len(found):,} disks, one a repository: average distortion {distortion:.3f}, MAP {precision:.3f}")
 
 
 def _writer(target: Path) -> Callable[[nx.DiGraph[int]], None]:

@@ -37,11 +37,11 @@ def said(*arguments: str) -> str:
 
 def test_the_whole_tree_in_figures() -> None:
     # root, repository, folder, two files, a class, three functions
-    assert "9 nodes: 3 functions of 1 repositories, 5 deep" in said()
+    assert "9 nodes: 3 functions of 1 repository, 5 deep" in said()
 
 
 def test_a_disk_for_each_repository_is_measured_too() -> None:
-    assert "in 1 disks, one a repository: average distortion 0." in said("--split")
+    assert "in 1 disk, one a repository: average distortion 0." in said("--split")
 
 
 def test_the_tree_of_a_question_is_the_part_its_results_span() -> None:
