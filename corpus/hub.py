@@ -16,9 +16,7 @@ from corpus.errors import EngineUnavailable
 
 Model = TypeVar("Model")
 
-HUB = "https://huggingface.co"
 AT_THE_HUB = re.compile(r"[\w.-]+(?:/[\w.-]+)?")  # what may be a name there, and is no path
-OFF = ("", "0", "false", "no")
 PATIENCE = 5.0  # seconds that the hub has to answer anything at all; its own retries take up to a minute
 REMEMBERED = 300.0  # seconds in which a hub that was away is not asked again
 TALKATIVE = ("huggingface_hub", "transformers", "sentence_transformers")  # they log every retry
@@ -53,8 +51,9 @@ def loaded(model: str, make: Callable[[bool], Model]) -> Model:
 
 def cached(model: str) -> bool:
     """Whether something of this model was fetched before (a name without an owner is sentence-transformers' own)."""
-    home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser()
-    folder = Path(os.environ.get("HF_HUB_CACHE", home / "hub"))
+    from huggingface_hub import constants
+
+    folder = Path(os.environ.get("SENTENCE_TRANSFORMERS_HOME") or constants.HF_HUB_CACHE)
     return any(folder.glob(f"models--*{model.replace('/', '--')}"))
 
 
@@ -65,8 +64,10 @@ def answers() -> bool:
         return False
     heard = threading.Event()
     # In a thread, because looking up a name takes as long as it takes.
-    threading.Thread(target=_ask, args=(heard,), name="hub", daemon=True).start()
-    _away_since = None if heard.wait(PATIENCE) else monotonic()
+    asking = threading.Thread(target=_ask, args=(heard,), name="hub", daemon=True)
+    asking.start()
+    asking.join(PATIENCE)  # a hub that refuses is done at once
+    _away_since = None if heard.is_set() else monotonic()
     return _away_since is None
 
 
@@ -75,8 +76,10 @@ def _ask(heard: threading.Event) -> None:
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
-    address = os.environ.get("HF_ENDPOINT", HUB)
-    if os.environ.get("HF_HUB_OFFLINE", "0") not in OFF or not address.startswith(("https://", "http://")):
+    from huggingface_hub import constants
+
+    address = constants.ENDPOINT
+    if constants.HF_HUB_OFFLINE or not address.startswith(("https://", "http://")):
         return
     try:
         urlopen(Request(address, method="HEAD"), timeout=PATIENCE).close()  # noqa: S310 - the scheme is checked

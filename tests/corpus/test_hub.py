@@ -1,15 +1,22 @@
 """Models by name: local files first, a hub that is away is asked once and briefly, and nothing is logged of it."""
 
 import logging
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from huggingface_hub import constants
 
 from corpus import hub
-from corpus.hub import HubAway, loaded
+from corpus.hub import HubAway, cached, loaded
+
+really_ask = hub._ask
 
 
 class Shelf:
@@ -30,7 +37,8 @@ class Shelf:
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A local cache where something of `some/model` is."""
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.delenv("SENTENCE_TRANSFORMERS_HOME", raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     (tmp_path / "hub" / "models--some--model").mkdir(parents=True)
     return tmp_path
 
@@ -87,3 +95,57 @@ def test_a_folder_without_a_model_is_never_looked_for_at_the_hub(heard: list[boo
     with pytest.raises(OSError, match="no such model"):
         loaded(str(tmp_path / "nowhere"), Shelf(local=False, remote=True))
     assert heard == []
+
+
+@pytest.fixture
+def hub_of_errors() -> Iterator[str]:
+    """A hub that answers, if only with an error."""
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        answering = threading.Thread(target=server.serve_forever)
+        answering.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        answering.join()
+
+
+def test_any_answer_is_an_answer_and_none_is_asked_for_offline(
+    hub_of_errors: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "PATIENCE", 60.0)
+    monkeypatch.setattr(hub, "_ask", really_ask)
+    monkeypatch.setattr(constants, "ENDPOINT", hub_of_errors)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    assert hub.answers()
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    begun = time.monotonic()
+    assert not hub.answers()
+    assert time.monotonic() - begun < 30  # its patience is for a hub that may still answer
+
+
+def test_a_folder_of_sentence_transformers_own_is_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own" / "models--own--model").mkdir(parents=True)
+    monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(tmp_path / "own"))
+    assert cached("own/model") and not cached("some/model")
+
+
+@pytest.mark.parametrize(
+    ("variable", "below"),
+    [
+        ("HF_HUB_CACHE", ""),
+        ("HUGGINGFACE_HUB_CACHE", ""),
+        ("HF_HOME", "hub"),
+        ("XDG_CACHE_HOME", "huggingface/hub"),
+    ],
+)
+def test_the_cache_is_where_the_library_keeps_it(variable: str, below: str, tmp_path: Path) -> None:
+    (tmp_path / "home" / below / "models--some--model").mkdir(parents=True)
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGINGFACE_", "XDG_"))}
+    code = "import sys; from corpus.hub import cached; print(cached('some/model'), 'torch' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=clean | {"HOME": str(tmp_path), variable: "~/home" if variable.startswith("HF_") else f"{tmp_path}/home"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["True", "False"]
