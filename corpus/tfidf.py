@@ -13,10 +13,9 @@ from io import BytesIO
 from itertools import chain, pairwise
 from typing import Any
 
+import mmh3
 import numpy as np
 from numpy.typing import NDArray
-
-from corpus.murmur import murmur3
 
 COLUMNS = 2**21  # 182,000 functions have about five million different pairs; rare ones that collide hardly matter
 ARTIFACT = "tfidf"
@@ -89,9 +88,10 @@ def load(data: bytes) -> Tfidf:
 
 
 def columns(terms: Sequence[str]) -> Counter[int]:
-    """How often a text has something in each column: what `_hashing` says, without scikit-learn."""
+    """How often a text has something in each column: what `_hashing` says, without seconds for scikit-learn."""
     pairs = (f"{one} {other}" for one, other in pairwise(terms))
-    return Counter(abs(murmur3(token.encode())) % COLUMNS for token in chain(terms, pairs))
+    # Bytes, because mmh3 5.3 crashes on text that is no Unicode (half of a surrogate pair).
+    return Counter(abs(mmh3.hash(token.encode())) % COLUMNS for token in chain(terms, pairs))
 
 
 def _hashing() -> Any:

@@ -1,11 +1,13 @@
 """The TF-IDF matrix ranks like scikit-learn's own vectoriser, counts pairs of words, and knows no stranger."""
 
 import numpy as np
-from hypothesis import given, settings
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.utils import murmurhash3_32
 
-from corpus.tfidf import _hashing, build, columns, load
+from corpus.tfidf import COLUMNS, _hashing, build, columns, load
 
 DOCUMENTS = [
     "read csv file line",
@@ -16,6 +18,7 @@ DOCUMENTS = [
     "parse url host",
 ]
 IDS = [f"{number:032x}" for number in range(1, len(DOCUMENTS) + 1)]
+LEAST = "akqlrggi"  # its hash is -2**31, which has no counterpart above zero in 32 bits
 ROWS = list(zip(IDS, (text.split() for text in DOCUMENTS), strict=True))
 
 
@@ -55,7 +58,25 @@ def test_no_more_than_asked_for_and_ties_in_order() -> None:
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Z", "C"]), min_size=1, max_size=12), max_size=8))
+@example([LEAST])
 @settings(max_examples=200, deadline=None)
 def test_a_question_is_hashed_as_scikit_learn_hashes_the_functions(terms: list[str]) -> None:
     counts = _hashing().transform([" ".join(terms)]).tocoo()
     assert columns(terms) == dict(zip(counts.col.tolist(), counts.data.tolist(), strict=True))
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
+@example(LEAST)
+@settings(max_examples=500, deadline=None)
+def test_a_column_is_scikit_learns_hash_without_its_sign(term: str) -> None:
+    """Stored matrices were written with it."""
+    assert list(columns([term])) == [abs(murmurhash3_32(term.encode(), seed=0)) % COLUMNS]
+
+
+def test_columns_of_stored_matrices_stay_where_they_are() -> None:
+    assert list(columns(["read", "csv", "café"])) == [1963999, 1953850, 1838856, 1744191, 2009486]
+
+
+def test_half_a_surrogate_pair_is_refused_and_crashes_nothing() -> None:
+    with pytest.raises(UnicodeEncodeError):
+        columns(["\ud800"])
