@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,7 @@ from service.answer import DEFAULT, MODES, Query
 from service.cli.options import settings_for, where
 
 if TYPE_CHECKING:
+    from service.filter_hints import Facets
     from service.live import LiveSearcher
 
 
@@ -52,6 +54,7 @@ def command(
 ) -> None:
     """Find functions by what they do: treeline search "convert int to string"."""
     from engine.protocol import Filters
+    from service.alike import clusters_of
     from service.live import open_searcher
 
     asked = Query(
@@ -66,37 +69,26 @@ def command(
         callees=callees,
     )
     searcher = open_searcher(settings_for(engine, name))
+
+    def known() -> Facets:
+        return searcher.engine.facets()
+
     try:
         if mode == "tfidf":
             prepare_tfidf(searcher)
         answer = searcher.search(asked)
+        clusters = partial(clusters_of, searcher)
         if as_json:
             import orjson
 
-            from service.alike import clusters_of
             from service.answer_rows import answer_row
 
-            row = answer_row(
-                answer,
-                searcher.info,
-                explain=explain,
-                code=True,
-                known=lambda: searcher.engine.facets(),
-                clusters=lambda: clusters_of(searcher),
-            )
+            row = answer_row(answer, searcher.info, explain=explain, code=True, known=known, clusters=clusters)
             click.echo(orjson.dumps(row, option=orjson.OPT_INDENT_2))
         else:
-            from service.alike import clusters_of
             from service.cli.answer_text import show
 
-            show(
-                answer,
-                searcher.info,
-                explain=explain,
-                full=full,
-                known=lambda: searcher.engine.facets(),
-                clusters=lambda: clusters_of(searcher),
-            )
+            show(answer, searcher.info, explain=explain, full=full, known=known, clusters=clusters)
     finally:
         searcher.close()
 
