@@ -64,7 +64,7 @@ clean: ## remove the environment, caches and the project's own indexes
 # What the tests use beside Python packages. Tests that miss something say so and are skipped.
 system: .venv/.installed-test
 	@scripts/system-packages git git java openjdk-17-jdk-headless mvn maven chromium chromium || true
-	@.venv/bin/python -m tests.elasticsearch_server >/dev/null || true
+	@.venv/bin/python -m tests.elasticsearch_download >/dev/null || true
 
 .venv/.installed: $(PINS)
 	@scripts/environment

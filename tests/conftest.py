@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.elasticsearch_server import Cluster, ServerMissing, running
+from tests.elasticsearch_download import ServerMissing
+from tests.elasticsearch_server import Cluster, running
 
 # How long an example takes says more about a shared machine than about the code. The same examples every time: whether
 # a change is sound must not be a matter of luck. `HYPOTHESIS_PROFILE=explore` looks for new ones.

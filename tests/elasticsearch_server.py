@@ -1,6 +1,6 @@
-"""A real Elasticsearch for the tests, from Maven Central: fetched once, run on loopback by a user that is not root.
+"""A real Elasticsearch for the tests: one or several nodes on loopback, run by a user that is not root.
 
-`python -m tests.elasticsearch_server` fetches it; `python -m tests.elasticsearch_server run` starts one to try things.
+`python -m tests.elasticsearch_server` starts one to try things.
 """
 
 from __future__ import annotations
@@ -13,74 +13,25 @@ import shutil
 import signal
 import socket
 import ssl
-import stat
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 
-VERSION = "8.19.21"
-ARTIFACT = f"org.elasticsearch.distribution.integ-test-zip:elasticsearch:{VERSION}:zip"
-MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
-DEBIAN_PACKAGES = {"java": "openjdk-17-jdk-headless", "mvn": "maven"}
+from tests.elasticsearch_download import NOBODY, OTHER_USER, ServerMissing, fetch
+
 HEAP = "512m"
-FETCH_TRIES = 3  # a download of 100 MB breaks off now and then
 START_SECONDS = 300  # three at once on two busy cores take two minutes
 STOP_SECONDS = 60
 PORTS = (10_000, 32_000)
-NOBODY = 65534
-# Elasticsearch refuses to run as root; `nobody` is there on every system.
-OTHER_USER = NOBODY if os.getuid() == 0 else None
 NO_GROUPS: list[str | int] | None = [] if os.getuid() == 0 else None
-PROJECT = Path(__file__).parent.parent
 USER = "elastic"
-
-
-class ServerMissing(RuntimeError):
-    """Elasticsearch cannot be had here; the message says what to install."""
-
-
-def cache_folder() -> Path:
-    """The project's own cache, or one that `nobody` can reach when root's checkout cannot be entered by others."""
-    wanted = PROJECT / ".cache"
-    reachable = all(folder.stat().st_mode & stat.S_IXOTH for folder in (PROJECT, *PROJECT.parents))
-    return wanted if OTHER_USER is None or reachable else Path("/var/tmp/treeline-cache")
-
-
-def missing_programs() -> list[str]:
-    return [program for program in DEBIAN_PACKAGES if shutil.which(program) is None]
-
-
-def fetch() -> Path:
-    """The unpacked server; downloaded and unpacked when that has not been done yet."""
-    home = cache_folder() / f"elasticsearch-{VERSION}"
-    if home.exists():
-        return home
-    missing = missing_programs()
-    if missing:
-        packages = " ".join(DEBIAN_PACKAGES[program] for program in missing)
-        raise ServerMissing(f"Elasticsearch for the tests needs {', '.join(missing)}: apt-get install {packages}")
-    cache_folder().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache_folder()) as scratch:
-        command = ["mvn", "-q", "-B", MAVEN_COPY, f"-Dartifact={ARTIFACT}", f"-DoutputDirectory={scratch}"]
-        for tries_left in reversed(range(FETCH_TRIES)):
-            if subprocess.run(command, check=not tries_left).returncode == 0:
-                break
-        with zipfile.ZipFile(Path(scratch) / f"elasticsearch-{VERSION}.zip") as archive:
-            archive.extractall(scratch)
-        unpacked = Path(scratch) / f"elasticsearch-{VERSION}"
-        for program in (unpacked / "bin").iterdir():
-            program.chmod(0o755)
-        (unpacked / "plugins").mkdir(exist_ok=True)
-        unpacked.rename(home)  # last, so that a broken fetch is done again
-    return home
 
 
 def free_port() -> int:
@@ -337,7 +288,6 @@ def _give_away(folder: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("command", nargs="?", choices=["fetch", "run"], default="fetch")
     parser.add_argument("--nodes", type=int, default=1)
     parser.add_argument("--password", default="")
     parser.add_argument("--tls", action="store_true")
@@ -345,10 +295,6 @@ def main() -> int:
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        home = fetch()
-        if chosen.command == "fetch":
-            print(home)
-            return 0
         with running(nodes=chosen.nodes, password=chosen.password, tls=chosen.tls, heap=chosen.heap) as cluster:
             print(",".join(cluster.urls), cluster.ca, flush=True)
             signal.pause()

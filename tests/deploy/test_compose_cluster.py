@@ -19,7 +19,8 @@ from service.live import open_searcher
 from service.settings import Settings
 from service.stores import open_store
 from tests import elasticsearch_server
-from tests.elasticsearch_server import Cluster, Node, ServerMissing, fetch, free_port
+from tests.elasticsearch_download import NOBODY, ServerMissing, fetch
+from tests.elasticsearch_server import Cluster, Node, free_port
 from tests.service_process import service
 
 pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch]
@@ -81,7 +82,7 @@ def as_in_compose(cluster: Cluster, node: Node, certificates: Path) -> None:
     config = node.folder / "config"
     shutil.copytree(certificates, config / "certs")
     for path in (config / "certs", *(config / "certs").rglob("*")):
-        os.chown(path, elasticsearch_server.NOBODY, elasticsearch_server.NOBODY)
+        os.chown(path, NOBODY, NOBODY)
     settings = dict(services[node.name]["environment"])
     for own in ("ELASTIC_PASSWORD", "bootstrap.memory_lock", "xpack.ml.enabled"):  # no such module in the test server
         settings.pop(own)
@@ -105,7 +106,7 @@ def as_in_compose(cluster: Cluster, node: Node, certificates: Path) -> None:
         subprocess.run(users, env=environment, check=True, capture_output=True, timeout=120)
     for path in config.iterdir():
         if path.is_file():
-            os.chown(path, elasticsearch_server.NOBODY, elasticsearch_server.NOBODY)
+            os.chown(path, NOBODY, NOBODY)
 
 
 def test_certificates_are_for_their_names_and_keys_are_not_for_everybody(certificates: Path) -> None:

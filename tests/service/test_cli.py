@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.elasticsearch_server import VERSION, Cluster
+from tests.elasticsearch_download import VERSION
+from tests.elasticsearch_server import Cluster
 from tests.ingest.loading import project
 
 ROOT = Path(__file__).parent.parent.parent

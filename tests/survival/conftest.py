@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.elasticsearch_server import Cluster, ServerMissing, fetch, running
+from tests.elasticsearch_download import ServerMissing, fetch
+from tests.elasticsearch_server import Cluster, running
 
 
 def server_or_skip() -> None:

@@ -1,0 +1,78 @@
+"""Elasticsearch for the tests, from Maven Central: fetched and unpacked once, where the user that runs it can read it.
+
+`python -m tests.elasticsearch_download` does it beforehand, and prints where it is.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+VERSION = "8.19.21"
+ARTIFACT = f"org.elasticsearch.distribution.integ-test-zip:elasticsearch:{VERSION}:zip"
+MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
+DEBIAN_PACKAGES = {"java": "openjdk-17-jdk-headless", "mvn": "maven"}
+FETCH_TRIES = 3  # a download of 100 MB breaks off now and then
+NOBODY = 65534
+# Elasticsearch refuses to run as root; `nobody` is there on every system.
+OTHER_USER = NOBODY if os.getuid() == 0 else None
+PROJECT = Path(__file__).parent.parent
+
+
+class ServerMissing(RuntimeError):
+    """Elasticsearch cannot be had here; the message says what to install."""
+
+
+def cache_folder() -> Path:
+    """The project's own cache, or one that `nobody` can reach when root's checkout cannot be entered by others."""
+    wanted = PROJECT / ".cache"
+    reachable = all(folder.stat().st_mode & stat.S_IXOTH for folder in (PROJECT, *PROJECT.parents))
+    return wanted if OTHER_USER is None or reachable else Path("/var/tmp/treeline-cache")
+
+
+def missing_programs() -> list[str]:
+    return [program for program in DEBIAN_PACKAGES if shutil.which(program) is None]
+
+
+def fetch() -> Path:
+    """The unpacked server; downloaded and unpacked when that has not been done yet."""
+    home = cache_folder() / f"elasticsearch-{VERSION}"
+    if home.exists():
+        return home
+    missing = missing_programs()
+    if missing:
+        packages = " ".join(DEBIAN_PACKAGES[program] for program in missing)
+        raise ServerMissing(f"Elasticsearch for the tests needs {', '.join(missing)}: apt-get install {packages}")
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache_folder()) as scratch:
+        command = ["mvn", "-q", "-B", MAVEN_COPY, f"-Dartifact={ARTIFACT}", f"-DoutputDirectory={scratch}"]
+        for tries_left in reversed(range(FETCH_TRIES)):
+            if subprocess.run(command, check=not tries_left).returncode == 0:
+                break
+        with zipfile.ZipFile(Path(scratch) / f"elasticsearch-{VERSION}.zip") as archive:
+            archive.extractall(scratch)
+        unpacked = Path(scratch) / f"elasticsearch-{VERSION}"
+        for program in (unpacked / "bin").iterdir():
+            program.chmod(0o755)
+        (unpacked / "plugins").mkdir(exist_ok=True)
+        unpacked.rename(home)  # last, so that a broken fetch is done again
+    return home
+
+
+def main() -> int:
+    try:
+        print(fetch())
+    except ServerMissing as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
