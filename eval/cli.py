@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
 
+from service.cli.lazy import LazyGroup
+
 DATASETS = {
-    "codesearchnet": "eval.cli_codesearchnet",
-    "docstrings": "eval.cli_docstrings",
-    "encoders": "eval.cli_encoders",
-    "mined": "eval.cli_mined",
-    "web": "eval.cli_web",
+    "codesearchnet": ("eval.cli_codesearchnet", "CodeSearchNet's 99 questions, with the official NDCG."),
+    "docstrings": ("eval.cli_docstrings", "Docstrings ask, their functions (stripped of them) answer."),
+    "encoders": ("eval.cli_encoders", "Other encoders beside the static one."),
+    "mined": ("eval.cli_mined", "Commit subjects ask, the files or functions they changed answer."),
+    "web": ("eval.cli_web", "Web-style questions; choose on `dev`, report on `test`."),
 }
 
 
-class LazyDatasets(click.Group):
-    """A group that imports a data set's command when it is asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(DATASETS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in DATASETS:
-            return None
-        command = import_module(DATASETS[cmd_name]).command
-        assert isinstance(command, click.Command)
-        return command
-
-
-@click.group(cls=LazyDatasets)
+@click.group(cls=LazyGroup, modules=DATASETS)
 def command() -> None:
     """Measure the quality of search."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from difflib import get_close_matches
-from importlib import import_module
 
 import click
 
-from corpus.errors import InputError, TreelineError
+from corpus.errors import TreelineError
+from service.cli.lazy import LazyGroup
 
-# Module and one line of help: `treeline --help` imports none of them. The evaluation's commands are named here as
-# text, so that the service does not import the room above it.
+# The evaluation's commands are named here as text, so that the service does not import the room above it.
 COMMANDS = {
     "index": ("service.cli.index", "Load functions into an index, or bring it up to date."),
     "search": ("service.cli.search", "Find functions by what they do."),
@@ -32,34 +30,7 @@ COMMANDS = {
 INTERRUPTED = 130  # what a shell reports for a process that Ctrl-C ended
 
 
-class LazyGroup(click.Group):
-    """A group that imports a subcommand's module when it is asked for: start-up is a feature."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        command = import_module(COMMANDS[cmd_name][0]).command
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"commands: {', '.join(COMMANDS)}"
-            raise InputError(f"there is no command {args[0]!r}", hint)
-        return super().resolve_command(ctx, args)
-
-
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, modules=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="treeline")
 def cli() -> None:
     """Treeline: find functions by what they do."""

@@ -210,6 +210,7 @@ def test_doctor_shows_the_clusters_health_version_alias_count_and_encoder(
     ("arguments", "said"),
     [
         (("serch", "x"), "did you mean 'search'?"),
+        (("eval", "wbe"), "did you mean 'web'?"),
         (("search",), "Missing argument 'QUERY'"),
         (("search", ""), "empty"),
         (("search", "  \t "), "empty"),

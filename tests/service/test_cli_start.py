@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.ingest.loading import project
 from tests.service.test_cli import FILES, ROOT, treeline
 
@@ -46,9 +48,10 @@ def processor_time() -> float:
     return spent.ru_utime + spent.ru_stime
 
 
-def test_help_imports_no_command_that_was_not_asked_for() -> None:
+@pytest.mark.parametrize("arguments", [["--help"], ["eval", "--help"]])
+def test_help_imports_no_command_that_was_not_asked_for(arguments: list[str]) -> None:
     script = (
-        "import sys; from service.cli import cli; cli(['--help'], standalone_mode=False); print(sorted(sys.modules))"
+        f"import sys; from service.cli import cli; cli({arguments}, standalone_mode=False); print(sorted(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=240, cwd=ROOT, check=True
