@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from corpus.errors import InputError
 from corpus.function import Address
 from engine.protocol import Hit
+from eval import jsonl
 from eval.dataset import Case, DataSet, Metric
 from eval.metrics import hit, ndcg, recall, reciprocal_rank
 from eval.mining import changes, file_at, question, touched
@@ -80,21 +82,12 @@ def write(cases: Iterable[MinedCase], path: Path) -> None:
 
 def read(path: Path) -> list[MinedCase]:
     """The cases of a file that `write` made."""
-    cases = []
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    for number, line in enumerate(lines, start=1):
-        try:
-            row = orjson.loads(line)
-            names = {name: tuple(row[name]) for name in ("files", "symbols")}
-            cases.append(MinedCase(str(row["repository"]), str(row["commit"]), str(row["query"]), **names))
-        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-            raise InputError(f"{path}, line {number}: not a mined case ({error})") from None
-    if not cases:
-        raise InputError(f"{path} has no cases")
-    return cases
+    return jsonl.read(path, _case, "a mined case", "cases")
+
+
+def _case(row: Any) -> MinedCase:
+    names = {name: tuple(row[name]) for name in ("files", "symbols")}
+    return MinedCase(str(row["repository"]), str(row["commit"]), str(row["query"]), **names)
 
 
 def dataset(

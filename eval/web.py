@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import orjson
+from typing import Any
 
 from corpus.errors import InputError
 from engine.protocol import Hit
+from eval import jsonl
 from eval.dataset import Case, DataSet, Metric
 from eval.metrics import distinct, hit, ndcg, recall, reciprocal_rank
 
@@ -40,21 +40,11 @@ class WebQuestion:
 
 def read(path: Path = QUERIES) -> list[WebQuestion]:
     """The questions of the file; a broken line is named."""
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    questions = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            row = orjson.loads(line)
-            urls = tuple(answer["url"] for answer in row["answers"])
-            questions.append(WebQuestion(row["query"], row["split"], urls))
-        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-            raise InputError(f"{path}, line {number}: not a question with answers ({error})") from None
-    if not questions:
-        raise InputError(f"{path} has no questions")
-    return questions
+    return jsonl.read(path, _question, "a question with answers", "questions")
+
+
+def _question(row: Any) -> WebQuestion:
+    return WebQuestion(row["query"], row["split"], tuple(answer["url"] for answer in row["answers"]))
 
 
 def dataset(questions: Sequence[WebQuestion], split: str, indexed: Callable[[str], bool], pool: str) -> DataSet:
