@@ -7,7 +7,7 @@ import gzip
 from apiflask import APIFlask
 from flask import Response, g, request
 
-from service.settings import Settings
+from service.settings import Settings, listed
 
 # Plotly writes styles into the page; scripts are never inline anywhere, so `script-src` stays strict on every page.
 STRICT_STYLES = "'self'"
@@ -34,7 +34,7 @@ def allow_plotly_styles() -> None:
 
 
 def init_app(app: APIFlask, settings: Settings) -> None:
-    origins = frozenset(origin.strip() for origin in settings.cors_origins.split(",") if origin.strip())
+    origins = frozenset(listed(settings.cors_origins))
 
     @app.after_request
     def finish(response: Response) -> Response:

@@ -106,6 +106,11 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     return Settings(**values)
 
 
+def listed(value: str) -> list[str]:
+    """The parts of a setting that are separated by commas."""
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
 def _parse(name: str, raw: str, kind: type) -> Any:
     if kind is bool:
         lowered = raw.strip().lower()

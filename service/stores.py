@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine import stores
-from service.settings import Settings
+from service.settings import Settings, listed
 
 if TYPE_CHECKING:
     from engine.protocol import Store
@@ -16,7 +16,7 @@ def open_store(settings: Settings) -> Store:
     return stores.open_store(
         settings.engine,
         home=settings.home_path,
-        urls=[url.strip() for url in settings.elasticsearch_url.split(",") if url.strip()],
+        urls=listed(settings.elasticsearch_url),
         user=settings.elasticsearch_user,
         password=settings.elasticsearch_password,
         api_key=settings.elasticsearch_api_key,

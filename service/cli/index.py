@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import click
 
 from service.cli.options import settings_for, where
+from service.settings import Settings, listed
 
 if TYPE_CHECKING:
     from ingest.source import Progress, ReadOptions
     from ingest.summary import Summary
-    from service.settings import Settings
 
 PARTITIONS = ("train", "valid", "test", "pool")
 LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
@@ -150,7 +150,7 @@ def index_sources(
 
 def allowed_hosts(settings: Settings) -> frozenset[str]:
     """Where a git URL may lead."""
-    return frozenset(host.strip().lower() for host in settings.git_hosts.split(",") if host.strip())
+    return frozenset(listed(settings.git_hosts.lower()))
 
 
 def fingerprint(reading: ReadOptions) -> str:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import logging
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from elasticsearch import ApiError, ConflictError, Elasticsearch, NotFoundError, TransportError
 
 from corpus.errors import EngineUnavailable
 from engine.names import internal_name
 from service.feedback.protocol import COLUMNS, SIMILAR_FROM, Signal, Votes, question_terms, similarity
-
-if TYPE_CHECKING:
-    from service.settings import Settings
+from service.settings import Settings, listed
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +49,7 @@ class ElasticsearchFeedback:
             options["basic_auth"] = (settings.elasticsearch_user, settings.elasticsearch_password)
         if settings.elasticsearch_ca:
             options["ca_certs"] = settings.elasticsearch_ca
-        hosts = [url.strip() for url in settings.elasticsearch_url.split(",") if url.strip()]
-        client = Elasticsearch(hosts, max_retries=2, retry_on_timeout=True, **options)
+        client = Elasticsearch(listed(settings.elasticsearch_url), max_retries=2, retry_on_timeout=True, **options)
         return cls(client, internal_name(f"feedback-{settings.index}"))
 
     def record(self, question: str, function: str, signal: Signal, amount: int = 1) -> None:

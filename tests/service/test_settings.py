@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from corpus.errors import InputError
-from service.settings import PREFIX, Settings, from_environment
+from service.settings import PREFIX, Settings, from_environment, listed
 from service.settings_doc import PAGE, page
 
 
@@ -32,6 +32,11 @@ def test_a_value_of_the_wrong_type_is_named_with_its_variable(row: object) -> No
     for bad in ("maybe", "-1"):
         with pytest.raises(InputError, match=f"{name}='{bad}'"):
             from_environment({name: bad})
+
+
+def test_a_list_is_separated_by_commas_and_spaces_and_empty_parts_do_not_count() -> None:
+    assert listed(" http://a:9200, http://b:9200 ,,") == ["http://a:9200", "http://b:9200"]
+    assert listed("") == []
 
 
 def test_the_home_is_the_users_data_folder_unless_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
