@@ -12,7 +12,7 @@ import orjson
 from numpy.typing import NDArray
 
 from corpus.function import Function
-from engine import graph_search, vectors
+from engine import graph_search, product_codes, vectors
 from engine.columns import Positions, Row, Table, merge_tables, write_rows
 from engine.durable import link_tree, sync_tree
 from engine.protocol import EncoderSpec, Filters
@@ -128,7 +128,7 @@ class BuildingRows:
         return [np.flatnonzero(~np.isin(table.serials, dead)) for _, table in self._tables]
 
     def merge(self, target: Path) -> None:
-        """Write the one table, and the matrices and graphs, that readers open."""
+        """Write the one table, and the matrices with their graphs or codes, that readers open."""
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
         kept = self.kept()
@@ -140,6 +140,8 @@ class BuildingRows:
                 base = self._base_number(encoder)
                 graph = None if base is None else self._folder / BASE / f"vectors{base}.hnsw"
                 graph_search.build(target, number, matrix, Table(target).serials, graph)
+            elif matrix.scanned_in_stages:
+                product_codes.build(target, number, matrix.exact)
 
     def close(self) -> None:
         self._tables.clear()

@@ -15,7 +15,8 @@ import pytest
 
 from corpus.analysis import terms
 from corpus.errors import TreelineError
-from engine import graph_search
+from engine import graph_search, product_codes
+from engine import vectors as vector_search
 from engine.embedded import EmbeddedStore
 from engine.protocol import Filters
 from tests.engine.functions import ENCODER, SAMPLE, build, function, vectors, write
@@ -87,6 +88,29 @@ def test_a_large_index_is_searched_by_graph_and_filtered_by_scan(
         assert engine.knn(vectors([one])[0], 1)[0].id == one.id
     assert MANY[0].id not in {hit.id for hit in engine.knn(vectors([MANY[0]])[0], 100)}
     assert len(engine.knn(vectors(SAMPLE)[0], 5, Filters(repo="bob/tools"))) == 2
+    engine.close()
+
+
+def test_an_index_of_some_size_is_searched_by_codes_that_each_generation_has_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_search, "SCAN_SIGNS_FROM", 100)
+    monkeypatch.setattr(vector_search, "SIGNS_TELL_FROM", 1)
+    monkeypatch.setattr(vector_search, "KEPT", 50)
+    monkeypatch.setattr(product_codes, "KEPT", 60)
+    monkeypatch.setattr(vector_search, "differing", lambda *_: pytest.fail("signs were compared"))
+    store = EmbeddedStore(tmp_path)
+    build(store, "x", MANY)
+    with store.begin("x", [ENCODER], "g") as writer:
+        writer.delete([one.id for one in MANY[:50]])
+        write(writer, SAMPLE)
+        writer.publish()
+    assert list((tmp_path / "x" / "000002" / "rows").glob("*.pq.npy"))
+    engine = store.open("x")
+    store.drop("x")
+    for one in (*MANY[50:60], *SAMPLE):
+        assert engine.knn(vectors([one])[0], 1)[0].id == one.id
+    assert MANY[0].id not in {hit.id for hit in engine.knn(vectors([MANY[0]])[0], 10)}
     engine.close()
 
 

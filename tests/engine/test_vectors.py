@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine import graph_search, vectors
+from engine import graph_search, product_codes, vectors
 from engine.graph_search import Hnsw
+from engine.product_codes import ProductCodes
 from engine.vectors import Matrix, merge_parts, normalised, quantise, write_part
 
 DIMENSION = 64
@@ -67,14 +68,55 @@ def test_signs_leave_hardly_any_of_the_nearest_out(tmp_path: Path, passing: floa
     matrix = matrix_of(tmp_path, rows)
     allowed = np.flatnonzero(mask & rows.any(axis=1))
     shares = []
-    near = rows[1:2_000:100] + 0.05 * np.random.default_rng(3).standard_normal((20, 256))
-    for query in normalised(near):  # a question that means something is like some of what there is
+    for query in near_some_of(rows):
         positions, scores = matrix.nearest(query, 100, None if passing == 1 else mask)
         assert np.isin(positions, allowed).all()
         assert scores == pytest.approx(rows[positions] @ query, abs=1e-3)
         best = allowed[np.argsort(-(rows[allowed] @ query))[:100]]
         shares.append(len(set(positions.tolist()) & set(best.tolist())) / 100)
     assert np.mean(shares) >= 0.98
+
+
+def near_some_of(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Questions that mean something: each is like some of what there is."""
+    return normalised(rows[1:2_000:100] + 0.05 * np.random.default_rng(3).standard_normal((20, rows.shape[1])))
+
+
+def test_codes_leave_hardly_any_of_the_nearest_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = clustered(60_000, dimension=256)
+    rows[::50] = 0
+    product_codes.build(tmp_path, 0, matrix_of(tmp_path, rows).exact)
+    matrix = Matrix(tmp_path, 0)
+    monkeypatch.setattr(vectors, "differing", lambda *_: pytest.fail("signs were compared"))
+    shares = []
+    for query in near_some_of(rows):
+        positions, scores = matrix.nearest(query, 100, None)
+        assert rows[positions].any(axis=1).all()
+        assert scores == pytest.approx(rows[positions] @ query, abs=1e-3)
+        shares.append(len(set(positions.tolist()) & exact(rows, query, 100)) / 100)
+    assert np.mean(shares) >= 0.96  # these lie closer together than functions do
+
+
+def test_who_filters_gets_what_the_signs_find_with_codes_or_without(tmp_path: Path) -> None:
+    rows = clustered(60_000, dimension=256)
+    without = matrix_of(tmp_path, rows)
+    product_codes.build(tmp_path, 0, without.exact)
+    mask = np.random.default_rng(2).random(len(rows)) < 0.7
+    for query in near_some_of(rows):
+        assert (Matrix(tmp_path, 0).nearest(query, 100, mask)[0] == without.nearest(query, 100, mask)[0]).all()
+
+
+def test_without_faiss_no_codes_are_written_and_none_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = clustered(25_000, dimension=256)
+    matrix = matrix_of(tmp_path, rows)
+    with monkeypatch.context() as missing:
+        missing.setattr(product_codes, "find_spec", lambda _: None)
+        product_codes.build(tmp_path, 0, matrix.exact)
+    assert ProductCodes.open(tmp_path, 0) is None
+    product_codes.build(tmp_path, 0, matrix.exact)
+    assert ProductCodes.open(tmp_path, 0) is not None
+    monkeypatch.setattr(product_codes, "find_spec", lambda _: None)
+    assert ProductCodes.open(tmp_path, 0) is None
 
 
 @pytest.mark.parametrize("dimension", [3, 64, 100, 256, 300])
