@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpus.function import Address, Function
+from engine.hits import Ids
 from engine.protocol import Filters
 
 # A URL is cut at its `#`: what stands before is shared by all functions of a file, so a dictionary keeps it once.
@@ -153,18 +154,20 @@ class Table:
 
     def parts(self, part: str, positions: Positions) -> list[str]:
         """One part of the address of each position."""
-        codes = self.codes.take(positions, axis=0)
         column = COLUMNS.index(part)
-        found = self.strings[column].many(codes[:, column].tolist())
-        if column != URL:
-            return found
-        return list(map(add, found, self.strings[FRAGMENT].many(codes[:, FRAGMENT].tolist())))
+        found = self._strings_at(column, positions)
+        return found if column != URL else list(map(add, found, self._strings_at(FRAGMENT, positions)))
+
+    def _strings_at(self, column: int, positions: Positions) -> list[str]:
+        return self.strings[column].many(self.codes[positions, column].tolist())
 
     def positions_of(self, ids: Sequence[str]) -> Positions:
         """Where rows with these ids are; -1 for those that are not there.
 
         Who is asked for by id was nearly always found a moment ago: those are remembered, and not searched for.
         """
+        if isinstance(ids, Ids) and ids.table is self:
+            return ids.rows
         known = self._position_of
         positions = np.array([known.get(id, -1) for id in ids], dtype=np.int64)
         unknown = np.flatnonzero(positions < 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from engine.vocabulary import Vocabulary, weighted
 
 SCANNED_AT_ONCE = 1_000
 SUGGESTIONS_KEPT = 2_000
+BODIES_KEPT = 2_000  # functions, some 16 MB; what is shown once is often shown again, and takes .04 ms to read
 FORMAT = 2  # of a generation's files; another one is refused instead of misread
 
 
@@ -72,6 +73,7 @@ class EmbeddedEngine:
         self._matrices = [Matrix(folder / "rows", number) for number in range(len(self._info.encoders))]
         self._graphs = [Hnsw.open(folder / "rows", number) for number in range(len(self._info.encoders))]
         self._suggested: dict[tuple[str, int], list[str]] = {}
+        self._read: dict[int, Function] = {}
         self._artifacts = {path.name: path.open("rb") for path in (folder / "artifacts").iterdir()}
 
     @property
@@ -110,8 +112,10 @@ class EmbeddedEngine:
         return self._hits(positions, scores)
 
     def fetch(self, ids: Sequence[str]) -> list[Function]:
-        found = self._bodies(dict.fromkeys(ids))
-        return [found[id] for id in ids if id in found]
+        if len(self._read) + len(ids) > BODIES_KEPT:
+            self._read.clear()
+        positions = self._table.positions_of(ids).tolist()
+        return [self._kept(id, position) for id, position in zip(ids, positions, strict=True) if position >= 0]
 
     def locate(self, ids: Sequence[str], filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         positions = self._table.positions_of(ids)
@@ -160,8 +164,8 @@ class EmbeddedEngine:
 
     def scan(self) -> Iterator[Function]:
         for start in range(0, len(self._table), SCANNED_AT_ONCE):
-            ids = [self._table.id(at) for at in range(start, min(start + SCANNED_AT_ONCE, len(self._table)))]
-            yield from self.fetch(ids)
+            end = min(start + SCANNED_AT_ONCE, len(self._table))
+            yield from [self._function(self._table.id(at), at) for at in range(start, end)]
 
     def artifact(self, name: str) -> bytes | None:
         file = self._artifacts.get(name)
@@ -198,11 +202,13 @@ class EmbeddedEngine:
     def _hits(self, positions: Positions, scores: ArrayLike) -> Sequence[Hit]:
         return Hits(self._table, positions, np.asarray(scores, dtype=np.float64))
 
-    def _bodies(self, ids: Iterable[str]) -> dict[str, Function]:
-        wanted = list(ids)
-        positions = self._table.positions_of(wanted)
-        return {
-            id: fulltext.function_of(id, self._table.values(position), self._documents.body(position))
-            for id, position in zip(wanted, positions.tolist(), strict=True)
-            if position >= 0
-        }
+    def _kept(self, id: str, position: int) -> Function:
+        found = self._read.get(position)
+        if found is None:
+            found = self._function(id, position)
+            if len(self._read) < BODIES_KEPT:  # more are asked for at once than are kept
+                self._read[position] = found
+        return found
+
+    def _function(self, id: str, position: int) -> Function:
+        return fulltext.function_of(id, self._table.values(position), self._documents.body(position))

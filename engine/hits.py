@@ -66,6 +66,32 @@ class Hits(Sequence[Hit]):
         return repr(list(self))
 
 
+class Ids(Sequence[str]):
+    """The ids of some rows, for whoever wants them; the table itself takes the rows."""
+
+    __slots__ = ("rows", "table")
+
+    def __init__(self, table: Entries, rows: Rows) -> None:
+        self.table, self.rows = table, rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Ids: ...
+
+    def __getitem__(self, place: int | slice) -> str | Ids:
+        if isinstance(place, slice):
+            return Ids(self.table, self.rows[place])
+        return self.table.ids_at(self.rows[[place]])[0]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.table.ids_at(self.rows))
+
+
 class Keys:
     """The functions of several lists as numbers that can be compared across the lists.
 
@@ -88,9 +114,9 @@ class Keys:
             return self._table.entries(keys)
         return [(self._first[key].id, self._first[key].address) for key in keys.tolist()]
 
-    def ids(self, keys: Rows) -> list[str]:
+    def ids(self, keys: Rows) -> Sequence[str]:
         if self._table is not None:
-            return self._table.ids_at(keys)
+            return Ids(self._table, keys)
         return [self._first[key].id for key in keys.tolist()]
 
     def parts(self, part: Part, keys: Rows) -> list[str]:

@@ -113,7 +113,7 @@ class Candidates(Sequence[Candidate]):
         return repr(list(self))
 
     @property
-    def ids(self) -> list[str]:
+    def ids(self) -> Sequence[str]:
         return self._keys.ids(self._rows)
 
     def parts(self, part: Part) -> list[str]:

@@ -21,7 +21,7 @@ from rerank.candidate import Candidate
 from rerank.candidates import Candidates
 
 TEST_LIKE = re.compile(r"(^|/)(tests?|testing|examples?|benchmarks?|demos?)(/|_)|(^|/)test_|_test\.|\.test\.", re.I)
-KEPT = 50_000  # answers about a path or a URL's end: their patterns cost more than all else that is asked of them
+KEPT = 50_000  # functions whose address was looked at: its patterns cost more than all else that is asked of it
 FEEDBACK = 10  # how many at the top stand for what the question means when the vectors are compared
 SHORT, LONG, USUAL = 5, 40, 15  # lines: below is a stub, above there is much else in it; the usual where unknown
 NAMES = (
@@ -41,28 +41,28 @@ NAMES = (
 def features(head: Sequence[Candidate], vectors: NDArray[np.float32] | None) -> Floats:
     """One row a candidate, one column a name of `NAMES`."""
     head = Candidates.of(head)
-    sizes = np.log1p(list(map(_lines, head.parts("fragment"))))
-    toward, central = _by_vectors(head.scores, vectors)
-    columns = [
-        *_lane(head, "keyword"),
-        *_lane(head, "dense"),
-        list(map(test_like, head.parts("path"))),
-        [name.startswith("_", name.rfind(".") + 1) for name in head.parts("func_name")],
-        np.maximum(0.0, np.log1p(SHORT) - sizes),
-        np.maximum(0.0, sizes - np.log1p(LONG)),
-        toward,
-        central,
-    ]
-    return np.array(columns, dtype=float).T
+    columns = np.empty((len(NAMES), len(head)))
+    columns[0:2] = _lane(head, "keyword")
+    columns[2:4] = _lane(head, "dense")
+    told = map(_by_address, head.parts("path"), head.parts("func_name"), head.parts("fragment"))
+    columns[4:8] = np.array(list(told), dtype=float).reshape(-1, 4).T
+    columns[8:10] = _by_vectors(head.scores, vectors)
+    return columns.T
 
 
 @lru_cache(maxsize=KEPT)
+def _by_address(path: str, name: str, fragment: str) -> tuple[bool, bool, float, float]:
+    """Whether it is test-like and private, and how much shorter than `SHORT` and longer than `LONG` it is."""
+    size = np.log1p(_lines(fragment))
+    short, long = max(0.0, np.log1p(SHORT) - size), max(0.0, size - np.log1p(LONG))
+    return test_like(path), name.startswith("_", name.rfind(".") + 1), float(short), float(long)
+
+
 def test_like(path: str) -> bool:
     """Whether the path is one of tests, examples, benchmarks or demonstrations."""
     return TEST_LIKE.search(path) is not None
 
 
-@lru_cache(maxsize=KEPT)
 def _lines(fragment: str) -> int:
     """How many lines the end of a URL spans."""
     lines = lines_in(fragment)

@@ -15,7 +15,7 @@ import pytest
 
 from corpus.analysis import terms
 from corpus.errors import TreelineError
-from engine import graph_search, product_codes
+from engine import embedded_engine, graph_search, product_codes
 from engine import vectors as vector_search
 from engine.embedded import EmbeddedStore
 from engine.protocol import Filters
@@ -111,6 +111,26 @@ def test_an_index_of_some_size_is_searched_by_codes_that_each_generation_has_ane
     for one in (*MANY[50:60], *SAMPLE):
         assert engine.knn(vectors([one])[0], 1)[0].id == one.id
     assert MANY[0].id not in {hit.id for hit in engine.knn(vectors([MANY[0]])[0], 10)}
+    engine.close()
+
+
+def test_bodies_are_kept_within_bounds_and_read_once_while_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded_engine, "BODIES_KEPT", 20)
+    store = EmbeddedStore(tmp_path)
+    build(store, "x", MANY)
+    engine = store.open("x")
+    few, more = [one.id for one in MANY[:5]], [one.id for one in MANY[5:60]]
+    assert engine.fetch(few) == MANY[:5]
+    with monkeypatch.context() as away:
+        away.setattr(engine, "_documents", None)
+        assert engine.fetch(few[::-1]) == MANY[4::-1]
+        with pytest.raises(AttributeError):
+            engine.fetch(more)
+    assert engine.fetch(more) == MANY[5:60]
+    assert len(engine._read) <= 20
+    assert [one.id for one in engine.scan()] == [id for id, _ in engine.addresses()]
     engine.close()
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.function import Address
-from engine.hits import Hits, Keys, Part, Rows, distinct, joined, rescored, scores_of
+from engine.hits import Hits, Ids, Keys, Part, Rows, distinct, joined, rescored, scores_of
 from engine.protocol import Hit
 
 
@@ -31,6 +31,13 @@ ROWS = st.lists(st.integers(0, 30), unique=True, max_size=12)
 
 def columns(rows: list[int]) -> Hits:
     return Hits(TABLE, np.array(rows, dtype=np.int64), np.arange(len(rows), 0, -1, dtype=np.float64))
+
+
+def test_ids_of_rows_are_those_of_the_table_in_any_way_they_are_asked_for() -> None:
+    ids = Keys([columns([7, 3, 5])]).ids(np.array([5, 7, 3]))
+    assert isinstance(ids, Ids)
+    assert list(ids) == [f"{row:032x}" for row in (5, 7, 3)] == [ids[0], *ids[1:]]
+    assert len(ids) == 3 and ids[-1] == f"{3:032x}" and f"{7:032x}" in ids
 
 
 def test_columns_equal_the_list_of_their_hits() -> None:
