@@ -42,7 +42,7 @@ class Given(NamedTuple):
 class Candidates(Sequence[Candidate]):
     """A ranked list; equal to the list of its candidates."""
 
-    __slots__ = ("_clusters", "_given", "_keys", "_moved", "_reasons", "_rows", "scores")
+    __slots__ = ("_clusters", "_given", "_keys", "_moved", "_parts", "_reasons", "_rows", "scores")
 
     def __init__(
         self,
@@ -58,6 +58,7 @@ class Candidates(Sequence[Candidate]):
         self._clusters = clusters or [None] * len(rows)
         self._moved = moved or [0] * len(rows)
         self._reasons = reasons or [""] * len(rows)
+        self._parts: dict[Part, list[str]] = {}
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate]) -> Candidates:
@@ -117,8 +118,10 @@ class Candidates(Sequence[Candidate]):
         return self._keys.ids(self._rows)
 
     def parts(self, part: Part) -> list[str]:
-        """One part of each one's address."""
-        return self._keys.parts(part, self._rows)
+        """One part of each one's address; not to be changed."""
+        if part not in self._parts:
+            self._parts[part] = self._keys.parts(part, self._rows)
+        return self._parts[part]
 
     @property
     def lanes(self) -> set[str]:

@@ -80,13 +80,16 @@ def _lane(head: Candidates, lane: str) -> tuple[Floats, Floats]:
 def scaled(values: Floats) -> Floats:
     """From 0 at the least to 1 at the most; what is missing counts as the least."""
     missing = np.isnan(values)
-    known = values[~missing]
+    some_missing = missing.any()
+    known = values[~missing] if some_missing else values
     if not len(known):
         return np.zeros(len(values))
     least, most = known.min(), known.max()
     if most <= least:
         return np.where(missing, 0.0, 1.0)
-    result: Floats = np.where(missing, 0.0, (values - least) / (most - least))
+    result: Floats = (values - least) / (most - least)
+    if some_missing:
+        result[missing] = 0.0
     return result
 
 

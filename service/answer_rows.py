@@ -87,6 +87,7 @@ def exact_row(exact: Exact) -> dict[str, Any]:
 
 
 def place_row(function: str, address: Address) -> dict[str, Any]:
+    lines = address.lines
     return {
         "id": function,
         "func_name": address.func_name,
@@ -94,7 +95,7 @@ def place_row(function: str, address: Address) -> dict[str, Any]:
         "path": address.path,
         "language": address.language,
         "url": address.url,
-        "lines": list(address.lines) if address.lines else None,
+        "lines": list(lines) if lines else None,
     }
 
 

@@ -38,6 +38,7 @@ def create_app(settings: Settings | None = None, searcher: LiveSearcher | None =
     settings = settings or from_environment()
     app = APIFlask(__name__, title="Treeline", version=version("treeline"), docs_path=None, json_errors=True)
     app.json = OrjsonProvider(app)
+    app.ensure_sync = lambda func: func  # type: ignore[method-assign]  # none is a coroutine, and Flask asks often
     for words in (visible, sentence, coded):
         app.add_template_filter(words)
     app.add_template_global(title, "problem_title")

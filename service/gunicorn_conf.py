@@ -39,7 +39,7 @@ timeout = 60
 graceful_timeout = 20
 keepalive = 15
 control_socket_disable = True  # several servers of one user would share it, and nothing here uses it
-accesslog = None  # service.observe writes the access log, with the request's id
+logger_class = "service.gunicorn_worker.QuietLogger"  # service.observe writes the access log, with the request's id
 logconfig_dict: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -48,7 +48,6 @@ logconfig_dict: dict[str, Any] = {
     "root": {"handlers": ["stderr"], "level": settings.log_level.upper()},
     "loggers": {
         "gunicorn.error": {"handlers": [], "propagate": True},
-        "gunicorn.access": {"handlers": [], "propagate": False},
         "elastic_transport": {"level": CLIENT_LEVEL},
     },
 }

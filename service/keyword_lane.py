@@ -28,7 +28,8 @@ def keyword_lane(engine: Engine, text: str, k: int, filters: Filters, *, expande
     """The best `k` by keyword, relaxing as far as is needed; `expanded` by what the first results have in common."""
     stages: list[str] = []
     parts: list[Sequence[Hit]] = []
-    hits, part = joined(parts, k)
+    hits: Sequence[Hit] = []
+    part: list[int] = []
     for stage, found in _stages(engine, text, k, filters, expanded):
         stages.append(stage)
         parts.append(found)

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
@@ -32,11 +33,14 @@ LANE_FAILURES = Counter("treeline_lane_failures_total", "Lanes left out of an an
 REFUSED = Counter("treeline_http_refused_total", "Requests refused by keys or rate limits.", ["reason"])
 
 
+_searches, _stage_seconds = cache(SEARCHES.labels), cache(STAGE_SECONDS.labels)  # few, and asked for all the time
+
+
 def record(answer: Answer) -> None:
     """Count one answered search."""
-    SEARCHES.labels(answer.query.mode, answer.route or "none").inc()
+    _searches(answer.query.mode, answer.route or "none").inc()
     for stage, milliseconds in answer.timings.items():
-        STAGE_SECONDS.labels(stage).observe(milliseconds / 1000)
+        _stage_seconds(stage).observe(milliseconds / 1000)
     if not answer.results:
         EMPTY.inc()
     if answer.degraded:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
+import random
 import re
 import time
-import uuid
 from collections.abc import Callable
 
 from flask import Flask, Response, g, request
@@ -30,7 +30,7 @@ def init_app(app: Flask, settings: Settings, info: Callable[[], IndexInfo | None
     @app.before_request
     def begin() -> None:
         given = request.headers.get(HEADER, "")
-        g.request_id = given if GIVEN_ID.match(given) else uuid.uuid4().hex
+        g.request_id = given if GIVEN_ID.match(given) else f"{random.getrandbits(128):032x}"
         g.started = time.perf_counter()
         g.id_token = request_id.set(g.request_id)
         g.port = request.environ.get("SERVER_PORT")
