@@ -110,6 +110,7 @@ class Table:
         self.codes: NDArray[np.int32] = mapped(folder / "codes.npy")
         self.strings = tuple(Strings(folder, name) for name in COLUMNS)
         self._position_of: dict[str, int] = {}
+        self._notes: dict[str, NDArray[np.float64]] = {}
         # Serials count from the first load on; as long as nothing was deleted since, there are no gaps.
         self._gapless = bool(len(self)) and int(self.serials[-1] - self.serials[0]) == len(self) - 1
 
@@ -157,6 +158,20 @@ class Table:
         column = COLUMNS.index(part)
         found = self._strings_at(column, positions)
         return found if column != URL else list(map(add, found, self._strings_at(FRAGMENT, positions)))
+
+    def codes_of(self, part: str, positions: Positions) -> list[int]:
+        """The number of each position's part; equal numbers are equal strings."""
+        codes: list[int] = self.codes[positions, COLUMNS.index(part)].tolist()
+        return codes
+
+    def decoded(self, part: str, codes: list[int]) -> list[str]:
+        return self.strings[COLUMNS.index(part)].many(codes)
+
+    def notes(self, name: str, width: int) -> NDArray[np.float64]:
+        """So many numbers for each row, for whoever works them out again and again; not a number until they are."""
+        if name not in self._notes:
+            self._notes[name] = np.full((len(self), width), np.nan)
+        return self._notes[name]
 
     def _strings_at(self, column: int, positions: Positions) -> list[str]:
         return self.strings[column].many(self.codes[positions, column].tolist())

@@ -5,7 +5,8 @@ A question brings six hundred hits and shows ten. Making an object of each took 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Literal, Protocol, overload
 
 import numpy as np
@@ -18,6 +19,7 @@ Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 Part = Literal["repo", "path", "func_name", "language", "url", "fragment"]  # of an address
+Shared = Literal["repo", "language"]  # parts that many have in common
 
 
 class Entries(Protocol):
@@ -28,6 +30,12 @@ class Entries(Protocol):
     def ids_at(self, positions: Rows) -> list[str]: ...
 
     def parts(self, part: Part, positions: Rows) -> list[str]: ...
+
+    def codes_of(self, part: Shared, positions: Rows) -> list[int]: ...
+
+    def decoded(self, part: Shared, codes: list[int]) -> list[str]: ...
+
+    def notes(self, name: str, width: int) -> Scores: ...
 
 
 class Hits(Sequence[Hit]):
@@ -124,6 +132,21 @@ class Keys:
         if self._table is not None:
             return self._table.parts(part, keys)
         return [getattr(self._first[key].address, part) for key in keys.tolist()]
+
+    def groups(self, part: Shared, keys: Rows) -> Sequence[Hashable]:
+        """What is equal for keys that share the part: its number is at hand before its name."""
+        return self.parts(part, keys) if self._table is None else self._table.codes_of(part, keys)
+
+    def counts(self, part: Shared, keys: Rows) -> Counter[str]:
+        """How many keys there are of each."""
+        if self._table is None:
+            return Counter(self.parts(part, keys))
+        counted = Counter(self._table.codes_of(part, keys))
+        return Counter(dict(zip(self._table.decoded(part, list(counted)), counted.values(), strict=True)))
+
+    def notes(self, name: str, width: int) -> Scores | None:
+        """Room for what was found out about the rows of the table; none where the keys are no rows."""
+        return None if self._table is None else self._table.notes(name, width)
 
     def _numbered(self, hits: Sequence[Hit], numbers: dict[str, int]) -> Rows:
         found = np.empty(len(hits), dtype=np.int64)

@@ -6,13 +6,14 @@ it, took longer than ranking them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.hits import Keys, Part, Rows, Scores
+from engine.hits import Keys, Part, Rows, Scores, Shared
 from engine.protocol import Hit
 from rerank.candidate import Candidate, Contribution
 
@@ -42,7 +43,7 @@ class Given(NamedTuple):
 class Candidates(Sequence[Candidate]):
     """A ranked list; equal to the list of its candidates."""
 
-    __slots__ = ("_clusters", "_given", "_keys", "_moved", "_parts", "_reasons", "_rows", "scores")
+    __slots__ = ("_clusters", "_given", "_keys", "_moved", "_reasons", "_rows", "scores")
 
     def __init__(
         self,
@@ -58,7 +59,6 @@ class Candidates(Sequence[Candidate]):
         self._clusters = clusters or [None] * len(rows)
         self._moved = moved or [0] * len(rows)
         self._reasons = reasons or [""] * len(rows)
-        self._parts: dict[Part, list[str]] = {}
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate]) -> Candidates:
@@ -118,10 +118,27 @@ class Candidates(Sequence[Candidate]):
         return self._keys.ids(self._rows)
 
     def parts(self, part: Part) -> list[str]:
-        """One part of each one's address; not to be changed."""
-        if part not in self._parts:
-            self._parts[part] = self._keys.parts(part, self._rows)
-        return self._parts[part]
+        """One part of each one's address."""
+        return self._keys.parts(part, self._rows)
+
+    def groups(self, part: Shared) -> Sequence[Hashable]:
+        """For each something that is equal where the part is."""
+        return self._keys.groups(part, self._rows)
+
+    def counts(self, part: Shared) -> Counter[str]:
+        """How many there are of each."""
+        return self._keys.counts(part, self._rows)
+
+    def noted(self, name: str, width: int, make: Callable[[Candidates], Scores]) -> Scores:
+        """`width` numbers for each, made of nothing but its address; made once where a table can note them down."""
+        notes = self._keys.notes(name, width)
+        if notes is None:
+            return make(self)
+        found: Scores = notes[self._rows]
+        unknown = np.flatnonzero(np.isnan(found[:, 0]))
+        if len(unknown):
+            found[unknown] = notes[self._rows[unknown]] = make(self._at(unknown))
+        return found
 
     @property
     def lanes(self) -> set[str]:

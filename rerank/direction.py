@@ -7,7 +7,7 @@ such questions had the opposite first (docs/ranking.md).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
@@ -29,13 +29,13 @@ class Way(NamedTuple):
     target: frozenset[str]
 
 
-def opposite(question: str, names: Sequence[str]) -> list[bool]:
+def opposite(question: str, names: Callable[[], Sequence[str]]) -> list[bool]:
     """For each name, whether it says the opposite of what the question asks; empty for a question without direction."""
     words = [part.lower() for word in WORD.findall(question) for part in parts(word)]
     asked = [way for way in ways(words) if way.source]
     if not asked:
         return []
-    return [_turned(asked, said) if (said := _ways_of(name)) else False for name in names]
+    return [_turned(asked, said) if (said := _ways_of(name)) else False for name in names()]
 
 
 def ways(words: Sequence[str]) -> Iterator[Way]:

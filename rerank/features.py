@@ -44,10 +44,14 @@ def features(head: Sequence[Candidate], vectors: NDArray[np.float32] | None) -> 
     columns = np.empty((len(NAMES), len(head)))
     columns[0:2] = _lane(head, "keyword")
     columns[2:4] = _lane(head, "dense")
-    told = map(_by_address, head.parts("path"), head.parts("func_name"), head.parts("fragment"))
-    columns[4:8] = np.array(list(told), dtype=float).reshape(-1, 4).T
+    columns[4:8] = head.noted("by address", 4, _by_addresses).T
     columns[8:10] = _by_vectors(head.scores, vectors)
     return columns.T
+
+
+def _by_addresses(head: Candidates) -> Floats:
+    told = map(_by_address, head.parts("path"), head.parts("func_name"), head.parts("fragment"))
+    return np.array(list(told), dtype=float).reshape(-1, 4)
 
 
 @lru_cache(maxsize=KEPT)

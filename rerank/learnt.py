@@ -9,7 +9,7 @@ any CodeSearchNet-like corpus; those shipped lie beside this file and say what t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -75,7 +75,7 @@ class Learnt:
         else:
             effect = None
             scores, cost = scaled(fused), LONE_LANE
-        turned = opposite(context.query, head.parts("func_name"))
+        turned = opposite(context.query, lambda: head.parts("func_name"))
         if any(turned):
             scores = scores - OPPOSITE * np.array(turned)
         order, paid = spread_out(scores, head, self.spread * cost)
@@ -94,9 +94,9 @@ def spread_out(scores: Floats, head: Sequence[Candidate], cost: float) -> tuple[
     Taking the best next one again and again comes to this: a repository's n-th best pays for n − 1, and as neither
     its scores nor its payments ever turn round, one sort gives the same order.
     """
-    repositories = Candidates.of(head).parts("repo")
+    repositories = Candidates.of(head).groups("repo")
     shown = [0] * len(head)
-    above: dict[str, int] = {}
+    above: dict[Hashable, int] = {}
     for position in np.argsort(-scores, kind="stable").tolist():
         repository = repositories[position]
         shown[position] = above.get(repository, 0)

@@ -118,7 +118,7 @@ def why_row(candidate: Candidate, clusters: CorpusClusters | None) -> dict[str, 
 def facets(ranked: Sequence[Candidate]) -> dict[str, Counter[str]]:
     """How many of the results there are per language and repository."""
     columns = Candidates.of(ranked)
-    return {"language": Counter(columns.parts("language")), "repo": Counter(columns.parts("repo"))}
+    return {"language": columns.counts("language"), "repo": columns.counts("repo")}
 
 
 def count_rows(counts: Counter[str]) -> list[dict[str, Any]]:

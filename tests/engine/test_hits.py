@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.function import Address
-from engine.hits import Hits, Ids, Keys, Part, Rows, distinct, joined, rescored, scores_of
+from engine.hits import Hits, Ids, Keys, Part, Rows, Scores, Shared, distinct, joined, rescored, scores_of
 from engine.protocol import Hit
 
 
@@ -23,6 +23,15 @@ class Numbered:
 
     def parts(self, part: Part, positions: Rows) -> list[str]:
         return [getattr(address, part) for _, address in self.entries(positions)]
+
+    def codes_of(self, part: Shared, positions: Rows) -> list[int]:
+        return [0] * len(positions)
+
+    def decoded(self, part: Shared, codes: list[int]) -> list[str]:
+        return [{"repo": "o/r", "language": "python"}[part] for _ in codes]
+
+    def notes(self, name: str, width: int) -> Scores:
+        return np.full((31, width), np.nan)
 
 
 TABLE = Numbered()

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.embedded import EmbeddedStore
+from engine.hits import Scores
 from rerank.arrange import arrange
 from rerank.candidate import Candidate, Contribution
 from rerank.candidates import Candidates
+from rerank.ranked import RankedList
+from rerank.rrf import rrf
+from tests.engine.functions import SAMPLE, build
 from tests.rerank.lists import address
 
 CONTRIBUTIONS = st.builds(
@@ -51,6 +60,32 @@ def test_a_new_order_keeps_what_the_lanes_gave_and_says_how_far_each_moved(
     reasons = [f"reason {place}" for place in range(len(plain))]
     for new, (old, made) in enumerate(zip(order, arrange(plain, order, reasons=reasons), strict=True)):
         assert made == plain[old]._replace(moved=old - new, reason=reasons[old])
+
+
+def test_rows_of_an_index_tell_the_same_as_a_plain_list_and_are_looked_at_once(tmp_path: Path) -> None:
+    store = EmbeddedStore(tmp_path)
+    build(store, "x", SAMPLE)
+    engine = store.open("x")
+    ranked = RankedList("keyword", engine.locate([one.id for one in SAMPLE]))
+    rows = Candidates.of(rrf([ranked], {}, "", len(SAMPLE)))
+    plain = Candidates.of(list(rows))
+    assert rows.counts("repo") == plain.counts("repo") == Counter(one.repo for one in SAMPLE)
+    assert rows.counts("language") == plain.counts("language")
+    same = [[one == other for one in of] for of in (rows.groups("repo"), plain.groups("repo")) for other in of]
+    assert same[: len(SAMPLE)] == same[len(SAMPLE) :]
+    looked_at: list[str] = []
+
+    def pairs(asked: Candidates) -> Iterator[tuple[str, str]]:
+        return zip(asked.parts("path"), asked.parts("func_name"), strict=True)
+
+    def lengths(asked: Candidates) -> Scores:
+        looked_at.extend(asked.parts("path"))
+        return np.array([[len(path), len(name)] for path, name in pairs(asked)], dtype=np.float64)
+
+    for some in (rows[:2], rows[::-1], rows):
+        assert (some.noted("lengths", 2, lengths) == lengths(Candidates.of(list(some)))).all()
+    assert len(looked_at) == len(rows) + 2 + 2 * len(rows)  # each row once, and what it is compared with here
+    engine.close()
 
 
 def test_clusters_are_kept_where_the_order_brings_none() -> None:
