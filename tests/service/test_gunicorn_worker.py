@@ -1,5 +1,6 @@
 """A worker with more requests at hand than threads asks clients to connect anew, so that others get their share."""
 
+import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from eval.served import served
+from service.gunicorn_worker import CORK
 from tests.service.small_index import small_store
 
 
@@ -36,6 +38,19 @@ def test_connections_are_kept_until_more_come_than_there_are_threads(
         assert all(asked(base, 10))
         until(lambda: not all(crowd(base)))
         until(lambda: all(asked(base, 10)))
+
+
+@pytest.mark.skipif(CORK is None, reason="only Linux can hold a packet back")
+def test_head_and_body_of_an_answer_come_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_store(tmp_path)
+    monkeypatch.setenv("TREELINE_HOME", str(tmp_path))
+    with served("small", extra={"TREELINE_WORKERS": "1"}) as (base, _):
+        address = urlsplit(base)
+        with socket.create_connection((address.hostname, address.port), timeout=60) as client:
+            for _ in range(20):
+                client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                head, _, body = client.recv(65_536).partition(b"\r\n\r\n")
+                assert head.startswith(b"HTTP/1.1 200") and body
 
 
 def crowd(base: str) -> list[bool]:
