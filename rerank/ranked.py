@@ -44,13 +44,22 @@ def sum_of_shares(lists: Sequence[RankedList], shares: Sequence[ArrayLike], limi
     given = [np.asarray(share, dtype=np.float64) for share in shares]
     known, which = np.unique(np.concatenate(keys.of), return_inverse=True)
     totals = np.bincount(which, np.concatenate(given)).astype(np.float64, copy=False)
-    seen = np.full(len(known), np.iinfo(np.int64).max)
-    turns = [np.arange(len(own)) * len(lists) + number for number, own in enumerate(keys.of)]
-    np.minimum.at(seen, which, np.concatenate(turns))
-    best = np.lexsort((seen, -totals))[:limit]
     by_list = np.split(which, np.cumsum([len(own) for own in keys.of])[:-1])
+    seen = np.full(len(known), np.iinfo(np.int64).max)
+    for number, own in enumerate(by_list):
+        turns = np.arange(number, number + len(own) * len(lists), len(lists))
+        seen[own[::-1]] = np.minimum(seen[own], turns)[::-1]  # of what a list holds twice, the first is what stays
+    best = _best(totals, limit)
+    best = best[np.lexsort((seen[best], -totals[best]))[:limit]]
     columns = [_given(*one, best, len(known)) for one in zip(lists, given, by_list, strict=True)]
     return Candidates(keys, known[best], totals[best], columns)
+
+
+def _best(totals: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
+    """The `limit` highest and all that are as high as the last of them, as they come: few of five hundred to sort."""
+    if not 0 < limit < len(totals):
+        return np.arange(len(totals))
+    return np.flatnonzero(totals >= np.partition(totals, -limit)[-limit])
 
 
 def _given(
