@@ -33,7 +33,7 @@ from engine.vocabulary import Vocabulary, weighted
 
 SCANNED_AT_ONCE = 1_000
 SUGGESTIONS_KEPT = 2_000
-BODIES_KEPT = 2_000  # functions, some 16 MB; what is shown once is often shown again, and takes .04 ms to read
+BODIES_KEPT = 2_000  # functions, some 17 MB; what is shown once is often shown again, and takes .04 ms to read
 FORMAT = 2  # of a generation's files; another one is refused instead of misread
 
 
