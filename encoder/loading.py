@@ -8,16 +8,19 @@ from encoder.protocol import DEFAULT_ENCODER, NO_ENCODER, Encoder
 
 
 def load(name: str = DEFAULT_ENCODER, cache: Path | None = None) -> Encoder | None:
-    """The encoder of that name: `static` (shipped), a sentence-transformers name or folder, `onnx:FOLDER`, `none`.
+    """The encoder of that name: `static` (shipped), a folder that `treeline train-encoder` wrote, `onnx:FOLDER`,
+    `none`, or a sentence-transformers model.
 
     With `cache`, a transformer's function vectors are kept in that file by content.
     """
     if name == NO_ENCODER:
         return None
-    if name == DEFAULT_ENCODER or name.startswith(DEFAULT_ENCODER + ":"):
-        from encoder.static import StaticEncoder
+    from encoder.static import StaticEncoder, is_static
 
+    if name == DEFAULT_ENCODER or name.startswith(DEFAULT_ENCODER + ":"):
         return StaticEncoder.shipped(name)
+    if is_static(Path(name)):
+        return StaticEncoder(Path(name), name)
     encoder = _transformer(name)
     if cache is None:
         return encoder

@@ -1,4 +1,4 @@
-"""The static encoder: token and bigram vectors, weighted by field, pooled, and one small layer; numpy only."""
+"""The static encoder: vectors of tokens and of pairs, weighted by field, pooled, and one small layer; numpy only."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ SHIPPED = Path(__file__).parent / "model"
 CONFIG, VOCABULARY, TENSORS = "config.json", "vocabulary.txt", "model.safetensors"
 FIELDS = ("name", "docstring", "code", "place")  # the order of the weight rows; the query's row is the last
 QUERY = len(FIELDS)
+MATRICES = ("table", "function_first", "function_second", "query_first", "query_second")  # in int8, a scale a row
 BATCH = 1_024  # functions per sparse product: large enough to vectorise, small enough for the cache
 
 
 class StaticEncoder:
     """A bag-of-tokens encoder that a transformer taught; reads thousands of functions a second without torch."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = "") -> None:
         config, tensors, vocabulary = _read(folder)
-        self.version = str(config["version"])
+        self.name = name or f"{DEFAULT_ENCODER}:{config['version']}"
         self.limits = {field: int(config["limits"][field]) for field in (*FIELDS, "query")}
-        self.tokenizer = Tokenizer(vocabulary, int(config["buckets"]))
-        self._rows, self._scale = tensors["table"], tensors["scale"].astype(np.float32)
+        self.tokenizer = Tokenizer(vocabulary, tensors["pairs"], int(config["unknown"]))
+        self._rows, self._scale = tensors["table"], tensors["table_scale"].astype(np.float32)
         self._weights = tensors["weights"].astype(np.float32)
         self._gates = tensors["gates"].astype(np.float32)
         self._function_layer = _layer(tensors, "function")
@@ -56,10 +57,6 @@ class StaticEncoder:
         return encoder
 
     @property
-    def name(self) -> str:
-        return f"{DEFAULT_ENCODER}:{self.version}"
-
-    @property
     def dimension(self) -> int:
         return int(self._rows.shape[1])
 
@@ -75,6 +72,15 @@ class StaticEncoder:
             batch = functions[start : start + BATCH]
             vectors[start : start + len(batch)] = self._encode_batch(batch)
         return vectors
+
+    def parts(self) -> dict[str, Vectors]:
+        """Every array by its name in the file, in full precision: to teach it further."""
+        parts = {"table": self._table, "weights": self._weights, "gates": self._gates}
+        for side, layer in (("function", self._function_layer), ("query", self._query_layer)):
+            if layer is not None:
+                names = ("first", "first_bias", "second", "second_bias")
+                parts |= {f"{side}_{name}": part for name, part in zip(names, layer, strict=True)}
+        return parts
 
     def _encode_batch(self, functions: Sequence[Function]) -> Vectors:
         columns = zip(*(fields(function) for function in functions), strict=True)
@@ -110,24 +116,31 @@ class StaticEncoder:
         return np.asarray((matrix @ self._table) / totals[:, None], dtype=np.float32)
 
 
+def is_static(folder: Path) -> bool:
+    """Whether the folder holds an encoder that `treeline train-encoder` wrote."""
+    return (folder / VOCABULARY).is_file() and (folder / TENSORS).is_file()
+
+
 Layer = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
 
 
 def _through(layer: Layer | None, inputs: Vectors, residual: Vectors) -> Vectors:
-    """One hidden layer beside the residual, so that words can change each other's meaning."""
+    """One hidden layer beside the residual, so that words can change each other's meaning; nothing stays nothing."""
     if layer is None:
         return residual
     first, first_bias, second, second_bias = layer
-    return np.asarray(residual + np.maximum(inputs @ first + first_bias, 0.0) @ second + second_bias)
+    changed = residual + np.maximum(inputs @ first + first_bias, 0.0) @ second + second_bias
+    return np.where(residual.any(axis=1, keepdims=True), changed, np.float32(0.0))
 
 
 def _layer(tensors: dict[str, NDArray[Any]], name: str) -> Layer | None:
     if f"{name}_first" not in tensors:
         return None
-    first, first_bias, second, second_bias = (
-        np.ascontiguousarray(tensors[f"{name}_{part}"], dtype=np.float32)
-        for part in ("first", "first_bias", "second", "second_bias")
+    first, second = (
+        tensors[f"{name}_{part}"] * tensors[f"{name}_{part}_scale"].astype(np.float32)[:, None]
+        for part in ("first", "second")
     )
+    first_bias, second_bias = (tensors[f"{name}_{part}_bias"].astype(np.float32) for part in ("first", "second"))
     return first, first_bias, second, second_bias
 
 

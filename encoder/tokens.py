@@ -1,11 +1,11 @@
-"""Text to bags of token ids: identifiers split, words to pieces of a vocabulary, neighbours to hashed bigrams."""
+"""Text to bags of token ids: identifiers split, words to pieces of a vocabulary, neighbours to listed pairs."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain, islice, pairwise
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
@@ -29,18 +29,24 @@ def identifier_parts(text: str) -> list[str]:
 
 
 class Tokenizer:
-    """Greedy WordPiece over split identifiers, plus one hashed bucket for each pair of neighbours."""
+    """Greedy WordPiece over split identifiers, plus the listed pairs of neighbours.
 
-    def __init__(self, vocabulary: Sequence[str], buckets: int) -> None:
+    Ids run over the vocabulary, then the pairs (rows of two ids, in order), then a few rows that the words of other
+    scripts share by their hash.
+    """
+
+    def __init__(self, vocabulary: Sequence[str], pairs: NDArray[np.integer] | None = None, unknown: int = 0) -> None:
         self.vocabulary = list(vocabulary)
-        self.buckets = buckets
+        self.pairs = np.empty((0, 2), np.uint16) if pairs is None else pairs
+        self.unknown = unknown
+        self._pair_keys = pair_keys(*self.pairs.T)
         self._ids = {token: number for number, token in enumerate(self.vocabulary)}
         self._longest = min(max(map(len, self.vocabulary), default=1), LONGEST_WORD)
         self._words = _Words(self)
 
     @property
     def size(self) -> int:
-        return len(self.vocabulary) + self.buckets
+        return len(self.vocabulary) + len(self.pairs) + self.unknown
 
     def ids(self, text: str, limit: int) -> list[int]:
         """The first `limit` token ids of a text."""
@@ -69,24 +75,47 @@ class Tokenizer:
         return pieces
 
     def _unknown(self, word: str) -> list[int]:
-        """A word of a script without pieces here shares a bucket with the bigrams: equal words still meet."""
-        if not self.buckets:
+        """A word of a script without pieces here shares a row with others: equal words still meet."""
+        if not self.unknown:
             return []
-        return [len(self.vocabulary) + crc32(word.lower().encode("utf-8", "surrogatepass")) % self.buckets]
+        first = len(self.vocabulary) + len(self.pairs)
+        return [first + crc32(word.lower().encode("utf-8", "surrogatepass")) % self.unknown]
 
     def bags(self, texts: Iterable[str], limit: int) -> csr_matrix:
-        """One sparse row per text: tokens and hashed bigrams with log(1 + count)."""
+        """One sparse row per text: tokens and listed pairs with log(1 + count), so that repetition says little."""
+        from scipy.sparse import csr_matrix  # a fifth of a second that a search need not pay
+
         lists = [self.ids(text, limit) for text in texts]
-        return bags_of(lists, len(self.vocabulary), self.buckets)
+        lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+        flat = np.fromiter(chain.from_iterable(lists), dtype=np.int64, count=int(lengths.sum()))
+        rows = np.repeat(np.arange(len(lists), dtype=np.int64), lengths)
+        places, known = self._listed(flat)
+        known &= rows[1:] == rows[:-1]
+        keys = np.concatenate([rows * self.size + flat, rows[1:][known] * self.size + places[known]])
+        unique, counts = np.unique(keys, return_counts=True)
+        starts = np.searchsorted(unique, np.arange(len(lists) + 1, dtype=np.int64) * self.size)
+        return csr_matrix(
+            (np.log1p(counts).astype(np.float32), (unique % self.size).astype(np.int32), starts),
+            shape=(len(lists), self.size),
+        )
 
     def bag(self, text: str, limit: int) -> Bag:
         """The row of one short text: counted one by one, which is quicker for a dozen tokens."""
         ids = self.ids(text, limit)
+        places, known = self._listed(np.array(ids, dtype=np.int64))
         counted = Counter(ids)
-        if self.buckets:
-            counted.update(len(self.vocabulary) + hash_pair(*pair, self.buckets) for pair in pairwise(ids))
+        counted.update(places[known].tolist())
         distinct = sorted(counted)
         return Bag(np.array(distinct, dtype=np.int32), np.log1p([counted[id_] for id_ in distinct], dtype=np.float32))
+
+    def _listed(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """For each two neighbours the id of their pair, and whether it is one of the listed."""
+        if not len(self.pairs) or len(ids) < 2:
+            nothing = max(len(ids) - 1, 0)
+            return np.zeros(nothing, np.int64), np.zeros(nothing, np.bool_)
+        asked = pair_keys(ids[:-1], ids[1:])
+        places = np.minimum(np.searchsorted(self._pair_keys, asked), len(self._pair_keys) - 1)
+        return places + len(self.vocabulary), self._pair_keys[places] == asked
 
 
 class Bag(NamedTuple):
@@ -110,42 +139,6 @@ class _Words(dict[str, tuple[int, ...]]):
         return known
 
 
-def bags_of(lists: Sequence[Sequence[int]], words: int, buckets: int) -> csr_matrix:
-    """Bags of token ids and of the hashed pairs of neighbours, counts dampened so that repetition says little."""
-    from scipy.sparse import csr_matrix  # a fifth of a second that a search need not pay
-
-    lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
-    flat = np.fromiter(chain.from_iterable(lists), dtype=np.int64, count=int(lengths.sum()))
-    rows = np.repeat(np.arange(len(lists), dtype=np.int64), lengths)
-    size = words + buckets
-    keys = rows * size + flat
-    if buckets and len(flat) > 1:
-        neighbours = rows[1:] == rows[:-1]
-        pairs = hash_pairs(flat[:-1][neighbours], flat[1:][neighbours], buckets)
-        keys = np.concatenate([keys, rows[1:][neighbours] * size + words + pairs])
-    unique, counts = np.unique(keys, return_counts=True)
-    starts = np.searchsorted(unique, np.arange(len(lists) + 1, dtype=np.int64) * size)
-    return csr_matrix(
-        (np.log1p(counts).astype(np.float32), (unique % size).astype(np.int32), starts),
-        shape=(len(lists), size),
-    )
-
-
-MIX_LEFT, MIX_RIGHT, MIX_BOTH = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9
-LOW_64 = 2**64 - 1
-
-
-def hash_pairs(left: NDArray[np.int64], right: NDArray[np.int64], buckets: int) -> NDArray[np.int64]:
-    """A bucket for each pair of ids; fixed for ever, since the shipped table depends on it."""
-    mixed = (left.astype(np.uint64) * np.uint64(MIX_LEFT)) ^ (right.astype(np.uint64) * np.uint64(MIX_RIGHT))
-    mixed ^= mixed >> np.uint64(29)
-    mixed *= np.uint64(MIX_BOTH)
-    mixed ^= mixed >> np.uint64(32)
-    return (mixed % np.uint64(buckets)).astype(np.int64)
-
-
-def hash_pair(left: int, right: int, buckets: int) -> int:
-    """The same for one pair."""
-    mixed = (left * MIX_LEFT ^ right * MIX_RIGHT) & LOW_64
-    mixed = (mixed ^ mixed >> 29) * MIX_BOTH & LOW_64
-    return (mixed ^ mixed >> 32) % buckets
+def pair_keys(left: NDArray[np.integer], right: NDArray[np.integer]) -> NDArray[np.int64]:
+    """One number for each pair of token ids, in the order of the pairs."""
+    return left.astype(np.int64) << 32 | right.astype(np.int64)

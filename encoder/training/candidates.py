@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -12,11 +13,37 @@ from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from corpus.function import Function
+from encoder.training.data import TrainingData
 from encoder.training.teachers import Taught
 
 CHUNK = 1024  # questions whose similarities to every function are held at once
 SKETCH = 1024  # dimensions of the signed hash that stands for the exact lexical product
+SHARING = 16  # functions that share words with a question, from which some are drawn
 SATURATION = 1.2  # BM25's k1: a word said often counts little more than a word said twice
+
+
+class Hard(NamedTuple):
+    """For each question the functions that the teachers rank highest, and those that share its words."""
+
+    taught: Tensor
+    lexical: Tensor
+
+
+def asked_of(styles: Sequence[str], device: str) -> dict[bool, Tensor]:
+    """The numbers of the questions asked of functions without their docstring (its sentences), and of whole ones."""
+    sentences = np.array(styles) == "sentence"
+    return {bare: torch.from_numpy(np.flatnonzero(sentences == bare)).to(device) for bare in (True, False)}
+
+
+def hard(data: TrainingData, teachers: Sequence[Taught], words: int, depth: int, device: str) -> Hard:
+    """Found once, for all runs."""
+    sharing = lexical(data.query_bags, sum(data.function_bags[1:], data.function_bags[0]), words, device)
+    taught = torch.empty(len(data.styles), depth, dtype=torch.int32, device=device)
+    shared = torch.empty(len(data.styles), SHARING, dtype=torch.int32, device=device)
+    for bare, numbers in asked_of(data.styles, device).items():
+        taught[numbers] = nearest(teachers, numbers, bare, depth)
+        shared[numbers] = nearest([sharing], numbers, bare, SHARING)
+    return Hard(taught, shared)
 
 
 def nearest(teachers: Sequence[Taught], numbers: Tensor, bare: bool, depth: int) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +15,12 @@ from corpus.function import Function
 from encoder.static import FIELDS
 from encoder.text import fields, first_sentence
 from encoder.tokens import Tokenizer, identifier_parts
+from encoder.training.pairs import choose_pairs
 from encoder.training.queries import EMPTY_WORDS, Example, examples
 from encoder.training.questions import question
 
 LIMITS = {"name": 32, "docstring": 64, "code": 256, "place": 24, "query": 64}  # tokens of each field
+UNKNOWN = 512  # rows that the words of other scripts share
 NO_TARGET = -1
 HELD_OUT = ("valid", "test")  # partitions (whole repositories) that no labelled example comes from
 
@@ -31,6 +33,7 @@ class TrainingData:
     texts: list[str]
     styles: list[str]
     targets: NDArray[np.int64]
+    tokenizer: Tokenizer
     function_bags: tuple[csr_matrix, ...]
     query_bags: csr_matrix
 
@@ -58,12 +61,16 @@ def essence(text: str) -> frozenset[str]:
 def prepare(
     functions: Sequence[Function],
     tokenizer: Tokenizer,
+    pairs: int,
     rarity: Counter[str],
     questions: int,
     never: Collection[str],
     seed: int,
 ) -> TrainingData:
-    """Examples from the given functions plus made-up questions, without any that asks the same as one of `never`."""
+    """Examples from the given functions plus made-up questions, without any that asks the same as one of `never`.
+
+    With `pairs`, so many are chosen for the tokenizer; otherwise it stays as it is.
+    """
     rng = random.Random(seed)
     kept = list(functions)
     forbidden = {essence(text) for text in never}
@@ -71,14 +78,23 @@ def prepare(
     made_up = dict.fromkeys(question(rng) for _ in range(questions))
     found += [Example(text, NO_TARGET, "question") for text in made_up if essence(text) not in forbidden]
     texts = [example.text for example in found]
-    columns = list(zip(*(fields(function) for function in kept), strict=True))
+    columns = dict(zip(FIELDS, zip(*(fields(function) for function in kept), strict=True), strict=True))
+    tokenizer = _with_pairs(tokenizer, texts, columns, pairs) if pairs else tokenizer
     return TrainingData(
         functions=kept,
         texts=texts,
         styles=[example.style for example in found],
         targets=np.array([example.target for example in found], dtype=np.int64),
-        function_bags=tuple(
-            tokenizer.bags(column, LIMITS[field]) for field, column in zip(FIELDS, columns, strict=True)
-        ),
+        tokenizer=tokenizer,
+        function_bags=tuple(tokenizer.bags(column, LIMITS[field]) for field, column in columns.items()),
         query_bags=tokenizer.bags(texts, LIMITS["query"]),
     )
+
+
+def _with_pairs(
+    plain: Tokenizer, questions: Sequence[str], columns: Mapping[str, Sequence[str]], size: int
+) -> Tokenizer:
+    """The tokenizer with the pairs that these questions and functions share."""
+    asked = [plain.ids(text, LIMITS["query"]) for text in questions]
+    read = [plain.ids(text, LIMITS[field]) for field in ("name", "docstring", "code") for text in columns[field]]
+    return Tokenizer(plain.vocabulary, choose_pairs(asked, read, size), plain.unknown)

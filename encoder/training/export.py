@@ -1,9 +1,9 @@
-"""Writing a trained encoder: int8 rows with a scale each, small parts in half precision, and a model card's facts."""
+"""Writing a trained encoder: matrices in int8 with a scale for each row, the rest in half precision, and its facts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-from encoder.static import CONFIG, TENSORS, VOCABULARY
+from encoder.static import CONFIG, MATRICES, TENSORS, VOCABULARY
+from encoder.tokens import Tokenizer
 
 INT8_MOST = 127
 
@@ -25,17 +26,22 @@ def quantise(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.f
 
 def write(
     folder: Path,
-    vocabulary: Sequence[str],
+    tokenizer: Tokenizer,
     table: NDArray[np.float32],
     small: Mapping[str, NDArray[np.float32]],
     config: Mapping[str, Any],
 ) -> int:
     """Write the model folder; returns its size in bytes. `small` holds weights, gates and the layers."""
     folder.mkdir(parents=True, exist_ok=True)
-    rows, scale = quantise(table)
-    tensors: dict[str, NDArray[Any]] = {"table": rows, "scale": scale}
-    tensors.update({name: np.ascontiguousarray(value, dtype=np.float16) for name, value in small.items()})
+    tensors: dict[str, NDArray[Any]] = {"pairs": tokenizer.pairs}
+    for name, value in {"table": table, **small}.items():
+        if name in MATRICES:
+            tensors[name], tensors[f"{name}_scale"] = quantise(value)
+        else:
+            tensors[name] = np.ascontiguousarray(value, dtype=np.float16)
     save_file(tensors, folder / TENSORS)
-    (folder / VOCABULARY).write_text("\n".join(vocabulary), encoding="utf-8")
-    (folder / CONFIG).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    (folder / VOCABULARY).write_text("\n".join(tokenizer.vocabulary), encoding="utf-8")
+    (folder / CONFIG).write_text(
+        json.dumps({**config, "unknown": tokenizer.unknown}, indent=1) + "\n", encoding="utf-8"
+    )
     return sum((folder / name).stat().st_size for name in (TENSORS, VOCABULARY, CONFIG))

@@ -11,11 +11,12 @@ from torch.nn.functional import embedding_bag, normalize
 from encoder.static import FIELDS, QUERY
 from encoder.training.bags import Bags
 
+FAINTEST = 1e-7  # weights are kept as logarithms: half precision makes the smallest of them nothing
 START_GATES = (1.0, 1.0, 1.0, 0.2)  # name, docstring, code, place: where a function lies says least of what it does
 
 
 class Student(nn.Module):
-    """Token and bigram vectors, a weight for each token in each field, and one hidden layer on either side."""
+    """Vectors of tokens and pairs, a weight for each of them in each field, and one hidden layer on either side."""
 
     def __init__(
         self, table: NDArray[np.float32], weights: NDArray[np.float32], hidden: int, dropped: float = 0.0
@@ -28,6 +29,19 @@ class Student(nn.Module):
         self.gates = nn.Parameter(torch.tensor(START_GATES))
         self.function_layer = _layer(dimension * len(FIELDS), hidden, dimension) if hidden else None
         self.query_layer = _layer(dimension, hidden, dimension) if hidden else None
+
+    @classmethod
+    def of(cls, parts: dict[str, NDArray[np.float32]], dropped: float = 0.0) -> Student:
+        """What an encoder is (its `parts`), to be taught further."""
+        hidden = len(parts["query_first_bias"]) if "query_first_bias" in parts else 0
+        student = cls(parts["table"], np.maximum(parts["weights"], FAINTEST), hidden, dropped)
+        state = student.state_dict() | {"gates": torch.from_numpy(parts["gates"])}
+        for side in ("function", "query") if hidden else ():
+            for place, name in ((0, f"{side}_first"), (2, f"{side}_second")):
+                state[f"{side}_layer.{place}.weight"] = torch.from_numpy(parts[name].T)
+                state[f"{side}_layer.{place}.bias"] = torch.from_numpy(parts[f"{name}_bias"])
+        student.load_state_dict(state)
+        return student
 
     def pool(self, bags: Bags, numbers: Tensor, field: int) -> Tensor:
         """The weighted mean of the token vectors of each row."""

@@ -1,4 +1,4 @@
-"""Every number of a training run; the defaults are the middle of the four runs of the shipped model (see its card)."""
+"""Every number of a training run; the defaults are those of the shipped model (see its card)."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from dataclasses import dataclass, field
 class Options:
     """How the student learns."""
 
-    epochs: int = 2
+    epochs: int = 3
     batch: int = 2048
     table_rate: float = 1.5e-2
-    layer_rate: float = 5e-4
-    teacher_scale: float = 2.0  # how sharp the teachers' ranking is, in standard deviations of their similarities
+    layer_rate: float = 1e-3
+    teacher_scale: float = 2.3  # how sharp the teachers' ranking is, in standard deviations of their similarities
     student_scale: float = 14.0  # 1 / temperature of the student's softmax
     distilled: float = 0.9  # share of the loss from the teachers; the rest from the right answers
     distilled_sentences: float = 0.6  # the same for docstring sentences, where the right answer is sure
     depth: int = 64  # how far down the teachers' list hard candidates are drawn
     hard: int = 4  # hard candidates a question
     lexical_hard: int = 1  # the same from functions that share the question's words
-    lexical_share: float = 0.0  # weight of the lexical teacher in the target, beside 1 for each other teacher
     hide_name: float = 0.05  # share of functions whose name the student does not see at a step
     hide_docstring: float = 0.05
     dropped: float = 0.0  # share of tokens hidden at each step
-    decay: float = 0.3  # decoupled weight decay: without it a second epoch already learns by heart
+    decay: float = 0.1  # decoupled weight decay
     truncated: int = 0  # also train the first so many dimensions to rank alone (Matryoshka); 0: do not
     seed: int = 0
 
@@ -34,13 +33,13 @@ class Run:
     """What is trained, from whom."""
 
     teachers: tuple[str, ...] = ()
+    start: str = ""  # the model whose token vectors are the first table; empty: the first teacher
     version: str = "own"
     vocabulary: int = 30_000
-    buckets: int = 28_000
+    pairs: int = 26_000
     dimension: int = 256
-    hidden: int = 0
-    questions: int = 120_000
+    hidden: int = 256
+    questions: int = 1_500_000
     never: tuple[str, ...] = ()
-    runs: int = 4  # runs with seeds of their own whose average is written (see `soup`)
     options: Options = field(default_factory=Options)
     device: str = ""

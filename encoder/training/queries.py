@@ -12,6 +12,7 @@ from corpus.function import Function
 from encoder.text import first_sentence
 from encoder.tokens import identifier_parts
 from encoder.training.questions import dress
+from encoder.training.rewording import reworded
 
 COMMENT = re.compile(r"(?:^|\s)#+\s*([A-Za-z][^\n#]{10,120})$", re.MULTILINE)
 DIRECTIVE = re.compile(r"(?i)\b(type:|noqa|pylint|todo|fixme|xxx|copyright|coding[:=])")
@@ -25,7 +26,7 @@ class Example:
 
     text: str
     target: int
-    style: str  # sentence, name, keywords or comment
+    style: str  # sentence, reworded, name, keywords or comment
 
 
 def examples(functions: Iterable[Function], rarity: Counter[str], rng: random.Random) -> Iterable[Example]:
@@ -35,9 +36,11 @@ def examples(functions: Iterable[Function], rarity: Counter[str], rng: random.Ra
         if sentence:
             yield Example(sentence, number, "sentence")
             yield Example(asked(sentence, rng), number, "sentence")
+            yield Example(reworded(asked(sentence, rng), rng), number, "reworded")
         words = name_words(function)
         if len(words) >= FEWEST_WORDS:
             yield Example(dress(" ".join(words), rng), number, "name")
+            yield Example(dress(reworded(" ".join(words), rng), rng), number, "name")
         rare = keywords(function, rarity, rng)
         if len(rare) >= FEWEST_WORDS:
             yield Example(dress(" ".join(rare), rng), number, "keywords")

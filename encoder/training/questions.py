@@ -9,6 +9,9 @@ from __future__ import annotations
 import random
 import re
 
+from encoder.training.intents import INTENTS
+from encoder.training.rewording import mistyped, reworded
+
 SLOTS: dict[str, str] = {
     "type": """int|integer|float|string|str|list|dict|dictionary|tuple|set|array|numpy array|json|json string|bytes|byte
         array|bytearray|hex|hex string|binary|binary string|boolean|bool|date|datetime|timestamp|unix timestamp|epoch|
@@ -112,15 +115,24 @@ DRESSES = [
     "python script to {}", "what is the way to {}", "is there a function to {}", "code to {}", "a way to {}",
 ]  # fmt: skip
 
+WHOLE = 0.25  # share of questions that are a whole wish, not the grammar's
+REWORDED, MISTYPED = 0.4, 0.03
+
 _slot = re.compile(r"{(\w+)}")
 _choices = {name: [" ".join(word.split()) for word in text.split("|")] for name, text in SLOTS.items()}
 _patterns = [pattern.strip() for pattern in PATTERNS.split("|")]
 
 
 def question(rng: random.Random) -> str:
-    """One made-up question, plain or dressed."""
-    plain = _slot.sub(lambda slot: rng.choice(_choices[slot[1]]), rng.choice(_patterns))
-    return dress(plain, rng)
+    """One made-up question, plain or dressed, some in other words, a few mistyped."""
+    if rng.random() < WHOLE:
+        plain = rng.choice(INTENTS)
+    else:
+        plain = _slot.sub(lambda slot: rng.choice(_choices[slot[1]]), rng.choice(_patterns))
+    if rng.random() < REWORDED:
+        plain = reworded(plain, rng)
+    dressed = dress(plain, rng)
+    return mistyped(dressed, rng) if rng.random() < MISTYPED else dressed
 
 
 def dress(plain: str, rng: random.Random) -> str:

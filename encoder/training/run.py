@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
 
 from corpus.errors import InputError
 from corpus.function import Function
+from encoder.static import StaticEncoder, is_static
 from encoder.tokens import Tokenizer
-from encoder.training.data import HELD_OUT, LIMITS, prepare
+from encoder.training.candidates import hard
+from encoder.training.data import HELD_OUT, LIMITS, UNKNOWN, prepare
 from encoder.training.development import Development
 from encoder.training.export import write
 from encoder.training.model import Student
 from encoder.training.options import Run
-from encoder.training.soup import average
 from encoder.training.start import start, token_vectors
 from encoder.training.teachers import teach
 from encoder.training.train import Trainer
@@ -34,33 +35,32 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
     if min(len(learnt), len(held_out)) < FEWEST:
         raise InputError(f"{len(learnt)} functions and {len(held_out)} held out are too few", "add sources")
     counts = count_words(learnt)
-    base, base_vectors = token_vectors(run.teachers[0])
-    vocabulary = choose(counts, base, run.vocabulary)
-    tokenizer = Tokenizer(vocabulary, run.buckets)
-    data = prepare(learnt, tokenizer, counts, run.questions, run.never, run.options.seed)
+    origin = run.start or run.teachers[0]
+    known = StaticEncoder(Path(origin)) if is_static(Path(origin)) else None
+    if known:
+        tokenizer, pairs = known.tokenizer, 0
+    else:
+        base, base_vectors = token_vectors(origin)
+        tokenizer, pairs = Tokenizer(choose(counts, base, run.vocabulary), unknown=UNKNOWN), run.pairs
+    data = prepare(learnt, tokenizer, pairs, counts, run.questions, run.never, run.options.seed)
     say(f"{len(data.texts):,} questions of {len(learnt):,} functions; {len(held_out):,} held out; on {device}")
-    full, bare = data.full_passages, data.bare_passages
-    taught = [teach(name, data.texts, full, bare, device) for name in run.teachers]
-    table, weights = start(vocabulary, base, base_vectors, counts, len(learnt), run.buckets, run.dimension)
-    development = Development(held_out, tokenizer, {}, device)
-    states = []
-    for number in range(run.runs):
-        student = Student(table.copy(), weights, hidden=run.hidden, dropped=run.options.dropped)
-        options = replace(run.options, seed=run.options.seed + number)
-        Trainer(data, taught, len(vocabulary), options, device).fit(student, development, say)
-        states.append(student.state_dict())
-    student.load_state_dict(average(states))
-    scores = development.score(student)
-    say(f"average of {run.runs} runs: {scores}")
+    taught = [teach(name, data, device) for name in run.teachers]
+    if known:
+        student = Student.of(known.parts(), run.options.dropped)
+    else:
+        table, weights = start(data.tokenizer, base, base_vectors, counts, len(learnt), run.dimension)
+        student = Student(table, weights, hidden=run.hidden, dropped=run.options.dropped)
+    candidates = hard(data, taught, len(tokenizer.vocabulary), run.options.depth, device)
+    development = Development(held_out, data.tokenizer, {}, device)
+    scores = Trainer(data, taught, candidates, run.options, device).fit(student, development, say)
     config = {
         "version": run.version,
-        "buckets": run.buckets,
         "limits": LIMITS,
         "teachers": list(run.teachers),
         "options": asdict(run.options),
         "scores": scores,
     }
-    size = write(folder, vocabulary, student.table.detach().float().cpu().numpy(), student.small_parts(), config)
+    size = write(folder, data.tokenizer, student.table.detach().float().cpu().numpy(), student.small_parts(), config)
     say(f"{folder}: {size / 1e6:.1f} MB")
     return scores
 

@@ -12,21 +12,21 @@ from encoder.static import QUERY
 from encoder.tokens import CONTINUED, Tokenizer
 
 RARITY = 1e-3  # the `a` of smooth inverse frequency (Arora et al. 2017, "A simple but tough-to-beat baseline")
-BIGRAM_WEIGHT = 0.05  # pairs begin as a whisper: there are as many of them as of tokens, and they know nothing yet
+PAIR_WEIGHT = 0.05  # pairs begin as a whisper: there are as many of them as of tokens, and they know nothing yet
 
 
 def start(
-    vocabulary: Sequence[str],
+    tokenizer: Tokenizer,
     base: Sequence[str],
     base_vectors: NDArray[np.float32],
     counts: Counter[str],
     functions: int,
-    buckets: int,
     dimension: int,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The first table (tokens, then buckets) and the first weights (fields and query × tokens)."""
+    """The first table (tokens, pairs, rows of unknown words) and the first weights (fields and query × rows)."""
+    vocabulary = tokenizer.vocabulary
     places = {token: number for number, token in enumerate(base)}
-    pieces = Tokenizer(base, 0)
+    pieces = Tokenizer(base)
     rows = [
         base_vectors[places[token]] if token in places else base_vectors[pieces.ids(token, 16) or [0]].mean(axis=0)
         for token in vocabulary
@@ -36,10 +36,15 @@ def start(
     words = centred @ directions[:dimension].T
     words /= np.linalg.norm(words, axis=1).mean()
     rng = np.random.default_rng(0)
-    pairs = rng.normal(scale=0.1 / np.sqrt(dimension), size=(buckets, dimension))
+    pairs = rng.normal(scale=0.1 / np.sqrt(dimension), size=(len(tokenizer.pairs), dimension))
+    unknown = rng.normal(scale=1 / np.sqrt(dimension), size=(tokenizer.unknown, dimension))
     share = np.array([counts[token.removeprefix(CONTINUED)] / functions for token in vocabulary])
-    rarity = np.concatenate([RARITY / (RARITY + share), np.full(buckets, BIGRAM_WEIGHT)])
-    return np.concatenate([words, pairs]).astype(np.float32), np.tile(rarity, (QUERY + 1, 1)).astype(np.float32)
+    rarity = np.concatenate(
+        [RARITY / (RARITY + share), np.full(len(tokenizer.pairs), PAIR_WEIGHT), np.ones(tokenizer.unknown)]
+    )
+    return np.concatenate([words, pairs, unknown]).astype(np.float32), np.tile(rarity, (QUERY + 1, 1)).astype(
+        np.float32
+    )
 
 
 def token_vectors(teacher: str) -> tuple[list[str], NDArray[np.float32]]:

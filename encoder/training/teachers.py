@@ -1,14 +1,17 @@
-"""Teachers: sentence-transformers models whose rankings the student learns, each with the prompts it was made with."""
+"""Teachers, whose rankings the student learns: transformers with the prompts they were made with, static encoders."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from encoder.prompts import prompts
+from encoder.static import StaticEncoder, is_static
+from encoder.training.data import TrainingData
 
 PASSAGE_TOKENS = 256  # a function's beginning says what it does; more costs time
 SAMPLE = (512, 2048)  # questions × functions whose similarities give a teacher's spread
@@ -28,8 +31,24 @@ class Taught:
         return (self.queries[queries] @ vectors[functions].T).float() / self.spread
 
 
-def teach(name: str, queries: Sequence[str], full: Sequence[str], bare: Sequence[str], device: str) -> Taught:
-    """Encode everything with one teacher, in half precision on a GPU."""
+def teach(name: str, data: TrainingData, device: str) -> Taught:
+    """Encode everything with one teacher: a sentence-transformers model, or the folder of a static encoder."""
+    encoded = _by_static(Path(name), data) if is_static(Path(name)) else _by_transformer(name, data, device)
+    asked, whole, stripped = (vectors.half() if device != "cpu" else vectors.float() for vectors in encoded)
+    return Taught(asked, whole, stripped, spread(asked, whole))
+
+
+def _by_static(folder: Path, data: TrainingData) -> tuple[Tensor, Tensor, Tensor]:
+    """Runs that were taught by transformers teach one more, which has what each of them learnt."""
+    encoder = StaticEncoder(folder)
+    bare = [replace(function, docstring="") for function in data.functions]
+    asked = encoder.encode_queries(data.texts)
+    whole, stripped = encoder.encode_functions(data.functions), encoder.encode_functions(bare)
+    return torch.from_numpy(asked), torch.from_numpy(whole), torch.from_numpy(stripped)
+
+
+def _by_transformer(name: str, data: TrainingData, device: str) -> tuple[Tensor, Tensor, Tensor]:
+    """In half precision on a GPU."""
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(name, device=device)
@@ -47,16 +66,17 @@ def teach(name: str, queries: Sequence[str], full: Sequence[str], bare: Sequence
             show_progress_bar=True,
         )
         assert isinstance(vectors, Tensor)
-        return vectors.half() if device != "cpu" else vectors
+        return vectors
 
-    asked, whole = encode(queries, before_query), encode(full, before_passage)
+    full, bare = data.full_passages, data.bare_passages
+    asked, whole = encode(data.texts, before_query), encode(full, before_passage)
     changed = [number for number, (left, right) in enumerate(zip(full, bare, strict=True)) if left != right]
     stripped = whole.clone()
     if changed:
         stripped[torch.tensor(changed, device=whole.device)] = encode(
             [bare[number] for number in changed], before_passage
         )
-    return Taught(asked, whole, stripped, spread(asked, whole))
+    return asked, whole, stripped
 
 
 def spread(queries: Tensor, functions: Tensor) -> float:

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy, kl_div, log_softmax, softmax
 
 from encoder.static import FIELDS
 from encoder.training.bags import Bags
-from encoder.training.candidates import lexical, nearest, siblings
+from encoder.training.candidates import Hard, asked_of, siblings
 from encoder.training.data import NO_TARGET, TrainingData
 from encoder.training.development import DOCSTRING, Development
 from encoder.training.model import Student
@@ -26,26 +26,16 @@ class Trainer:
     """Holds the data on the device and takes the student through its epochs."""
 
     def __init__(
-        self, data: TrainingData, teachers: Sequence[Taught], words: int, options: Options, device: str
+        self, data: TrainingData, teachers: Sequence[Taught], hard: Hard, options: Options, device: str
     ) -> None:
         self.options, self.device = options, device
-        self.teachers = list(teachers)
+        self.teachers, self.hard = list(teachers), hard
         self.query_bags = Bags(data.query_bags, device)
         self.function_bags = tuple(Bags(bags, device) for bags in data.function_bags)
         self.targets = torch.from_numpy(data.targets).to(device)
-        styles = np.array(data.styles)
         rng = np.random.default_rng(options.seed)
         self.siblings = torch.from_numpy(siblings(data.functions, rng)).to(device)
-        self.lexical = lexical(data.query_bags, sum(data.function_bags[1:], data.function_bags[0]), words, device)
-        # Sentences are asked of functions without their docstring, all else of whole functions.
-        self.groups = {
-            bare: torch.from_numpy(np.flatnonzero((styles == "sentence") == bare)).to(device) for bare in (True, False)
-        }
-        self.hard = torch.empty(len(styles), options.depth, dtype=torch.int32, device=device)
-        self.lexical_hard = torch.empty(len(styles), 16, dtype=torch.int32, device=device)
-        for bare, numbers in self.groups.items():
-            self.hard[numbers] = nearest(self.teachers, numbers, bare, options.depth)
-            self.lexical_hard[numbers] = nearest([self.lexical], numbers, bare, 16)
+        self.groups = asked_of(data.styles, device)
 
     def fit(self, student: Student, development: Development, say: Callable[[str], None]) -> dict[str, float]:
         """Train; leaves the student as it was at its best epoch and returns its scores there."""
@@ -97,17 +87,15 @@ class Trainer:
         candidates = [
             targets[answered],
             self.siblings[targets[answered]],
-            _drawn(self.hard[numbers], options.hard),
-            _drawn(self.lexical_hard[numbers], options.lexical_hard),
+            _drawn(self.hard.taught[numbers], options.hard),
+            _drawn(self.hard.lexical[numbers], options.lexical_hard),
         ]
         functions = torch.unique(torch.cat(candidates))
         asked = student.queries(self.query_bags, numbers)
         found = student.functions(self.function_bags, functions, self._kept(len(functions), bare))
         expected = sum(teacher.similarity(numbers, functions, bare) for teacher in self.teachers)
-        if options.lexical_share:
-            expected = expected + options.lexical_share * self.lexical.similarity(numbers, functions, bare)
         assert isinstance(expected, Tensor)
-        expected = softmax(expected * (options.teacher_scale / (len(self.teachers) + options.lexical_share)), dim=1)
+        expected = softmax(expected * (options.teacher_scale / len(self.teachers)), dim=1)
         places = torch.searchsorted(functions, targets[answered])
         share = options.distilled_sentences if bare else options.distilled
         loss = torch.zeros((), device=self.device)

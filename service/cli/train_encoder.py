@@ -24,6 +24,9 @@ RUN = Run()
     required=True,
     help="A sentence-transformers model; repeat for several.",
 )
+@click.option(
+    "--start", default="", help="Model whose token vectors the table starts from; default: the first teacher."
+)
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write the encoder to.")
 @click.option(
     "--never",
@@ -33,29 +36,28 @@ RUN = Run()
 )
 @click.option("--version", "version", default="own", show_default=True, help="Indexes record static:VERSION.")
 @click.option("--vocabulary", default=RUN.vocabulary, show_default=True, help="Tokens.")
-@click.option("--buckets", default=RUN.buckets, show_default=True, help="Hashed bigrams.")
+@click.option("--pairs", default=RUN.pairs, show_default=True, help="Pairs of tokens with a vector of their own.")
 @click.option("--dimension", default=RUN.dimension, show_default=True)
 @click.option("--hidden", default=RUN.hidden, show_default=True, help="Width of the layer; 0 for a plain table.")
 @click.option("--questions", default=RUN.questions, show_default=True, help="Made-up questions beside the examples.")
 @click.option("--epochs", default=RUN.options.epochs, show_default=True)
 @click.option("--batch", default=RUN.options.batch, show_default=True)
-@click.option("--runs", default=RUN.runs, show_default=True, help="Runs to average.")
 @click.option("--seed", default=RUN.options.seed, show_default=True)
 @click.option("--device", default="", help="cuda or cpu; empty: what is there.")
 def command(
     sources: tuple[str, ...],
     teachers: tuple[str, ...],
+    start: str,
     out: Path,
     never: tuple[Path, ...],
     version: str,
     vocabulary: int,
-    buckets: int,
+    pairs: int,
     dimension: int,
     hidden: int,
     questions: int,
     epochs: int,
     batch: int,
-    runs: int,
     seed: int,
     device: str,
 ) -> None:
@@ -69,14 +71,14 @@ def command(
     console.print(f"{len(functions):,} functions")
     run = Run(
         teachers=teachers,
+        start=start,
         version=version,
         vocabulary=vocabulary,
-        buckets=buckets,
+        pairs=pairs,
         dimension=dimension,
         hidden=hidden,
         questions=questions,
         never=tuple(question for file in never for question in questions_of(file)),
-        runs=runs,
         options=Options(epochs=epochs, batch=batch, seed=seed),
         device=device,
     )

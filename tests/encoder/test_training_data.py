@@ -9,8 +9,10 @@ import pytest
 from encoder.tokens import Tokenizer
 from encoder.training.data import NO_TARGET, essence, prepare
 from encoder.training.export import quantise
+from encoder.training.pairs import choose_pairs
 from encoder.training.queries import asked, comment, name_words, plain_sentence
 from encoder.training.questions import question
+from encoder.training.rewording import mistyped, reworded
 from encoder.training.vocabulary import choose, count_words
 from tests.encoder.functions import FUNCTIONS, function
 
@@ -54,12 +56,34 @@ def test_made_up_questions_differ_and_have_no_open_slot() -> None:
 
 @pytest.mark.parametrize("forbidden", ["read csv", "csv read python", "how to read csv in python"])
 def test_a_forbidden_question_is_never_asked_in_any_dress(forbidden: str) -> None:
-    tokenizer = Tokenizer(["read", "csv", "file"], 8)
     counts = count_words(FUNCTIONS)
-    data = prepare(FUNCTIONS, tokenizer, counts, 200, [forbidden], 0)
+    data = prepare(FUNCTIONS, Tokenizer(["read", "csv", "file"]), 8, counts, 200, [forbidden], 0)
     assert essence(forbidden) not in {essence(text) for text in data.texts}
     assert essence("send mail") in {essence(text) for text in data.texts}
     assert set(data.targets) == {NO_TARGET, *range(len(FUNCTIONS))}
+
+
+def test_pairs_are_those_that_questions_and_functions_share() -> None:
+    questions = [[0, 1], [0, 1, 2], [3, 4]] * 4
+    functions = [[5, 0, 1], [1, 2, 9], [7, 8]] * 4
+    assert choose_pairs(questions, functions, 10).tolist() == [[0, 1], [1, 2]]
+    assert choose_pairs(questions, functions, 1).tolist() == [[0, 1]]
+    assert choose_pairs([], functions, 10).shape == (0, 2)
+
+
+def test_a_wish_in_other_words_keeps_the_rest() -> None:
+    texts = {reworded("remove odd lines", random.Random(seed)) for seed in range(30)}
+    assert "remove odd lines" in texts
+    assert len(texts) > 2
+    assert all(" odd " in text for text in texts)
+
+
+def test_a_mistyped_question_differs_in_one_word() -> None:
+    for seed in range(50):
+        words = mistyped("read the spreadsheet", random.Random(seed)).split()
+        assert words[:2] == ["read", "the"]
+        assert abs(len(words[2]) - len("spreadsheet")) <= 1
+    assert mistyped("a b c", random.Random(0)) == "a b c"
 
 
 def test_int8_is_within_half_a_step() -> None:
