@@ -94,7 +94,8 @@ def prepare(
 def _with_pairs(
     plain: Tokenizer, questions: Sequence[str], columns: Mapping[str, Sequence[str]], size: int
 ) -> Tokenizer:
-    """The tokenizer with the pairs that these questions and functions share."""
-    asked = [plain.ids(text, LIMITS["query"]) for text in questions]
-    read = [plain.ids(text, LIMITS[field]) for field in ("name", "docstring", "code") for text in columns[field]]
+    """The tokenizer with the pairs that these questions and functions share; words without pieces are in none."""
+    known = Tokenizer(plain.vocabulary)
+    asked = [known.ids(text, LIMITS["query"]) for text in questions]
+    read = [known.ids(text, LIMITS[field]) for field in ("name", "docstring", "code") for text in columns[field]]
     return Tokenizer(plain.vocabulary, choose_pairs(asked, read, size), plain.unknown)
