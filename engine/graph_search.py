@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 SCAN_UP_TO = 1_000_000
 CONNECTIVITY = 16
 EXPANSION_ADD = 128
-# Rows that are added one after the other before two processors add theirs side by side: of 400 rows added by two, two to
-# three were found by no way, of 12,000 five, and half as many with this beginning; none where one adds all.
+# Rows that are added one after the other before two processors add theirs side by side: of 400 rows added by two, two
+# or three were found by no way, of 12,000 five, and half as many with this beginning; none where one adds all.
 ALONE = 2_000
 REBUILD_OVER = 0.3  # share of rows gone; a graph full of holes is slow and misses
 # On 182,431 functions and 99 questions: recall@100 .984 at 200, .991 at 400, .993 at 800 (2.7 ms): room to grow.
