@@ -35,14 +35,17 @@ class StaticEncoder:
 
     def __init__(self, folder: Path, name: str = "") -> None:
         config, tensors, vocabulary = _read(folder)
-        self.name = name or f"{DEFAULT_ENCODER}:{config['version']}"
-        self.limits = {field: int(config["limits"][field]) for field in (*FIELDS, "query")}
-        self.tokenizer = Tokenizer(vocabulary, tensors["pairs"], int(config["unknown"]))
-        self._rows, self._scale = tensors["table"], tensors["table_scale"].astype(np.float32)
-        self._weights = tensors["weights"].astype(np.float32)
-        self._gates = tensors["gates"].astype(np.float32)
-        self._function_layer = _layer(tensors, "function")
-        self._query_layer = _layer(tensors, "query")
+        try:
+            self.name = name or f"{DEFAULT_ENCODER}:{config['version']}"
+            self.limits = {field: int(config["limits"][field]) for field in (*FIELDS, "query")}
+            self.tokenizer = Tokenizer(vocabulary, tensors["pairs"], int(config["unknown"]))
+            self._rows, self._scale = tensors["table"], tensors["table_scale"].astype(np.float32)
+            self._weights = tensors["weights"].astype(np.float32)
+            self._gates = tensors["gates"].astype(np.float32)
+            self._function_layer = _layer(tensors, "function")
+            self._query_layer = _layer(tensors, "query")
+        except KeyError as missing:
+            raise InputError(f"the encoder in {folder} has no {missing}", "train or fetch it again") from missing
         if self._rows.shape[0] != self.tokenizer.size or self._weights.shape != (QUERY + 1, self.tokenizer.size):
             raise InputError(f"the encoder in {folder} is inconsistent", "train or fetch it again")
 

@@ -39,14 +39,21 @@ intersection overlap common|node vertex|edge link connection|tree hierarchy|pare
 child children|neighbors adjacent|path route|color colour rgb|width size|angle rotation|
 coordinates position location point|bytes binary|parse read interpret"""
 
-_alike: dict[str, list[str]] = {}
-for _group in ALIKE.split("|"):
-    _words = [word.replace("-", " ") for word in _group.split()]
-    for _word in _words:
-        _alike.setdefault(_word, []).extend(other for other in _words if other != _word)
-
 REWORDED = 0.5  # share of the words that could be said otherwise and are
 SHORTEST_MISTYPED = 5
+
+
+def _others(groups: str) -> dict[str, list[str]]:
+    """For each word what may stand for it."""
+    others: dict[str, list[str]] = {}
+    for group in groups.split("|"):
+        words = [word.replace("-", " ") for word in group.split()]
+        for word in words:
+            others.setdefault(word, []).extend(other for other in words if other != word)
+    return others
+
+
+_alike = _others(ALIKE)
 
 
 def reworded(text: str, rng: random.Random) -> str:

@@ -42,9 +42,8 @@ def start(
     rarity = np.concatenate(
         [RARITY / (RARITY + share), np.full(len(tokenizer.pairs), PAIR_WEIGHT), np.ones(tokenizer.unknown)]
     )
-    return np.concatenate([words, pairs, unknown]).astype(np.float32), np.tile(rarity, (QUERY + 1, 1)).astype(
-        np.float32
-    )
+    table, weights = np.concatenate([words, pairs, unknown]), np.tile(rarity, (QUERY + 1, 1))
+    return table.astype(np.float32), weights.astype(np.float32)
 
 
 def token_vectors(teacher: str) -> tuple[list[str], NDArray[np.float32]]:

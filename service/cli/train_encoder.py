@@ -22,10 +22,12 @@ RUN = Run()
     "teachers",
     multiple=True,
     required=True,
-    help="A sentence-transformers model; repeat for several.",
+    help="A sentence-transformers model, or a folder that this command wrote; repeat for several.",
 )
 @click.option(
-    "--start", default="", help="Model whose token vectors the table starts from; default: the first teacher."
+    "--start",
+    default="",
+    help="A model whose token vectors to start from, or a folder to go on from; default: the first teacher.",
 )
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write the encoder to.")
 @click.option(
@@ -34,7 +36,7 @@ RUN = Run()
     multiple=True,
     help="File of questions (lines, or JSON lines with `query`) that no example may ask.",
 )
-@click.option("--version", "version", default="own", show_default=True, help="Indexes record static:VERSION.")
+@click.option("--version", "version", default="own", show_default=True, help="Written into the folder.")
 @click.option("--vocabulary", default=RUN.vocabulary, show_default=True, help="Tokens.")
 @click.option("--pairs", default=RUN.pairs, show_default=True, help="Pairs of tokens with a vector of their own.")
 @click.option("--dimension", default=RUN.dimension, show_default=True)

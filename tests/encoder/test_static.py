@@ -1,5 +1,6 @@
 """The shipped encoder: meaning, speed of loading, and defined answers to bad input."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -93,6 +94,16 @@ def test_a_corrupt_model_is_named(tmp_path: Path, broken: str) -> None:
     (folder / broken).write_bytes(b"not what it was")
     with pytest.raises(InputError, match="cannot be read"):
         StaticEncoder(folder)
+
+
+def test_a_model_of_another_layout_says_what_it_lacks(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(SHIPPED, folder)
+    config = json.loads((folder / CONFIG).read_text())
+    del config["unknown"]
+    (folder / CONFIG).write_text(json.dumps(config))
+    with pytest.raises(InputError, match="has no 'unknown'"):
+        load(str(folder))
 
 
 def test_the_default_path_loads_no_torch() -> None:
