@@ -36,6 +36,7 @@ class ProductCodes:
 
     def __init__(self, stored: NDArray[np.uint8]) -> None:
         self._stored = stored
+        self._asked = False
 
     @classmethod
     def open(cls, folder: Path, number: int) -> ProductCodes | None:
@@ -45,9 +46,14 @@ class ProductCodes:
 
     @cached_property
     def _index(self) -> Any:
-        import faiss  # a tenth of a second that a small index never pays
+        import faiss
 
         return faiss.deserialize_index(np.array(self._stored))
+
+    def asked_again(self) -> bool:
+        """Not for the first question: a command asks one, and importing faiss takes as long as hundreds by signs."""
+        again, self._asked = self._asked, True
+        return again
 
     def nearest(self, query: Vectors, k: int) -> Positions:
         """Candidates for the k nearest, in the order of their positions."""

@@ -142,7 +142,7 @@ class Matrix:
         kept = KEPT + KEPT_PER_RESULT * k
         if count < max(2 * kept, SCAN_SIGNS_FROM) or not self.scanned_in_stages:
             candidates = np.flatnonzero(passed)
-        elif mask is None and self._codes is not None:
+        elif mask is None and self._codes is not None and self._codes.asked_again():
             candidates = self._codes.nearest(query, k)
             if count < len(self):
                 candidates = candidates[passed[candidates]]

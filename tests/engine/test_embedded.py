@@ -72,16 +72,22 @@ def test_a_killed_loader_goes_on_where_it_was_without_duplicates_or_holes(tmp_pa
     assert engine.count() == len(MANY) == len(engine.keyword(["valu"], 1_000))
 
 
-def test_a_large_index_is_searched_by_graph_and_filtered_by_scan(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(graph_search, "SCAN_UP_TO", 100)
-    store = EmbeddedStore(tmp_path)
+def of_two_generations(home: Path) -> EmbeddedStore:
+    """An index whose second generation has lost fifty rows and got the sample's."""
+    store = EmbeddedStore(home)
     build(store, "x", MANY)
     with store.begin("x", [ENCODER], "g") as writer:
         writer.delete([one.id for one in MANY[:50]])
         write(writer, SAMPLE)
         writer.publish()
+    return store
+
+
+def test_a_large_index_is_searched_by_graph_and_filtered_by_scan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph_search, "SCAN_UP_TO", 100)
+    store = of_two_generations(tmp_path)
     assert list((tmp_path / "x" / "000002" / "rows").glob("*.hnsw"))
     engine = store.open("x")
     for one in (*MANY[50:60], *SAMPLE):
@@ -98,15 +104,13 @@ def test_an_index_of_some_size_is_searched_by_codes_that_each_generation_has_ane
     monkeypatch.setattr(vector_search, "SIGNS_TELL_FROM", 1)
     monkeypatch.setattr(vector_search, "KEPT", 50)
     monkeypatch.setattr(product_codes, "KEPT", 60)
-    monkeypatch.setattr(vector_search, "differing", lambda *_: pytest.fail("signs were compared"))
-    store = EmbeddedStore(tmp_path)
-    build(store, "x", MANY)
-    with store.begin("x", [ENCODER], "g") as writer:
-        writer.delete([one.id for one in MANY[:50]])
-        write(writer, SAMPLE)
-        writer.publish()
+    store = of_two_generations(tmp_path)
     assert list((tmp_path / "x" / "000002" / "rows").glob("*.pq.npy"))
     engine = store.open("x")
+    with monkeypatch.context() as first:
+        first.setattr(product_codes.ProductCodes, "nearest", lambda *_: pytest.fail("faiss for one question"))
+        assert engine.knn(vectors(SAMPLE)[0], 1)[0].id == SAMPLE[0].id
+    monkeypatch.setattr(vector_search, "differing", lambda *_: pytest.fail("signs were compared"))
     store.drop("x")
     for one in (*MANY[50:60], *SAMPLE):
         assert engine.knn(vectors([one])[0], 1)[0].id == one.id
