@@ -21,6 +21,7 @@ from engine.protocol import Filters
 COLUMNS = ("repo", "path", "func_name", "language", "partition", "url", "fragment")
 REPO, PATH, NAME, LANGUAGE, PARTITION, URL, FRAGMENT = range(len(COLUMNS))
 DECODED_AT_MOST = 200_000
+ENTRIES_KEPT = 20_000  # some 10 MB; what is shown once is often shown again
 
 Positions = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -110,6 +111,7 @@ class Table:
         self.codes: NDArray[np.int32] = mapped(folder / "codes.npy")
         self.strings = tuple(Strings(folder, name) for name in COLUMNS)
         self._position_of: dict[str, int] = {}
+        self._entries: dict[int, tuple[str, Address]] = {}
         self._notes: dict[str, NDArray[np.float64]] = {}
         # Serials count from the first load on; as long as nothing was deleted since, there are no gaps.
         self._gapless = bool(len(self)) and int(self.serials[-1] - self.serials[0]) == len(self) - 1
@@ -136,7 +138,17 @@ class Table:
         return bytes(self.ids[position]).ljust(16, b"\0").hex()
 
     def entries(self, positions: Positions) -> list[tuple[str, Address]]:
-        """Id and address of each position."""
+        """Id and address of each position; of those asked for lately they are at hand."""
+        kept, wanted = self._entries, positions.tolist()
+        missing = [position for position in wanted if position not in kept]
+        if missing:
+            if len(kept) + len(missing) > ENTRIES_KEPT:
+                kept = self._entries = {position: kept[position] for position in wanted if position in kept}
+            kept.update(zip(missing, self.read_entries(np.array(missing)), strict=True))
+        return [kept[position] for position in wanted]
+
+    def read_entries(self, positions: Positions) -> list[tuple[str, Address]]:
+        """Id and address of each position, as the columns have them."""
         columns = self.codes.take(positions, axis=0).T.tolist()
         repos, paths, names, languages, _, urls, fragments = (
             strings.many(codes) for strings, codes in zip(self.strings, columns, strict=True)
@@ -161,7 +173,7 @@ class Table:
 
     def codes_of(self, part: str, positions: Positions) -> list[int]:
         """The number of each position's part; equal numbers are equal strings."""
-        codes: list[int] = self.codes[positions, COLUMNS.index(part)].tolist()
+        codes: list[int] = self.codes[:, COLUMNS.index(part)][positions].tolist()
         return codes
 
     def decoded(self, part: str, codes: list[int]) -> list[str]:
@@ -174,7 +186,7 @@ class Table:
         return self._notes[name]
 
     def _strings_at(self, column: int, positions: Positions) -> list[str]:
-        return self.strings[column].many(self.codes[positions, column].tolist())
+        return self.strings[column].many(self.codes[:, column][positions].tolist())
 
     def positions_of(self, ids: Sequence[str]) -> Positions:
         """Where rows with these ids are; -1 for those that are not there.

@@ -160,7 +160,7 @@ class EmbeddedEngine:
     def addresses(self) -> Iterator[tuple[str, Address]]:
         for start in range(0, len(self._table), SCANNED_AT_ONCE):
             end = min(start + SCANNED_AT_ONCE, len(self._table))
-            yield from self._table.entries(np.arange(start, end))
+            yield from self._table.read_entries(np.arange(start, end))
 
     def scan(self) -> Iterator[Function]:
         for start in range(0, len(self._table), SCANNED_AT_ONCE):
@@ -195,9 +195,11 @@ class EmbeddedEngine:
         if k <= 0 or not len(self._table):
             return []
         hits = self._searcher.search(fulltext.filtered(query, filters), k, count=False).hits
-        serials = self._searcher.fast_field_values("serial", [address for _, address in hits])
-        positions = self._table.positions_of_serials(np.array(serials, dtype=np.int64))
-        return self._hits(positions, [score for score, _ in hits])
+        if not hits:
+            return []
+        scores, addresses = zip(*hits, strict=True)
+        serials = self._searcher.fast_field_values("serial", list(addresses))
+        return self._hits(self._table.positions_of_serials(np.array(serials, dtype=np.int64)), scores)
 
     def _hits(self, positions: Positions, scores: ArrayLike) -> Sequence[Hit]:
         return Hits(self._table, positions, np.asarray(scores, dtype=np.float64))

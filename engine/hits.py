@@ -137,12 +137,12 @@ class Keys:
         """What is equal for keys that share the part: its number is at hand before its name."""
         return self.parts(part, keys) if self._table is None else self._table.codes_of(part, keys)
 
-    def counts(self, part: Shared, keys: Rows) -> Counter[str]:
+    def counts(self, part: Shared, keys: Rows) -> dict[str, int]:
         """How many keys there are of each."""
         if self._table is None:
             return Counter(self.parts(part, keys))
         counted = Counter(self._table.codes_of(part, keys))
-        return Counter(dict(zip(self._table.decoded(part, list(counted)), counted.values(), strict=True)))
+        return dict(zip(self._table.decoded(part, list(counted)), counted.values(), strict=True))
 
     def notes(self, name: str, width: int) -> Scores | None:
         """Room for what was found out about the rows of the table; none where the keys are no rows."""

@@ -79,7 +79,7 @@ def sweep(examples: Sequence[Example], columns: dict[str, float], share: float) 
         orders = []
         for example in useful:
             fused = np.array([candidate.score for candidate in example.candidates])
-            orders.append(spread_out(blend(fused, example.table, weights), example.candidates, cost)[0])
+            orders.append(spread_out(blend(fused, example.table, weights), example.candidates, cost)[0].tolist())
         rows.append(_row(cost, useful, orders))
     return rows
 

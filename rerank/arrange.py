@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from graph.local_tree import nearest_above
 from rerank.candidate import Candidate
-from rerank.candidates import Candidates
+from rerank.candidates import Candidates, Labels, Places
 
 DEPTH = 100  # how many candidates a re-ranker looks at; those behind keep their places
 
 
 def arrange(
     candidates: Sequence[Candidate],
-    order: Sequence[int],
+    order: Sequence[int] | Places,
     *,
     clusters: Sequence[int] | None = None,
-    reasons: Sequence[str] = (),
+    reasons: Sequence[str] | Labels = (),
 ) -> Sequence[Candidate]:
     """The candidates at `order` first (each position once), then the others as they were, all annotated.
 
     `clusters` and `reasons` go by position in the old list.
     """
-    taken = set(order)
-    whole = [*order, *(i for i in range(len(candidates)) if i not in taken)]
-    return Candidates.of(candidates).arranged(whole, clusters, reasons)
+    whole = np.asarray(order, dtype=np.int64)
+    if len(whole) < len(candidates):
+        whole = np.concatenate([whole, np.delete(np.arange(len(candidates)), whole)])
+    return Candidates.of(candidates).arranged(whole, clusters, np.asarray(reasons, dtype=np.object_))
 
 
 def placed_in_the_tree(candidates: Sequence[Candidate], start: int, end: int) -> list[Candidate]:

@@ -6,7 +6,6 @@ it, took longer than ranking them.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import NamedTuple, Self, overload
 
@@ -18,6 +17,8 @@ from engine.protocol import Hit
 from rerank.candidate import Candidate, Contribution
 
 Places = NDArray[np.int64]
+Labels = NDArray[np.object_]  # words, or numbers that may be missing: taken in a new order at once, which lists are not
+UNLABELLED: Labels = np.empty(0, dtype=np.object_)
 
 
 class Given(NamedTuple):
@@ -27,16 +28,15 @@ class Given(NamedTuple):
     ranks: NDArray[np.int64]
     scores: Scores
     shares: Scores
-    stages: Sequence[str]
+    stages: Labels  # empty where the lane has none
 
     def at(self, places: Places) -> Given:
-        stages = self.stages
-        taken = [stages[place] for place in places.tolist()] if stages else stages
-        return Given(self.lane, self.ranks[places], self.scores[places], self.shares[places], taken)
+        stages = self.stages[places] if len(self.stages) else self.stages
+        return Given(self.lane, self.ranks[places], self.scores[places], self.shares[places], stages)
 
     def contributions(self) -> Iterator[Contribution | None]:
         columns = zip(self.ranks.tolist(), self.scores.tolist(), self.shares.tolist(), strict=True)
-        for (rank, score, share), stage in zip(columns, self.stages or [""] * len(self.ranks), strict=True):
+        for (rank, score, share), stage in zip(columns, self.stages.tolist() or [""] * len(self.ranks), strict=True):
             yield Contribution(self.lane, rank, score, share, stage) if rank else None
 
 
@@ -51,14 +51,14 @@ class Candidates(Sequence[Candidate]):
         rows: Rows,
         scores: Scores,
         given: Sequence[Given],
-        clusters: Sequence[int | None] = (),
-        moved: Sequence[int] = (),
-        reasons: Sequence[str] = (),
+        clusters: Labels | None = None,
+        moved: Places | None = None,
+        reasons: Labels | None = None,
     ) -> None:
         self._keys, self._rows, self.scores, self._given = keys, rows, scores, given
-        self._clusters = clusters or [None] * len(rows)
-        self._moved = moved or [0] * len(rows)
-        self._reasons = reasons or [""] * len(rows)
+        self._clusters: Labels = np.empty(len(rows), dtype=np.object_) if clusters is None else clusters
+        self._moved: Places = np.zeros(len(rows), dtype=np.int64) if moved is None else moved
+        self._reasons: Labels = np.full(len(rows), "", dtype=np.object_) if reasons is None else reasons
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate]) -> Candidates:
@@ -72,9 +72,9 @@ class Candidates(Sequence[Candidate]):
             keys.of[0],
             np.array([one.score for one in candidates], dtype=np.float64),
             [_given(lane, candidates) for lane in lanes],
-            [one.cluster for one in candidates],
-            [one.moved for one in candidates],
-            [one.reason for one in candidates],
+            np.array([one.cluster for one in candidates], dtype=np.object_),
+            np.array([one.moved for one in candidates], dtype=np.int64),
+            np.array([one.reason for one in candidates], dtype=np.object_),
         )
 
     def __len__(self) -> int:
@@ -98,9 +98,9 @@ class Candidates(Sequence[Candidate]):
             self._keys.entries(self._rows),
             self.scores.tolist(),
             contributions if self._given else [()] * len(self),
-            self._clusters,
-            self._moved,
-            self._reasons,
+            self._clusters.tolist(),
+            self._moved.tolist(),
+            self._reasons.tolist(),
             strict=True,
         ):
             yield Candidate(id_, address, score, tuple(filter(None, given)), cluster, None, moved, reason)
@@ -125,7 +125,7 @@ class Candidates(Sequence[Candidate]):
         """For each something that is equal where the part is."""
         return self._keys.groups(part, self._rows)
 
-    def counts(self, part: Shared) -> Counter[str]:
+    def counts(self, part: Shared) -> dict[str, int]:
         """How many there are of each."""
         return self._keys.counts(part, self._rows)
 
@@ -151,32 +151,32 @@ class Candidates(Sequence[Candidate]):
     def led_by(self, lane: str) -> Self:
         """What this lane found first, the order otherwise kept."""
         given = self.given_by(lane)
-        order = [] if given is None else np.argsort(given.ranks == 0, kind="stable").tolist()
-        if order == list(range(len(order))):
+        if given is None:
             return self
-        made = self._at(np.array(order, dtype=np.int64))
-        made._moved = [moved + old - new for new, (moved, old) in enumerate(zip(made._moved, order, strict=True))]
+        order = np.argsort(given.ranks == 0, kind="stable")
+        made = self._at(order)
+        made._moved += order - np.arange(len(order))
         return made
 
-    def arranged(self, order: Sequence[int], clusters: Sequence[int] | None, reasons: Sequence[str]) -> Self:
+    def arranged(self, order: Places, clusters: Sequence[int] | None, reasons: Labels) -> Self:
         """In this order, each with its cluster and reason (by its old place) and how far it moved."""
-        made = self._at(np.array(order, dtype=np.int64))
-        made._moved = [old - new for new, old in enumerate(order)]
-        made._reasons = [reasons[old] if old < len(reasons) else "" for old in order]
+        made = self._at(order)
+        made._moved = order - np.arange(len(order))
+        made._reasons = np.concatenate([reasons, np.full(len(self) - len(reasons), "", dtype=np.object_)])[order]
         if clusters is not None:
-            made._clusters = [int(clusters[old]) if old < len(clusters) else self._clusters[old] for old in order]
+            given = np.array([*map(int, clusters)], dtype=np.object_)
+            made._clusters = np.concatenate([given, self._clusters[len(given) :]])[order]
         return made
 
     def _at(self, places: Places) -> Self:
-        at = places.tolist()
         return type(self)(
             self._keys,
             self._rows[places],
             self.scores[places],
             [given.at(places) for given in self._given],
-            [self._clusters[place] for place in at],
-            [self._moved[place] for place in at],
-            [self._reasons[place] for place in at],
+            self._clusters[places],
+            self._moved[places],
+            self._reasons[places],
         )
 
 
@@ -188,5 +188,5 @@ def _given(lane: str, candidates: Sequence[Candidate]) -> Given:
         np.array([one.rank for one in found], dtype=np.int64),
         np.array([one.score for one in found], dtype=np.float64),
         np.array([one.share for one in found], dtype=np.float64),
-        [one.stage for one in found],
+        np.array([one.stage for one in found], dtype=np.object_),
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import product
 from typing import NamedTuple
 
 from corpus.analysis import STOP_WORDS, WORD, parts
@@ -61,20 +60,24 @@ def _ways_of(name: str) -> tuple[Way, ...]:
 
 
 def _turned(asked: Sequence[Way], said: Sequence[Way]) -> bool:
-    both = list(product(asked, said))
-    return any(_fits(Way(one.target, one.source), other) for one, other in both) and not any(
-        _fits(one, other) for one, other in both
-    )
+    turned = False
+    for source, target in asked:
+        for other in said:
+            if _fits(source, target, other):
+                return False
+            turned = turned or _fits(target, source, other)
+    return turned
 
 
-def _fits(asked: Way, said: Way) -> bool:
-    return _meet(asked.target, said.target) and (not said.source or _meet(asked.source, said.source))
+def _fits(source: frozenset[str], target: frozenset[str], said: Way) -> bool:
+    return _meet(target, said.target) and (not said.source or _meet(source, said.source))
 
 
 def _meet(some: frozenset[str], others: frozenset[str]) -> bool:
-    return any(_alike(one, other) for one in some for other in others)
+    return not some.isdisjoint(others) or any(_alike(one, other) for one in some for other in others)
 
 
 def _alike(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
-    return one == other or (len(short) >= SHORTEST_PREFIX and long.startswith(short))
+    if len(one) > len(other):
+        one, other = other, one
+    return one == other or (len(one) >= SHORTEST_PREFIX and other.startswith(one))

@@ -23,6 +23,7 @@ from rerank.candidates import Candidates
 TEST_LIKE = re.compile(r"(^|/)(tests?|testing|examples?|benchmarks?|demos?)(/|_)|(^|/)test_|_test\.|\.test\.", re.I)
 KEPT = 50_000  # functions whose address was looked at: its patterns cost more than all else that is asked of it
 FEEDBACK = 10  # how many at the top stand for what the question means when the vectors are compared
+TINY = np.finfo(float).tiny
 SHORT, LONG, USUAL = 5, 40, 15  # lines: below is a stub, above there is much else in it; the usual where unknown
 NAMES = (
     "keyword_score",
@@ -83,17 +84,13 @@ def _lane(head: Candidates, lane: str) -> tuple[Floats, Floats]:
 
 def scaled(values: Floats) -> Floats:
     """From 0 at the least to 1 at the most; what is missing counts as the least."""
+    least, most = (values.min(), values.max()) if len(values) else (np.nan, np.nan)
+    if not np.isnan(least):
+        return np.ones(len(values)) if most <= least else (values - least) / (most - least)
     missing = np.isnan(values)
-    some_missing = missing.any()
-    known = values[~missing] if some_missing else values
-    if not len(known):
-        return np.zeros(len(values))
-    least, most = known.min(), known.max()
-    if most <= least:
-        return np.where(missing, 0.0, 1.0)
-    result: Floats = (values - least) / (most - least)
-    if some_missing:
-        result[missing] = 0.0
+    result = np.zeros(len(values))
+    if not missing.all():
+        result[~missing] = scaled(values[~missing])
     return result
 
 
@@ -107,8 +104,8 @@ def _by_vectors(fused: Floats, vectors: NDArray[np.float32] | None) -> tuple[Flo
         return np.zeros(len(fused)), np.zeros(len(fused))
     own = np.einsum("ij,ij->i", vectors, vectors)
     weight = np.where(np.arange(len(fused)) < FEEDBACK, fused, 0.0).astype(np.float32)
-    sums = np.stack([weight @ vectors, vectors.sum(axis=0)], axis=1)
-    toward, central = (vectors @ sums).T.astype(float)
-    toward = (toward - weight * own) / np.maximum(weight.sum() - weight, np.finfo(float).tiny)
+    sums = np.array([weight @ vectors, vectors.sum(axis=0)])
+    toward, central = (vectors @ sums.T).T.astype(float)
+    toward = (toward - weight * own) / np.maximum(weight.sum() - weight, TINY)
     central -= own
     return scaled(toward), scaled(central)

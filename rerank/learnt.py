@@ -9,9 +9,11 @@ any CodeSearchNet-like corpus; those shipped lie beside this file and say what t
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +21,7 @@ import numpy as np
 from graph.hyperbolic import Floats
 from rerank.arrange import DEPTH, arrange
 from rerank.candidate import Candidate, RerankContext
-from rerank.candidates import Candidates
+from rerank.candidates import Candidates, Labels, Places
 from rerank.direction import opposite
 from rerank.features import NAMES, features, scaled
 
@@ -29,7 +31,7 @@ OPPOSITE = 0.2  # of the span of the scores, where the name says the opposite of
 MOST_PAID = 3  # results above that a candidate pays for: beyond, a repository full of answers would never come back
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Weights:
     """One weight a column of `features.NAMES`, how much the learnt score counts beside the fused one (0 to 1), and
     what a result above from the same repository costs in the same units."""
@@ -39,6 +41,7 @@ class Weights:
     repository: float
     made: str = ""
 
+    @cached_property
     def vector(self) -> Floats:
         return np.array([self.columns.get(name, 0.0) for name in NAMES])
 
@@ -70,7 +73,7 @@ class Learnt:
         if {"keyword", "dense"} <= lanes:
             vectors = context.vectors(head.ids) if context.vectors is not None else None
             table = features(head, vectors)
-            effect = (table - table.mean(axis=0)) * weights.vector()
+            effect = (table - table.mean(axis=0)) * weights.vector
             scores, cost = blend(fused, table, weights), weights.repository
         else:
             effect = None
@@ -84,11 +87,11 @@ class Learnt:
 
 def blend(fused: Floats, table: Floats, weights: Weights) -> Floats:
     """The fused and the learnt score, each scaled over the list: what was learnt elsewhere corrects, not rules."""
-    result: Floats = (1 - weights.share) * scaled(fused) + weights.share * scaled(table @ weights.vector())
+    result: Floats = (1 - weights.share) * scaled(fused) + weights.share * scaled(table @ weights.vector)
     return result
 
 
-def spread_out(scores: Floats, head: Sequence[Candidate], cost: float) -> tuple[list[int], Floats]:
+def spread_out(scores: Floats, head: Sequence[Candidate], cost: float) -> tuple[Places, Floats]:
     """Positions in the new order, and what each paid for the results above it from its repository.
 
     Taking the best next one again and again comes to this: a repository's n-th best pays for n − 1, and as neither
@@ -96,13 +99,11 @@ def spread_out(scores: Floats, head: Sequence[Candidate], cost: float) -> tuple[
     """
     repositories = Candidates.of(head).groups("repo")
     shown = [0] * len(head)
-    above: dict[Hashable, int] = {}
+    above: defaultdict[Hashable, Iterator[int]] = defaultdict(count)
     for position in np.argsort(-scores, kind="stable").tolist():
-        repository = repositories[position]
-        shown[position] = above.get(repository, 0)
-        above[repository] = shown[position] + 1
+        shown[position] = next(above[repositories[position]])
     paid: Floats = cost * np.minimum(shown, MOST_PAID)
-    return np.lexsort((-scores, paid - scores)).tolist(), paid
+    return np.lexsort((-scores, paid - scores)), paid
 
 
 FOR = {
@@ -125,25 +126,22 @@ AGAINST = {
 
 
 FOR_COLUMNS, AGAINST_COLUMNS = ([NAMES.index(name) for name in said] for said in (FOR, AGAINST))
+RAISED = np.array([f"raised: {said}" for said in FOR.values()], dtype=np.object_)
+LOWERED = np.array([f"lowered: {said}" for said in AGAINST.values()], dtype=np.object_)
 
 
-def _reasons(effect: Floats | None, order: Sequence[int], paid: Floats, turned: Sequence[bool]) -> list[str]:
+def _reasons(effect: Floats | None, order: Places, paid: Floats, turned: Sequence[bool]) -> Labels:
     """For those that moved, what spoke most for or against them compared with the whole list."""
-    reasons = [""] * len(order)
-    has_paid = (paid > 0).tolist()
-    if effect is not None:
-        speaks_for, speaks_against = list(FOR), list(AGAINST)
-        most_for = effect[:, FOR_COLUMNS].argmax(axis=1).tolist()
-        most_against = effect[:, AGAINST_COLUMNS].argmin(axis=1).tolist()
-    for place, position in enumerate(order):
-        if turned and turned[position]:
-            reasons[position] = "lowered: its name says the opposite direction"
-        elif place > position and has_paid[position]:
-            reasons[position] = "lowered: results from elsewhere in the tree go first"
-        elif place < position and effect is not None:
-            reasons[position] = f"raised: {FOR[speaks_for[most_for[position]]]}"
-        elif place > position and effect is not None:
-            reasons[position] = f"lowered: {AGAINST[speaks_against[most_against[position]]]}"
-        elif place < position:
-            reasons[position] = "raised: from elsewhere in the tree than the results above"
+    reasons = np.full(len(order), "", dtype=np.object_)
+    places = np.empty_like(order)
+    places[order] = positions = np.arange(len(order))
+    rose, fell = places < positions, places > positions
+    if effect is None:
+        reasons[rose] = "raised: from elsewhere in the tree than the results above"
+    else:
+        reasons[rose] = RAISED[effect[:, FOR_COLUMNS].argmax(axis=1)[rose]]
+        reasons[fell] = LOWERED[effect[:, AGAINST_COLUMNS].argmin(axis=1)[fell]]
+    reasons[fell & (paid > 0)] = "lowered: results from elsewhere in the tree go first"
+    if turned:
+        reasons[np.array(turned)] = "lowered: its name says the opposite direction"
     return reasons

@@ -8,14 +8,18 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.hits import Keys, scores_of
+from engine.hits import Keys, Rows, scores_of
 from engine.protocol import Hit
 from rerank.candidate import Candidate
-from rerank.candidates import Candidates, Given
+from rerank.candidates import UNLABELLED, Candidates, Given, Places
 
 # A fusion method: ranked lists, the weight of each lane and the kind of question in; the first `limit` fused
 # candidates out.
 Fusion = Callable[[Sequence["RankedList"], Mapping[str, float], str, int], Sequence[Candidate]]
+
+ABSENT = -1  # the place of what a list does not hold
+NEVER = np.iinfo(np.int64).max
+NO_SCORE, NO_SHARE = np.array([np.nan]), np.array([0.0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,34 +46,49 @@ def sum_of_shares(lists: Sequence[RankedList], shares: Sequence[ArrayLike], limi
         return []
     keys = Keys([ranked.hits for ranked in lists])
     given = [np.asarray(share, dtype=np.float64) for share in shares]
-    known, which = np.unique(np.concatenate(keys.of), return_inverse=True)
+    known, which = _numbered(np.concatenate(keys.of))
     totals = np.bincount(which, np.concatenate(given)).astype(np.float64, copy=False)
-    by_list = np.split(which, np.cumsum([len(own) for own in keys.of])[:-1])
-    seen = np.full(len(known), np.iinfo(np.int64).max)
-    for number, own in enumerate(by_list):
-        turns = np.arange(number, number + len(own) * len(lists), len(lists))
-        seen[own[::-1]] = np.minimum(seen[own], turns)[::-1]  # of what a list holds twice, the first is what stays
     best = _best(totals, limit)
-    best = best[np.lexsort((seen[best], -totals[best]))[:limit]]
-    columns = [_given(*one, best, len(known)) for one in zip(lists, given, by_list, strict=True)]
+    places = _places(which, keys.of, len(known))[:, best]
+    turns = np.where(places == ABSENT, NEVER, places * len(lists) + np.arange(len(lists))[:, None])
+    order = np.lexsort((turns.min(axis=0), -totals[best]))[:limit]
+    best, places = best[order], places[:, order]
+    columns = [_given(*one) for one in zip(lists, given, places, strict=True)]
     return Candidates(keys, known[best], totals[best], columns)
 
 
-def _best(totals: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
+def _numbered(rows: Rows) -> tuple[Rows, Places]:
+    """The distinct rows, and for each row its number among them: as `np.unique`, which takes half as long again."""
+    order = rows.argsort()
+    ordered = rows[order]
+    first = np.empty(len(rows), dtype=np.bool_)
+    first[:1] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    which = np.empty_like(order)
+    which[order] = first.cumsum() - 1
+    return ordered[first], which
+
+
+def _places(which: Places, lists: Sequence[Rows], known: int) -> Places:
+    """A line a list: where each of the known ones stands in it."""
+    places = np.full((len(lists), known), ABSENT)
+    start = 0
+    for line, rows in zip(places, lists, strict=True):
+        own = which[start : start + len(rows)]
+        line[own[::-1]] = np.arange(len(rows))[::-1]  # of what a list holds twice, the first is what stays
+        start += len(rows)
+    return places
+
+
+def _best(totals: NDArray[np.float64], limit: int) -> Places:
     """The `limit` highest and all that are as high as the last of them, as they come: few of five hundred to sort."""
     if not 0 < limit < len(totals):
         return np.arange(len(totals))
     return np.flatnonzero(totals >= np.partition(totals, -limit)[-limit])
 
 
-def _given(
-    ranked: RankedList, shares: NDArray[np.float64], which: NDArray[np.int64], best: NDArray[np.int64], known: int
-) -> Given:
-    """What the list gave to each of the best."""
-    place_of = np.full(known, -1)  # of those that it does not hold the last, which is added here
-    place_of[which] = np.arange(len(which))
-    places = place_of[best]
-    scores = np.append(scores_of(ranked.hits), np.nan)[places]
-    stages = [*ranked.stages, ""] if ranked.stages else []
-    said = [stages[place] for place in places.tolist()] if stages else stages
-    return Given(ranked.lane, places + 1, scores, np.append(shares, 0.0)[places], said)
+def _given(ranked: RankedList, shares: NDArray[np.float64], places: Places) -> Given:
+    """What the list gave to those at these places of it; the last of each column, added here, is for the absent."""
+    scores = np.concatenate([scores_of(ranked.hits), NO_SCORE])[places]
+    stages = np.array([*ranked.stages, ""], dtype=np.object_)[places] if ranked.stages else UNLABELLED
+    return Given(ranked.lane, places + 1, scores, np.concatenate([shares, NO_SHARE])[places], stages)

@@ -36,7 +36,7 @@ def keyword_lane(engine: Engine, text: str, k: int, filters: Filters, *, expande
         hits, part = joined(parts, k)
         if len(hits) >= min(ENOUGH, k):
             break
-    return RankedList(LANE, hits, [stages[number] for number in part])
+    return RankedList(LANE, hits, stages * len(part) if len(stages) == 1 else [stages[number] for number in part])
 
 
 def _stages(engine: Engine, text: str, k: int, filters: Filters, expanded: bool) -> Iterator[tuple[str, Sequence[Hit]]]:

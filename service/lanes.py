@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from engine.hits import distinct
 from rerank.ranked import RankedList
@@ -28,8 +27,8 @@ class LaneResults:
     @property
     def relaxed(self) -> tuple[str, ...]:
         """The relaxation stages that were needed beyond the exact one, in their order."""
-        stages = dict.fromkeys(chain.from_iterable(ranked.stages for ranked in self.lists if ranked.lane == KEYWORD))
-        return tuple(stage for stage in stages if stage != "exact")
+        stages = next((ranked.stages for ranked in self.lists if ranked.lane == KEYWORD), ())
+        return tuple(stage for stage in dict.fromkeys(stages) if stage != "exact")
 
     @property
     def found(self) -> int:

@@ -14,7 +14,7 @@ from encoder.protocol import Encoder
 from engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo
 from graph.references import Relation
 from rerank.arrange import placed_in_the_tree
-from rerank.candidate import Candidate, RerankContext
+from rerank.candidate import Candidate, RerankContext, Reranker
 from rerank.candidates import Candidates
 from rerank.fusion import DEFAULT_WEIGHTS, fusion
 from rerank.ranked import RankedList
@@ -67,6 +67,7 @@ class Searcher:
         self.encoders = encoders
         self.settings = settings or Settings()
         self._lanes = LaneSet(engine, encoders, self.settings.lane_depth, cache=cache)
+        self._rerankers: dict[str, Reranker] = {}
         self._adjust = adjust
         self._threads = threads or SideBySide()
         self._computing = computing or Computing()
@@ -152,15 +153,7 @@ class Searcher:
 
     def rerank(self, query: Query, candidates: Sequence[Candidate], method: str = "default") -> Sequence[Candidate]:
         """The same candidates in the re-ranker's order; it looks at the first `rerank_depth` of them."""
-        from rerank.registry import RerankOptions, reranker
-
-        settings = self.settings
-        options = RerankOptions(
-            clusters=settings.clusters,
-            cross_encoder=settings.cross_encoder,
-            cross_encoder_depth=settings.cross_encoder_depth,
-        )
-        run = reranker(method, options)
+        run = self._reranker(method)
         vectors = self.engine.vectors if self.info.encoders else None
         context = RerankContext(query=query.text, vectors=vectors, texts=self._texts)
         depth = self.settings.rerank_depth
@@ -225,6 +218,21 @@ class Searcher:
         """What the call graph says to a structural question that its lane was asked."""
         graph = self._lanes.graph if way.relations and found is not None else None
         return exact_answer(graph, way, filters, len(found.hits)) if graph and found is not None else None
+
+    def _reranker(self, method: str) -> Reranker:
+        """The method with this service's options, made when it is first asked for."""
+        found = self._rerankers.get(method)
+        if found is None:
+            from rerank.registry import RerankOptions, reranker
+
+            settings = self.settings
+            options = RerankOptions(
+                clusters=settings.clusters,
+                cross_encoder=settings.cross_encoder,
+                cross_encoder_depth=settings.cross_encoder_depth,
+            )
+            found = self._rerankers[method] = reranker(method, options)
+        return found
 
     def _fused(self, lanes: LaneResults, method: str, limit: int) -> Sequence[Candidate]:
         """The first `limit`; an exact answer leads them, whatever the method gives for it."""

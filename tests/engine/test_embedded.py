@@ -15,7 +15,7 @@ import pytest
 
 from corpus.analysis import terms
 from corpus.errors import TreelineError
-from engine import embedded_engine, graph_search, product_codes
+from engine import columns, embedded_engine, graph_search, product_codes
 from engine import vectors as vector_search
 from engine.embedded import EmbeddedStore
 from engine.protocol import Filters
@@ -239,3 +239,15 @@ def test_a_loader_that_dies_while_it_clears_up_leaves_an_index_that_can_be_writt
     with store.begin("x", [ENCODER], "plan") as again:
         write(again, MANY[50:60])
         assert again.publish().functions >= len(SAMPLE) + 10
+
+
+def test_addresses_are_the_same_however_few_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = EmbeddedStore(tmp_path)
+    build(store, "x", MANY)
+    wanted = [one.id for one in (*MANY[:9], MANY[4], *MANY[300:305])]
+    expected = [(one.id, one.address) for one in (*MANY[:9], MANY[4], *MANY[300:305])]
+    with_room = store.open("x")
+    monkeypatch.setattr(columns, "ENTRIES_KEPT", 5)
+    for engine in (with_room, store.open("x")):
+        for some in (slice(0, 3), slice(2, 9), slice(0, 15), slice(12, 15)):
+            assert [(hit.id, hit.address) for hit in engine.locate(wanted[some])] == expected[some]

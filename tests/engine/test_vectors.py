@@ -98,6 +98,13 @@ def test_codes_leave_hardly_any_of_the_nearest_out(tmp_path: Path, monkeypatch: 
     assert np.mean(shares) >= 0.96  # these lie closer together than functions do
 
 
+def test_of_equally_near_rows_the_first_are_found(tmp_path: Path) -> None:
+    rows = clustered(500)
+    rows[100:400] = rows[100]
+    positions, scores = matrix_of(tmp_path, rows).rescore(rows[100], np.arange(500), 120)
+    assert positions.tolist() == list(range(100, 220)) and len(set(scores.tolist())) == 1
+
+
 def test_who_filters_gets_what_the_signs_find_with_codes_or_without(tmp_path: Path) -> None:
     rows = clustered(60_000, dimension=256)
     without = matrix_of(tmp_path, rows)

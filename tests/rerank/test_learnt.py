@@ -86,7 +86,7 @@ def test_feedback_is_nearness_to_the_top_and_nobody_is_their_own_neighbour() -> 
 def test_a_result_pays_for_each_one_above_from_its_repository() -> None:
     head = both("aaab", [0.9, 0.8, 0.7, 0.6])
     order, paid = spread_out(np.array([1.0, 0.9, 0.8, 0.75]), head, 0.2)
-    assert order == [0, 3, 1, 2]
+    assert order.tolist() == [0, 3, 1, 2]
     assert paid.tolist() == pytest.approx([0.0, 0.2, 0.4, 0.0])
 
 
