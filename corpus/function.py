@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -37,6 +38,7 @@ class Address(NamedTuple):
         return lines_in(self.url)
 
 
+@lru_cache(maxsize=20_000)
 def lines_in(url: str) -> tuple[int, int] | None:
     """First and last line that a URL, or its fragment, names."""
     at = url.rfind("#L")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from corpus.function import Address
@@ -59,7 +57,7 @@ def next_offset(query: Query, answer: Answer) -> int | None:
 
 def result_row(result: Result, clusters: CorpusClusters | None, *, explain: bool, code: bool) -> dict[str, Any]:
     function, candidate = result.function, result.candidate
-    row = place_row(function.id, function.address) | {
+    row = place_row(function.id, candidate.address) | {
         "rank": result.rank,
         "score": candidate.score,
         "relation": relation_of(candidate),
@@ -115,12 +113,12 @@ def why_row(candidate: Candidate, clusters: CorpusClusters | None) -> dict[str, 
     }
 
 
-def facets(ranked: Sequence[Candidate]) -> dict[str, Counter[str]]:
+def facets(ranked: Sequence[Candidate]) -> dict[str, dict[str, int]]:
     """How many of the results there are per language and repository."""
     columns = Candidates.of(ranked)
     return {"language": columns.counts("language"), "repo": columns.counts("repo")}
 
 
-def count_rows(counts: Counter[str]) -> list[dict[str, Any]]:
-    ordered: Iterable[tuple[str, int]] = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    return [{"value": value, "count": count} for value, count in islice(ordered, FACET_VALUES)]
+def count_rows(counts: Mapping[str, int]) -> list[dict[str, Any]]:
+    ordered = sorted(sorted(counts), key=counts.__getitem__, reverse=True)
+    return [{"value": value, "count": counts[value]} for value in ordered[:FACET_VALUES]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
@@ -30,15 +31,21 @@ log = logging.getLogger(__name__)
 API = (search, functions, feedback, map, evaluation, status)
 
 
+class Application(APIFlask):
+    """None of the views and hooks is a coroutine, and Flask would ask that of each of them at every request."""
+
+    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        return func
+
+
 def create_app(settings: Settings | None = None, searcher: LiveSearcher | None = None) -> APIFlask:
     """An application over the index that the settings name, or over a searcher that is already open.
 
     It starts without an index too: every question is then answered with what to do about it, until there is one.
     """
     settings = settings or from_environment()
-    app = APIFlask(__name__, title="Treeline", version=version("treeline"), docs_path=None, json_errors=True)
+    app = Application(__name__, title="Treeline", version=version("treeline"), docs_path=None, json_errors=True)
     app.json = OrjsonProvider(app)
-    app.ensure_sync = lambda func: func  # type: ignore[method-assign]  # none is a coroutine, and Flask asks often
     for words in (visible, sentence, coded):
         app.add_template_filter(words)
     app.add_template_global(title, "problem_title")

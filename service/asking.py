@@ -31,7 +31,7 @@ def ask(query: Query, tag: str = "") -> Answer:
 
 def with_votes(query: Query) -> Query:
     """The question with the feedback on it: its tag and its ranking both depend on it, and it is read once."""
-    return replace(query, votes=tuple(votes_on(context().feedback, query)))
+    return query if query.votes is not None else replace(query, votes=tuple(votes_on(context().feedback, query)))
 
 
 def tag_of(query: Query) -> str:

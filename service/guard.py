@@ -24,7 +24,7 @@ Route = TypeVar("Route", bound=Callable[..., object])
 
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
-FORWARDING = ("X-Forwarded-For", "X-Real-IP", "Forwarded", "Via")
+FORWARDING = frozenset({"HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP", "HTTP_FORWARDED", "HTTP_VIA"})  # as WSGI names them
 # Probes must work without a key and however often they come; the pages' own files are served from disk.
 OPEN = frozenset({"/healthz", "/readyz"})
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -63,7 +63,7 @@ class Guard:
             self.settings.trust_loopback
             and request.remote_addr in LOOPBACK
             and hostname(request.host) in LOOPBACK_HOSTS
-            and not any(name in request.headers for name in FORWARDING)
+            and FORWARDING.isdisjoint(request.environ)
             and request.headers.get("Sec-Fetch-Site", "none") in {"none", "same-origin"}
             and ((origin := request.headers.get("Origin")) is None or origin == request.host_url.rstrip("/"))
         )

@@ -35,21 +35,25 @@ def allow_plotly_styles() -> None:
 
 def init_app(app: APIFlask, settings: Settings) -> None:
     origins = frozenset(listed(settings.cors_origins))
+    by_styles = {
+        styles: [*FIXED.items(), ("Content-Security-Policy", POLICY.format(styles=styles))]
+        for styles in (STRICT_STYLES, PLOTLY_STYLES)
+    }
 
     @app.after_request
     def finish(response: Response) -> Response:
-        policy = POLICY.format(styles=g.get("styles", STRICT_STYLES))
         given = {name.lower() for name, _ in response.headers}
-        for name, value in (*FIXED.items(), ("Content-Security-Policy", policy)):
+        for name, value in by_styles[g.get("styles", STRICT_STYLES)]:
             if name.lower() not in given:
                 response.headers.add(name, value)
-        allow_origins(response, origins)
+        if origins:
+            allow_origins(response, origins)
         return compress(response)
 
 
 def allow_origins(response: Response, origins: frozenset[str]) -> None:
     """The API may be read by pages of the origins in the setting, and by no others."""
-    if not origins or not request.path.startswith(("/api/", "/openapi")):
+    if not request.path.startswith(("/api/", "/openapi")):
         return
     origin = request.headers.get("Origin", "")
     response.vary.add("Origin")
@@ -63,11 +67,16 @@ def allow_origins(response: Response, origins: frozenset[str]) -> None:
 
 
 def compress(response: Response) -> Response:
-    if not (response.mimetype or "").startswith(COMPRESSIBLE) or response.status_code in {204, 304}:
+    headers = response.headers
+    if not headers.get("Content-Type", "").startswith(COMPRESSIBLE) or response.status_code in {204, 304}:
         return response
-    response.vary.add("Accept-Encoding")
+    if "Vary" in headers:
+        response.vary.add("Accept-Encoding")
+    else:  # as nearly always, and without taking apart what is not there
+        headers.add("Vary", "Accept-Encoding")
     if (
-        response.direct_passthrough
+        "Accept-Encoding" not in request.headers
+        or response.direct_passthrough
         or response.is_streamed
         or "Content-Encoding" in response.headers
         or request.accept_encodings["gzip"] <= 0

@@ -33,7 +33,9 @@ LANE_FAILURES = Counter("treeline_lane_failures_total", "Lanes left out of an an
 REFUSED = Counter("treeline_http_refused_total", "Requests refused by keys or rate limits.", ["reason"])
 
 
-_searches, _stage_seconds = cache(SEARCHES.labels), cache(STAGE_SECONDS.labels)  # few, and asked for all the time
+# Of each there are few, and they are asked for all the time.
+requests, request_seconds = cache(REQUESTS.labels), cache(REQUEST_SECONDS.labels)
+_searches, _stage_seconds = cache(SEARCHES.labels), cache(STAGE_SECONDS.labels)
 
 
 def record(answer: Answer) -> None:

@@ -33,7 +33,6 @@ def init_app(app: Flask, settings: Settings, info: Callable[[], IndexInfo | None
         g.request_id = given if GIVEN_ID.match(given) else f"{random.getrandbits(128):032x}"
         g.started = time.perf_counter()
         g.id_token = request_id.set(g.request_id)
-        g.port = request.environ.get("SERVER_PORT")
         metrics.IN_PROGRESS.inc()
         g.in_progress = True
 
@@ -44,8 +43,8 @@ def init_app(app: Flask, settings: Settings, info: Callable[[], IndexInfo | None
         seconds = time.perf_counter() - g.started
         route = request.url_rule.rule if request.url_rule else "unmatched"
         response.headers[HEADER] = g.request_id
-        metrics.REQUESTS.labels(request.method, route, str(response.status_code)).inc()
-        metrics.REQUEST_SECONDS.labels(route).observe(seconds)
+        metrics.requests(request.method, route, response.status_code).inc()
+        metrics.request_seconds(route).observe(seconds)
         level = logging.DEBUG if request.path in QUIET else logging.INFO
         if access.isEnabledFor(level):
             access.log(

@@ -28,11 +28,10 @@ def json_reply(
     body: Any, *, status: int = 200, tag: str = "", cache: str = NEVER, headers: Mapping[str, str] | None = None
 ) -> Response:
     """A JSON response; with a `tag`, one that a client can revalidate."""
-    response = Response(orjson.dumps(body), status=status, mimetype="application/json", headers=dict(headers or {}))
-    response.headers["Cache-Control"] = cache
+    named = {"Content-Type": "application/json", **(headers or {}), "Cache-Control": cache}
     if tag:
-        response.headers["ETag"] = quoted(tag)
-    return response
+        named["ETag"] = quoted(tag)
+    return Response(orjson.dumps(body), status=status, headers=named)
 
 
 def entity_tag(*parts: object) -> str:

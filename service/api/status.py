@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from typing import Any
 
 from apiflask import APIBlueprint
@@ -30,7 +29,7 @@ def status() -> Response:
     facets = searcher.engine.facets()
     body = {
         "index": index_row(searcher.info),
-        "languages": count_rows(Counter(facets.get("language", {}))),
+        "languages": count_rows(facets.get("language", {})),
         "repositories": len(facets.get("repo", {})),
         "timings": {"total": elapsed(started)},
     }

@@ -31,6 +31,7 @@ class SqliteFeedback:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._local = threading.local()
+        self._voted = False  # no vote is ever removed
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with self._connection() as connection:
@@ -71,9 +72,15 @@ class SqliteFeedback:
             connection.executemany("INSERT OR IGNORE INTO words (term, question) VALUES (?, ?)", rows)
         return int(number)
 
+    def _any_votes(self) -> bool:
+        """Whether anybody ever voted; where nobody did, that is quicker told than what similar questions got."""
+        if not self._voted:
+            self._voted = self._connection().execute("SELECT 1 FROM votes LIMIT 1").fetchone() is not None
+        return self._voted
+
     def votes(self, question: str) -> list[Votes]:
         words = question_terms(question)
-        if not words:
+        if not words or not self._any_votes():
             return []
         ours = frozenset(words)
         holes = ", ".join("?" * len(words))

@@ -70,6 +70,13 @@ def test_signals_are_counted_per_question_and_function(store: FeedbackStore) -> 
     assert sorted(store.votes("sort a list"), key=lambda one: one.function) == [Votes(A, 2, 0, 1), Votes(B, 0, 1, 0)]
 
 
+def test_the_first_vote_of_all_is_seen_by_who_looked_before(tmp_path: Path) -> None:
+    asking, voting = (SqliteFeedback(tmp_path / "feedback.sqlite3") for _ in range(2))
+    assert asking.votes("sort a list") == []
+    voting.record("sort a list", A, "up")
+    assert asking.votes("sort a list") == [Votes(A, 1, 0, 0)]
+
+
 def test_the_same_terms_are_the_same_question(store: FeedbackStore) -> None:
     store.record("Sorting the lists", A, "up")
     assert store.votes("list sort") == [Votes(A, 1, 0, 0)]

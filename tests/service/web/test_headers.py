@@ -59,6 +59,7 @@ def test_other_sites_pages_may_read_only_when_the_setting_names_them(
     assert friendly.get("/api/search?q=x", headers=origin).headers["Access-Control-Allow-Origin"] == origin["Origin"]
     stranger = friendly.get("/api/search?q=x", headers={"Origin": "https://evil.example"})
     assert "Access-Control-Allow-Origin" not in stranger.headers
+    assert {"Origin", "Accept-Encoding"} == set(stranger.headers["Vary"].split(", "))
     assert "Access-Control-Allow-Origin" not in friendly.get("/search?q=x", headers=origin).headers
     asked = friendly.options("/api/feedback", headers=origin | {"Access-Control-Request-Method": "POST"})
     assert "POST" in asked.headers["Access-Control-Allow-Methods"]
@@ -70,7 +71,8 @@ def test_large_answers_are_compressed_for_those_who_can_read_them(client: FlaskC
     assert "Content-Encoding" not in plain.headers and packed.headers["Content-Encoding"] == "gzip"
     assert len(packed.data) < len(plain.data) / 3
     assert b"parse" in gzip.decompress(packed.data)
-    assert "Accept-Encoding" in packed.headers["Vary"]
+    assert plain.headers["Vary"] == packed.headers["Vary"] == "Accept-Encoding"
+    assert "Content-Encoding" not in client.get("/search?q=parse+url", headers={"Accept-Encoding": "gzip;q=0"}).headers
     assert "Content-Encoding" not in client.get("/healthz", headers={"Accept-Encoding": "gzip"}).headers
 
 
