@@ -42,7 +42,8 @@ class QuickToConnect(Urllib3HttpNode):
         request_timeout: DefaultType | float | None = DEFAULT,
     ) -> NodeApiResponse:
         seconds = self.config.request_timeout if isinstance(request_timeout, DefaultType) else request_timeout
-        both: Any = urllib3.Timeout(connect=CONNECT_SECONDS, read=seconds)
+        connecting = CONNECT_SECONDS if seconds is None else min(seconds, CONNECT_SECONDS)
+        both: Any = urllib3.Timeout(connect=connecting, read=seconds)
         return super().perform_request(method, target, body=body, headers=headers, request_timeout=both)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from elasticsearch import ApiError, ConflictError, Elasticsearch, NotFoundError, TransportError
 
 from corpus.errors import EngineUnavailable
+from engine.elasticsearch_client import connect
 from engine.names import internal_name
 from service.feedback.protocol import COLUMNS, SIMILAR_FROM, Signal, Votes, question_terms, similarity
 from service.settings import Settings, listed
@@ -42,14 +43,13 @@ class ElasticsearchFeedback:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> ElasticsearchFeedback:
-        options: dict[str, Any] = {}
-        if settings.elasticsearch_api_key:
-            options["api_key"] = settings.elasticsearch_api_key
-        elif settings.elasticsearch_user:
-            options["basic_auth"] = (settings.elasticsearch_user, settings.elasticsearch_password)
-        if settings.elasticsearch_ca:
-            options["ca_certs"] = settings.elasticsearch_ca
-        client = Elasticsearch(listed(settings.elasticsearch_url), max_retries=2, retry_on_timeout=True, **options)
+        client = connect(
+            listed(settings.elasticsearch_url),
+            user=settings.elasticsearch_user,
+            password=settings.elasticsearch_password,
+            api_key=settings.elasticsearch_api_key,
+            ca=settings.elasticsearch_ca,
+        )
         return cls(client, internal_name(f"feedback-{settings.index}"))
 
     def record(self, question: str, function: str, signal: Signal, amount: int = 1) -> None:
