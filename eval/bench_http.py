@@ -1,4 +1,4 @@
-"""The service under load: 1, 8 and 64 clients against gunicorn, and a soak that watches memory."""
+"""The service under load: 1, 8 and 64 clients, answers computed and kept; and a soak that watches memory."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from eval.served import MemoryWatch, memory, processor_seconds, served
 CLIENTS = (1, 8, 64)
 SECONDS = 15.0
 WARM_UP = 3.0
+# What the figures under it were measured on.
+COMPUTED = "every answer computed, none kept:"
+KEPT = "as served by default, the last answers kept (after the warm-up all that are asked for here):"
+GIVEN = "the server at this address, as it is set up:"
 OFFICIAL = Path("..") / "shared" / "codesearchnet" / "queries.csv"
 # When CodeSearchNet's own 99 are not at hand: names, concepts, a typo, one word, a sentence.
 QUESTIONS = (
@@ -51,21 +55,41 @@ def run(
     with nullcontext((url, 0)) if url else served(index) as (base, process):
         drive(base, wanted, 2, WARM_UP, tool=tool)
         begin = memory(process) if process else 0.0
-        steps = []
-        tell(f"{'clients':>8} {'requests/s':>11} {'p50 ms':>8} {'p95 ms':>8} {'p99 ms':>8} {'CPU ms':>8} {'errors':>7}")
-        for number in clients:
-            spent = processor_seconds(process) if process else 0.0
-            load = drive(base, wanted, number, seconds, tool=tool)
-            spent = (processor_seconds(process) - spent) * 1000 / max(1, load.requests) if process else 0.0
-            steps.append({**asdict(load), "throughput": load.throughput, "cpu_ms": spent})
-            took = f"{load.p50:>8.1f} {load.p95:>8.1f} {load.p99:>8.1f} {spent:>8.2f}"
-            tell(f"{number:>8} {load.throughput:>11.0f} {took} {load.errors:>7}")
+        tell(GIVEN if url else COMPUTED)
+        steps = stepped(base, process, wanted, clients, seconds, tool, tell)
         found: dict[str, Any] = {"steps": steps, "questions": len(wanted)}
         if process:
             found["memory_mb"] = {"idle": begin, "after": memory(process)}
         if minutes:
             found["soak"] = soak(base, process, wanted, minutes, tool, tell)
+    if not url:
+        with served(index, kept_answers=True) as (base, process):
+            drive(base, wanted, 2, WARM_UP, tool=tool)
+            tell(KEPT)
+            found["kept_steps"] = stepped(base, process, wanted, clients, seconds, tool, tell)
     return found
+
+
+def stepped(
+    base: str,
+    process: int,
+    wanted: Sequence[str],
+    clients: Sequence[int],
+    seconds: float,
+    tool: str,
+    tell: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    """A line for each number of clients: what they saw, and the processor time of a request where it can be seen."""
+    steps = []
+    tell(f"{'clients':>8} {'requests/s':>11} {'p50 ms':>8} {'p95 ms':>8} {'p99 ms':>8} {'CPU ms':>8} {'errors':>7}")
+    for number in clients:
+        spent = processor_seconds(process) if process else 0.0
+        load = drive(base, wanted, number, seconds, tool=tool)
+        spent = (processor_seconds(process) - spent) * 1000 / max(1, load.requests) if process else 0.0
+        steps.append({**asdict(load), "throughput": load.throughput, "cpu_ms": spent})
+        took = f"{load.p50:>8.1f} {load.p95:>8.1f} {load.p99:>8.1f} {spent:>8.2f}"
+        tell(f"{number:>8} {load.throughput:>11.0f} {took} {load.errors:>7}")
+    return steps
 
 
 def soak(

@@ -20,12 +20,17 @@ START_SECONDS = 120.0
 
 
 @contextmanager
-def served(index: str = "", *, extra: dict[str, str] | None = None) -> Iterator[tuple[str, int]]:
-    """(address, process id) of a server over the index; rate limits and kept answers are off: searching is measured."""
+def served(
+    index: str = "", *, kept_answers: bool = False, extra: dict[str, str] | None = None
+) -> Iterator[tuple[str, int]]:
+    """(address, process id) of a server over the index without rate limits; answers are kept as the settings say, or
+    not at all: then searching is measured."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    measured = {"TREELINE_RATE_PER_ADDRESS": "0", "TREELINE_ANSWER_CACHE": "0", "TREELINE_LOG_LEVEL": "warning"}
+    measured = {"TREELINE_RATE_PER_ADDRESS": "0", "TREELINE_LOG_LEVEL": "warning"}
+    if not kept_answers:
+        measured["TREELINE_ANSWER_CACHE"] = "0"
     environment = {**os.environ, **measured, **(extra or {})}
     environment["GUNICORN_BIND"] = f"127.0.0.1:{port}"
     if index:

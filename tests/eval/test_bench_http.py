@@ -1,0 +1,23 @@
+"""`treeline bench --http` measures a server that computes every answer, then one that keeps them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eval import bench_http
+from tests.service.small_index import small_store
+
+
+def test_both_ways_of_answering_are_measured_and_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_store(tmp_path)
+    monkeypatch.setenv("TREELINE_HOME", str(tmp_path))
+    monkeypatch.setenv("TREELINE_WORKERS", "1")
+    monkeypatch.setattr(bench_http, "WARM_UP", 0.5)
+    told: list[str] = []
+    found = bench_http.run("small", clients=[2], seconds=1, tool="threads", tell=told.append)
+    assert [line for line in told if line.endswith(":")] == [bench_http.COMPUTED, bench_http.KEPT]
+    for steps in (found["steps"], found["kept_steps"]):
+        assert [step["clients"] for step in steps] == [2]
+        assert steps[0]["errors"] == 0 and steps[0]["requests"] > 0 and steps[0]["cpu_ms"] > 0
