@@ -46,6 +46,7 @@ class RerankContext:
     vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
     texts: Callable[[Sequence[str]], Sequence[str]] | None = None
     settings: Mapping[str, float] = field(default_factory=dict)
+    explain: bool = True  # whether anybody will read the candidates' reasons
 
 
 class Reranker(Protocol):

@@ -73,7 +73,7 @@ class Learnt:
         if {"keyword", "dense"} <= lanes:
             vectors = context.vectors(head.ids) if context.vectors is not None else None
             table = features(head, vectors)
-            effect = (table - table.mean(axis=0)) * weights.vector
+            effect = (table - table.mean(axis=0)) * weights.vector if context.explain else None
             scores, cost = blend(fused, table, weights), weights.repository
         else:
             effect = None
@@ -82,7 +82,7 @@ class Learnt:
         if any(turned):
             scores = scores - OPPOSITE * np.array(turned)
         order, paid = spread_out(scores, head, self.spread * cost)
-        return arrange(candidates, order, reasons=_reasons(effect, order, paid, turned))
+        return arrange(candidates, order, reasons=_reasons(effect, order, paid, turned) if context.explain else ())
 
 
 def blend(fused: Floats, table: Floats, weights: Weights) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from corpus.function import Function
@@ -31,6 +31,9 @@ class Query:
     filters: Filters = NO_FILTERS
     expand: bool = False
     callees: bool = False
+    # Whether the results are to say why they are where they are, which takes a while to find out. It is the same
+    # question either way, so that it is no part of what is told of it.
+    explain: bool = field(default=True, repr=False)
     feedback: bool = True  # whether people's thumbs and opens for the same question may lift a result
     votes: tuple[Votes, ...] | None = None  # those thumbs and opens, where they have been read already
 

@@ -27,8 +27,9 @@ class AnswerCache:
     def __len__(self) -> int:
         return len(self._answers)
 
-    def get(self, key: str, generation: str, search: Callable[[], Answer]) -> Answer:
-        """The kept answer with the time it took to find it, or what the search gives."""
+    def get(self, key: str, generation: str, search: Callable[[], Answer], *, explain: bool = True) -> Answer:
+        """The kept answer with the time it took to find it, or what the search gives; who wants it explained is not
+        given one that is not."""
         if not self._size:
             return search()
         begin = time.perf_counter()
@@ -37,6 +38,8 @@ class AnswerCache:
                 self._answers.clear()
                 self._generation = generation
             kept = self._answers.get(key)
+            if kept is not None and explain and not kept.query.explain:
+                kept = None
             if kept is not None:
                 self._answers.move_to_end(key)
         if kept is not None:

@@ -6,6 +6,7 @@ import logging
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from rerank.candidate import Candidate
 from service import observe
@@ -24,7 +25,8 @@ def ask(query: Query, tag: str = "") -> Answer:
     """The answer, searched for or kept from before."""
     here = context()
     generation = here.searcher.info.generation
-    answer = here.answers.get(tag or tag_of(query), generation, lambda: here.searcher.search(query))
+    search = partial(here.searcher.search, query)
+    answer = here.answers.get(tag or tag_of(query), generation, search, explain=query.explain)
     observe.answered(answer)
     return answer
 

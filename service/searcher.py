@@ -87,11 +87,13 @@ class Searcher:
     def _search(self, query: Query, begin: float, run: Run) -> Answer:
         ranking = self.rank(query, run)
         clock = perf_counter()
-        page = placed_in_the_tree(ranking.candidates, query.offset, query.offset + query.k)
+        start, end = query.offset, query.offset + query.k
+        ranked = ranking.candidates
+        page = placed_in_the_tree(ranked, start, end) if query.explain else list(ranked[start:end])
         bodies = {function.id: function for function in self.engine.fetch([candidate.id for candidate in page])}
         results = tuple(
             Result(rank, bodies[candidate.id], candidate)
-            for rank, candidate in enumerate(page, query.offset + 1)
+            for rank, candidate in enumerate(page, start + 1)
             if candidate.id in bodies
         )
         now = perf_counter()
@@ -104,7 +106,7 @@ class Searcher:
             relaxed=lanes.relaxed,
             degraded=lanes.degraded,
             timings={**ranking.timings, "fetch": (now - clock) * 1000, "total": (now - begin) * 1000},
-            ranked=ranking.candidates,
+            ranked=ranked,
             exact=lanes.exact,
         )
 
@@ -155,7 +157,7 @@ class Searcher:
         """The same candidates in the re-ranker's order; it looks at the first `rerank_depth` of them."""
         run = self._reranker(method)
         vectors = self.engine.vectors if self.info.encoders else None
-        context = RerankContext(query=query.text, vectors=vectors, texts=self._texts)
+        context = RerankContext(query=query.text, vectors=vectors, texts=self._texts, explain=query.explain)
         depth = self.settings.rerank_depth
         if len(candidates) <= depth:
             return run(candidates, context)

@@ -35,7 +35,7 @@ DIGITS = 5  # of a coordinate: a hundredth of a pixel on any screen
 def map_of_results(parameters: SearchParameters) -> Response:
     """Where the results live: their tree in the Poincaré disk, each with its rank before and after re-ranking."""
     here = context()
-    query = with_votes(replace(parameters.query(here.settings), k=PAGE, offset=0))
+    query = with_votes(replace(parameters.query(here.settings, explain=False), k=PAGE, offset=0))
     key = tag_of(query)
     tag = f"{key}map"
     if (unchanged := not_modified(tag)) is not None:

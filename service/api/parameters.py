@@ -56,8 +56,8 @@ class SearchParameters(Parameters):
     callees: bool = Field(False, description="Also bring in what the first results call.")
     feedback: bool = Field(True, description="Let people's thumbs and opens for this question count.")
 
-    def query(self, settings: Settings) -> Query:
-        """The searcher's question; raises `InputError` beyond the limits."""
+    def query(self, settings: Settings, *, explain: bool = True) -> Query:
+        """The searcher's question; raises `InputError` beyond the limits. A page explains whatever it was asked."""
         within("q", len(self.q), settings.max_query_length, "characters")
         within("k", self.k, settings.max_k, "results")
         within("offset", self.offset, settings.max_offset, "results")
@@ -71,6 +71,7 @@ class SearchParameters(Parameters):
             filters=Filters(self.language, self.repo, self.path, self.partition),
             expand=self.expand,
             callees=self.callees,
+            explain=explain,
             feedback=self.feedback and settings.feedback,
         )
 

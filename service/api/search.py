@@ -26,7 +26,7 @@ blueprint = APIBlueprint("search", __name__, url_prefix="/api", tag="Search")
 def search(parameters: SearchParameters) -> Response:
     """Find functions by what they do."""
     here = context()
-    query = with_votes(parameters.query(here.settings))
+    query = with_votes(parameters.query(here.settings, explain=parameters.explain))
     key = tag_of(query)
     tag = f"{key}{parameters.explain:d}{parameters.code:d}"
     if (unchanged := not_modified(tag)) is not None:

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -156,6 +157,14 @@ def test_every_result_but_the_first_says_its_distance_to_those_above(searcher: S
     assert all((result.candidate.tree_distance or 0) >= 2 for result in ten[1:])
     page = searcher.search(Query("convert", k=3, offset=4, rerank=method)).results
     assert [result.candidate.tree_distance for result in page] == [one.candidate.tree_distance for one in ten[4:7]]
+
+
+def test_without_explanations_the_list_is_the_same(searcher: Searcher) -> None:
+    question = Query("read a csv file", k=20)
+    told, untold = (searcher.search(replace(question, explain=explain)).results for explain in (True, False))
+    bare = [one.candidate._replace(tree_distance=None, reason="") for one in told]
+    assert [one.candidate for one in untold] == bare
+    assert any(one.candidate.reason for one in told)
 
 
 def test_expansion_adds_words_of_the_first_results(searcher: Searcher) -> None:

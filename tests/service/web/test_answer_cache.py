@@ -25,6 +25,14 @@ def test_the_second_time_says_that_it_came_from_memory(app: APIFlask) -> None:
     assert "keyword" in timings(client, "/api/search?q=parse+url&mode=keyword")
 
 
+def test_an_answer_without_explanations_is_not_given_to_who_wants_them(app: APIFlask) -> None:
+    client = app.test_client()
+    for address, kept in (("", False), ("&explain=true", False), ("&explain=true", True), ("", True)):
+        assert ("cache" in timings(client, f"/api/search?q=parse+url{address}")) == kept
+    rows = client.get("/api/search?q=parse+url&explain=true").get_json()["results"]
+    assert any(row["why"]["reason"] for row in rows) and rows[1]["why"]["tree_distance"] is not None
+
+
 def test_a_vote_makes_it_search_again(app: APIFlask) -> None:
     client = app.test_client()
     row = client.get("/api/search?q=parse+url").get_json()["results"][3]
