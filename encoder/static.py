@@ -15,6 +15,7 @@ from safetensors.numpy import load_file
 
 from corpus.errors import EncoderMismatch, InputError
 from corpus.function import Function
+from encoder import standing
 from encoder.protocol import DEFAULT_ENCODER, Vectors
 from encoder.text import LONGEST_TEXT, fields
 from encoder.tokens import Tokenizer
@@ -61,13 +62,17 @@ class StaticEncoder:
 
     @property
     def dimension(self) -> int:
+        return self._learnt + 1
+
+    @property
+    def _learnt(self) -> int:
         return int(self._rows.shape[1])
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
-        pooled = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        pooled = np.zeros((len(texts), self._learnt), dtype=np.float32)
         for row, text in enumerate(texts):
             pooled[row] = self._pool_question(text)
-        return _unit(_through(self._query_layer, pooled, pooled))
+        return standing.of_questions(_unit(_through(self._query_layer, pooled, pooled)))
 
     def encode_functions(self, functions: Sequence[Function]) -> Vectors:
         vectors = np.empty((len(functions), self.dimension), dtype=np.float32)
@@ -92,7 +97,8 @@ class StaticEncoder:
             for number, (field, texts) in enumerate(zip(FIELDS, columns, strict=True))
         ]
         summed = sum(gate * part for gate, part in zip(self._gates, parts, strict=True))
-        return _unit(_through(self._function_layer, np.hstack(parts), np.asarray(summed, dtype=np.float32)))
+        vectors = _through(self._function_layer, np.hstack(parts), np.asarray(summed, dtype=np.float32))
+        return standing.of_functions(_unit(vectors), functions)
 
     @cached_property
     def _table(self) -> Vectors:

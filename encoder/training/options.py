@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 class Options:
     """How the student learns."""
 
-    epochs: int = 3
+    epochs: int = 2
     batch: int = 2048
     table_rate: float = 1.5e-2
     layer_rate: float = 1e-3
@@ -37,9 +37,9 @@ class Run:
     version: str = "own"
     vocabulary: int = 30_000
     pairs: int = 26_000
-    dimension: int = 256
+    dimension: int = 256  # of the vectors, the component of the functions' standing among them
     hidden: int = 256
-    questions: int = 1_500_000
+    questions: int = 800_000
     never: tuple[str, ...] = ()
     options: Options = field(default_factory=Options)
     device: str = ""

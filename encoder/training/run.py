@@ -48,7 +48,7 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
     if known:
         student = Student.of(known.parts(), run.options.dropped)
     else:
-        table, weights = start(data.tokenizer, base, base_vectors, counts, len(learnt), run.dimension)
+        table, weights = start(data.tokenizer, base, base_vectors, counts, len(learnt), run.dimension - 1)
         student = Student(table, weights, hidden=run.hidden, dropped=run.options.dropped)
     candidates = hard(data, taught, len(tokenizer.vocabulary), run.options.depth, device)
     development = Development(held_out, data.tokenizer, {}, device)

@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from encoder import standing
 from encoder.prompts import prompts
 from encoder.static import StaticEncoder, is_static
 from encoder.training.data import TrainingData
@@ -42,9 +43,13 @@ def _by_static(folder: Path, data: TrainingData) -> tuple[Tensor, Tensor, Tensor
     """Runs that were taught by transformers teach one more, which has what each of them learnt."""
     encoder = StaticEncoder(folder)
     bare = [replace(function, docstring="") for function in data.functions]
-    asked = encoder.encode_queries(data.texts)
-    whole, stripped = encoder.encode_functions(data.functions), encoder.encode_functions(bare)
-    return torch.from_numpy(asked), torch.from_numpy(whole), torch.from_numpy(stripped)
+    encoded = (
+        encoder.encode_queries(data.texts),
+        encoder.encode_functions(data.functions),
+        encoder.encode_functions(bare),
+    )
+    asked, whole, stripped = (torch.from_numpy(standing.taken_off(vectors)) for vectors in encoded)
+    return asked, whole, stripped
 
 
 def _by_transformer(name: str, data: TrainingData, device: str) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,0 +1,52 @@
+"""How likely a function is what somebody asks for, whatever they ask: the last component of its vector.
+
+People who ask how something is done want a function that they can call: one that stands by itself, has a body, is
+public and gives something back. Cosines know nothing of that. So a function's vector has one component more, which is
+lower for each mark against it, and every question's has the same constant there. A plain nearest-neighbour search, in
+any engine, then ranks by cosine less `MARK_COST` a mark (docs/encoder.md has what it was chosen on).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from corpus.function import Function
+from encoder.protocol import Vectors
+
+MARK_COST = 0.03  # of cosine
+REACH = 0.5  # the questions' component: the larger, the less the functions' own takes from their other components
+STUB = 100  # characters of code, without the docstring: less of it passes on, raises or is abstract
+GIVES = ("return", "yield", "=>")  # looked for as plain text: words by a pattern take twenty times as long
+IMPLICIT = frozenset({"ruby"})  # languages whose functions give back what they end with
+
+
+def of_questions(vectors: Vectors) -> Vectors:
+    """Unit vectors with the component that weighs the functions' standing; nothing stays nothing."""
+    return _with_component(vectors, np.full(len(vectors), REACH, dtype=np.float32))
+
+
+def of_functions(vectors: Vectors, functions: Sequence[Function]) -> Vectors:
+    """Unit vectors with each function's standing; nothing stays nothing."""
+    counted = np.fromiter(map(marks, functions), dtype=np.float32, count=len(functions))
+    return _with_component(vectors, counted * np.float32(-MARK_COST / REACH))
+
+
+def taken_off(vectors: Vectors) -> Vectors:
+    """The unit vectors as they were before, for those who want meaning alone."""
+    meaning = vectors[:, :-1]
+    return np.asarray(meaning / np.maximum(np.linalg.norm(meaning, axis=1, keepdims=True), np.finfo(np.float32).tiny))
+
+
+def marks(function: Function) -> int:
+    """How much speaks against it: a method, not public, hardly any code, gives nothing back."""
+    owner, _, name = function.func_name.rpartition(".")
+    silent = function.language not in IMPLICIT and not any(word in function.code for word in GIVES)
+    return bool(owner) + name.startswith("_") + (len(function.code) < STUB) + silent
+
+
+def _with_component(vectors: Vectors, component: Vectors) -> Vectors:
+    component = np.where(vectors.any(axis=1), component, np.float32(0.0))
+    longer = np.column_stack([vectors, component])
+    return np.asarray(longer / np.sqrt(1.0 + component**2)[:, None], dtype=np.float32)
