@@ -129,10 +129,10 @@ class EmbeddedEngine:
         matrix = self._matrices[self._number_of(encoder)]
         positions = self._table.positions_of(ids)
         missing = positions < 0
-        if missing.all():
-            return np.zeros((len(ids), matrix.dimension), dtype=np.float32)
-        rows = matrix.rows(np.where(missing, 0, positions))
-        rows[missing] = 0.0
+        if not missing.any():
+            return matrix.rows(positions)
+        rows = np.zeros((len(ids), matrix.dimension), dtype=np.float32)
+        rows[~missing] = matrix.rows(positions[~missing])
         return rows
 
     def suggest(self, prefix: str, k: int) -> list[str]:

@@ -79,8 +79,7 @@ class SqliteFeedback:
         return self._voted
 
     def votes(self, question: str) -> list[Votes]:
-        words = question_terms(question)
-        if not words or not self._any_votes():
+        if not self._any_votes() or not (words := question_terms(question)):
             return []
         ours = frozenset(words)
         holes = ", ".join("?" * len(words))
