@@ -17,7 +17,7 @@ SECONDS = 15.0
 WARM_UP = 3.0
 # What the figures under it were measured on.
 COMPUTED = "every answer computed, none kept:"
-KEPT = "as served by default, the last answers kept (after the warm-up all that are asked for here):"
+KEPT = "as served by default, the last answers kept:"  # here all of them, after the warm-up
 GIVEN = "the server at this address, as it is set up:"
 OFFICIAL = Path("..") / "shared" / "codesearchnet" / "queries.csv"
 # When CodeSearchNet's own 99 are not at hand: names, concepts, a typo, one word, a sentence.
