@@ -37,7 +37,7 @@ def fused(one: Set, lists: Sequence[Sequence[RankedList]], method: Fusion, weigh
     """The reciprocal rank of every question."""
     found = {}
     for asked, lanes in zip(one.questions, lists, strict=True):
-        candidates = method(lanes, weights, route(asked.text).kind, 100)
+        candidates = method(lanes, weights, route(asked.text).asked, 100)
         urls = [candidate.address.url for candidate in candidates]
         found[asked.text] = reciprocal_rank(urls, asked.urls)
     return found

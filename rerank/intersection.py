@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from rerank.candidate import Candidate
-from rerank.ranked import RankedList, sum_of_shares, weight_of
+from rerank.ranked import Asked, RankedList, sum_of_shares, weight_of
 from rerank.rrf import K
 
 FILLER = "dense"
@@ -20,7 +20,7 @@ LIFT = 10.0
 
 
 def intersection(
-    lists: Sequence[RankedList], weights: Mapping[str, float], kind: str, limit: int
+    lists: Sequence[RankedList], weights: Mapping[str, float], asked: Asked, limit: int
 ) -> Sequence[Candidate]:
     """Fuse by reciprocal rank within three tiers: in all lanes, in a dense lane, elsewhere."""
     filled = [ranked for ranked in lists if ranked.hits]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,13 +14,19 @@ from engine.protocol import Hit
 from rerank.candidate import Candidate
 from rerank.candidates import UNLABELLED, Candidates, Given, Places
 
-# A fusion method: ranked lists, the weight of each lane and the kind of question in; the first `limit` fused
-# candidates out.
-Fusion = Callable[[Sequence["RankedList"], Mapping[str, float], str, int], Sequence[Candidate]]
+# A fusion method: ranked lists, the weight of each lane and what was asked in; the first `limit` fused candidates out.
+Fusion = Callable[[Sequence["RankedList"], Mapping[str, float], "Asked", int], Sequence[Candidate]]
 
 ABSENT = -1  # the place of what a list does not hold
 NEVER = np.iinfo(np.int64).max
 NO_SCORE, NO_SHARE = np.array([np.nan]), np.array([0.0])
+
+
+class Asked(NamedTuple):
+    """What fusion knows of a question: its kind (see `service.routing`) and how many words it has."""
+
+    kind: str = ""
+    words: int = 0
 
 
 @dataclass(frozen=True, slots=True)

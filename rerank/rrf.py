@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from rerank.candidate import Candidate
-from rerank.ranked import RankedList, sum_of_shares, weight_of
+from rerank.ranked import Asked, RankedList, sum_of_shares, weight_of
 
 K = 60  # the paper's constant: large enough that one lane's first place does not outvote two good places
 
 
-def rrf(lists: Sequence[RankedList], weights: Mapping[str, float], kind: str, limit: int) -> Sequence[Candidate]:
-    """Fuse by reciprocal rank; the kind of question makes no difference here (see `adaptive`)."""
+def rrf(lists: Sequence[RankedList], weights: Mapping[str, float], asked: Asked, limit: int) -> Sequence[Candidate]:
+    """Fuse by reciprocal rank; what was asked makes no difference here (see `adaptive`)."""
     shares = [weight_of(ranked.lane, weights) / (K + np.arange(1, len(ranked.hits) + 1)) for ranked in lists]
     return sum_of_shares(lists, shares, limit)

@@ -13,14 +13,16 @@ import numpy as np
 
 from engine.hits import Scores, scores_of
 from rerank.candidate import Candidate
-from rerank.ranked import RankedList, sum_of_shares, weight_of
+from rerank.ranked import Asked, RankedList, sum_of_shares, weight_of
 
 # Their scores have a zero that means something (how many edges away), so that the last of a list is still worth its
 # distance. A lane of 300 by BM25 or cosine has none: its last is worth nothing.
 FROM_ZERO = frozenset({"graph", "callees"})
 
 
-def score_sum(lists: Sequence[RankedList], weights: Mapping[str, float], kind: str, limit: int) -> Sequence[Candidate]:
+def score_sum(
+    lists: Sequence[RankedList], weights: Mapping[str, float], asked: Asked, limit: int
+) -> Sequence[Candidate]:
     """Fuse by weighted, normalised score; the weights are taken as shares of one."""
     filled = [ranked for ranked in lists if ranked.hits]
     total = sum(weight_of(ranked.lane, weights) for ranked in filled) or 1.0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from graph.references import Relation
+from rerank.ranked import Asked
 from service.structural import Direction, structural
 
 Kind = Literal["identifier", "structural", "conceptual", "mixed"]
@@ -42,13 +43,19 @@ LONGEST_STRUCTURAL = 200  # characters; a longer text is no question about one s
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The kind of question, the symbols it names, and for a structural one which edges to follow from them."""
+    """The kind of question, the symbols it names, for a structural one which edges to follow from them, and how many
+    words it has."""
 
     kind: Kind
     symbols: tuple[str, ...] = ()
     relations: tuple[Relation, ...] = ()
     direction: Direction = "in"
     depth: int = 1
+    words: int = 0
+
+    @property
+    def asked(self) -> Asked:
+        return Asked(self.kind, self.words)
 
     def lanes(self) -> tuple[str, ...]:
         """Which lanes a hybrid search runs for this question."""
@@ -64,7 +71,7 @@ def route(text: str) -> Route:
     """The route of a question."""
     text = text.strip()
     quoted = tuple(dict.fromkeys(next(filter(None, found.groups())) for found in QUOTED.finditer(text)))
-    return _structural(text, quoted) or _by_names(text, quoted)
+    return replace(_structural(text, quoted) or _by_names(text, quoted), words=len(text.split()))
 
 
 def _structural(text: str, quoted: tuple[str, ...]) -> Route | None:

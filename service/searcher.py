@@ -151,7 +151,7 @@ class Searcher:
 
     def fuse(self, lanes: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]:
         """The lanes' lists as one, with what each lane contributed."""
-        return fusion(method)(lanes.lists, DEFAULT_WEIGHTS, lanes.route.kind, limit)
+        return fusion(method)(lanes.lists, DEFAULT_WEIGHTS, lanes.route.asked, limit)
 
     def rerank(self, query: Query, candidates: Sequence[Candidate], method: str = "default") -> Sequence[Candidate]:
         """The same candidates in the re-ranker's order; it looks at the first `rerank_depth` of them."""

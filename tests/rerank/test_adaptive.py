@@ -1,15 +1,18 @@
-"""Adaptive fusion: the kind of question decides which lane is believed."""
+"""Adaptive fusion: the kind of question, and its length, decide which lane is believed."""
+
+from typing import get_args
 
 from engine.protocol import Hit
-from rerank.adaptive import WEIGHTS_BY_KIND, adaptive
-from rerank.ranked import RankedList
+from rerank.adaptive import LEAST, MOST, adaptive, weights_for
+from rerank.ranked import Asked, RankedList
+from service.routing import Kind
 from tests.rerank.lists import address, ranked
 
 KEYWORD_SAYS_X = [ranked("keyword", "XY"), ranked("dense", "YX"), ranked("graph", "ZX")]
 
 
-def first(kind: str) -> str:
-    return adaptive(KEYWORD_SAYS_X[:2], {}, kind, 1)[0].id
+def first(kind: str, words: int = 5) -> str:
+    return adaptive(KEYWORD_SAYS_X[:2], {}, Asked(kind, words), 1)[0].id
 
 
 def test_an_identifier_is_left_to_the_keyword_lane() -> None:
@@ -22,20 +25,29 @@ def test_a_concept_is_left_to_the_dense_lane() -> None:
 
 def test_a_structural_question_is_left_to_the_graph() -> None:
     lists = [ranked("keyword", "X"), ranked("dense", "Y"), ranked("graph", "Z")]
-    assert adaptive(lists, {}, "structural", 1)[0].id == "Z"
+    assert adaptive(lists, {}, Asked("structural"), 1)[0].id == "Z"
 
 
 def test_what_the_graph_found_ten_edges_away_stays_in_front_of_what_only_shares_words() -> None:
     walked = RankedList("graph", [Hit(id_, 1 / (1 + depth), address(id_)) for depth, id_ in enumerate("ABCDEFGHIJ", 1)])
     lists = [ranked("keyword", "XYZ"), ranked("dense", "XYZ"), walked]
-    fused = adaptive(lists, {}, "structural", 20)
+    fused = adaptive(lists, {}, Asked("structural"), 20)
     assert [candidate.id for candidate in fused][:10] == list("ABCDEFGHIJ")
 
 
 def test_an_unknown_kind_uses_the_given_weights() -> None:
-    assert adaptive(KEYWORD_SAYS_X[:2], {"keyword": 1.0, "dense": 5.0}, "other", 1)[0].id == "Y"
+    assert adaptive(KEYWORD_SAYS_X[:2], {"keyword": 1.0, "dense": 5.0}, Asked("other"), 1)[0].id == "Y"
 
 
 def test_every_kind_weighs_every_lane() -> None:
     lanes = {"keyword", "dense", "tfidf", "graph", "callees"}
-    assert all(weights.keys() == lanes for weights in WEIGHTS_BY_KIND.values())
+    for kind in get_args(Kind):
+        weights = weights_for(Asked(kind, 4))
+        assert weights is not None
+        assert weights.keys() == lanes
+
+
+def test_the_more_words_a_question_has_the_more_its_meaning_counts() -> None:
+    dense = [(weights_for(Asked("conceptual", words)) or {})["dense"] for words in range(20)]
+    assert dense == sorted(dense)
+    assert dense[1] == dense[4] == LEAST < dense[8] < dense[12] == MOST

@@ -16,7 +16,7 @@ from engine.hits import Scores
 from rerank.arrange import arrange
 from rerank.candidate import Candidate, Contribution
 from rerank.candidates import Candidates
-from rerank.ranked import RankedList
+from rerank.ranked import Asked, RankedList
 from rerank.rrf import rrf
 from tests.engine.functions import SAMPLE, build
 from tests.rerank.lists import address
@@ -67,7 +67,7 @@ def test_rows_of_an_index_tell_the_same_as_a_plain_list_and_are_looked_at_once(t
     build(store, "x", SAMPLE)
     engine = store.open("x")
     ranked = RankedList("keyword", engine.locate([one.id for one in SAMPLE]))
-    rows = Candidates.of(rrf([ranked], {}, "", len(SAMPLE)))
+    rows = Candidates.of(rrf([ranked], {}, Asked(), len(SAMPLE)))
     plain = Candidates.of(list(rows))
     assert rows.counts("repo") == plain.counts("repo") == Counter(one.repo for one in SAMPLE)
     assert rows.counts("language") == plain.counts("language")

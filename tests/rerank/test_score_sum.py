@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.protocol import Hit
-from rerank.ranked import RankedList
+from rerank.ranked import Asked, RankedList
 from rerank.score_sum import normalised, score_sum
 from tests.rerank.lists import address, ranked
 
@@ -20,17 +20,17 @@ def test_equal_scores_all_count_in_full() -> None:
 def test_a_lane_whose_zero_means_something_keeps_it() -> None:
     assert normalised(np.array([0.5, 0.25]), from_zero=True).tolist() == [1.0, 0.5]
     far = RankedList("graph", [Hit("A", 0.5, address("A")), Hit("B", 0.1, address("B"))])
-    assert score_sum([far], {}, "mixed", 2)[1].score == pytest.approx(0.2)
+    assert score_sum([far], {}, Asked("mixed"), 2)[1].score == pytest.approx(0.2)
 
 
 def test_a_lane_with_large_scores_does_not_drown_the_other() -> None:
     keyword = RankedList("keyword", [Hit("A", 900.0, address("A")), Hit("B", 890.0, address("B"))])
     dense = RankedList("dense", [Hit("B", 0.9, address("B")), Hit("A", 0.1, address("A"))])
-    fused = score_sum([keyword, dense], {"keyword": 1.0, "dense": 1.1}, "mixed", 10)
+    fused = score_sum([keyword, dense], {"keyword": 1.0, "dense": 1.1}, Asked("mixed"), 10)
     assert [candidate.id for candidate in fused] == ["B", "A"]
 
 
 def test_weights_are_shares_of_one() -> None:
-    fused = score_sum([ranked("keyword", "A"), ranked("dense", "A")], {"keyword": 1.0, "dense": 3.0}, "mixed", 1)
+    fused = score_sum([ranked("keyword", "A"), ranked("dense", "A")], {"keyword": 1.0, "dense": 3.0}, Asked("mixed"), 1)
     assert fused[0].score == pytest.approx(1.0)
     assert [part.share for part in fused[0].contributions] == pytest.approx([0.25, 0.75])
