@@ -131,7 +131,8 @@ def test_a_load_killed_again_and_again_ends_in_the_same_index(
     assert functions(home) == functions(whole)
     one, other = EmbeddedStore(home).open(NAME), EmbeddedStore(whole).open(NAME)
     ids = sorted(functions(home))
-    np.testing.assert_allclose(one.vectors(ids), other.vectors(ids), atol=1e-6)
+    # Batches that began elsewhere may round the last digit of half precision the other way.
+    np.testing.assert_allclose(one.vectors(ids), other.vectors(ids), rtol=2**-10, atol=1e-6)
     one.close()
     other.close()
     assert not list((home / ".loading").glob("*.journal"))
