@@ -13,6 +13,7 @@ import numpy as np
 from corpus.function import Function
 from encoder.protocol import Encoder, Vectors
 from encoder.text import passage
+from encoder.unit import unit
 
 ASKED_AT_ONCE = 500  # SQLite's limit on variables in one statement is 999 on old builds
 
@@ -50,9 +51,7 @@ class CachedEncoder:
                 self._rows.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", fresh.items())
             known |= fresh
         stored = np.frombuffer(b"".join(known[key] for key in keys), dtype=np.float16)
-        vectors = stored.reshape(len(keys), self.dimension).astype(np.float32)
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
+        return unit(stored.reshape(len(keys), self.dimension).astype(np.float32))
 
     def close(self) -> None:
         self._rows.close()

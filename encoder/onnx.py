@@ -15,6 +15,7 @@ from encoder.prompted import PromptedEncoder
 from encoder.prompts import prompts
 from encoder.protocol import Vectors
 from encoder.transformer import BATCH, LONGEST_PASSAGE
+from encoder.unit import unit
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -70,7 +71,7 @@ class OnnxEncoder(PromptedEncoder):
             pooled = hidden[:, 0]
         else:
             pooled = (hidden * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
-        return np.asarray(pooled / np.linalg.norm(pooled, axis=1, keepdims=True), dtype=np.float32)
+        return unit(pooled)
 
 
 def export(name: str, folder: Path) -> Path:

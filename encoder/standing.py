@@ -14,6 +14,7 @@ import numpy as np
 
 from corpus.function import Function
 from encoder.protocol import Vectors
+from encoder.unit import unit
 
 MARK_COST = 0.03  # of cosine
 REACH = 0.5  # the questions' component: the larger, the less the functions' own takes from their other components
@@ -35,8 +36,7 @@ def of_functions(vectors: Vectors, functions: Sequence[Function]) -> Vectors:
 
 def taken_off(vectors: Vectors) -> Vectors:
     """The unit vectors as they were before, for those who want meaning alone."""
-    meaning = vectors[:, :-1]
-    return np.asarray(meaning / np.maximum(np.linalg.norm(meaning, axis=1, keepdims=True), np.finfo(np.float32).tiny))
+    return unit(vectors[:, :-1])
 
 
 def marks(function: Function) -> int:
@@ -47,6 +47,4 @@ def marks(function: Function) -> int:
 
 
 def _with_component(vectors: Vectors, component: Vectors) -> Vectors:
-    component = np.where(vectors.any(axis=1), component, np.float32(0.0))
-    longer = np.column_stack([vectors, component])
-    return np.asarray(longer / np.sqrt(1.0 + component**2)[:, None], dtype=np.float32)
+    return unit(np.column_stack([vectors, np.where(vectors.any(axis=1), component, np.float32(0.0))]))

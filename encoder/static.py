@@ -19,6 +19,7 @@ from encoder import standing
 from encoder.protocol import DEFAULT_ENCODER, Vectors
 from encoder.text import LONGEST_TEXT, fields
 from encoder.tokens import Tokenizer
+from encoder.unit import unit
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -72,7 +73,7 @@ class StaticEncoder:
         pooled = np.zeros((len(texts), self._learnt), dtype=np.float32)
         for row, text in enumerate(texts):
             pooled[row] = self._pool_question(text)
-        return standing.of_questions(_unit(_through(self._query_layer, pooled, pooled)))
+        return standing.of_questions(unit(_through(self._query_layer, pooled, pooled)))
 
     def encode_functions(self, functions: Sequence[Function]) -> Vectors:
         vectors = np.empty((len(functions), self.dimension), dtype=np.float32)
@@ -98,7 +99,7 @@ class StaticEncoder:
         ]
         summed = sum(gate * part for gate, part in zip(self._gates, parts, strict=True))
         vectors = _through(self._function_layer, np.hstack(parts), np.asarray(summed, dtype=np.float32))
-        return standing.of_functions(_unit(vectors), functions)
+        return standing.of_functions(unit(vectors), functions)
 
     @cached_property
     def _table(self) -> Vectors:
@@ -151,11 +152,6 @@ def _layer(tensors: dict[str, NDArray[Any]], name: str) -> Layer | None:
     )
     first_bias, second_bias = (tensors[f"{name}_{part}_bias"].astype(np.float32) for part in ("first", "second"))
     return first, first_bias, second, second_bias
-
-
-def _unit(vectors: Vectors) -> Vectors:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], list[str]]:
