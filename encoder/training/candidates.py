@@ -20,6 +20,7 @@ CHUNK = 1024  # questions whose similarities to every function are held at once
 SKETCH = 1024  # dimensions of the signed hash that stands for the exact lexical product
 SHARING = 16  # functions that share words with a question, from which some are drawn
 SATURATION = 1.2  # BM25's k1: a word said often counts little more than a word said twice
+ROWS = 200_000  # rows of the sketch made at once: millions of them would fill the memory
 
 
 class Hard(NamedTuple):
@@ -71,8 +72,12 @@ def lexical(queries: csr_matrix, functions: csr_matrix, words: int, device: str)
         part = bags[:, :words].tocsr().astype(np.float64)
         counts = np.expm1(part.data)
         part.data = counts * (SATURATION + 1) / (counts + SATURATION) * weight[part.indices]
-        dense = torch.from_numpy((part @ sketch).toarray().astype(np.float32)).to(device)
-        return torch.nn.functional.normalize(dense).to(torch.half if device != "cpu" else torch.float)
+        made = part @ sketch
+        rows = []
+        for first in range(0, made.shape[0], ROWS):
+            dense = torch.from_numpy(made[first : first + ROWS].toarray().astype(np.float32)).to(device)
+            rows.append(torch.nn.functional.normalize(dense).to(torch.half if device != "cpu" else torch.float))
+        return torch.cat(rows)
 
     asked, answered = vectors(queries, idf), vectors(functions, idf)
     return Taught(asked, answered, answered, 0.05)

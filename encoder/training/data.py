@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from encoder.static import FIELDS
 from encoder.text import fields, first_sentence
 from encoder.tokens import Tokenizer, identifier_parts
 from encoder.training.pairs import choose_pairs
-from encoder.training.queries import EMPTY_WORDS, Example, examples
+from encoder.training.queries import EMPTY_WORDS, Example, examples, wished
 from encoder.training.questions import question
 
 LIMITS = {"name": 32, "docstring": 64, "code": 256, "place": 24, "query": 64}  # tokens of each field
@@ -58,16 +59,23 @@ def essence(text: str) -> frozenset[str]:
     return frozenset(identifier_parts(text)) - EMPTY_WORDS - {"python", "python3", "how", "do", "i", "function", "code"}
 
 
+def questions(made_up: int, wishes: Sequence[str], seed: int) -> list[str]:
+    """Questions that no function is known to answer: so many by the grammar, and each wish in several ways."""
+    rng = random.Random(seed)
+    made = (question(rng) for _ in range(made_up))
+    return list(dict.fromkeys(chain(made, *(wished(wish, rng) for wish in wishes))))
+
+
 def prepare(
     functions: Sequence[Function],
     tokenizer: Tokenizer,
     pairs: int,
     rarity: Counter[str],
-    questions: int,
+    unanswered: Sequence[str],
     never: Collection[str],
     seed: int,
 ) -> TrainingData:
-    """Examples from the given functions plus made-up questions, without any that asks the same as one of `never`.
+    """Examples from the given functions plus `unanswered` questions, without any that asks the same as one of `never`.
 
     With `pairs`, so many are chosen for the tokenizer; otherwise it stays as it is.
     """
@@ -75,8 +83,7 @@ def prepare(
     kept = list(functions)
     forbidden = {essence(text) for text in never}
     found = [example for example in examples(kept, rarity, rng) if essence(example.text) not in forbidden]
-    made_up = dict.fromkeys(question(rng) for _ in range(questions))
-    found += [Example(text, NO_TARGET, "question") for text in made_up if essence(text) not in forbidden]
+    found += [Example(text, NO_TARGET, "question") for text in unanswered if essence(text) not in forbidden]
     texts = [example.text for example in found]
     columns = dict(zip(FIELDS, zip(*(fields(function) for function in kept), strict=True), strict=True))
     tokenizer = _with_pairs(tokenizer, texts, columns, pairs) if pairs else tokenizer

@@ -40,6 +40,7 @@ class Run:
     dimension: int = 256  # of the vectors, the component of the functions' standing among them
     hidden: int = 256
     questions: int = 800_000
+    wishes: tuple[str, ...] = ()  # sentences that say what somebody wants, asked in several ways
     never: tuple[str, ...] = ()
     options: Options = field(default_factory=Options)
     device: str = ""

@@ -17,6 +17,7 @@ from encoder.training.rewording import reworded
 COMMENT = re.compile(r"(?:^|\s)#+\s*([A-Za-z][^\n#]{10,120})$", re.MULTILINE)
 DIRECTIVE = re.compile(r"(?i)\b(type:|noqa|pylint|todo|fixme|xxx|copyright|coding[:=])")
 FEWEST_WORDS, MOST_WORDS = 2, 24
+MOST_REWORDED = 9  # words of a wish: a longer question is rarely typed
 EMPTY_WORDS = frozenset("a an the of to for from in on at by with and or is are be this that it its as if into".split())
 
 
@@ -47,6 +48,12 @@ def examples(functions: Iterable[Function], rarity: Counter[str], rng: random.Ra
         remark = comment(function, rng)
         if remark:
             yield Example(remark, number, "comment")
+
+
+def wished(wish: str, rng: random.Random) -> list[str]:
+    """The ways in which people ask for something, given one sentence that says it: as it is, as searches, reworded."""
+    beginning = " ".join(wish.lower().split()[:MOST_REWORDED])
+    return [wish, asked(wish, rng), asked(wish, rng), dress(reworded(beginning, rng), rng)]
 
 
 def plain_sentence(function: Function) -> str:

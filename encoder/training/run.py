@@ -13,7 +13,7 @@ from corpus.function import Function
 from encoder.static import StaticEncoder, is_static
 from encoder.tokens import Tokenizer
 from encoder.training.candidates import hard
-from encoder.training.data import HELD_OUT, LIMITS, UNKNOWN, prepare
+from encoder.training.data import HELD_OUT, LIMITS, UNKNOWN, prepare, questions
 from encoder.training.development import Development
 from encoder.training.export import write
 from encoder.training.model import Student
@@ -42,7 +42,8 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
     else:
         base, base_vectors = token_vectors(origin)
         tokenizer, pairs = Tokenizer(choose(counts, base, run.vocabulary), unknown=UNKNOWN), run.pairs
-    data = prepare(learnt, tokenizer, pairs, counts, run.questions, run.never, run.options.seed)
+    unanswered = questions(run.questions, run.wishes, run.options.seed)
+    data = prepare(learnt, tokenizer, pairs, counts, unanswered, run.never, run.options.seed)
     say(f"{len(data.texts):,} questions of {len(learnt):,} functions; {len(held_out):,} held out; on {device}")
     taught = [teach(name, data, device) for name in run.teachers]
     if known:

@@ -42,6 +42,12 @@ RUN = Run()
 @click.option("--dimension", default=RUN.dimension, show_default=True)
 @click.option("--hidden", default=RUN.hidden, show_default=True, help="Width of the layer; 0 for a plain table.")
 @click.option("--questions", default=RUN.questions, show_default=True, help="Made-up questions beside the examples.")
+@click.option(
+    "--wishes",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    help="File of what people want (lines, or JSON lines with `query`), such as what packages say they do.",
+)
 @click.option("--epochs", default=RUN.options.epochs, show_default=True)
 @click.option("--batch", default=RUN.options.batch, show_default=True)
 @click.option("--seed", default=RUN.options.seed, show_default=True)
@@ -58,6 +64,7 @@ def command(
     dimension: int,
     hidden: int,
     questions: int,
+    wishes: tuple[Path, ...],
     epochs: int,
     batch: int,
     seed: int,
@@ -80,7 +87,8 @@ def command(
         dimension=dimension,
         hidden=hidden,
         questions=questions,
-        never=tuple(question for file in never for question in questions_of(file)),
+        wishes=lines_of(wishes),
+        never=lines_of(never),
         options=Options(epochs=epochs, batch=batch, seed=seed),
         device=device,
     )
@@ -108,7 +116,7 @@ def read(sources: tuple[str, ...]) -> list[Function]:
     ]
 
 
-def questions_of(file: Path) -> list[str]:
-    """The questions in a text, CSV or JSON lines file."""
-    lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
-    return [json.loads(line)["query"] if line.startswith("{") else line for line in lines]
+def lines_of(files: tuple[Path, ...]) -> tuple[str, ...]:
+    """The questions or wishes in text, CSV or JSON lines files."""
+    lines = [line.strip() for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    return tuple(json.loads(line)["query"] if line.startswith("{") else line for line in lines if line)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from encoder.tokens import Tokenizer
-from encoder.training.data import NO_TARGET, essence, prepare
+from encoder.training.data import NO_TARGET, essence, prepare, questions
 from encoder.training.export import quantise
 from encoder.training.pairs import choose_pairs
 from encoder.training.queries import asked, comment, name_words, plain_sentence
@@ -57,10 +57,18 @@ def test_made_up_questions_differ_and_have_no_open_slot() -> None:
 @pytest.mark.parametrize("forbidden", ["read csv", "csv read python", "how to read csv in python"])
 def test_a_forbidden_question_is_never_asked_in_any_dress(forbidden: str) -> None:
     counts = count_words(FUNCTIONS)
-    data = prepare(FUNCTIONS, Tokenizer(["read", "csv", "file"]), 8, counts, 200, [forbidden], 0)
+    unanswered = questions(200, ["Read CSV", "Sort a list of version numbers"], 0)
+    data = prepare(FUNCTIONS, Tokenizer(["read", "csv", "file"]), 8, counts, unanswered, [forbidden], 0)
     assert essence(forbidden) not in {essence(text) for text in data.texts}
     assert essence("send mail") in {essence(text) for text in data.texts}
     assert set(data.targets) == {NO_TARGET, *range(len(FUNCTIONS))}
+
+
+def test_a_wish_is_asked_in_several_ways() -> None:
+    ways = questions(0, ["Converts a list of numbers to the one string that joins them all with commas"], 3)
+    assert len(ways) == 4
+    assert ways[0].startswith("Converts a list")
+    assert all(way == way.lower() and len(way.split()) <= 16 for way in ways[1:])
 
 
 def test_pairs_are_those_that_questions_and_functions_share() -> None:
