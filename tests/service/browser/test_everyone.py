@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Page, expect
 
-from tests.service.browser.conftest import watched
+from tests.service.browser.conftest import DESKTOP, watched
 
 pytestmark = pytest.mark.browser
 
@@ -17,6 +17,7 @@ ADDRESSES = {
     "search": "/search?q=open+a+file",
     "empty": "/search",
     "nothing": "/search?q=parse&language=klingon",
+    "long word": f"/search?q=%22{'x' * 300}%22",
     "function": "/functions/{function}?q=parse+url",
     "eval": "/eval",
     "docs": "/docs",
@@ -196,6 +197,7 @@ def test_the_reference_can_be_tried_out(page: Page) -> None:
     form.get_by_role("button", name="Try it").click()
     expect(form.locator(".reply p")).to_contain_text("mode=keyword: 200")
     expect(form.locator(".reply pre")).to_contain_text('"func_name"')
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= DESKTOP["width"]  # long lines scroll in the reply
 
 
 SHOTS = {
