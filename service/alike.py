@@ -1,4 +1,4 @@
-"""Functions that are alike: the nearest by meaning, those of the same corpus cluster first; a result's cluster."""
+"""Functions that are alike: the nearest by meaning, and which of them are of the same cluster; a result's cluster."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from rerank.candidate import Candidate
 if TYPE_CHECKING:
     from service.live import LiveSearcher
 
-WIDER = 4  # times as many neighbours are looked at as are shown, so that those of the cluster can come first
-
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """A function's like: how near each is, and whether it is of the same cluster; the words that name the cluster."""
+    """A function's like, nearest first, and whether each is of its cluster; the words that name the cluster."""
 
     hits: tuple[tuple[Hit, bool], ...]
     cluster: int | None
@@ -28,14 +26,13 @@ class Alike:
 
 
 def alike(searcher: LiveSearcher, function_id: str, k: int) -> Alike:
-    hits = searcher.similar(function_id, WIDER * k)
+    hits = searcher.similar(function_id, k)
     clusters = clusters_of(searcher)
     cluster = clusters.of(function_id) if clusters is not None else None
     if clusters is None or cluster is None:
-        return Alike(tuple((hit, False) for hit in hits[:k]), None, "")
-    marked = [(hit, clusters.of(hit.id) == cluster) for hit in hits]
-    shown = sorted(marked, key=lambda pair: not pair[1])[:k]  # stable: nearest first within each half
-    return Alike(tuple(shown), cluster, clusters.labels[cluster])
+        return Alike(tuple((hit, False) for hit in hits), None, "")
+    marked = tuple((hit, clusters.of(hit.id) == cluster) for hit in hits)
+    return Alike(marked, cluster, clusters.labels[cluster])
 
 
 def clusters_of(searcher: LiveSearcher) -> CorpusClusters | None:

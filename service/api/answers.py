@@ -124,7 +124,7 @@ class FunctionShape(PlaceShape):
 
 class SimilarOneShape(PlaceShape):
     score: float = Field(description="Cosine similarity.")
-    same_cluster: bool = Field(description="Of the same corpus cluster; these come first.")
+    same_cluster: bool = Field(description="Whether it is of the same corpus cluster.")
 
 
 class SimilarShape(BaseModel):

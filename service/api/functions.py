@@ -30,7 +30,8 @@ blueprint = APIBlueprint("functions", __name__, url_prefix="/api/functions", tag
 def function(function_id: str, path: FunctionPath) -> Response:
     """One function, whole."""
     started = time.perf_counter()
-    tag = entity_tag("function", function_id)  # the id is a digest of the text: the same id is the same function
+    # The id is a digest of the text; its lines and its address may be others in the next generation.
+    tag = entity_tag("function", context().searcher.info.generation, function_id)
     found = find(function_id)
     if (unchanged := not_modified(tag)) is not None:
         return unchanged
@@ -51,7 +52,7 @@ def function(function_id: str, path: FunctionPath) -> Response:
 @blueprint.output(SimilarShape)
 @blueprint.doc(responses=MISSING)
 def similar(function_id: str, path: FunctionPath, parameters: SimilarParameters) -> Response:
-    """Functions that do something alike: those of the same cluster first, nearest first."""
+    """Functions that do something alike, nearest first, and which of them are of its cluster."""
     started = time.perf_counter()
     find(function_id)
     found = alike(context().searcher, function_id, parameters.k)

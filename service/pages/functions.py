@@ -59,6 +59,7 @@ class LikeView:
 
     place: PlaceView
     percent: int
+    same_cluster: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,5 +160,8 @@ def neighbour_views(found: list[Neighbour]) -> list[PlaceView]:
 
 def likes(function_id: str) -> LikesView:
     found = alike(context().searcher, function_id, SIMILAR)
-    rows = [LikeView(place_view(hit.id, hit.address), round(100 * max(0.0, hit.score))) for hit, _ in found.hits]
+    rows = [
+        LikeView(place_view(hit.id, hit.address), round(100 * max(0.0, hit.score)), same_cluster)
+        for hit, same_cluster in found.hits
+    ]
     return LikesView(visible(found.label), rows)

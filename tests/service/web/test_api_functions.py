@@ -1,0 +1,31 @@
+"""One function over the API: what a client holds is taken for fresh only while it is."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from apiflask import APIFlask
+
+from engine.embedded import EmbeddedStore
+from ingest.opening import open_source
+from ingest.pipeline import LoadOptions, load
+from service.settings import Settings
+
+
+def test_a_function_that_only_moved_is_sent_again(tmp_path: Path, make_app: Callable[[Settings], APIFlask]) -> None:
+    source = tmp_path / "project" / "heap.py"
+    source.parent.mkdir()
+    text = 'def sift(heap):\n    """Move the first item of a heap down to its place."""\n    return heap[0]\n'
+
+    def served(before: str) -> APIFlask:
+        source.write_text(before + text)
+        options = LoadOptions(work=tmp_path / "work", workers=0)
+        load(EmbeddedStore(tmp_path / "home"), "moved", [open_source(str(source.parent))], options)
+        return make_app(Settings(home=str(tmp_path / "home"), index="moved", feedback=False))
+
+    client = served("").test_client()
+    function = client.get("/api/search?q=sift").get_json()["results"][0]["id"]
+    first = client.get(f"/api/functions/{function}")
+    held = {"If-None-Match": first.headers["ETag"]}
+    assert client.get(f"/api/functions/{function}", headers=held).status_code == 304
+    second = served("\n" * 20).test_client().get(f"/api/functions/{function}", headers=held)
+    assert (first.get_json()["lines"], second.get_json()["lines"]) == ([1, 3], [21, 23])
