@@ -11,14 +11,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from corpus.errors import InputError
-from corpus.hub import loaded
+from corpus.hub import cached, loaded
 from rerank.arrange import arrange
 from rerank.candidate import Candidate, RerankContext
 
 MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
+
+
+def missing(model: str) -> str:
+    """What keeps this machine from running it at once, in a few words; nothing where it can."""
+    if find_spec("sentence_transformers") is None:
+        return "needs treeline[transformers]"
+    return "" if Path(model).exists() or cached(model) else "its model is not on this machine"
 
 
 @lru_cache(maxsize=2)

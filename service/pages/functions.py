@@ -17,6 +17,7 @@ from service.context import context
 from service.highlight import mark_prose, question_words, whole
 from service.overview import Places, places_of
 from service.pages.results import PlaceView, place_view
+from service.pages.search_state import asked_state, link
 from service.structure import Neighbour
 from service.visible import visible
 
@@ -73,7 +74,8 @@ class LikesView:
 @blueprint.get("/<function_id>")
 def function(function_id: str) -> Response:
     found = find(function_id)
-    question = request.args.get("q", "")[: context().settings.max_query_length]
+    state = asked_state()
+    question = state["q"][: context().settings.max_query_length]
     words = question_words(question)
     searcher = context().searcher
     places = places_of(searcher)
@@ -82,6 +84,7 @@ def function(function_id: str) -> Response:
         function=found,
         place=place_view(found.id, found.address),
         question=question,
+        back=link(state, q=question, page=state["page"]),
         docstring=mark_prose(outside(found), words),
         code=whole(found.language, found.original_string, words),
         first_line=found.address.lines[0] if found.address.lines else 1,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import urlencode
 
 from markupsafe import Markup
 
@@ -79,20 +78,22 @@ class ResultView:
     relation: str  # how the call graph led to it
 
 
-def result_views(answer: Answer, words: frozenset[str], clusters: CorpusClusters | None = None) -> list[ResultView]:
-    """The page's results; bars are drawn on one scale, so that they can be compared."""
+def result_views(
+    answer: Answer, words: frozenset[str], search: str, clusters: CorpusClusters | None = None
+) -> list[ResultView]:
+    """The page's results, their links carrying the search they are of; bars are drawn on one scale, to be compared."""
     shares = [one.share for result in answer.results for one in result.candidate.contributions]
     largest = max(shares, default=0.0) or 1.0
-    return [_view(result, answer.query.text, words, largest, clusters) for result in answer.results]
+    return [_view(result, search, words, largest, clusters) for result in answer.results]
 
 
 def _view(
-    result: Result, question: str, words: frozenset[str], largest: float, clusters: CorpusClusters | None
+    result: Result, search: str, words: frozenset[str], largest: float, clusters: CorpusClusters | None
 ) -> ResultView:
     function, candidate = result.function, result.candidate
     return ResultView(
         rank=result.rank,
-        place=place_view(function.id, function.address, question),
+        place=place_view(function.id, function.address, search),
         summary=mark_prose(summary(function.docstring), words),
         code=preview(function.language, function.code, words),
         lanes=lane_views(candidate, largest),
@@ -106,7 +107,7 @@ def _view(
     )
 
 
-def place_view(function: str, address: Address, question: str = "") -> PlaceView:
+def place_view(function: str, address: Address, search: str = "") -> PlaceView:
     scope, _, name = address.func_name.rpartition(".")
     lines = address.lines
     return PlaceView(
@@ -117,7 +118,7 @@ def place_view(function: str, address: Address, question: str = "") -> PlaceView
         path=visible(address.path),
         language=visible(address.language),
         lines="" if lines is None else f"{lines[0]}–{lines[1]}" if lines[1] != lines[0] else str(lines[0]),
-        href=f"/functions/{function}" + (f"?{urlencode({'q': question})}" if question else ""),
+        href=f"/functions/{function}" + (f"?{search}" if search else ""),
         source=web_address(address.url),
     )
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from apiflask import APIBlueprint
-from flask import Response, render_template, request
+from flask import Response, render_template
 from pydantic import ValidationError
 
 from corpus.errors import InputError
-from rerank.registry import NAMES as RERANKERS
 from service import guard
 from service.alike import clusters_of
 from service.answer import Answer
@@ -19,12 +17,15 @@ from service.answer_rows import count_rows, facets
 from service.api.parameters import SearchParameters
 from service.asking import ask
 from service.context import context
+from service.errors import for_people, status_of
 from service.exact import BELOW
 from service.filter_hints import filter_hints
 from service.headers import allow_plotly_styles
 from service.highlight import question_words
 from service.pages.examples import EXAMPLES
+from service.pages.rerankers import menu
 from service.pages.results import LANES, STAGES, result_views
+from service.pages.search_state import asked_state, in_address, link, unknown_parameters
 from service.reply import server_timing
 
 blueprint = APIBlueprint("search_page", __name__, enable_openapi=False)
@@ -37,9 +38,6 @@ MODES = (
     ("tfidf", "TF-IDF", "Rare words and word pairs"),
     ("graph", "Call graph", "Who calls, extends or uses a symbol"),
 )
-# What a page's address may carry; the rest of it (tracking, mistakes) does no harm and is left out of its links.
-STATE = ("q", "mode", "rerank", "language", "repo", "path", "feedback", "page")
-DEFAULTS = {"mode": "hybrid", "rerank": "default", "feedback": "true", "page": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +52,34 @@ class Choice:
 
 @blueprint.get("/search")
 def search() -> Response:
-    """An empty question shows the empty page."""
+    """An empty question shows the empty page; one that cannot be answered as asked keeps its switches."""
     allow_plotly_styles()
     settings = context().settings
-    state = {name: request.args.get(name, "").strip() for name in STATE}
+    state = asked_state()
     common = {
         "state": state,
+        "unknown": unknown_parameters(),
         "modes": MODES,
-        "rerankers": RERANKERS,
+        "rerankers": menu(settings),
         "feedback_on": settings.feedback,
         "link": lambda **change: link(state, **change),
     }
     if not state["q"]:
         page_ = render_template("search.html", answer=None, examples=EXAMPLES, **common)
         return Response(page_, headers={"Cache-Control": "no-cache"})
-    page, query = wanted(state)
-    answer = ask(query.query(settings))
+    try:
+        page, query = wanted(state)
+        answer = ask(query.query(settings))
+    except InputError as error:
+        if status_of(error) != 400 or not for_people():
+            raise
+        page_ = render_template("search.html", answer=None, problem=error, **common)
+        return Response(page_, status=400, headers={"Cache-Control": "no-store"})
     words = question_words(state["q"])
     html = render_template(
         "search.html",
         answer=answer,
-        results=result_views(answer, words, clusters_of(context().searcher)),
+        results=result_views(answer, words, in_address(state), clusters_of(context().searcher)),
         page=page,
         pages=pages(answer, page),
         filters=filters(answer, state),
@@ -102,13 +107,6 @@ def wanted(state: dict[str, str]) -> tuple[int, SearchParameters]:
         raise InputError(f"{first['loc'][0]}: {first['msg'].lower()}", "use the switches of the page") from error
     except ValueError as error:
         raise InputError(f"there is no page {state['page'][:20]!r}", "pages count from 1") from error
-
-
-def link(state: dict[str, str], **change: str | int) -> str:
-    """This page's address with some of its state changed; back to page 1 unless the page is what changes."""
-    merged = {name: value for name, value in state.items() if name != "page"} | {k: str(v) for k, v in change.items()}
-    kept = {name: value for name, value in merged.items() if value and DEFAULTS.get(name) != value}
-    return "/search?" + urlencode(kept)
 
 
 def pages(answer: Answer, page: int) -> dict[str, Any]:

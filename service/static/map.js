@@ -91,8 +91,7 @@ export const start = async (panel) => {
     box.on("plotly_click", ({ points: [point] }) => {
       const id = point.customdata?.[0];
       if (!id) return;
-      const question = document.querySelector("[data-question]").dataset.question;
-      location.assign(`/functions/${id}?q=${encodeURIComponent(question)}`);
+      location.assign(`/functions/${id}${location.search}`); // it leads back to this list
     });
     // Point at a function and its place in the list lights up, and the other way round.
     const light = (id, on) => document.querySelector(`.result[data-id="${id}"]`)?.classList.toggle("lit", on);

@@ -1,0 +1,41 @@
+"""The state of a search, which is its page's address: what of it is known, and links that keep it or change it."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from flask import request
+
+# What the address of a search may carry; `map` is the script's.
+STATE = ("q", "mode", "rerank", "fusion", "expand", "callees", "language", "repo", "path", "feedback", "page")
+SCRIPTS = ("map",)
+DEFAULTS = {
+    "mode": "hybrid",
+    "rerank": "default",
+    "fusion": "default",
+    "expand": "false",
+    "callees": "false",
+    "feedback": "true",
+    "page": "1",
+}
+MOST_NAMED = 5  # parameters that are told to be unknown
+
+
+def asked_state() -> dict[str, str]:
+    """What this request's address says of a search."""
+    return {name: request.args.get(name, "").strip() for name in STATE}
+
+
+def unknown_parameters() -> list[str]:
+    """What it carries and no search has: left out of the question and of all links, and told."""
+    return [name for name in request.args if name not in STATE + SCRIPTS][:MOST_NAMED]
+
+
+def link(state: dict[str, str], **change: str | int) -> str:
+    """The search with some of its state changed; back to page 1 unless the page is what changes."""
+    return "/search?" + in_address({**state, "page": ""} | {name: str(value) for name, value in change.items()})
+
+
+def in_address(state: dict[str, str]) -> str:
+    """As the query of an address, without what is so anyway."""
+    return urlencode({name: value for name, value in state.items() if value and DEFAULTS.get(name) != value})

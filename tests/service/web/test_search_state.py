@@ -1,0 +1,73 @@
+"""A search's state: links keep it, a function's page leads back to it, and what is wrong with it is told."""
+
+import html
+import re
+
+import pytest
+from flask.testing import FlaskClient
+
+from rerank import cross_encoder
+from rerank.registry import NAMES
+from service.pages.rerankers import LABELS
+
+HTML = {"Accept": "text/html"}
+NARROWED = "q=return&mode=keyword&rerank=none&fusion=score_sum&expand=true&repo=text&page=2"
+
+
+def page(client: FlaskClient, address: str, status: int = 200) -> str:
+    answer = client.get(address, headers=HTML)
+    assert answer.status_code == status
+    return answer.get_data(as_text=True)
+
+
+def links(text: str, pattern: str) -> list[str]:
+    return [html.unescape(found) for found in re.findall(f'href="({pattern})"', text)]
+
+
+def test_a_functions_page_leads_back_to_the_list_it_was_opened_from(client: FlaskClient) -> None:
+    opened = links(page(client, f"/search?{NARROWED}"), '/functions/[0-9a-f]{32}[?][^"]*')[0]
+    assert f"/search?{NARROWED}" in links(page(client, opened), '/search[^"]*')
+
+
+def test_nothing_but_a_search_becomes_the_way_back(client: FlaskClient) -> None:
+    function = client.get("/api/search?q=parse+url&k=1").get_json()["results"][0]["id"]
+    text = page(client, f"/functions/{function}?q=x&repo=//evil.example&next=https://evil.example&page=javascript:1")
+    (back,) = re.findall('<p class="back"><a href="([^"]*)"', text)
+    assert html.unescape(back) == "/search?q=x&repo=%2F%2Fevil.example&page=javascript%3A1"
+
+
+def test_pages_filters_and_forms_keep_how_the_question_was_asked(client: FlaskClient) -> None:
+    text = page(client, "/search?q=return&fusion=score_sum&expand=true")
+    assert "/search?q=return&fusion=score_sum&expand=true&page=2" in links(text, '/search[^"]*')
+    assert "/search?q=return&fusion=score_sum&expand=true&repo=text" in links(text, '/search[^"]*')
+    forms = re.findall('<form[^>]* action="/search".*?</form>', text, re.S)
+    assert len(forms) == 3
+    assert all('name="fusion" value="score_sum"' in form and 'name="expand" value="true"' in form for form in forms)
+
+
+def test_a_parameter_that_no_search_has_is_told_and_left_out(client: FlaskClient) -> None:
+    text = page(client, "/search?q=return&k=50&utm_source=x&<b>=1")
+    assert "Left out" in text
+    assert "<code>k</code>, <code>utm_source</code>, <code>&lt;b&gt;</code>" in text
+    assert not [link for link in links(text, '/[^"]*[?][^"]*') if "utm_source" in link]
+    assert "Left out" not in page(client, "/search?q=return&page=2&map=off")
+
+
+def test_a_wrong_question_keeps_the_box_and_the_switches(client: FlaskClient) -> None:
+    text = page(client, "/search?q=return&repo=text&rerank=telepathy", 400)
+    assert "No re-ranking method is called" in text and "data-switches" in text and 'value="return"' in text
+    assert 'name="repo" value="text"' in text.split("data-switches")[1]
+
+
+def test_the_menu_names_every_re_ranker_in_words() -> None:
+    listed = {name: label for labels in LABELS.values() for name, label in labels.items()}
+    assert set(listed) == {"default", *NAMES}
+    assert not set(listed.values()) & set(NAMES) and len(set(listed.values())) == len(listed)
+
+
+def test_what_cannot_run_here_is_shown_with_the_reason_and_cannot_be_chosen(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cross_encoder, "find_spec", lambda name: None)
+    option = re.search('<option value="cross-encoder"[^>]*>[^<]*', page(client, "/search"))
+    assert option is not None and "disabled" in option[0] and "(needs treeline[transformers])" in option[0]
