@@ -18,6 +18,7 @@ from corpus.function import Function
 from engine.protocol import Filters, Hit
 from service.answer import Answer, Query, Result
 from service.exact import relation_of
+from service.filter_hints import filter_hints
 from service.live import LiveSearcher, open_searcher
 from service.mcp_indexing import index_folder
 from service.mcp_text import HANDLE_LENGTH, Listed, handle, rendered, visible
@@ -46,6 +47,10 @@ class Server(MCPServer):
     """Tells an agent in a sentence what is wrong with its arguments; the library quotes its validator."""
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        for tool in await self.list_tools():
+            known = tool.input_schema.get("properties", {})
+            if tool.name == name and (unknown := sorted(set(arguments) - set(known))):
+                raise ToolError(f"{name} does not take {', '.join(unknown)}; it takes {', '.join(known)}")
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -163,7 +168,8 @@ def create_server(settings: Settings, searcher: LiveSearcher | None = None) -> M
         if answer.exact:
             said.append(visible(answer.exact.sentence))
         if not answer.results:
-            return "\n".join([*said, "Nothing found. Try other words, or drop the filters."])
+            why = filter_hints(filters, library.searcher.engine.facets)
+            return "\n".join([*said, "Nothing found. Try other words, or drop the filters.", *map(visible, why)])
         items = [Listed(result.function, note(answer, result)) for result in answer.results]
         return library.show(items, max_tokens, "\n".join(said), with_code=code)
 

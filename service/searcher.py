@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from time import perf_counter
 
@@ -22,6 +22,7 @@ from service.answer import Answer, Degradation, Query, Result
 from service.checking import checked
 from service.computing import Computing
 from service.exact import Exact, exact_answer
+from service.filter_hints import Facets, as_spelt
 from service.graph_lane import callees_lane
 from service.lane_set import LaneSet
 from service.lanes import CALLEES, GRAPH, LaneResults
@@ -134,7 +135,7 @@ class Searcher:
 
     def lanes(self, query: Query, names: Sequence[str] | None = None, run: Run | None = None) -> LaneResults:
         """Run the lanes side by side: those named, or those that the mode and the route ask for."""
-        query = checked(query, self.settings)
+        query = self._as_spelt(checked(query, self.settings))
         way = route(query.text)
         work = self._lanes.make(self._lanes.names(query, way) if names is None else names, query, way)
         outcome = (run or self._threads.run)(work, dict.fromkeys(work, self.settings.lane_timeout))
@@ -148,6 +149,16 @@ class Searcher:
             exact=self._exact(way, query.filters, outcome.values.get(GRAPH)),
         )
         return self._with_callees(query, found) if query.callees else found
+
+    def _as_spelt(self, query: Query) -> Query:
+        if query.filters == NO_FILTERS:
+            return query
+        return replace(query, filters=as_spelt(query.filters, self._known))
+
+    @cached_property
+    def _known(self) -> Facets:
+        """What there is to filter by."""
+        return self.engine.facets()
 
     def fuse(self, lanes: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]:
         """The lanes' lists as one, with what each lane contributed."""

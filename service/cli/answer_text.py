@@ -42,6 +42,11 @@ def show(
         click.echo(f"treeline: without {lane.lane}: {visible(lane.reason)}", err=True)
     if answer.exact:
         console.print(Text(visible(f"{answer.exact.sentence}\n"), style="bold"), soft_wrap=True)
+    if answer.total and not answer.results:
+        console.print(
+            f"there are only {counted(answer.total, 'result')}: --offset {answer.query.offset} skips them all"
+        )
+        return
     if not answer.results:
         console.print(f"nothing found in index {info.name!r} ({counted(info.functions, 'function')})", markup=False)
         for why in filter_hints(answer.query.filters, known):

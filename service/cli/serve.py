@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from corpus.errors import IndexOutdated, InputError
+from corpus.errors import EngineUnavailable, IndexOutdated, InputError
 from service.cli.options import settings_for, where
 from service.settings import PREFIX, Settings
 
@@ -25,6 +25,10 @@ def command(engine: str | None, name: str, host: str, port: int, workers: int | 
     check_port(host, port)
     if first_index:
         make_first_index(settings, first_index)
+    elif not there(settings):
+        click.echo(
+            f"there is no index {settings.index!r} yet; make it with: treeline index SOURCE --name {settings.index}"
+        )
     shown = f"[{host}]" if ":" in host else host
     click.echo(f"Treeline serves index {settings.index!r} at http://{shown}:{port} (Ctrl-C ends it)")
     sys.stdout.flush()
@@ -38,6 +42,16 @@ def command(engine: str | None, name: str, host: str, port: int, workers: int | 
         environment.setdefault(f"{PREFIX}LOG_FORMAT", "text")  # a person is reading along
     server = [sys.executable, "-m", "gunicorn", "--config", "python:service.gunicorn_conf"]
     os.execve(sys.executable, server, environment)  # noqa: S606 - this process becomes the server
+
+
+def there(settings: Settings) -> bool:
+    """Whether there is such an index, as far as can be told: the pages say when the engine is away."""
+    from service.stores import open_store
+
+    try:
+        return settings.index in open_store(settings).names()
+    except EngineUnavailable:
+        return True
 
 
 def check_port(host: str, port: int) -> None:

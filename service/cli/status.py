@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from corpus.counting import counted
-from corpus.errors import IndexOutdated
+from corpus.errors import IndexOutdated, InputError
 from service.cli.options import settings_for, where
 
 if TYPE_CHECKING:
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 @where
 @click.option("--roll-back", is_flag=True, help="Make the generation before the current one current again.")
 @click.option("--prune", type=click.IntRange(1), metavar="KEEP", help="Remove generations, but keep the newest KEEP.")
-@click.option("--drop", is_flag=True, help="Remove the index with all its generations.")
+@click.option("--drop", is_flag=True, help="Remove the index that --name names, with all its generations.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
 def command(engine: str | None, name: str, roll_back: bool, prune: int | None, drop: bool, as_json: bool) -> None:
     """Show the indexes (or the one named), or manage the generations of one."""
     from service.stores import open_store
 
+    if drop and not name:
+        raise InputError("--drop removes an index for good", "say which one by --name")
     settings = settings_for(engine, name)
     store = open_store(settings)
     done = _manage(store, settings, roll_back=roll_back, prune=prune, drop=drop)

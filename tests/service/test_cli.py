@@ -170,7 +170,10 @@ def test_status_tells_what_there_is_and_manages_generations(tmp_path: Path) -> N
     assert treeline(home, "status", "--roll-back").returncode == 0
     assert "3 functions" in treeline(home, "status").stdout
     assert "removed" in treeline(home, "status", "--prune", "1").stdout
-    assert treeline(home, "status", "--drop").returncode == 0
+    careless = treeline(home, "status", "--drop")
+    assert careless.returncode == 2
+    assert "--name" in careless.stderr
+    assert treeline(home, "status", "--drop", "--name", "default").returncode == 0
     assert "no index yet" in treeline(home, "status").stdout
 
 
@@ -237,6 +240,12 @@ def test_bad_input_is_one_line_and_exit_code_2(home: Path, arguments: tuple[str,
     done = treeline(home, *arguments)
     assert said in only_line(done)
     assert done.returncode == 2
+
+
+def test_an_offset_beyond_the_last_result_is_no_empty_answer(home: Path) -> None:
+    done = treeline(home, "search", "string", "--offset", "900")
+    assert re.search(r"there are only \d+ results?: --offset 900 skips", done.stdout)
+    assert done.returncode == 0
 
 
 def test_a_setting_of_the_wrong_type_is_named(home: Path) -> None:

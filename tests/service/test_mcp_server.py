@@ -86,6 +86,14 @@ def test_callers_are_found_by_name(home: Path) -> None:
     converse(home, talk)
 
 
+def test_a_filter_that_leaves_nothing_is_explained(home: Path) -> None:
+    async def talk(client: Client) -> None:
+        found = text(await client.call_tool("search_code", {"query": "merge the tree", "repo": "nowhere"}))
+        assert "repo nowhere: there is none; there is: " in found
+
+    converse(home, talk)
+
+
 def test_answers_keep_their_budget(home: Path) -> None:
     async def talk(client: Client) -> None:
         for budget in (100, 300, 1_000):
@@ -101,6 +109,7 @@ def test_bad_input_comes_back_as_words_the_agent_can_act_on(home: Path) -> None:
             ("search_code", {"query": ""}, "empty"),
             ("search_code", {"query": "x", "k": 10_000}, "50"),
             ("search_code", {"query": "x" * 5_000}, "characters"),
+            ("search_code", {"query": "x", "repository": "y"}, "it takes query, k"),
             ("get_function", {"function": "no_such_function"}, "search_code"),
             ("index_repository", {"folder": "/etc"}, "outside the allowed folders"),
             ("index_repository", {"folder": "https://example.org/x.git"}, "not a local folder"),

@@ -143,6 +143,16 @@ def test_filters_hold_in_every_mode(searcher: Searcher, mode: str) -> None:
     assert {candidate.address.path for candidate in answer.ranked} == {"web/url.py"}
 
 
+@pytest.mark.parametrize("mode", ["keyword", "dense", "hybrid"])
+def test_filters_need_not_be_spelt_in_the_case_of_the_index(searcher: Searcher, mode: str) -> None:
+    known = searcher.engine.facets()
+    repo = next(iter(known["repo"]))
+    right = searcher.search(Query("url", mode=mode, filters=Filters("python", repo)))
+    loud = searcher.search(Query("url", mode=mode, filters=Filters("PYTHON", repo.upper())))
+    assert right.results
+    assert found(loud) == found(right)
+
+
 def test_pages_are_parts_of_one_list(searcher: Searcher) -> None:
     whole = found(searcher.search(Query("url", k=6)))
     pages = [found(searcher.search(Query("url", k=2, offset=offset))) for offset in (0, 2, 4)]
