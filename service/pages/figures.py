@@ -10,6 +10,7 @@ from service.evaluation_files import Evaluation, Metric, ResultFile, System, res
 from service.settings import Settings
 
 HEADLINE_DATASET = "codesearchnet"
+DATASETS = {HEADLINE_DATASET: "CodeSearchNet"}  # as they write themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +46,25 @@ def figures(run: Evaluation) -> list[Figure]:
     label = label_of(run, run.headline)
     mean = focus.means[run.headline]
     interval = (
-        f", 95 % interval {mean.low:.3f}–{mean.high:.3f}" if mean.low is not None and mean.high is not None else ""
+        f"; 95 % interval {mean.low:.3f}–{mean.high:.3f}" if mean.low is not None and mean.high is not None else ""
     )
     against = ""
+    measured = measured_on(run)
     if baseline is not None and baseline is not focus and run.headline in baseline.means:
         against = f"; {baseline.name} alone {baseline.means[run.headline].mean:.3f}"
-    found = [Figure(f"{mean.mean:.3f}", label, f"{run.queries} queries{interval}{against}")]
+    found = [Figure(f"{mean.mean:.3f}", label, f"{measured}{interval}{against}")]
     if "p50" in focus.latency:
-        found.append(Figure(f"{focus.latency['p50']:.1f} ms", "median search", f"95th percentile {p95(focus)}"))
+        found.append(
+            Figure(f"{focus.latency['p50']:.1f} ms", "median search", f"{measured}; 95th percentile {p95(focus)}")
+        )
     return found
+
+
+def measured_on(run: Evaluation) -> str:
+    """What the figures are of, seldom the index that is open: `on CodeSearchNet, 182,431 functions, …`."""
+    functions, _, _ = str(run.facts.get("index", "")).partition(" functions")
+    size = f"{functions} functions, " if functions else ""
+    return f"on {DATASETS.get(run.dataset, run.dataset)}, {size}{run.queries} queries"
 
 
 def label_of(run: Evaluation, metric: str) -> str:

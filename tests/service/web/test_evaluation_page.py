@@ -34,6 +34,7 @@ def run(dataset: str = "codesearchnet", made: str = "2026-01-02T03:04:05") -> di
         "changed": False,
         "made": made,
         "queries": 2,
+        "facts": {"index": "182,431 functions, embedded"},
         "metrics": [{"name": "ndcg", "label": "NDCG within", "share": True}],
         "baseline": "keyword",
         "focus": "default",
@@ -135,6 +136,7 @@ def test_runs_are_chosen_by_name(dashboard: FlaskClient) -> None:
 def test_the_front_page_quotes_the_newest_run_on_the_99_queries(dashboard: FlaskClient) -> None:
     html = dashboard.get("/", headers=HTML).get_data(as_text=True)
     assert "<b>0.812</b>" in html and "NDCG within" in html and "<b>4.2 ms</b>" in html
+    assert html.count("<small>on CodeSearchNet, 182,431 functions, 2 queries; 95") == 2  # and not on what is open here
 
 
 def test_the_api_has_the_figures_newest_first_and_names_what_cannot_be_read(dashboard: FlaskClient) -> None:
