@@ -89,7 +89,7 @@ def test_callers_are_found_by_name(home: Path) -> None:
 def test_a_filter_that_leaves_nothing_is_explained(home: Path) -> None:
     async def talk(client: Client) -> None:
         found = text(await client.call_tool("search_code", {"query": "merge the tree", "repo": "nowhere"}))
-        assert "repo nowhere: there is none; there is: " in found
+        assert "repo nowhere: there is none; near it: owner/" in found
 
     converse(home, talk)
 
@@ -161,7 +161,7 @@ def test_neither_dots_nor_links_lead_out_of_the_allowed_folder(tmp_path: Path) -
 def test_a_structural_question_says_what_is_exact_and_what_is_not(home: Path) -> None:
     async def talk(client: Client) -> None:
         answer = text(await client.call_tool("search_code", {"query": "what calls parse_json_0", "code": False}))
-        assert answer.startswith("1 function calls parse_json_0\n")
+        assert answer.startswith("1 function is known to call the parse_json_0 defined in this index\n")
         first, *others = [line for line in answer.splitlines() if line.startswith("[")]
         assert first.endswith("(calls)")
         assert others and all(line.endswith("(not from the call graph)") for line in others)
