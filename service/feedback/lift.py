@@ -31,13 +31,13 @@ class Lift:
 
 
 def lifts(votes: Iterable[Votes], most: int) -> dict[str, Lift]:
-    """Per function the lift that its votes earn, those of similar questions counting less."""
+    """Per function the lift that its votes earn, those of similar questions counting less; none without votes."""
     sums: dict[str, list[float]] = {}
     for vote in votes:
         row = sums.setdefault(vote.function, [0.0, 0.0, 0.0])
         for column, count in enumerate((vote.ups, vote.downs, vote.opens)):
             row[column] += vote.similarity * count
-    return {function: Lift(places(row[0], row[1], row[2], most), *row) for function, row in sums.items()}
+    return {function: Lift(places(row[0], row[1], row[2], most), *row) for function, row in sums.items() if any(row)}
 
 
 def places(ups: float, downs: float, opens: float, most: int) -> float:
@@ -74,6 +74,6 @@ def explained(candidate: Candidate, lift: Lift, up: int) -> Candidate:
         if round(number)
     ]
     way = f"{abs(up)} {'place' if abs(up) == 1 else 'places'} {'up' if up > 0 else 'down'}" if up else "not moved"
-    said = f"feedback for this question ({', '.join(counts) or 'faint'}): {way}"
+    said = f"feedback for this question ({', '.join(counts)}): {way}"
     reason = f"{candidate.reason}; {said}" if candidate.reason else said
     return candidate._replace(moved=candidate.moved + up, reason=reason)

@@ -120,6 +120,18 @@ const feedback = (id, signal, undo = false) => {
     body: JSON.stringify({ query, function: id, signal, undo }),
   }).then((reply) => reply.ok, () => false);
 };
+// What was voted here, so that a thumb still shows after a reload and can be taken back: the service keeps counts alone.
+const MOST_VOTES = 500;
+const remembered = () => {
+  try { return new Map(JSON.parse(localStorage.getItem("votes"))); } catch { return new Map(); }
+};
+const voteOn = (id) => `${question()}\n${id}`;
+const remember = (id, signal) => {
+  const votes = remembered();
+  votes.delete(voteOn(id));
+  if (signal) votes.set(voteOn(id), signal);
+  try { localStorage.setItem("votes", JSON.stringify([...votes].slice(-MOST_VOTES))); } catch { /* private windows may refuse; the thumb then lasts a page */ }
+};
 const copied = async (text) => {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = document.createElement("textarea"); // pages that are not on https or loopback have no clipboard object
@@ -144,19 +156,23 @@ for (const result of all(".result")) {
   const id = result.dataset.id;
   for (const link of all("[data-open]", result)) link.addEventListener("click", () => { feedback(id, "open"); });
   const votes = all("[data-vote]", result);
+  const press = (signal) => {
+    for (const button of votes) button.setAttribute("aria-pressed", String(button.dataset.vote === signal));
+  };
+  let voted = remembered().get(voteOn(id)) || "", sending = false;
+  press(voted);
   for (const button of votes) {
     button.addEventListener("click", async () => {
-      const on = button.getAttribute("aria-pressed") === "true";
-      for (const other of votes) {
-        if (other !== button && other.getAttribute("aria-pressed") === "true") {
-          other.setAttribute("aria-pressed", "false");
-          await feedback(id, other.dataset.vote, true);
-        }
-      }
-      button.setAttribute("aria-pressed", String(!on));
-      const kept = await feedback(id, button.dataset.vote, on);
-      if (!kept) button.setAttribute("aria-pressed", String(on));
-      say(!kept ? "Could not be kept" : on ? "Taken back" : "Thank you; it counts for this question");
+      if (sending) return;
+      sending = true;
+      const wanted = voted === button.dataset.vote ? "" : button.dataset.vote;
+      press(wanted);
+      if (voted && await feedback(id, voted, true)) voted = "";
+      if (wanted && !voted && await feedback(id, wanted)) voted = wanted;
+      press(voted);
+      remember(id, voted);
+      sending = false;
+      say(voted !== wanted ? "Could not be kept" : wanted ? "Thank you; it counts for this question" : "Taken back");
     });
   }
   const more = one("[data-more]", result);

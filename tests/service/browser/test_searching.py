@@ -140,6 +140,34 @@ def test_thumbs_count_for_the_question_and_can_be_taken_back(page: Page) -> None
     result = page.locator(f'.result[data-id="{function}"]')
     result.locator(".why summary").click()
     expect(result.locator(".why p")).to_contain_text("1 thumb up")
+    up = result.get_by_role("button", name=re.compile("is useful"))
+    expect(up).to_have_attribute("aria-pressed", "true")  # it was this browser that voted
+    with page.expect_response("**/api/feedback") as reply:
+        up.click()
+    assert '"undo":true' in (reply.value.request.post_data or "")
+    expect(up).to_have_attribute("aria-pressed", "false")
+    ask(page, "join two paths together")
+    result.locator(".why summary").click()
+    expect(result.locator(".why p")).not_to_contain_text("feedback")
+    expect(up).to_have_attribute("aria-pressed", "false")
+
+
+def test_the_other_thumb_takes_the_first_one_back(page: Page) -> None:
+    ask(page, "fill a paragraph")
+    result = page.locator(".result").first
+    up, down = (result.get_by_role("button", name=re.compile(name)) for name in ("is useful", "is not useful"))
+    up.click()
+    expect(up).to_have_attribute("aria-pressed", "true")
+    with page.expect_response(lambda reply: '"down"' in (reply.request.post_data or "")):
+        down.click()
+    expect(down).to_have_attribute("aria-pressed", "true")
+    expect(up).to_have_attribute("aria-pressed", "false")
+    function = result.get_attribute("data-id")
+    ask(page, "fill a paragraph")
+    result = page.locator(f'.result[data-id="{function}"]')
+    result.locator(".why summary").click()
+    expect(result.locator(".why p")).to_contain_text("(1 thumb down)")
+    expect(result.get_by_role("button", name=re.compile("is not useful"))).to_have_attribute("aria-pressed", "true")
 
 
 def test_nothing_found_is_a_designed_page(page: Page) -> None:

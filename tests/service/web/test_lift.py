@@ -62,6 +62,10 @@ def test_without_votes_the_list_is_as_it_was() -> None:
     assert apply(listed(10), {}) == listed(10)
 
 
+def test_votes_that_were_taken_back_leave_no_word_behind() -> None:
+    assert apply(listed(10), lifts([Votes("3", 0, 0, 0), Votes("3", 0, 0, 0, 0.8)], MOST)) == listed(10)
+
+
 def ndcg(order: list[str], relevant: dict[str, int]) -> float:
     gain = [2 ** relevant.get(one, 0) - 1 for one in order[:10]]
     ideal = sorted((2**value - 1 for value in relevant.values()), reverse=True)[:10]
