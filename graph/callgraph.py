@@ -7,17 +7,17 @@ docs/lanes.md. Loading makes views into the bytes, so it costs next to nothing a
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from corpus.errors import InputError
 from graph.callgraph_build import build
 from graph.callgraph_parts import FORMAT
-from graph.packed import strings_of, unpack
+from graph.packed import Array, strings_of, unpack
 from graph.references import Relation
 
 Direction = Literal["in", "out"]
@@ -25,6 +25,7 @@ NodeKind = Literal["function", "class", "interface", "module"]
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 KINDS: tuple[NodeKind, ...] = get_args(NodeKind)
 ARTIFACT = "callgraph"
+ID_DIGITS = 32
 NEAR = 50  # names on either side that are compared with one that is not there
 
 
@@ -41,10 +42,9 @@ class GraphSymbol:
     ids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """A node that a walk reached: by which relation, after how many edges, from which node, and how the name that
-    makes the edge was resolved."""
+    makes the edge was resolved. A walk makes ten thousand of them, and a tuple is made in a third of the time."""
 
     node: int
     relation: Relation
@@ -62,7 +62,7 @@ class CallGraph:
             raise InputError("the index's call graph was made by another version of Treeline", "index it again")
         self._names, self._lasts = strings_of("names", arrays), strings_of("lasts", arrays)
         self._repos, self._paths = strings_of("repos", arrays), strings_of("paths", arrays)
-        self._languages, self._hows = strings_of("languages", arrays), strings_of("hows", arrays)
+        self._languages, self._hows = list(strings_of("languages", arrays)), list(strings_of("hows", arrays))
         self._file_repo, self._file_language = arrays["file_repo"], arrays["file_language"]
         self._node_file, self._node_kind = arrays["node_file"], arrays["node_kind"]
         self._node_line = arrays["node_line"]
@@ -97,6 +97,20 @@ class CallGraph:
     def ids(self, node: int) -> list[str]:
         """The functions of the index that this node stands for; none for a class or a module."""
         return [self._id(place) for place in range(self._id_ends[node], self._id_ends[node + 1])]
+
+    def ids_of(self, nodes: Sequence[int]) -> list[list[str]]:
+        """The ids of each of these nodes: of ten thousand at once, in a tenth of the time."""
+        counts, places = _listed(self._id_ends, np.asarray(nodes, dtype=np.int64))
+        text = self._ids[places].tobytes().hex()
+        ids = [text[start : start + ID_DIGITS] for start in range(0, len(text), ID_DIGITS)]
+        ends = np.cumsum(counts).tolist()
+        return [ids[end - count : end] for count, end in zip(counts.tolist(), ends, strict=True)]
+
+    def without_ids(self, nodes: Sequence[int]) -> list[int]:
+        """Those of the nodes that stand for no function of the index."""
+        some = np.asarray(nodes, dtype=np.int64)
+        found: list[int] = some[self._id_ends[some] == self._id_ends[some + 1]].tolist()
+        return found
 
     def node_of(self, function_id: str) -> int | None:
         """The node of a function of the index."""
@@ -141,30 +155,34 @@ class CallGraph:
         `in` goes to those who call, extend, implement or use; `out` to what is called, extended and so on. A seed is
         only listed when an edge leads from a seed to it (a function that calls itself, at depth 1).
         """
-        wanted = {RELATIONS.index(relation) for relation in relations}
-        begin = list(dict.fromkeys(seeds))
-        expanded = set(begin)
-        listed: set[int] = set()
+        wanted = np.isin(np.arange(len(RELATIONS)), [RELATIONS.index(relation) for relation in relations])
+        level = np.array(list(dict.fromkeys(seeds)), dtype=np.int64)
+        expanded, listed = np.zeros(len(self), dtype=np.bool_), np.zeros(len(self), dtype=np.bool_)
+        expanded[level] = True
         steps: list[Step] = []
-        level = begin
         for distance in range(1, depth + 1):
-            reached: list[Step] = []
-            for node in level:
-                for other, relation, how in self._from(node, direction):
-                    if relation in wanted and other not in listed and (other not in expanded or distance == 1):
-                        listed.add(other)
-                        reached.append(Step(other, RELATIONS[relation], distance, node, self._hows[how]))
-            steps += reached
-            level = [step.node for step in reached if step.node not in expanded]
-            expanded.update(level)
-            if not level:
+            via, (nodes, relation, how) = self._edges_of(level, direction)
+            new = wanted[relation] & ~listed[nodes] & (~expanded[nodes] | (distance == 1))
+            first = np.sort(np.unique(nodes[new], return_index=True)[1])
+            kept = np.flatnonzero(new)[first]
+            level = nodes[kept]
+            listed[level] = True
+            columns = (column[kept].tolist() for column in (nodes, relation, via, how))
+            steps += [
+                Step(node, RELATIONS[number], distance, origin, self._hows[reason])
+                for node, number, origin, reason in zip(*columns, strict=True)
+            ]
+            level = level[~expanded[level]]
+            expanded[level] = True
+            if not len(level):
                 break
         return steps
 
-    def _from(self, node: int, direction: Direction) -> Iterator[tuple[int, int, int]]:
-        ends, nodes, relations, hows = self._edges[direction]
-        part = slice(int(ends[node]), int(ends[node + 1]))
-        yield from zip(nodes[part].tolist(), relations[part].tolist(), hows[part].tolist(), strict=True)
+    def _edges_of(self, nodes: Array, direction: Direction) -> tuple[Array, tuple[Array, ...]]:
+        """All edges of these nodes, in their order: the node that each is of, and the columns of the edges."""
+        ends, *columns = self._edges[direction]
+        counts, places = _listed(ends, nodes)
+        return np.repeat(nodes, counts), tuple(column[places] for column in columns)
 
     def _with_last(self, name: str) -> Sequence[int]:
         last = name.rpartition(".")[2].lower()
@@ -176,13 +194,15 @@ class CallGraph:
 
     def _is(self, node: int, wanted: str, *, fold: bool = False) -> bool:
         name = self._names[node]
-        path = self._paths[int(self._node_file[node])]
         if fold:
-            name, wanted, path = name.lower(), wanted.lower(), path.lower()
+            name, wanted = name.lower(), wanted.lower()
         if name == wanted or name.endswith("." + wanted):
             return True
+        if "." not in wanted:
+            return False
+        path = self._paths[int(self._node_file[node])]
         where = path.rpartition(".")[0].removesuffix("/__init__").replace("/", ".")
-        return "." in wanted and f".{where}.{name}".endswith("." + wanted)
+        return f".{where.lower() if fold else where}.{name}".endswith("." + wanted)
 
     def _repo(self, node: int) -> str:
         return self._repos[int(self._file_repo[int(self._node_file[node])])]
@@ -190,6 +210,13 @@ class CallGraph:
     def _id(self, place: int) -> str:
         # numpy drops trailing zero bytes when it hands out a bytes scalar.
         return bytes(self._ids[place]).ljust(16, b"\0").hex()
+
+
+def _listed(ends: Array, nodes: Array) -> tuple[Array, Array]:
+    """Of the lists that end there, those of these nodes: how long each is, and the places of what they hold."""
+    counts = ends[nodes + 1] - ends[nodes]
+    until = np.cumsum(counts)
+    return counts, np.repeat(ends[nodes + 1] - until, counts) + np.arange(counts.sum())
 
 
 def load(data: bytes) -> CallGraph:

@@ -178,6 +178,17 @@ def test_ids_that_end_in_zeros_are_found() -> None:
     assert found.node_of(id_) == found.named("f")[0]
 
 
+def test_the_ids_of_many_nodes_are_those_of_each() -> None:
+    overloads = [(f"{number:02x}" * 14 + "0000", Address("o/r", "a.py", "f", "python", "")) for number in (1, 2)]
+    other = ("07" * 16, Address("o/r", "a.py", "C.m", "python", ""))
+    found = load(build([facts("a.py", "f C:class C.m g")], [*overloads, other]))
+    nodes = [found.named(name)[0] for name in ("m", "C", "f", "g", "f")]
+    assert found.ids_of(nodes) == [found.ids(node) for node in nodes]
+    assert [len(ids) for ids in found.ids_of(nodes)] == [1, 0, 2, 0, 2]
+    assert found.without_ids(nodes) == [nodes[1], nodes[3]]
+    assert found.ids_of([]) == found.without_ids([]) == []
+
+
 def test_an_empty_index_has_an_empty_graph() -> None:
     found = load(build([], []))
     assert len(found) == found.edges == 0
