@@ -163,6 +163,11 @@ def scores_of(hits: Sequence[Hit]) -> Scores:
     return hits.scores if isinstance(hits, Hits) else np.array([hit.score for hit in hits], dtype=np.float64)
 
 
+def ids_of(hits: Sequence[Hit]) -> list[str]:
+    """The ids alone: ten thousand addresses that nobody will read would take longer than finding them."""
+    return hits.table.ids_at(hits.rows) if isinstance(hits, Hits) else [hit.id for hit in hits]
+
+
 def rescored(hits: Sequence[Hit], scores: Sequence[float]) -> Sequence[Hit]:
     """The same functions with other scores."""
     if isinstance(hits, Hits):

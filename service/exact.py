@@ -2,44 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from corpus.counting import counted
 from engine.protocol import Filters
-from graph.callgraph import CallGraph, GraphSymbol
+from graph.callgraph import CallGraph, GraphSymbol, Step
 from graph.references import Relation
 from rerank.candidate import Candidate
+from rerank.ranked import RankedList
 from service.routing import Route
 from service.structural import INHERITS, Direction
-from service.structure import walk_of
 
 GRAPH_LANE = "graph"
 NEAR_NAMES = 3  # named when the symbol is unknown
 OTHERS_NAMED = 5
 BELOW = "by keyword or meaning, not from the call graph"  # what stands below an exact answer
-# What is asked → the verb for one and for many.
-VERBS = {
-    "calls": ("calls", "call"),
-    "inherits": ("extends or implements", "extend or implement"),
-    "uses": ("uses", "use"),
-    "depends": ("depends on", "depend on"),
-}
+# What is asked → what those who are the answer do.
+VERBS = {"calls": "call", "inherits": "extend or implement", "uses": "use", "depends": "depend on"}
 NOUNS = {"calls": "function", "inherits": "class", "uses": "function or class", "depends": "function or class"}
 
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """The exact answer: how many functions of the list are part of it, and what else is, that is no function (a class,
+    """What the graph knows: the functions that are part of the answer, and what else is, that is no function (a class,
     a module's top level)."""
 
     symbol: str
     relations: tuple[Relation, ...]
     direction: Direction
     depth: int
-    known: bool  # whether the graph has a symbol of that name
-    functions: int
+    definitions: int  # symbols of that name in the graph
+    found: int  # functions, of which the list has the first
+    functions: int  # in the list
     others: tuple[str, ...]
     near: tuple[str, ...] = ()  # names like an unknown one
+
+    @property
+    def known(self) -> bool:
+        """Whether the graph has a symbol of that name."""
+        return self.definitions > 0
 
     @property
     def asked(self) -> str:
@@ -52,39 +54,63 @@ class Exact:
 
     @property
     def sentence(self) -> str:
-        """The answer in words: `3 functions call http_backoff`."""
+        """The answer in words: `3 functions are known to call the http_backoff defined in this index`.
+
+        Names are resolved within a repository, so that is what is known: who calls a library's function of the same
+        name is not among them.
+        """
         if not self.known:
             near = f"; near it: {', '.join(self.near)}" if self.near else ""
             return f"no {NOUNS[self.asked]} called {self.symbol} in this index{near}"
-        singular, plural = VERBS[self.asked]
         by_class = self.asked == "inherits"
-        count = len(self.others) if by_class else self.functions
-        noun = "class" if by_class else "function"
+        answer = self._counted(len(self.others) if by_class else self.found, "class" if by_class else "function")
+        if self.others:
+            names = list(dict.fromkeys(self.others))
+            rest = len(names) - OTHERS_NAMED
+            named = ", ".join(names[:OTHERS_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
+            answer += f": {named}" if by_class else f"; also {named}"
+        return f"{answer}; the first {self.functions:,} are listed" if self.found > self.functions else answer
+
+    def _counted(self, count: int, noun: str) -> str:
         what = counted(count, noun) if count else f"no {noun}"
-        answer = f"{what} {singular if count < 2 else plural} {self.symbol}"
         if self.direction == "out":
-            answer = f"{self.symbol} {singular} {what}"
-        if not self.others:
-            return answer
-        rest = len(self.others) - OTHERS_NAMED
-        names = ", ".join(self.others[:OTHERS_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
-        return f"{answer}: {names}" if by_class else f"{answer}; also {names}"
+            return f"{self.symbol} is known to {VERBS[self.asked]} {what} of this index"
+        which = f"the {self.symbol}"
+        if self.definitions > 1:
+            which = f"{'one' if count else 'any'} of the {self.definitions:,} {self.symbol}"
+        return f"{what} {'is' if count < 2 else 'are'} known to {VERBS[self.asked]} {which} defined in this index"
 
 
-def exact_answer(graph: CallGraph, way: Route, filters: Filters, functions: int) -> Exact:
-    """What the graph says to a structural question; `functions` of it passed the filters and are in the list."""
-    symbol = way.symbols[0]
-    known = bool(graph.named(symbol, filters.repo))
-    reached = [graph.symbol(step.node) for step in walk_of(graph, way, filters)]
+@dataclass(frozen=True, slots=True)
+class ExactList(RankedList):
+    """The functions of an exact answer, with the answer itself."""
+
+    exact: Exact = field(kw_only=True)
+
+
+def exact_answer(
+    graph: CallGraph,
+    way: Route,
+    filters: Filters,
+    symbols: Sequence[int],
+    steps: Sequence[Step],
+    found: int,
+    listed: int,
+) -> Exact:
+    """What the steps from the symbols asked for say; `found` functions passed the filters, `listed` are in the list."""
+    reached = [step.node for step in steps]
+    # A class inside a function has no node of its own: the function stands for it.
+    told = reached if way.relations == INHERITS else graph.without_ids(reached)
     return Exact(
-        symbol=symbol,
+        symbol=way.symbols[0],
         relations=way.relations,
         direction=way.direction,
         depth=way.depth,
-        known=known,
-        functions=functions,
-        others=tuple(dict.fromkeys(_told(one) for one in reached if not one.ids and _passes(one, filters))),
-        near=() if known else tuple(graph.near(symbol, NEAR_NAMES)),
+        definitions=len(symbols),
+        found=found,
+        functions=listed,
+        others=tuple(_told(one) for one in map(graph.symbol, told) if _passes(one, filters)),
+        near=() if symbols else tuple(graph.near(way.symbols[0], NEAR_NAMES)),
     )
 
 
@@ -93,7 +119,9 @@ def _passes(symbol: GraphSymbol, filters: Filters) -> bool:
 
 
 def _told(symbol: GraphSymbol) -> str:
-    return f"the top level of {symbol.path}" if symbol.kind == "module" else symbol.name
+    if symbol.kind == "module":
+        return f"the top level of {symbol.path}"
+    return f"a class in {symbol.name}" if symbol.kind == "function" else symbol.name
 
 
 def relation_of(candidate: Candidate) -> str:

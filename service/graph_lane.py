@@ -6,17 +6,19 @@ calls them, then what they call. Each hit says by which relation it was reached.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from corpus.analysis import terms
-from engine.hits import rescored
+from engine.hits import ids_of, rescored
 from engine.protocol import Engine, Filters
 from graph.callgraph import CallGraph, Step
 from graph.references import Relation
 from rerank.ranked import RankedList
+from service.exact import ExactList, exact_answer
 from service.routing import Route
 from service.structural import CALLS
-from service.structure import walk_of
+from service.structure import seeds_of
 
 LANE = "graph"
 DEFINITION = "definition"
@@ -28,7 +30,7 @@ PASSIVE: Mapping[Relation, str] = {
     "uses": "used",
 }
 NO_WORDS: Mapping[Relation, str] = {}
-COMPLETE = 10_000  # a structural answer is complete, as far as pages reach
+LISTED = 10_000  # of a structural answer at most: as far as pages reach
 MEMBERS = 5  # functions that stand for one class in a list: its constructor and the first methods
 
 Reached = tuple[str, float, str]  # function id, score, stage
@@ -40,16 +42,25 @@ def graph_lane(engine: Engine, graph: CallGraph | None, way: Route, text: str, k
         hits = [hit for symbol in way.symbols for hit in engine.named(symbol, k, filters)][:k]
         return RankedList(LANE, hits, [DEFINITION] * len(hits))
     if way.relations:
-        reached = _functions(graph, walk_of(graph, way, filters), PASSIVE if way.direction == "out" else NO_WORDS)
-        return _located(engine, reached, COMPLETE, filters)
-    return _located(engine, _around(graph, _seeds(engine, graph, way, text, filters)), k, filters)
+        return _exactly(engine, graph, way, filters)
+    return _first(_located(engine, _around(graph, _seeds(engine, graph, way, text, filters)), filters), k)
 
 
 def callees_lane(engine: Engine, graph: CallGraph, ids: Iterable[str], k: int, filters: Filters) -> RankedList:
     """What the given functions call, one edge away, in their order."""
     nodes = [node for id_ in ids if (node := graph.node_of(id_)) is not None]
-    found = _located(engine, _functions(graph, graph.walk(nodes, CALLS, "out"), PASSIVE), k, filters)
-    return RankedList("callees", found.hits, found.stages)
+    found = _located(engine, _functions(graph, graph.walk(nodes, CALLS, "out"), PASSIVE), filters)
+    return replace(_first(found, k), lane="callees")
+
+
+def _exactly(engine: Engine, graph: CallGraph, way: Route, filters: Filters) -> ExactList:
+    """What a structural question asks for, and the answer in words."""
+    symbols = [node for symbol in way.symbols for node in graph.named(symbol, filters.repo)]
+    steps = graph.walk(seeds_of(graph, symbols, way.relations), way.relations, way.direction, way.depth)
+    found = _located(engine, _functions(graph, steps, PASSIVE if way.direction == "out" else NO_WORDS), filters)
+    listed = _first(found, LISTED)
+    exact = exact_answer(graph, way, filters, symbols, steps, found=len(found.hits), listed=len(listed.hits))
+    return ExactList(LANE, listed.hits, listed.stages, exact=exact)
 
 
 def _seeds(engine: Engine, graph: CallGraph, way: Route, text: str, filters: Filters) -> list[int]:
@@ -70,12 +81,12 @@ def _around(graph: CallGraph, seeds: list[int]) -> Iterator[Reached]:
     yield from _functions(graph, graph.walk(seeds, CALLS, "out"), PASSIVE)
 
 
-def _functions(graph: CallGraph, steps: Iterable[Step], words: Mapping[Relation, str] = NO_WORDS) -> Iterator[Reached]:
-    for step in steps:
+def _functions(graph: CallGraph, steps: Sequence[Step], words: Mapping[Relation, str] = NO_WORDS) -> Iterator[Reached]:
+    for step, own in zip(steps, graph.ids_of([step.node for step in steps]), strict=True):
         word = words.get(step.relation, step.relation)
         stage = word if step.depth == 1 else f"{word}, {step.depth} edges away"
         # A class that calls or is called is not its methods; its constructor has an edge of its own.
-        ids = graph.ids(step.node) if step.relation == "calls" else _standing_for(graph, step.node)
+        ids = own if step.relation == "calls" else _standing_for(graph, step.node)
         for id_ in ids:
             yield id_, 1 / (1 + step.depth), stage
 
@@ -87,10 +98,14 @@ def _standing_for(graph: CallGraph, node: int) -> list[str]:
     return [id_ for member in graph.members(node)[:MEMBERS] for id_ in graph.ids(member)]
 
 
-def _located(engine: Engine, reached: Iterable[Reached], k: int, filters: Filters) -> RankedList:
+def _located(engine: Engine, reached: Iterable[Reached], filters: Filters) -> RankedList:
     first: dict[str, Reached] = {}
     for found in reached:
         first.setdefault(found[0], found)
-    hits = engine.locate(list(first), filters)[:k]
-    reasons = [first[hit.id] for hit in hits]
+    hits = engine.locate(list(first), filters)
+    reasons = [first[id_] for id_ in ids_of(hits)]
     return RankedList(LANE, rescored(hits, [score for _, score, _ in reasons]), [stage for _, _, stage in reasons])
+
+
+def _first(ranked: RankedList, k: int) -> RankedList:
+    return replace(ranked, hits=ranked.hits[:k], stages=ranked.stages[:k])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from engine.hits import distinct
 from rerank.ranked import RankedList
 from service.answer import Degradation
-from service.exact import Exact
+from service.exact import Exact, ExactList
 from service.routing import Route
 
 KEYWORD, DENSE, TFIDF, GRAPH, CALLEES = "keyword", "dense", "tfidf", "graph", "callees"
@@ -22,7 +22,11 @@ class LaneResults:
     lists: tuple[RankedList, ...]
     degraded: tuple[Degradation, ...]
     timings: Mapping[str, float]  # milliseconds per lane
-    exact: Exact | None = None  # what the call graph says to a structural question
+
+    @property
+    def exact(self) -> Exact | None:
+        """What the call graph says to a structural question that its lane was asked."""
+        return next((ranked.exact for ranked in self.lists if isinstance(ranked, ExactList)), None)
 
     @property
     def relaxed(self) -> tuple[str, ...]:

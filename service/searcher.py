@@ -21,12 +21,11 @@ from rerank.ranked import RankedList
 from service.answer import Answer, Degradation, Query, Result
 from service.checking import checked
 from service.computing import Computing
-from service.exact import Exact, exact_answer
 from service.filter_hints import Facets, as_spelt
 from service.graph_lane import callees_lane
 from service.lane_set import LaneSet
 from service.lanes import CALLEES, GRAPH, LaneResults
-from service.routing import Route, route
+from service.routing import route
 from service.settings import Settings
 from service.side_by_side import Outcome, SideBySide, one_by_one
 from service.structural import Direction
@@ -86,6 +85,7 @@ class Searcher:
         return self._computing.run(partial(self._search, query, begin, one_by_one), careful)
 
     def _search(self, query: Query, begin: float, run: Run) -> Answer:
+        waited = perf_counter() - begin  # for other searches, or in vain for this one to come back
         ranking = self.rank(query, run)
         clock = perf_counter()
         start, end = query.offset, query.offset + query.k
@@ -106,7 +106,12 @@ class Searcher:
             route=lanes.route.kind,
             relaxed=lanes.relaxed,
             degraded=lanes.degraded,
-            timings={**ranking.timings, "fetch": (now - clock) * 1000, "total": (now - begin) * 1000},
+            timings={
+                "waited": waited * 1000,
+                **ranking.timings,
+                "fetch": (now - clock) * 1000,
+                "total": (now - begin) * 1000,
+            },
             ranked=ranked,
             exact=lanes.exact,
         )
@@ -131,6 +136,7 @@ class Searcher:
             timings["feedback"] = clock.lap()
         if lanes.exact:
             candidates = Candidates.of(candidates).led_by(GRAPH)
+            timings["exact"] = clock.lap()
         return Ranking(candidates, lanes, timings)
 
     def lanes(self, query: Query, names: Sequence[str] | None = None, run: Run | None = None) -> LaneResults:
@@ -146,7 +152,6 @@ class Searcher:
             lists=tuple(outcome.values[lane] for lane in work if lane in outcome.values),
             degraded=tuple(Degradation(lane, reason) for lane, reason in outcome.failures.items()),
             timings=outcome.milliseconds,
-            exact=self._exact(way, query.filters, outcome.values.get(GRAPH)),
         )
         return self._with_callees(query, found) if query.callees else found
 
@@ -226,11 +231,6 @@ class Searcher:
         self._threads.close()
         self._computing.close()
         self.engine.close()
-
-    def _exact(self, way: Route, filters: Filters, found: RankedList | None) -> Exact | None:
-        """What the call graph says to a structural question that its lane was asked."""
-        graph = self._lanes.graph if way.relations and found is not None else None
-        return exact_answer(graph, way, filters, len(found.hits)) if graph and found is not None else None
 
     def _reranker(self, method: str) -> Reranker:
         """The method with this service's options, made when it is first asked for."""

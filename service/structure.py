@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from engine.protocol import Filters
 from graph.callgraph import CallGraph, GraphSymbol, Step
 from graph.references import Relation
-from service.routing import Route
 from service.structural import EVERYTHING, Direction
 
 
@@ -81,9 +79,3 @@ def neighbours(graph: CallGraph, steps: Iterable[Step]) -> Iterable[Neighbour]:
                 how=step.how,
                 via=graph.symbol(step.via).name,
             )
-
-
-def walk_of(graph: CallGraph, way: Route, filters: Filters) -> list[Step]:
-    """The walk that a structural question asks for."""
-    nodes = [node for symbol in way.symbols for node in graph.named(symbol, filters.repo)]
-    return graph.walk(seeds_of(graph, nodes, way.relations), way.relations, way.direction, way.depth)

@@ -77,17 +77,22 @@ class DegradationShape(BaseModel):
 
 
 class ExactShape(BaseModel):
-    """What the call graph answers to a structural question ("what calls X"), complete within the resolved graph."""
+    """What the call graph knows of a structural question ("what calls X"): names are resolved within a repository, so
+    calls of library code, and what static analysis cannot resolve, are not in it."""
 
     symbol: str = Field(description="The symbol that the question is about.")
     relations: list[str] = Field(description="The edges that were followed.")
     direction: str = Field(description="`in`: who calls it; `out`: what it calls.")
     depth: int = Field(description="Over how many edges, at most.")
     known: bool = Field(description="Whether the index has a symbol of that name.")
+    definitions: int = Field(description="How many symbols of that name the index has.")
     near: list[str] = Field(description="Names like an unknown one.")
-    functions: int = Field(description="How many results, from rank 1 on, are the exact answer.")
+    found: int = Field(description="How many functions are the exact answer.")
+    functions: int = Field(description="How many of them are results, from rank 1 on: all, or the first 10,000.")
     others: list[str] = Field(description="What belongs to the answer and is no function: classes, modules.")
-    answer: str = Field(description="The answer in words: `3 functions call http_backoff`.")
+    answer: str = Field(
+        description="The answer in words: `3 functions are known to call the http_backoff defined in this index`."
+    )
 
 
 class SearchShape(BaseModel):

@@ -99,7 +99,7 @@ def test_a_structural_answer_says_how_many_are_exact_and_tells_the_rest_from_the
     home, caller = tmp_path / "home", "\ndef read_twice(path):\n    return read_json(path), read_json(path)\n"
     treeline(home, "index", str(project(tmp_path / "demo", FILES | {"files.py": FILES["files.py"] + caller})))
     called = treeline(home, "search", "what calls read_json").stdout
-    assert called.startswith("1 function calls read_json\n")
+    assert called.startswith("1 function is known to call the read_json defined in this index\n")
     first, _, rest = called.partition("── by keyword or meaning, not from the call graph ──")
     assert re.search(r"1\. read_twice .* calls$", first, re.MULTILINE)
     assert " 2. " in rest and "calls\n" not in rest

@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from time import sleep
+from typing import Any
 
 import pytest
 
 from engine.protocol import Filters
+from graph.callgraph import CallGraph, Step
+from service import graph_lane
 from service.answer import Answer, Query
 from service.exact import relation_of
 from service.searcher import Searcher
@@ -20,6 +24,11 @@ class Shape:
 class Square(Shape):
     def area(self):
         return self.side ** 2
+
+def unit():
+    class Unit(Square):
+        pass
+    return Unit()
 
 class Circle(Shape):
     pass
@@ -51,13 +60,43 @@ def leading(answer: Answer) -> list[str]:
 @pytest.mark.parametrize(
     ("question", "said", "functions"),
     [
-        ("what calls parse_url", "1 function calls parse_url", ["Client.send"]),
-        ("what does fetch_page call", "fetch_page calls 1 function; also Client", ["Client.send"]),
-        ("what calls normalise", "1 function calls normalise; also the top level of setup.py", ["join_url"]),
-        ("what calls fetch_page", "no function calls fetch_page", []),
-        ("what changes if I touch parse_url", "2 functions depend on parse_url", ["Client.send", "fetch_page"]),
-        ("what extends Shape", "2 classes extend or implement Shape: Square, Circle", ["Square.area"]),
-        ("what does Square extend", "Square extends or implements 1 class: Shape", ["Shape.area"]),
+        ("what calls parse_url", "1 function is known to call the parse_url defined in this index", ["Client.send"]),
+        (
+            "what does fetch_page call",
+            "fetch_page is known to call 1 function of this index; also Client",
+            ["Client.send"],
+        ),
+        (
+            "what calls normalise",
+            "1 function is known to call the normalise defined in this index; also the top level of setup.py",
+            ["join_url"],
+        ),
+        ("what calls fetch_page", "no function is known to call the fetch_page defined in this index", []),
+        (
+            "what changes if I touch parse_url",
+            "2 functions are known to depend on the parse_url defined in this index",
+            ["Client.send", "fetch_page"],
+        ),
+        (
+            "what extends Shape",
+            "2 classes are known to extend or implement the Shape defined in this index: Square, Circle",
+            ["Square.area"],
+        ),
+        (
+            "what extends Square",
+            "1 class is known to extend or implement the Square defined in this index: a class in unit",
+            ["unit"],
+        ),
+        (
+            "what calls area",
+            "no function is known to call any of the 2 area defined in this index",
+            [],
+        ),
+        (
+            "what does Square extend",
+            "Square is known to extend or implement 1 class of this index: Shape",
+            ["Shape.area"],
+        ),
     ],
 )
 @pytest.mark.parametrize("rerank", ["default", "algorithm1", "none"])
@@ -86,7 +125,7 @@ def test_an_unknown_symbol_is_said_with_names_like_it(searcher: Searcher) -> Non
 def test_filters_hold_for_the_exact_answer_too(searcher: Searcher) -> None:
     answer = searcher.search(Query("what calls normalise", filters=Filters(path_prefix="text/")))
     assert answer.exact is not None
-    assert answer.exact.sentence == "no function calls normalise"
+    assert answer.exact.sentence == "no function is known to call the normalise defined in this index"
 
 
 def test_a_relation_is_named_from_the_side_of_the_result(searcher: Searcher) -> None:
@@ -108,6 +147,37 @@ def test_pages_of_an_exact_answer_put_together_are_the_list(searcher: Searcher) 
     assert [one.function.id for one in paged] == [one.function.id for one in whole]
 
 
+def test_the_graph_is_walked_once_and_every_part_of_the_time_is_told(
+    searcher: Searcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walks = []
+    walk = CallGraph.walk
+
+    def slowly(graph: CallGraph, *how: Any) -> list[Step]:
+        walks.append(how)
+        sleep(0.05)
+        return walk(graph, *how)
+
+    monkeypatch.setattr(CallGraph, "walk", slowly)
+    times = searcher.search(Query("what calls parse_url")).timings
+    assert len(walks) == 1
+    stages = sum(times[stage] for stage in ("waited", "lanes", "fusion", "rerank", "exact", "fetch"))
+    assert times["graph"] > 50
+    assert stages == pytest.approx(times["total"], abs=20)
+
+
+def test_an_answer_longer_than_its_list_says_how_many_are_listed(
+    searcher: Searcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph_lane, "LISTED", 1)
+    answer = searcher.search(Query("what changes if I touch parse_url"))
+    assert answer.exact is not None
+    assert answer.exact_places == 1
+    assert answer.exact.sentence == (
+        "2 functions are known to depend on the parse_url defined in this index; the first 1 are listed"
+    )
+
+
 def test_a_complete_answer_is_longer_than_what_a_lane_brings(tmp_path_factory: pytest.TempPathFactory) -> None:
     callers = "\n".join(f"def caller_{number}():\n    return helper_of_all()\n" for number in range(350))
     store = small_store(tmp_path_factory.mktemp("many"))
@@ -115,6 +185,6 @@ def test_a_complete_answer_is_longer_than_what_a_lane_brings(tmp_path_factory: p
     searcher = Searcher(store.open(NAME), {shipped().name: shipped()})
     answer = searcher.search(Query("what calls helper_of_all", k=50, offset=300))
     assert answer.exact is not None
-    assert answer.exact.sentence == "350 functions call helper_of_all"
+    assert answer.exact.sentence == "350 functions are known to call the helper_of_all defined in this index"
     assert [relation_of(result.candidate) for result in answer.results] == ["calls"] * 50
     searcher.close()

@@ -84,7 +84,7 @@ def test_a_structural_question_has_an_exact_answer_and_says_which_results_are_it
         True,
     )
     assert exact["functions"] >= 1
-    assert exact["answer"].endswith("heappush")
+    assert exact["answer"].endswith("heappush defined in this index")
     relations = [row["relation"] for row in answer["results"]]
     assert relations == ["calls"] * exact["functions"] + [""] * (len(relations) - exact["functions"])
     assert client.get("/api/search?q=heap+push").get_json()["exact"] is None
