@@ -15,7 +15,7 @@ from graph.local_tree import local_tree
 from rerank import hyperbolic_kmeans
 from rerank.candidate import Candidate
 from service.api.answers import MapShape
-from service.api.parameters import SearchParameters
+from service.api.parameters import SearchParameters, refuse_repeats
 from service.api.problems import PROBLEMS
 from service.api.search import elapsed
 from service.asking import ask, tag_of, with_votes
@@ -23,6 +23,7 @@ from service.context import context
 from service.reply import NEVER, REVALIDATE, json_reply, not_modified, server_timing
 
 blueprint = APIBlueprint("map", __name__, url_prefix="/api", tag="Search")
+blueprint.before_request(refuse_repeats)
 
 PAGE = 10  # asks what the list beside it asked, so that one search serves both
 DIGITS = 5  # of a coordinate: a hundredth of a pixel on any screen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+from flask import request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from corpus.errors import InputError
@@ -29,6 +30,19 @@ SUGGESTIONS = 8
 MOST_SUGGESTIONS = 50
 SIMILAR = 10
 MOST_SIMILAR = 100
+
+
+def said(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is blank")
+    return text
+
+
+def refuse_repeats() -> None:
+    """Which of two repositories is meant? A parameter that comes twice is refused, like one that nobody knows."""
+    repeated = [name for name, values in request.args.lists() if len(values) > 1]
+    if repeated:
+        raise InputError(f"given more than once: {', '.join(sorted(repeated))}", "give every parameter once")
 
 
 class Parameters(BaseModel):
@@ -92,7 +106,9 @@ class FunctionPath(Parameters):
 class FeedbackBody(Parameters):
     """One signal of one person about one result; nothing about the person."""
 
-    query: Text = Field(min_length=1, max_length=10_000, description="The question as it was asked.")
+    query: Annotated[Text, AfterValidator(said)] = Field(
+        min_length=1, max_length=10_000, description="The question as it was asked."
+    )
     function: str = Field(pattern=FUNCTION_ID, description="The function's id.")
     signal: Signal = Field(description="`up`, `down`, or `open`.")
     undo: bool = Field(False, description="Take one such signal back.")

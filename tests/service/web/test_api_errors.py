@@ -30,6 +30,8 @@ BAD_REQUESTS = [
     ("/api/search?q=x&fusion=telepathy", 400),
     ("/api/search?q=x&explain=perhaps", 422),
     ("/api/search?q=x&querry=y", 422),
+    ("/api/search?q=x&repo=a&repo=b", 400),
+    ("/api/map?q=x&q=y", 400),
     ("/api/search?q=" + "x" * 1001, 400),
     ("/api/functions/nonsense", 422),
     ("/api/functions/" + "0" * 32, 404),
@@ -73,6 +75,7 @@ def test_a_method_that_is_not_there(client: FlaskClient) -> None:
         (b"query=x", "application/x-www-form-urlencoded", 415),
         (b"x" * 70_000, "application/json", 413),
         (b'{"query": "x", "function": "%s", "signal": "up"}' % (b"0" * 32), "application/json", 404),
+        (b'{"query": " ", "function": "%s", "signal": "up"}' % (b"0" * 32), "application/json", 422),
         (b'{"query": "x", "function": "1", "signal": "sideways"}', "application/json", 422),
     ],
 )
