@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MODES = ("keyword", "dense", "tfidf", "graph", "hybrid")
 DEFAULT = "default"
+MEANING = "meaning"  # the last relaxation: no function has any of the words
+ONLY_BY_MEANING = "no function here contains these words; what follows is the nearest by meaning"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,11 @@ class Answer:
     timings: Mapping[str, float]  # milliseconds per stage, and `total`
     ranked: Sequence[Candidate] = ()  # the whole list in its final order, of which `results` is one page
     exact: Exact | None = None  # what the call graph says to a structural question; its functions lead the list
+
+    @property
+    def only_by_meaning(self) -> bool:
+        """Whether no function has any of the question's words, not even a near spelling of one."""
+        return MEANING in self.relaxed
 
     @property
     def exact_places(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from engine.hits import distinct
 from rerank.ranked import RankedList
-from service.answer import Degradation
+from service.answer import MEANING, Degradation
 from service.exact import Exact, ExactList
 from service.routing import Route
 
@@ -30,8 +30,13 @@ class LaneResults:
 
     @property
     def relaxed(self) -> tuple[str, ...]:
-        """The relaxation stages that were needed beyond the exact one, in their order."""
-        stages = next((ranked.stages for ranked in self.lists if ranked.lane == KEYWORD), ())
+        """The relaxation stages that were needed beyond the exact one, in their order; where none of them found a word
+        of the question, that what was found is only near it in meaning."""
+        stages = {ranked.lane: ranked.stages for ranked in self.lists}.get(KEYWORD)
+        if stages is None:
+            return ()
+        if {base(ranked.lane) for ranked in self.lists if ranked.hits} == {DENSE}:
+            return (MEANING,)
         return tuple(stage for stage in dict.fromkeys(stages) if stage != "exact")
 
     @property

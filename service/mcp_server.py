@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 from corpus.errors import InputError, TreelineError
 from corpus.function import Function
 from engine.protocol import Filters, Hit
-from service.answer import Answer, Query, Result
+from service.answer import ONLY_BY_MEANING, Answer, Query, Result
 from service.exact import relation_of
 from service.filter_hints import filter_hints
 from service.live import LiveSearcher, open_searcher
@@ -170,6 +170,8 @@ def create_server(settings: Settings, searcher: LiveSearcher | None = None) -> M
         if not answer.results:
             why = filter_hints(filters, library.searcher.engine.facets)
             return "\n".join([*said, "Nothing found. Try other words, or drop the filters.", *map(visible, why)])
+        if answer.only_by_meaning:
+            said.append(ONLY_BY_MEANING)
         items = [Listed(result.function, note(answer, result)) for result in answer.results]
         return library.show(items, max_tokens, "\n".join(said), with_code=code)
 

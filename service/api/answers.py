@@ -104,7 +104,10 @@ class SearchShape(BaseModel):
     index: str
     generation: str
     route: str
-    relaxed: list[str] = Field(description="How the question was relaxed to find more.")
+    relaxed: list[str] = Field(
+        description="How the question was relaxed to find more: `fuzzy`, `chunks`; `meaning` where no function has any "
+        "of its words, so that the results are only the nearest by meaning."
+    )
     degraded: list[DegradationShape] = Field(description="Lanes (or the re-ranker) that were left out, and why.")
     hints: list[str] = Field(description="Where nothing is found: filters that nothing passes, and what is near.")
     exact: ExactShape | None = Field(description="The exact answer to a structural question; null for others.")

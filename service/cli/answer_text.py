@@ -15,7 +15,7 @@ from engine.protocol import IndexInfo
 from graph.corpus_clusters import CorpusClusters
 from rerank.candidate import Candidate
 from service.alike import cluster_of
-from service.answer import Answer, Result
+from service.answer import ONLY_BY_MEANING, Answer, Result
 from service.exact import BELOW, relation_of
 from service.filter_hints import Facets, filter_hints
 from service.visible import INVISIBLE, code_point
@@ -52,6 +52,8 @@ def show(
         for why in filter_hints(answer.query.filters, known):
             console.print(why, markup=False, soft_wrap=True)
         return
+    if answer.only_by_meaning:
+        console.print(Text(f"{ONLY_BY_MEANING}\n", style="bold"), soft_wrap=True)
     all_clusters = clusters() if explain else None
     for result in answer.results:
         if answer.exact and result.rank == answer.exact_places + 1:

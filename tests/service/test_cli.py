@@ -107,6 +107,12 @@ def test_a_structural_answer_says_how_many_are_exact_and_tells_the_rest_from_the
     assert unknown.startswith("no function called read_jsonn in this index; near it: read_json\n")
 
 
+def test_nonsense_is_told_to_be_answered_by_meaning_alone(home: Path) -> None:
+    shown = treeline(home, "search", "qwertyzxcv").stdout
+    assert shown.startswith("no function here contains these words; what follows is the nearest by meaning\n")
+    assert json.loads(treeline(home, "search", "qwertyzxcv", "--json").stdout)["relaxed"] == ["meaning"]
+
+
 def test_the_tfidf_matrix_is_made_in_the_foreground_once_and_kept(home: Path) -> None:
     shutil.rmtree(home / ".cache", ignore_errors=True)
     first = treeline(home, "search", "read json file", "--mode", "tfidf", "--json")

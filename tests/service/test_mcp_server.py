@@ -94,6 +94,14 @@ def test_a_filter_that_leaves_nothing_is_explained(home: Path) -> None:
     converse(home, talk)
 
 
+def test_nonsense_is_told_to_be_answered_by_meaning_alone(home: Path) -> None:
+    async def talk(client: Client) -> None:
+        answer = text(await client.call_tool("search_code", {"query": "qwertyzxcv"}))
+        assert answer.startswith("no function here contains these words; what follows is the nearest by meaning\n[")
+
+    converse(home, talk)
+
+
 def test_answers_keep_their_budget(home: Path) -> None:
     async def talk(client: Client) -> None:
         for budget in (100, 300, 1_000):

@@ -52,6 +52,15 @@ def test_meaning_is_found_without_the_words(searcher: Searcher) -> None:
     assert "retry_with_backoff" in found(searcher.search(Query("exponential backoff", mode="dense")))[:3]
 
 
+def test_nonsense_is_said_to_be_answered_by_meaning_alone(searcher: Searcher) -> None:
+    nonsense = searcher.search(Query("qwertyzxcv"))
+    assert nonsense.results and nonsense.only_by_meaning
+    assert nonsense.relaxed == ("meaning",)
+    assert not searcher.search(Query("read a csv file")).only_by_meaning
+    assert not searcher.search(Query("qwertyzxcv", mode="dense")).only_by_meaning  # nobody asked for the words
+    assert not searcher.search(Query("qwertyzxcv", mode="keyword")).only_by_meaning
+
+
 @pytest.mark.parametrize("method", ["default", *FUSIONS])
 def test_every_fusion_can_be_asked_for_and_its_contributions_sum_up(searcher: Searcher, method: str) -> None:
     answer = searcher.search(Query("read a csv file", fusion=method, rerank="none"))
