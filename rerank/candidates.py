@@ -30,7 +30,7 @@ class Given(NamedTuple):
     shares: Scores
     stages: Labels  # empty where the lane has none
 
-    def at(self, places: Places) -> Given:
+    def at(self, places: Places | slice) -> Given:
         stages = self.stages[places] if len(self.stages) else self.stages
         return Given(self.lane, self.ranks[places], self.scores[places], self.shares[places], stages)
 
@@ -89,7 +89,7 @@ class Candidates(Sequence[Candidate]):
     def __getitem__(self, place: int | slice) -> Candidate | Self:
         if isinstance(place, slice):
             whole = place.indices(len(self)) == (0, len(self), 1)
-            return self if whole else self._at(np.arange(len(self))[place])
+            return self if whole else self._at(place)
         return next(iter(self._at(np.arange(len(self))[[place]])))
 
     def __iter__(self) -> Iterator[Candidate]:
@@ -168,7 +168,7 @@ class Candidates(Sequence[Candidate]):
             made._clusters = np.concatenate([given, self._clusters[len(given) :]])[order]
         return made
 
-    def _at(self, places: Places) -> Self:
+    def _at(self, places: Places | slice) -> Self:
         return type(self)(
             self._keys,
             self._rows[places],

@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from gunicorn.http import message  # type: ignore[import-untyped]
+
 from service.logs import CLIENT_LEVEL, formatter
 from service.settings import from_environment
 
@@ -35,6 +37,9 @@ threads = settings.threads
 worker_class = "service.gunicorn_worker.FairWorker"
 # The heartbeat is a file; on a disk that stalls, a healthy worker would be taken for dead.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
+# A question of a thousand characters, each of up to twelve in an address, and filters; beyond it the service can say
+# itself, in its own words, that a question is too long. gunicorn would cut the setting to a constant of its own.
+limit_request_line = message.MAX_REQUEST_LINE = 32_768
 timeout = 60
 graceful_timeout = 20
 keepalive = 15

@@ -7,6 +7,8 @@ import random
 import re
 import time
 from collections.abc import Callable
+from contextvars import Token
+from typing import NamedTuple
 
 from flask import Flask, Response, g, request
 
@@ -24,25 +26,32 @@ QUIET = frozenset({"/healthz", "/readyz", "/metrics"})  # asked every few second
 access = logging.getLogger("treeline.access")
 
 
+class Seen(NamedTuple):
+    """A request on its way: its id, when it came, and how to take the id back from the log."""
+
+    id: str
+    started: float
+    token: Token[str]
+
+
 def init_app(app: Flask, settings: Settings, info: Callable[[], IndexInfo | None] = lambda: None) -> None:
     """Watch every request of this app; `info` tells which index is open, or None."""
 
     @app.before_request
     def begin() -> None:
         given = request.headers.get(HEADER, "")
-        g.request_id = given if GIVEN_ID.match(given) else f"{random.getrandbits(128):032x}"
-        g.started = time.perf_counter()
-        g.id_token = request_id.set(g.request_id)
+        id_ = given if GIVEN_ID.match(given) else f"{random.getrandbits(128):032x}"
+        g.seen = Seen(id_, time.perf_counter(), request_id.set(id_))
         metrics.IN_PROGRESS.inc()
-        g.in_progress = True
 
     @app.after_request
     def finish(response: Response) -> Response:
-        if "started" not in g:
+        seen: Seen | None = g.get("seen")
+        if seen is None:
             return response
-        seconds = time.perf_counter() - g.started
+        seconds = time.perf_counter() - seen.started
         route = request.url_rule.rule if request.url_rule else "unmatched"
-        response.headers[HEADER] = g.request_id
+        response.headers[HEADER] = seen.id
         metrics.requests(request.method, route, response.status_code).inc()
         metrics.request_seconds(route).observe(seconds)
         level = logging.DEBUG if request.path in QUIET else logging.INFO
@@ -74,10 +83,10 @@ def init_app(app: Flask, settings: Settings, info: Callable[[], IndexInfo | None
 
     @app.teardown_request
     def end(_error: BaseException | None) -> None:
-        if g.pop("in_progress", False):
+        seen: Seen | None = g.pop("seen", None)
+        if seen is not None:
             metrics.IN_PROGRESS.dec()
-        if token := g.pop("id_token", None):
-            request_id.reset(token)
+            request_id.reset(seen.token)
 
     def port() -> int | None:
         return int(raw) if (raw := request.environ.get("SERVER_PORT", "")).isdigit() else None

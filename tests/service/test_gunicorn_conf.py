@@ -1,11 +1,13 @@
-"""How the workers run: each on a processor of its own where there are enough of them, else wherever there is room."""
+"""How the workers run, each on a processor of its own where there are enough of them, and what they take."""
 
 import os
 import signal
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -61,3 +63,12 @@ def test_fewer_workers_run_where_there_is_room(two: list[int]) -> None:
         pytest.skip("one processor")
     with served("small", extra={"TREELINE_WORKERS": "1"}) as (_, server):
         assert processors(server) == [set(two)]
+
+
+def test_a_question_of_the_greatest_length_fits_in_any_script() -> None:
+    question = quote("解" * 1_000)
+    with (
+        served("small", extra={"TREELINE_WORKERS": "1"}) as (base, _),
+        urllib.request.urlopen(f"{base}/api/search?q={question}") as answer,
+    ):
+        assert answer.status == 200
