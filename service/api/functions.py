@@ -89,7 +89,9 @@ def neighbours(function_id: str, path: FunctionPath) -> Response:
 def find(function_id: str) -> Function:
     found = context().searcher.function(function_id)
     if found is None:
-        raise NotFound(f"There is no function {function_id} in the index.")
+        raise NotFound(
+            f"There is no function {function_id} in the index. Its id changes when its text does: search again."
+        )
     return found
 
 

@@ -1,6 +1,8 @@
 // The dashboard's pictures, and its table to sort and filter.
 import { colour, config, font, onColours, plotly } from "./plotly.js";
 
+for (const part of document.querySelectorAll("[data-scripted]")) part.hidden = false; // without a script they would do nothing
+
 const panel = document.querySelector("[data-charts]");
 const source = document.getElementById("chart-data");
 

@@ -142,6 +142,25 @@ def test_searching_and_paging_work_without_scripts(browser: Browser, base: str) 
     context.close()
 
 
+def test_without_scripts_the_dashboard_has_tables_and_no_empty_boxes(browser: Browser, base: str) -> None:
+    context = browser.new_context(base_url=base, java_script_enabled=False)
+    page = context.new_page()
+    page.goto("/eval")
+    expect(page.locator("noscript p")).to_be_visible()  # a text in there is not looked for
+    expect(page.locator("[data-chart]:visible, select:visible, input:visible")).to_have_count(0)
+    expect(page.locator("table.data").first).to_be_visible()
+    context.close()
+
+
+def test_a_phone_shows_every_mode(page: Page) -> None:
+    page.set_viewport_size({"width": 320, "height": 568})
+    page.goto("/search?q=parse+url")
+    for name in page.locator(".switches .segments span").all():
+        box = name.bounding_box()
+        assert box and box["x"] >= 0 and box["x"] + box["width"] <= 320
+    assert page.locator(".switches .segments").evaluate("(one) => one.scrollWidth <= one.clientWidth")
+
+
 def test_the_dashboard_draws_sorts_and_filters(page: Page) -> None:
     page.goto("/eval")
     settled(page, "eval")
