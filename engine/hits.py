@@ -175,10 +175,22 @@ def rescored(hits: Sequence[Hit], scores: Sequence[float]) -> Sequence[Hit]:
     return [Hit(hit.id, score, hit.address) for hit, score in zip(hits, scores, strict=True)]
 
 
-def distinct(lists: Sequence[Sequence[Hit]]) -> int:
-    """How many different functions the lists hold together."""
-    rows = np.sort(np.concatenate([NO_ROWS, *Keys(lists).of]))
-    return int(np.count_nonzero(rows[1:] != rows[:-1])) + bool(len(rows))
+class Distinct:
+    """The different functions of several lists together."""
+
+    def __init__(self, lists: Sequence[Sequence[Hit]] = ()) -> None:
+        self._keys = Keys(lists)
+        rows = np.sort(np.concatenate([NO_ROWS, *self._keys.of]))
+        first = np.ones(len(rows), dtype=np.bool_)
+        np.not_equal(rows[1:], rows[:-1], out=first[1:])
+        self._rows = rows[first]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def counts(self, part: Shared) -> dict[str, int]:
+        """How many there are of each."""
+        return self._keys.counts(part, self._rows)
 
 
 def joined(parts: Sequence[Sequence[Hit]], limit: int) -> tuple[Sequence[Hit], list[int]]:

@@ -125,10 +125,6 @@ class Candidates(Sequence[Candidate]):
         """For each something that is equal where the part is."""
         return self._keys.groups(part, self._rows)
 
-    def counts(self, part: Shared) -> dict[str, int]:
-        """How many there are of each."""
-        return self._keys.counts(part, self._rows)
-
     def noted(self, name: str, width: int, make: Callable[[Candidates], Scores]) -> Scores:
         """`width` numbers for each, made of nothing but its address; made once where a table can note them down."""
         notes = self._keys.notes(name, width)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from corpus.function import Function
+from engine.hits import Distinct
 from engine.protocol import NO_FILTERS, Filters
 from rerank.candidate import Candidate
 from service.feedback.protocol import Votes
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 MODES = ("keyword", "dense", "tfidf", "graph", "hybrid")
 DEFAULT = "default"
+NOTHING = Distinct()
 MEANING = "meaning"  # the last relaxation: no function has any of the words
 ONLY_BY_MEANING = "no function here contains these words; what follows is the nearest by meaning"
 
@@ -68,7 +70,8 @@ class Answer:
     relaxed: tuple[str, ...]
     degraded: tuple[Degradation, ...]
     timings: Mapping[str, float]  # milliseconds per stage, and `total`
-    ranked: Sequence[Candidate] = ()  # the whole list in its final order, of which `results` is one page
+    ranked: Sequence[Candidate] = ()  # the list in its final order, as far as it was ranked; `results` is one page
+    found: Distinct = NOTHING  # all that the list is made of, however far it was ranked
     exact: Exact | None = None  # what the call graph says to a structural question; its functions lead the list
 
     @property

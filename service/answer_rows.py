@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from corpus.function import Address
 from engine.protocol import IndexInfo
 from graph.corpus_clusters import CorpusClusters
 from rerank.candidate import Candidate
-from rerank.candidates import Candidates
 from service.alike import cluster_of
 from service.answer import Answer, Query, Result
 from service.exact import Exact, relation_of
@@ -45,7 +44,7 @@ def answer_row(
         "offset": query.offset,
         "next_offset": next_offset(query, answer),
         "results": [result_row(result, all_clusters, explain=explain, code=code) for result in answer.results],
-        "facets": {name: count_rows(counts) for name, counts in facets(answer.ranked).items()},
+        "facets": {name: count_rows(counts) for name, counts in facets(answer).items()},
         "timings": dict(answer.timings),
     }
 
@@ -115,10 +114,9 @@ def why_row(candidate: Candidate, clusters: CorpusClusters | None) -> dict[str, 
     }
 
 
-def facets(ranked: Sequence[Candidate]) -> dict[str, dict[str, int]]:
-    """How many of the results there are per language and repository."""
-    columns = Candidates.of(ranked)
-    return {"language": columns.counts("language"), "repo": columns.counts("repo")}
+def facets(answer: Answer) -> dict[str, dict[str, int]]:
+    """How many results of the question, on all its pages, there are per language and repository."""
+    return {"language": answer.found.counts("language"), "repo": answer.found.counts("repo")}
 
 
 def count_rows(counts: Mapping[str, int]) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from engine.hits import distinct
+from engine.hits import Distinct
 from rerank.ranked import RankedList
 from service.answer import MEANING, Degradation
 from service.exact import Exact, ExactList
@@ -40,9 +40,9 @@ class LaneResults:
         return tuple(stage for stage in dict.fromkeys(stages) if stage != "exact")
 
     @property
-    def found(self) -> int:
-        """How many different functions the lanes brought together."""
-        return distinct([ranked.hits for ranked in self.lists])
+    def found(self) -> Distinct:
+        """The different functions that the lanes brought together."""
+        return Distinct([ranked.hits for ranked in self.lists])
 
     def only(self, *lanes: str) -> LaneResults:
         """The same search with these lanes alone (`dense` stands for every encoder's)."""

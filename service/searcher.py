@@ -97,12 +97,13 @@ class Searcher:
             for rank, candidate in enumerate(page, start + 1)
             if candidate.id in bodies
         )
-        now = perf_counter()
         lanes = ranking.lanes
+        found = lanes.found
+        now = perf_counter()
         return Answer(
             query=query,
             results=results,
-            total=lanes.found,
+            total=len(found),
             route=lanes.route.kind,
             relaxed=lanes.relaxed,
             degraded=lanes.degraded,
@@ -113,6 +114,7 @@ class Searcher:
                 "total": (now - begin) * 1000,
             },
             ranked=ranked,
+            found=found,
             exact=lanes.exact,
         )
 
@@ -251,7 +253,7 @@ class Searcher:
         """The first `limit`; an exact answer leads them, whatever the method gives for it."""
         if not lanes.exact:
             return self.fuse(lanes, method, limit)
-        return Candidates.of(self.fuse(lanes, method, lanes.found)).led_by(GRAPH)[:limit]
+        return Candidates.of(self.fuse(lanes, method, len(lanes.found))).led_by(GRAPH)[:limit]
 
     def _with_callees(self, query: Query, lanes: LaneResults) -> LaneResults:
         """A lane more: what the first fused results call, one edge away."""

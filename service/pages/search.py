@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from corpus.errors import InputError
 from service import guard
 from service.alike import clusters_of
-from service.answer import Answer
+from service.answer import ONLY_BY_MEANING, Answer
 from service.answer_rows import count_rows, facets
 from service.api.parameters import SearchParameters
 from service.asking import ask
@@ -86,7 +86,10 @@ def search() -> Response:
         lanes=LANES,
         below=BELOW,
         hints=[] if answer.total else filter_hints(answer.query.filters, lambda: context().searcher.engine.facets()),
+        only_by_meaning=ONLY_BY_MEANING if answer.only_by_meaning else "",
         widened=", then ".join(STAGES.get(stage, stage) for stage in answer.relaxed),
+        index_name=context().searcher.info.name,
+        index_empty=not context().searcher.info.functions,
         may_vote=settings.feedback and guard.may_write(),
         **common,
     )
@@ -124,7 +127,7 @@ def pages(answer: Answer, page: int) -> dict[str, Any]:
 def filters(answer: Answer, state: dict[str, str]) -> dict[str, list[Choice]]:
     """The values of language and repository among the results, each a link that turns it on or off."""
     found: dict[str, list[Choice]] = {}
-    for name, counts in facets(answer.ranked).items():
+    for name, counts in facets(answer).items():
         rows = count_rows(counts)
         if state[name] and state[name] not in counts:
             rows.insert(0, {"value": state[name], "count": 0})

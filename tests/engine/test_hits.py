@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.function import Address
-from engine.hits import Hits, Ids, Keys, Part, Rows, Scores, Shared, distinct, joined, rescored, scores_of
+from engine.hits import Distinct, Hits, Ids, Keys, Part, Rows, Scores, Shared, ids_of, joined, rescored, scores_of
 from engine.protocol import Hit
 
 
@@ -54,6 +56,7 @@ def test_columns_equal_the_list_of_their_hits() -> None:
     assert hits == list(hits) and hits[1] == list(hits)[1] and hits[1:] == list(hits)[1:] and hits[-1].score == 1.0
     assert hits != list(hits)[:2] and hits != columns([7, 3, 6])
     assert [hit.address.func_name for hit in hits] == ["f7", "f3", "f5"]
+    assert ids_of(hits) == ids_of(list(hits)) == [hit.id for hit in hits]
     assert scores_of(hits).tolist() == scores_of(list(hits)).tolist() == [3.0, 2.0, 1.0]
 
 
@@ -66,7 +69,10 @@ def test_lists_join_and_count_alike_in_either_form(plain: tuple[int, ...], first
     hits, part = joined(parts, 10)
     assert [hit.id for hit in hits] == list(dict.fromkeys(ids))[:10]
     assert part == [0 if hit.id in ids[: len(first)] else 1 for hit in hits]
-    assert distinct(parts) == len(set(ids))
+    together = Distinct(parts)
+    assert len(together) == len(set(ids))
+    repos = {hit.id: hit.address.repo for part in parts for hit in part}
+    assert together.counts("repo") == Counter(repos.values())
     keys = Keys(parts)
     assert [id_ for own in keys.of for id_, _ in keys.entries(own)] == ids
     assert [id_ for own in keys.of for id_ in keys.ids(own)] == ids

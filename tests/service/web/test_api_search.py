@@ -69,6 +69,15 @@ def test_filters_narrow_and_facets_count(client: FlaskClient) -> None:
     assert all(row["path"].startswith("json/") for row in below["results"])
 
 
+def test_facets_count_all_results_whichever_page_is_asked_for(client: FlaskClient) -> None:
+    whole = client.get("/api/search?q=retry+with+backoff&k=3").get_json()
+    assert whole["total"] > 100  # more than is re-ranked
+    for name in ("language", "repo"):
+        assert sum(row["count"] for row in whole["facets"][name]) == whole["total"]
+    last = client.get(f"/api/search?q=retry+with+backoff&k=3&offset={whole['total'] - 1}").get_json()
+    assert last["facets"] == whole["facets"]
+
+
 @mark.parametrize("mode", ["keyword", "dense", "tfidf", "hybrid"])
 def test_every_mode_answers(client: FlaskClient, mode: str) -> None:
     assert names(client, f"/api/search?q=heap+push&mode={mode}")

@@ -9,6 +9,9 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
+from engine.embedded import EmbeddedStore
+from ingest.opening import open_source
+from ingest.pipeline import LoadOptions, load
 from service.answer import Answer, Degradation, Query
 from service.pages.prose import sentence
 from service.pages.results import summary
@@ -39,7 +42,7 @@ def test_results_carry_code_reasons_and_links(client: FlaskClient) -> None:
 
 def test_an_exact_answer_is_told_from_what_only_shares_words_with_it(client: FlaskClient) -> None:
     page = client.get("/search?q=what+calls+heappush").get_data(as_text=True)
-    assert "call heappush." in page or "calls heappush." in page
+    assert "heappush defined in this index." in page
     exact, below, rest = page.partition('<p class="below">By keyword or meaning, not from the call graph.</p>')
     assert below
     assert exact.count('<span class="relation"') >= 1
@@ -62,6 +65,12 @@ def test_paging_goes_on_where_the_last_page_ended(client: FlaskClient) -> None:
     assert "This list ends before page 900" in page(client, "/search?q=open+a+file&page=900")
 
 
+def test_an_answer_that_was_kept_tells_how_many_and_no_time(client: FlaskClient) -> None:
+    first, again = (page(client, "/search?q=an+answer+to+keep").partition('id="found">')[2] for _ in range(2))
+    assert re.match(r"[\d,]+ results<span class=\"quiet\"> in [\d.]+ ms</span>", first)
+    assert re.match(r"[\d,]+ results<span class=\"quiet\"> </span>", again)
+
+
 def test_nothing_found_says_what_to_try(client: FlaskClient) -> None:
     html = page(client, "/search?q=parse&language=klingon&mode=keyword")
     assert "Nothing found" in html and "Search without the filters" in html and "Search by meaning" in html
@@ -76,6 +85,12 @@ def test_an_empty_question_explains_how_to_ask(client: FlaskClient) -> None:
 @pytest.mark.parametrize("address", ["/search?q=x&page=0", "/search?q=x&page=two", "/search?q=x&mode=telepathy"])
 def test_a_wrong_address_says_what_is_wrong(client: FlaskClient, address: str) -> None:
     assert "That did not work" in page(client, address, 400)
+
+
+def test_nonsense_is_told_to_be_answered_by_meaning_alone(client: FlaskClient) -> None:
+    said = "No function here contains these words; what follows is the nearest by meaning."
+    assert said in page(client, "/search?q=qwertyzxcv")
+    assert said not in page(client, "/search?q=parse")
 
 
 def test_a_lane_that_was_left_out_is_named(app: APIFlask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +161,28 @@ def test_the_map_holds_the_results_inside_the_disk(client: FlaskClient) -> None:
 def test_what_is_not_there_is_a_page_with_a_search_box(client: FlaskClient) -> None:
     html = page(client, "/functions/" + "0" * 32, 404)
     assert "Not here" in html and 'role="search"' in html
+    assert "A function&#39;s id changes with its text: search again." in html
+    for address in ("/nowhere", "/eval?run=x"):
+        assert "function" not in page(client, address, 404).partition('class="status"')[2].partition("<form")[0]
     assert "There is nothing at this address." in page(client, "/nowhere", 404)
+
+
+def test_an_empty_index_says_so_and_how_to_fill_it(tmp_path: Path, make_app: Callable[[Settings], APIFlask]) -> None:
+    nothing = tmp_path / "nothing.jsonl"
+    nothing.write_text("")
+    options = LoadOptions(work=tmp_path / "work", workers=0)
+    load(EmbeddedStore(tmp_path / "home"), "bare", [open_source(str(nothing))], options)
+    client = make_app(Settings(home=str(tmp_path / "home"), index="bare")).test_client()
+    for address in ("/", "/search?q=parse"):
+        html = page(client, address)
+        assert "Index “bare” is empty" in html and "treeline index FOLDER --name bare" in html
+        assert "No function here answers" not in html and "data-until-ready" not in html
+
+
+def test_keys_are_told_only_where_they_work(client: FlaskClient) -> None:
+    assert "<kbd>" not in page(client, "/") + page(client, "/docs") + page(client, "/eval")
+    assert "<kbd>/</kbd>" in page(client, "/search") and "<kbd>w</kbd>" not in page(client, "/search")
+    assert "<kbd>w</kbd>" in page(client, "/search?q=parse")
 
 
 def test_an_engine_that_is_away_is_not_called_an_empty_index(
