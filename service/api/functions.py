@@ -90,7 +90,7 @@ def find(function_id: str) -> Function:
     found = context().searcher.function(function_id)
     if found is None:
         raise NotFound(
-            f"There is no function {function_id} in the index. Its id changes when its text does: search again."
+            f"There is no function {function_id} in the index. A function's id changes with its text: search again."
         )
     return found
 

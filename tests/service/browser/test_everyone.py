@@ -17,6 +17,7 @@ ADDRESSES = {
     "search": "/search?q=open+a+file",
     "empty": "/search",
     "nothing": "/search?q=parse&language=klingon",
+    "wrong": "/search?q=parse&mode=telepathy&k=3",
     "long word": f"/search?q=%22{'x' * 300}%22",
     "function": "/functions/{function}?q=parse+url",
     "eval": "/eval",
