@@ -24,7 +24,7 @@ class Place:
 
 
 def parse_file(grammar: Grammar, source: bytes, place: Place, file: str, max_function_bytes: int) -> Parsed:
-    """Every function of a file; text that is not UTF-8 is refused, as is a function that is too long."""
+    """Every function of a file; text that is not UTF-8 is refused, as are what does not parse and what is too long."""
     try:
         source.decode("utf-8-sig")
     except UnicodeDecodeError as wrong:
@@ -35,6 +35,8 @@ def parse_file(grammar: Grammar, source: bytes, place: Place, file: str, max_fun
     except TooTangled as tangled:
         return Parsed(problems=(Problem(file, 0, str(tangled)),))
     functions, problems = [], []
+    if seen.broken_at:
+        problems.append(Problem(file, seen.broken_at, "does not parse: what begins there may be missing"))
     for found in seen.functions:
         if found.end - found.start > max_function_bytes:
             reason = f"function {found.name} of {found.end - found.start:,} bytes is over {max_function_bytes:,}"

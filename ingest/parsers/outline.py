@@ -29,6 +29,7 @@ RELATION_OF: dict[str, Relation] = {
     "uses": "uses",
 }
 REFERRING = (*RELATION_OF, "local", "import")
+BROKEN = "broken"  # what does not parse, in any language
 # Captures that a name bound within the same function makes void.
 SHADOWED = frozenset({"bare", "uses"})
 # Nothing that people write is nested deeper; machine-made input that is would only make names of megabytes.
@@ -57,6 +58,7 @@ class Outline:
     symbols: tuple[Symbol, ...]
     imports: tuple[Import, ...]
     references: tuple[Reference, ...]
+    broken_at: int  # the first line that does not parse; 0 where all of the file does
 
 
 class TooTangled(ValueError):
@@ -67,7 +69,7 @@ class TooTangled(ValueError):
 def _machine(grammar: Grammar) -> tuple[Parser, QueryCursor, Query]:
     """Parser and query of a language, made once a process (the query must outlive its cursor)."""
     language = Language(grammar.load())
-    query = Query(language, grammar.query)
+    query = Query(language, f"{grammar.query}\n(ERROR) @{BROKEN}")
     with warnings.catch_warnings():
         # Its successor, a callback, crashes the interpreter in this version of the bindings.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -177,4 +179,5 @@ def outline(grammar: Grammar, source: bytes) -> Outline:
         tuple(sweep.symbols),
         tuple(sweep.imports),
         tuple(one for one, capture in sweep.references.values() if not sweep.is_shadowed(one, capture)),
+        min((node.start_point.row + 1 for node in captures.get(BROKEN, ())), default=0),
     )

@@ -69,6 +69,21 @@ def test_a_function_that_is_too_long_is_reported_and_its_neighbours_go_in() -> N
     assert parsed.problems[0].line == 2
 
 
+@pytest.mark.parametrize(
+    ("suffix", "source"),
+    [
+        (".py", b"def a(): return 1\n\ndef broken(a:\n    return 2\n\ndef c():\n    return 3\n"),
+        (".go", b"package p\n\nfunc broken(a ]] {\n}\n\nfunc c() int {\n\treturn 3\n}\n"),
+    ],
+)
+def test_what_does_not_parse_is_reported_and_the_rest_goes_in(suffix: str, source: bytes) -> None:
+    parsed = parse(suffix, source)
+    (problem,) = parsed.problems
+    assert (problem.line, problem.reason.partition(":")[0]) == (3, "does not parse")
+    assert parsed.functions[-1].func_name == "c"
+    assert "broken" not in {function.func_name for function in parsed.functions}
+
+
 @pytest.fixture
 def little_patience(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(outlining, "PATIENCE_S", 1)
