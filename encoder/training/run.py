@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -35,23 +37,13 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
     if min(len(learnt), len(held_out)) < FEWEST:
         raise InputError(f"{len(learnt)} functions and {len(held_out)} held out are too few", "add sources")
     counts = count_words(learnt)
-    origin = run.start or run.teachers[0]
-    known = StaticEncoder(Path(origin)) if is_static(Path(origin)) else None
-    if known:
-        tokenizer, pairs = known.tokenizer, 0
-    else:
-        base, base_vectors = token_vectors(origin)
-        tokenizer, pairs = Tokenizer(choose(counts, base, run.vocabulary), unknown=UNKNOWN), run.pairs
+    begun = beginning(run, counts, len(learnt))
     unanswered = questions(run.questions, run.wishes, run.options.seed)
-    data = prepare(learnt, tokenizer, pairs, counts, unanswered, run.never, run.options.seed)
+    data = prepare(learnt, begun.tokenizer, begun.pairs, counts, unanswered, run.never, run.options.seed)
     say(f"{len(data.texts):,} questions of {len(learnt):,} functions; {len(held_out):,} held out; on {device}")
     taught = [teach(name, data, device) for name in run.teachers]
-    if known:
-        student = Student.of(known.parts(), run.options.dropped)
-    else:
-        table, weights = start(data.tokenizer, base, base_vectors, counts, len(learnt), run.dimension - 1)
-        student = Student(table, weights, hidden=run.hidden, dropped=run.options.dropped)
-    candidates = hard(data, taught, len(tokenizer.vocabulary), run.options.depth, device)
+    student = begun.student(data.tokenizer)
+    candidates = hard(data, taught, len(data.tokenizer.vocabulary), run.options.depth, device)
     development = Development(held_out, data.tokenizer, {}, device)
     scores = Trainer(data, taught, candidates, run.options, device).fit(student, development, say)
     config = {
@@ -64,6 +56,29 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
     size = write(folder, data.tokenizer, student.table.detach().float().cpu().numpy(), student.small_parts(), config)
     say(f"{folder}: {size / 1e6:.1f} MB")
     return scores
+
+
+class Beginning(NamedTuple):
+    """What a run starts from: the tokens, how many pairs are to be chosen for them, and the student that has both."""
+
+    tokenizer: Tokenizer
+    pairs: int
+    student: Callable[[Tokenizer], Student]
+
+
+def beginning(run: Run, counts: Counter[str], functions: int) -> Beginning:
+    """An encoder to go on from, as it is; or the token vectors of a transformer, for the words of these functions."""
+    origin = run.start or run.teachers[0]
+    if is_static(Path(origin)):
+        known = StaticEncoder(Path(origin))
+        return Beginning(known.tokenizer, 0, lambda _: Student.of(known.parts(), run.options.dropped))
+    base, vectors = token_vectors(origin)
+
+    def new(tokenizer: Tokenizer) -> Student:
+        table, weights = start(tokenizer, base, vectors, counts, functions, run.dimension - 1)
+        return Student(table, weights, hidden=run.hidden, dropped=run.options.dropped)
+
+    return Beginning(Tokenizer(choose(counts, base, run.vocabulary), unknown=UNKNOWN), run.pairs, new)
 
 
 def split(functions: Sequence[Function]) -> tuple[list[Function], list[Function]]:
