@@ -168,6 +168,14 @@ def ids_of(hits: Sequence[Hit]) -> list[str]:
     return hits.table.ids_at(hits.rows) if isinstance(hits, Hits) else [hit.id for hit in hits]
 
 
+def chosen(hits: Sequence[Hit], places: Sequence[int]) -> Sequence[Hit]:
+    """Those at these places."""
+    if isinstance(hits, Hits):
+        at = np.asarray(places, dtype=np.int64)
+        return Hits(hits.table, hits.rows[at], hits.scores[at])
+    return [hits[place] for place in places]
+
+
 def rescored(hits: Sequence[Hit], scores: Sequence[float]) -> Sequence[Hit]:
     """The same functions with other scores."""
     if isinstance(hits, Hits):

@@ -14,10 +14,10 @@ from rerank.ranked import Asked, RankedList
 from rerank.score_sum import score_sum
 
 # A structural question has an exact answer: its weight keeps everything that the graph found, ten edges away too, in
-# front of what only shares words with it.
+# front of what only shares words with it. Where the call is at least written (all those score alike) comes next.
 WEIGHTS_BY_KIND: Mapping[str, Mapping[str, float]] = {
     "identifier": {"keyword": 1.0, "dense": 0.5, "tfidf": 0.5, "graph": 1.0, "callees": 0.5},
-    "structural": {"keyword": 1.0, "dense": 1.0, "tfidf": 0.5, "graph": 16.0, "callees": 0.5},
+    "structural": {"keyword": 1.0, "dense": 1.0, "tfidf": 0.5, "graph": 16.0, "written": 4.0, "callees": 0.5},
 }
 IN_WORDS: Mapping[str, float] = {"keyword": 1.0, "tfidf": 0.5, "graph": 1.0, "callees": 0.5}
 # The dense lane's weight beside them. Chosen by `python -m eval.choosing` (docs/lanes.md).

@@ -81,6 +81,7 @@ def exact_row(exact: Exact) -> dict[str, Any]:
         "found": exact.found,
         "functions": exact.functions,
         "others": list(exact.others),
+        "written": exact.written,
         "answer": exact.sentence,
     }
 

@@ -37,6 +37,8 @@ class Exact:
     functions: int  # in the list
     others: tuple[str, ...]
     near: tuple[str, ...] = ()  # names like an unknown one
+    written: int = 0  # functions more that have the call in their code: of something else, or not resolved
+    all_written: bool = True  # whether those were all counted
 
     @property
     def known(self) -> bool:
@@ -59,9 +61,10 @@ class Exact:
         Names are resolved within a repository, so that is what is known: who calls a library's function of the same
         name is not among them.
         """
+        written = f"; {self._written}" if self.written else ""
         if not self.known:
             near = f"; near it: {', '.join(self.near)}" if self.near else ""
-            return f"no {NOUNS[self.asked]} called {self.symbol} in this index{near}"
+            return f"no {NOUNS[self.asked]} called {self.symbol} in this index{near}{written}"
         by_class = self.asked == "inherits"
         answer = self._counted(len(self.others) if by_class else self.found, "class" if by_class else "function")
         if self.others:
@@ -69,7 +72,15 @@ class Exact:
             rest = len(names) - OTHERS_NAMED
             named = ", ".join(names[:OTHERS_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
             answer += f": {named}" if by_class else f"; also {named}"
-        return f"{answer}; the first {self.functions:,} are listed" if self.found > self.functions else answer
+        if self.found > self.functions:
+            answer += f"; the first {self.functions:,} are listed"
+        return answer + written
+
+    @property
+    def _written(self) -> str:
+        more, verb = "more " if self.found else "", "has" if self.written == 1 else "have"
+        least = "" if self.all_written else "at least "
+        return f"{least}{counted(self.written, f'{more}function')} {verb} {self.symbol}( in the code"
 
     def _counted(self, count: int, noun: str) -> str:
         what = counted(count, noun) if count else f"no {noun}"

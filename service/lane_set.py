@@ -16,9 +16,10 @@ from service.answer import Query
 from service.dense_lane import dense_lane
 from service.graph_lane import graph_lane
 from service.keyword_lane import keyword_lane
-from service.lanes import DENSE, GRAPH, KEYWORD, TFIDF
+from service.lanes import DENSE, GRAPH, KEYWORD, TFIDF, WRITTEN
 from service.routing import Route
 from service.tfidf_lane import Progress, TfidfLane, untold
+from service.written_lane import written_lane
 
 Lane = Callable[[], RankedList]
 
@@ -62,6 +63,8 @@ class LaneSet:
                 made |= self._dense(query)
             elif name == GRAPH:
                 made[name] = lambda: graph_lane(self._engine, self.graph, way, query.text, self._depth, query.filters)
+            elif name == WRITTEN:
+                made[name] = partial(written_lane, self._engine, way.symbols[0], self._depth, query.filters)
             elif name == TFIDF:
                 made[name] = partial(self._tfidf, query.text, self._depth, query.filters)
             else:

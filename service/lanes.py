@@ -10,8 +10,9 @@ from rerank.ranked import RankedList
 from service.answer import MEANING, Degradation
 from service.exact import Exact, ExactList
 from service.routing import Route
+from service.written_lane import WrittenList
 
-KEYWORD, DENSE, TFIDF, GRAPH, CALLEES = "keyword", "dense", "tfidf", "graph", "callees"
+KEYWORD, DENSE, TFIDF, GRAPH, CALLEES, WRITTEN = "keyword", "dense", "tfidf", "graph", "callees", "written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,15 @@ class LaneResults:
 
     @property
     def exact(self) -> Exact | None:
-        """What the call graph says to a structural question that its lane was asked."""
-        return next((ranked.exact for ranked in self.lists if isinstance(ranked, ExactList)), None)
+        """What the call graph says to a structural question that its lane was asked, and what is only written."""
+        known = next((ranked for ranked in self.lists if isinstance(ranked, ExactList)), None)
+        written = next((ranked for ranked in self.lists if isinstance(ranked, WrittenList)), None)
+        if known is None:
+            return None
+        if written is None:
+            return known.exact
+        more = len(Distinct([known.hits, written.hits])) - len(known.hits)
+        return replace(known.exact, written=more, all_written=written.complete)
 
     @property
     def relaxed(self) -> tuple[str, ...]:

@@ -90,6 +90,10 @@ class ExactShape(BaseModel):
     found: int = Field(description="How many functions are the exact answer.")
     functions: int = Field(description="How many of them are results, from rank 1 on: all, or the first 10,000.")
     others: list[str] = Field(description="What belongs to the answer and is no function: classes, modules.")
+    written: int = Field(
+        description="How many more functions have the call in their code, of something else or not resolved; of those "
+        "with the words of the call, the first few hundred are looked at."
+    )
     answer: str = Field(
         description="The answer in words: `3 functions are known to call the http_backoff defined in this index`."
     )

@@ -25,6 +25,7 @@ LANES = {
     "tfidf": "TF-IDF",
     "graph": "Call graph",
     "callees": "Callees",
+    "written": "Written calls",
 }
 STAGES = {
     "exact": "exact words",

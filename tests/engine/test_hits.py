@@ -10,7 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.function import Address
-from engine.hits import Distinct, Hits, Ids, Keys, Part, Rows, Scores, Shared, ids_of, joined, rescored, scores_of
+from engine.hits import (
+    Distinct,
+    Hits,
+    Ids,
+    Keys,
+    Part,
+    Rows,
+    Scores,
+    Shared,
+    chosen,
+    ids_of,
+    joined,
+    rescored,
+    scores_of,
+)
 from engine.protocol import Hit
 
 
@@ -57,6 +71,7 @@ def test_columns_equal_the_list_of_their_hits() -> None:
     assert hits != list(hits)[:2] and hits != columns([7, 3, 6])
     assert [hit.address.func_name for hit in hits] == ["f7", "f3", "f5"]
     assert ids_of(hits) == ids_of(list(hits)) == [hit.id for hit in hits]
+    assert list(chosen(hits, [2, 0])) == chosen(list(hits), [2, 0]) == [hits[2], hits[0]]
     assert scores_of(hits).tolist() == scores_of(list(hits)).tolist() == [3.0, 2.0, 1.0]
 
 

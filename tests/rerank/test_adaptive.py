@@ -28,6 +28,11 @@ def test_a_structural_question_is_left_to_the_graph() -> None:
     assert adaptive(lists, {}, Asked("structural"), 1)[0].id == "Z"
 
 
+def test_where_a_call_is_written_comes_behind_the_graph_and_before_what_only_shares_words() -> None:
+    lists = [ranked("keyword", "XYZ"), ranked("dense", "XYZ"), ranked("graph", "A"), ranked("written", "W")]
+    assert [candidate.id for candidate in adaptive(lists, {}, Asked("structural"), 3)] == ["A", "W", "X"]
+
+
 def test_what_the_graph_found_ten_edges_away_stays_in_front_of_what_only_shares_words() -> None:
     walked = RankedList("graph", [Hit(id_, 1 / (1 + depth), address(id_)) for depth, id_ in enumerate("ABCDEFGHIJ", 1)])
     lists = [ranked("keyword", "XYZ"), ranked("dense", "XYZ"), walked]
@@ -44,7 +49,7 @@ def test_every_kind_weighs_every_lane() -> None:
     for kind in get_args(Kind):
         weights = weights_for(Asked(kind, 4))
         assert weights is not None
-        assert weights.keys() == lanes
+        assert weights.keys() == (lanes | {"written"} if kind == "structural" else lanes)
 
 
 def test_the_more_words_a_question_has_the_more_its_meaning_counts() -> None:

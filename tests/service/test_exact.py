@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from corpus.function import Function
 from engine.protocol import Filters
 from graph.callgraph import CallGraph, Step
 from service import graph_lane
 from service.answer import Answer, Query
 from service.exact import relation_of
 from service.searcher import Searcher
+from service.written_lane import calls
 from tests.service.small_index import FILES, NAME, parsed, publish, shipped, small_store
 
 MORE = {
@@ -53,14 +55,26 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
     searcher.close()
 
 
+def found(answer: Answer) -> list[str]:
+    return [result.function.func_name for result in answer.results]
+
+
+def function(code: str) -> Function:
+    return parsed({"a.py": f"{code}\n"})[0][0]
+
+
 def leading(answer: Answer) -> list[str]:
-    return [result.function.func_name for result in answer.results[: answer.exact_places]]
+    return found(answer)[: answer.exact_places]
 
 
 @pytest.mark.parametrize(
     ("question", "said", "functions"),
     [
-        ("what calls parse_url", "1 function is known to call the parse_url defined in this index", ["Client.send"]),
+        (
+            "what calls parse_url",
+            "1 function is known to call the parse_url defined in this index",
+            ["Client.send"],
+        ),
         (
             "what does fetch_page call",
             "fetch_page is known to call 1 function of this index; also Client",
@@ -89,7 +103,7 @@ def leading(answer: Answer) -> list[str]:
         ),
         (
             "what calls area",
-            "no function is known to call any of the 2 area defined in this index",
+            "no function is known to call any of the 2 area defined in this index; 1 function has area( in the code",
             [],
         ),
         (
@@ -120,6 +134,32 @@ def test_an_unknown_symbol_is_said_with_names_like_it(searcher: Searcher) -> Non
     other = searcher.search(Query("who implements FlyingMachine"))
     assert other.exact is not None
     assert other.exact.sentence == "no class called FlyingMachine in this index"
+
+
+def test_calls_of_a_library_are_found_as_they_are_written(searcher: Searcher) -> None:
+    answer = searcher.search(Query("who calls sleep"))
+    assert answer.exact is not None
+    assert answer.exact.sentence == "no function called sleep in this index; 1 function has sleep( in the code"
+    assert (answer.exact.found, answer.exact_places, answer.exact.written) == (0, 0, 1)
+    assert answer.results[0].function.func_name == "retry_with_backoff"
+    assert relation_of(answer.results[0].candidate) == ""
+
+
+def test_calls_that_were_not_resolved_follow_those_that_were(searcher: Searcher) -> None:
+    answer = searcher.search(Query("what calls open"))
+    assert answer.exact is not None
+    assert answer.exact.sentence == (
+        "1 function is known to call the open defined in this index; 1 more function has open( in the code"
+    )
+    assert found(answer)[:2] == ["Client.send", "read_csv"]  # of its own class, and the built-in one
+
+
+def test_a_definition_does_not_call_itself_and_a_longer_name_is_another() -> None:
+    assert calls(function("def send(x):\n    return send(x - 1)"), "send")
+    assert not calls(function("def send(x):\n    return x"), "send")
+    assert not calls(function("def post(x):\n    return resend(x), sender(x), send"), "send")
+    assert calls(function("def post(x):\n    return x.send (1)"), "send")
+    assert not calls(function("def post(x):\n    return x.send(1)"), "json.send")
 
 
 def test_filters_hold_for_the_exact_answer_too(searcher: Searcher) -> None:

@@ -105,8 +105,9 @@ def test_a_structural_question_names_its_edges(
 
 
 def test_a_structural_question_about_an_ordinary_word_keeps_the_dense_lane() -> None:
-    assert route("what calls parse").lanes() == ("keyword", "dense", "graph")
-    assert route("what calls parse_url").lanes() == ("keyword", "graph")
+    assert route("what calls parse").lanes() == ("keyword", "dense", "graph", "written")
+    assert route("what calls parse_url").lanes() == ("keyword", "graph", "written")
+    assert route("what does parse_url call").lanes() == ("keyword", "graph")
 
 
 def test_a_long_question_is_routed_quickly() -> None:

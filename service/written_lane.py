@@ -1,0 +1,44 @@
+"""The written lane: functions whose code has the call written out (`urlopen(`), whoever defines what is called.
+
+The call graph leads from a call to its definition in the same repository. A library's function has none there, and a
+method of a variable whose type is not known often none that is certain: those calls are found by how they are written.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from corpus.analysis import terms
+from corpus.function import Function
+from engine.hits import chosen, ids_of, rescored
+from engine.protocol import Engine, Filters
+from rerank.ranked import RankedList
+
+LANE = "written"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenList(RankedList):
+    """The functions found; `complete` when all that have the words of the call were looked at."""
+
+    complete: bool = field(kw_only=True)
+
+
+def written_lane(engine: Engine, symbol: str, k: int, filters: Filters) -> WrittenList:
+    """Of the first `k` that have the words of the symbol, those that have it with an opening bracket behind it."""
+    words = terms(symbol)
+    if symbol.lower() in words:  # the whole name is a term beside its parts, which many more have
+        words = [symbol.lower()]
+    hits = engine.keyword(words, k, filters) if words else []
+    bodies = {function.id: function for function in engine.fetch(ids_of(hits))}
+    places = [place for place, id_ in enumerate(ids_of(hits)) if id_ in bodies and calls(bodies[id_], symbol)]
+    # All of them alike: how often the words are in a function says nothing about whether it calls.
+    found = rescored(chosen(hits, places), [1.0] * len(places))
+    return WrittenList(LANE, found, complete=len(hits) < k)
+
+
+def calls(function: Function, symbol: str) -> bool:
+    """Whether the call is written in the function; its own name above its body is not one."""
+    own = function.func_name.rpartition(".")[2] == symbol
+    return len(re.findall(rf"(?<![\w$]){re.escape(symbol)}\s*\(", function.code)) > own
