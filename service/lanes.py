@@ -31,7 +31,8 @@ class LaneResults:
         written = next((ranked for ranked in self.lists if isinstance(ranked, WrittenList)), None)
         if known is None:
             return None
-        if written is None:
+        cut = known.exact.found > known.exact.functions  # then those beyond the list would be counted twice
+        if written is None or cut:
             return known.exact
         more = len(Distinct([known.hits, written.hits])) - len(known.hits)
         return replace(known.exact, written=more, all_written=written.complete)

@@ -218,6 +218,15 @@ def test_an_answer_longer_than_its_list_says_how_many_are_listed(
     )
 
 
+def test_what_is_beyond_a_cut_list_is_not_counted_again_as_written(
+    searcher: Searcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph_lane, "LISTED", 0)
+    answer = searcher.search(Query("what calls open"))
+    assert answer.exact is not None
+    assert (answer.exact.found, answer.exact.functions, answer.exact.written) == (1, 0, 0)
+
+
 def test_a_complete_answer_is_longer_than_what_a_lane_brings(tmp_path_factory: pytest.TempPathFactory) -> None:
     callers = "\n".join(f"def caller_{number}():\n    return helper_of_all()\n" for number in range(350))
     store = small_store(tmp_path_factory.mktemp("many"))
