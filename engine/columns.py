@@ -171,10 +171,9 @@ class Table:
         found = self._strings_at(column, positions)
         return found if column != URL else list(map(add, found, self._strings_at(FRAGMENT, positions)))
 
-    def codes_of(self, part: str, positions: Positions) -> list[int]:
-        """The number of each position's part; equal numbers are equal strings."""
-        codes: list[int] = self.codes[:, COLUMNS.index(part)][positions].tolist()
-        return codes
+    def codes_of(self, part: str, positions: Positions) -> NDArray[np.integer]:
+        """The number of each position's part; equal numbers are equal strings, and in their order."""
+        return self.codes[:, COLUMNS.index(part)][positions]
 
     def decoded(self, part: str, codes: list[int]) -> list[str]:
         return self.strings[COLUMNS.index(part)].many(codes)

@@ -5,7 +5,6 @@ A question brings six hundred hits and shows ten. Making an object of each took 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Literal, Protocol, overload
 
@@ -31,7 +30,7 @@ class Entries(Protocol):
 
     def parts(self, part: Part, positions: Rows) -> list[str]: ...
 
-    def codes_of(self, part: Shared, positions: Rows) -> list[int]: ...
+    def codes_of(self, part: Shared, positions: Rows) -> NDArray[np.integer]: ...
 
     def decoded(self, part: Shared, codes: list[int]) -> list[str]: ...
 
@@ -135,14 +134,16 @@ class Keys:
 
     def groups(self, part: Shared, keys: Rows) -> Sequence[Hashable]:
         """What is equal for keys that share the part: its number is at hand before its name."""
-        return self.parts(part, keys) if self._table is None else self._table.codes_of(part, keys)
+        return self.parts(part, keys) if self._table is None else self._table.codes_of(part, keys).tolist()
 
-    def counts(self, part: Shared, keys: Rows) -> dict[str, int]:
-        """How many keys there are of each."""
-        if self._table is None:
-            return Counter(self.parts(part, keys))
-        counted = Counter(self._table.codes_of(part, keys))
-        return dict(zip(self._table.decoded(part, list(counted)), counted.values(), strict=True))
+    def most(self, part: Shared, keys: Rows, limit: int) -> dict[str, int]:
+        """How many keys have each of the most frequent, equals by name: codes are in the order of their names."""
+        table = self._table
+        shared = self.parts(part, keys) if table is None else table.codes_of(part, keys)
+        values, counts = np.unique(shared, return_counts=True)
+        first = np.argsort(-counts, kind="stable")[:limit]
+        named = values[first].tolist()
+        return dict(zip(named if table is None else table.decoded(part, named), counts[first].tolist(), strict=True))
 
     def notes(self, name: str, width: int) -> Scores | None:
         """Room for what was found out about the rows of the table; none where the keys are no rows."""
@@ -196,9 +197,9 @@ class Distinct:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def counts(self, part: Shared) -> dict[str, int]:
-        """How many there are of each."""
-        return self._keys.counts(part, self._rows)
+    def most(self, part: Shared, limit: int) -> dict[str, int]:
+        """How many there are of each of the most frequent, most first, equals by name."""
+        return self._keys.most(part, self._rows, limit)
 
 
 def joined(parts: Sequence[Sequence[Hit]], limit: int) -> tuple[Sequence[Hit], list[int]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from corpus.function import Address
+from engine.hits import Shared
 from engine.protocol import IndexInfo
 from graph.corpus_clusters import CorpusClusters
 from rerank.candidate import Candidate
@@ -14,6 +15,7 @@ from service.answer import Answer, Query, Result
 from service.exact import Exact, relation_of
 from service.filter_hints import Facets, filter_hints
 
+FACETS: tuple[Shared, ...] = ("language", "repo")
 FACET_VALUES = 20  # of each facet, the most frequent
 
 
@@ -117,9 +119,8 @@ def why_row(candidate: Candidate, clusters: CorpusClusters | None) -> dict[str, 
 
 def facets(answer: Answer) -> dict[str, dict[str, int]]:
     """How many results of the question, on all its pages, there are per language and repository."""
-    return {"language": answer.found.counts("language"), "repo": answer.found.counts("repo")}
+    return {name: answer.found.most(name, FACET_VALUES) for name in FACETS}
 
 
 def count_rows(counts: Mapping[str, int]) -> list[dict[str, Any]]:
-    ordered = sorted(sorted(counts), key=counts.__getitem__, reverse=True)
-    return [{"value": value, "count": counts[value]} for value in ordered[:FACET_VALUES]]
+    return [{"value": value, "count": count} for value, count in counts.items()]

@@ -40,8 +40,8 @@ class Numbered:
     def parts(self, part: Part, positions: Rows) -> list[str]:
         return [getattr(address, part) for _, address in self.entries(positions)]
 
-    def codes_of(self, part: Shared, positions: Rows) -> list[int]:
-        return [0] * len(positions)
+    def codes_of(self, part: Shared, positions: Rows) -> Rows:
+        return np.zeros(len(positions), dtype=np.int64)
 
     def decoded(self, part: Shared, codes: list[int]) -> list[str]:
         return [{"repo": "o/r", "language": "python"}[part] for _ in codes]
@@ -87,7 +87,8 @@ def test_lists_join_and_count_alike_in_either_form(plain: tuple[int, ...], first
     together = Distinct(parts)
     assert len(together) == len(set(ids))
     repos = {hit.id: hit.address.repo for part in parts for hit in part}
-    assert together.counts("repo") == Counter(repos.values())
+    ordered = sorted(Counter(repos.values()).items(), key=lambda one: (-one[1], one[0]))
+    assert list(together.most("repo", 2).items()) == ordered[:2]
     keys = Keys(parts)
     assert [id_ for own in keys.of for id_, _ in keys.entries(own)] == ids
     assert [id_ for own in keys.of for id_ in keys.ids(own)] == ids
