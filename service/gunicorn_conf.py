@@ -82,11 +82,14 @@ def post_fork(_server: Any, worker: Any) -> None:
             os.sched_setaffinity(0, {worker.processor})
 
 
-def post_worker_init(_worker: Any) -> None:
+def post_worker_init(worker: Any) -> None:
     """What the application is made of stays: the collector need not go through it after every few searches."""
+    from service.warming import warm_up_aside
+
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE_AFTER)
+    warm_up_aside(worker.wsgi)
 
 
 def child_exit(_server: Any, worker: Any) -> None:

@@ -1,0 +1,21 @@
+"""A worker is warm before the first question, and nobody can tell otherwise."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from apiflask import APIFlask
+
+from service.settings import Settings
+from service.warming import warm_up
+
+
+def test_pages_are_ready_and_nothing_is_counted_or_kept(app: APIFlask) -> None:
+    warm_up(app)
+    assert app.jinja_env.cache is not None
+    assert len(app.jinja_env.cache) >= 10
+    answer = app.test_client().get("/api/search?q=read+a+file").get_json()
+    assert "cache" not in answer["timings"]
+
+
+def test_without_an_index_it_is_no_failure(tmp_path: Path, make_app: Callable[[Settings], APIFlask]) -> None:
+    warm_up(make_app(Settings(home=str(tmp_path / "nothing"), index="none")))
