@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from engine.hits import Distinct
 from rerank.ranked import RankedList
@@ -15,7 +16,7 @@ from service.written_lane import WrittenList
 KEYWORD, DENSE, TFIDF, GRAPH, CALLEES, WRITTEN = "keyword", "dense", "tfidf", "graph", "callees", "written"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LaneResults:
     """The ranked lists of one search before fusion, with the route taken and what was left out."""
 
@@ -24,7 +25,7 @@ class LaneResults:
     degraded: tuple[Degradation, ...]
     timings: Mapping[str, float]  # milliseconds per lane
 
-    @property
+    @cached_property
     def exact(self) -> Exact | None:
         """What the call graph says to a structural question that its lane was asked, and what is only written."""
         known = next((ranked for ranked in self.lists if isinstance(ranked, ExactList)), None)
@@ -48,7 +49,7 @@ class LaneResults:
             return (MEANING,)
         return tuple(stage for stage in dict.fromkeys(stages) if stage != "exact")
 
-    @property
+    @cached_property
     def found(self) -> Distinct:
         """The different functions that the lanes brought together."""
         return Distinct([ranked.hits for ranked in self.lists])

@@ -31,8 +31,9 @@ def written_lane(engine: Engine, symbol: str, k: int, filters: Filters) -> Writt
     if symbol.lower() in words:  # the whole name is a term beside its parts, which many more have
         words = [symbol.lower()]
     hits = engine.keyword(words, k, filters) if words else []
-    bodies = {function.id: function for function in engine.fetch(ids_of(hits))}
-    places = [place for place, id_ in enumerate(ids_of(hits)) if id_ in bodies and calls(bodies[id_], symbol)]
+    ids = ids_of(hits)
+    bodies = {function.id: function for function in engine.fetch(ids)}
+    places = [place for place, id_ in enumerate(ids) if id_ in bodies and calls(bodies[id_], symbol)]
     # All of them alike: how often the words are in a function says nothing about whether it calls.
     found = rescored(chosen(hits, places), [1.0] * len(places))
     return WrittenList(LANE, found, complete=len(hits) < k)
