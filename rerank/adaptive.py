@@ -20,8 +20,8 @@ WEIGHTS_BY_KIND: Mapping[str, Mapping[str, float]] = {
     "structural": {"keyword": 1.0, "dense": 1.0, "tfidf": 0.5, "graph": 16.0, "written": 4.0, "callees": 0.5},
 }
 IN_WORDS: Mapping[str, float] = {"keyword": 1.0, "tfidf": 0.5, "graph": 1.0, "callees": 0.5}
-# The dense lane's weight beside them. Chosen by `python -m eval.choosing` (docs/lanes.md).
-A_WORD, LEAST, MOST = 0.5, 2.0, 5.0
+# The dense lane's weight beside them: the number of words less two. Chosen by `python -m eval.choosing` (docs/lanes.md).
+FEWER, LEAST, MOST = 2.0, 2.0, 6.0
 
 
 def adaptive(
@@ -34,5 +34,5 @@ def adaptive(
 def weights_for(asked: Asked) -> Mapping[str, float] | None:
     """The weight of every lane; nothing for a kind that nobody knows."""
     if asked.kind in ("conceptual", "mixed"):
-        return {**IN_WORDS, "dense": min(MOST, max(LEAST, A_WORD * asked.words))}
+        return {**IN_WORDS, "dense": min(MOST, max(LEAST, asked.words - FEWER))}
     return WEIGHTS_BY_KIND.get(asked.kind)
