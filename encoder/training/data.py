@@ -23,6 +23,7 @@ from encoder.training.questions import question
 LIMITS = {"name": 32, "docstring": 64, "code": 256, "place": 24, "query": 64}  # tokens of each field
 UNKNOWN = 512  # rows that the words of other scripts share
 NO_TARGET = -1
+CODE = 1500  # characters of it that a teacher reads
 HELD_OUT = ("valid", "test")  # partitions (whole repositories) that no labelled example comes from
 
 
@@ -39,19 +40,23 @@ class TrainingData:
     query_bags: csr_matrix
 
     @property
-    def full_passages(self) -> list[str]:
-        return [passage(function, docstring=True) for function in self.functions]
+    def passages(self) -> tuple[list[str], list[str], list[str], list[str]]:
+        """What a teacher reads of every function: all, all but the docstring, name and docstring, the name."""
+        read = [(words_of(one), first_sentence(one.docstring), one.code[:CODE]) for one in self.functions]
+        return (
+            [joined(name, sentence, code) for name, sentence, code in read],
+            [joined(name, code) for name, _, code in read],
+            [joined(name, sentence) for name, sentence, _ in read],
+            [name for name, _, _ in read],
+        )
 
-    @property
-    def bare_passages(self) -> list[str]:
-        return [passage(function, docstring=False) for function in self.functions]
+
+def words_of(function: Function) -> str:
+    return " ".join(identifier_parts(function.func_name))
 
 
-def passage(function: Function, docstring: bool) -> str:
-    """What a teacher reads: the name's words, the first sentence, the code."""
-    sentence = first_sentence(function.docstring) if docstring else ""
-    words = " ".join(identifier_parts(function.func_name))
-    return "\n".join(part for part in (words, sentence, function.code[:1500]) if part)
+def joined(*parts: str) -> str:
+    return "\n".join(part for part in parts if part)
 
 
 def essence(text: str) -> frozenset[str]:

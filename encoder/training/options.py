@@ -17,6 +17,7 @@ class Options:
     student_scale: float = 14.0  # 1 / temperature of the student's softmax
     distilled: float = 0.9  # share of the loss from the teachers; the rest from the right answers
     distilled_sentences: float = 0.6  # the same for docstring sentences, where the right answer is sure
+    lexical: float = 0.05  # how much shared words count beside the teachers' mean
     depth: int = 64  # how far down the teachers' list hard candidates are drawn
     hard: int = 4  # hard candidates a question
     lexical_hard: int = 1  # the same from functions that share the question's words
@@ -36,7 +37,7 @@ class Run:
     start: str = ""  # the model whose token vectors are the first table; empty: the first teacher
     version: str = "own"
     vocabulary: int = 30_000
-    pairs: int = 26_000
+    pairs: int = 24_000
     dimension: int = 256  # of the vectors, the component of the functions' standing among them
     hidden: int = 256
     questions: int = 800_000

@@ -18,6 +18,7 @@ from encoder.training.candidates import hard
 from encoder.training.data import HELD_OUT, LIMITS, UNKNOWN, prepare, questions
 from encoder.training.development import Development
 from encoder.training.export import write
+from encoder.training.lexical import lexical
 from encoder.training.model import Student
 from encoder.training.options import Run
 from encoder.training.start import start, token_vectors
@@ -43,9 +44,10 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
     say(f"{len(data.texts):,} questions of {len(learnt):,} functions; {len(held_out):,} held out; on {device}")
     taught = [teach(name, data, device) for name in run.teachers]
     student = begun.student(data.tokenizer)
-    candidates = hard(data, taught, len(data.tokenizer.vocabulary), run.options.depth, device)
+    sharing = lexical(data, device)
+    candidates = hard(data, taught, sharing, run.options.depth, device)
     development = Development(held_out, data.tokenizer, {}, device)
-    scores = Trainer(data, taught, candidates, run.options, device).fit(student, development, say)
+    scores = Trainer(data, taught, sharing, candidates, run.options, device).fit(student, development, say)
     config = {
         "version": run.version,
         "limits": LIMITS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import torch
@@ -14,13 +15,14 @@ from encoder.prompts import prompts
 from encoder.static import StaticEncoder, is_static
 from encoder.training.data import TrainingData
 
-PASSAGE_TOKENS = 256  # a function's beginning says what it does; more costs time
+PASSAGE_TOKENS = 128  # a function's beginning says what it does; more costs time
+SHORT = 0.15  # how much a function's name and first sentence count alone, beside the whole passage
 SAMPLE = (512, 2048)  # questions × functions whose similarities give a teacher's spread
 
 
 @dataclass(frozen=True, slots=True)
 class Taught:
-    """What one teacher says: unit vectors of all questions and of all functions, with and without docstring."""
+    """What one teacher says: vectors of all questions and of all functions, with and without docstring."""
 
     queries: Tensor
     full: Tensor
@@ -73,15 +75,11 @@ def _by_transformer(name: str, data: TrainingData, device: str) -> tuple[Tensor,
         assert isinstance(vectors, Tensor)
         return vectors
 
-    full, bare = data.full_passages, data.bare_passages
-    asked, whole = encode(data.texts, before_query), encode(full, before_passage)
-    changed = [number for number, (left, right) in enumerate(zip(full, bare, strict=True)) if left != right]
-    stripped = whole.clone()
-    if changed:
-        stripped[torch.tensor(changed, device=whole.device)] = encode(
-            [bare[number] for number in changed], before_passage
-        )
-    return asked, whole, stripped
+    distinct = list(dict.fromkeys(chain(*data.passages)))  # without a docstring, or code, several are the same
+    places = {text: place for place, text in enumerate(distinct)}
+    vectors = encode(distinct, before_passage)
+    full, bare, short, names = (vectors[[places[text] for text in texts]] for texts in data.passages)
+    return encode(data.texts, before_query), full + SHORT * short, bare + SHORT * names
 
 
 def spread(queries: Tensor, functions: Tensor) -> float:

@@ -26,10 +26,16 @@ class Trainer:
     """Holds the data on the device and takes the student through its epochs."""
 
     def __init__(
-        self, data: TrainingData, teachers: Sequence[Taught], hard: Hard, options: Options, device: str
+        self,
+        data: TrainingData,
+        teachers: Sequence[Taught],
+        sharing: Taught,
+        hard: Hard,
+        options: Options,
+        device: str,
     ) -> None:
         self.options, self.device = options, device
-        self.teachers, self.hard = list(teachers), hard
+        self.teachers, self.sharing, self.hard = list(teachers), sharing, hard
         self.query_bags = Bags(data.query_bags, device)
         self.function_bags = tuple(Bags(bags, device) for bags in data.function_bags)
         self.targets = torch.from_numpy(data.targets).to(device)
@@ -93,9 +99,7 @@ class Trainer:
         functions = torch.unique(torch.cat(candidates))
         asked = student.queries(self.query_bags, numbers)
         found = student.functions(self.function_bags, functions, self._kept(len(functions), bare))
-        expected = sum(teacher.similarity(numbers, functions, bare) for teacher in self.teachers)
-        assert isinstance(expected, Tensor)
-        expected = softmax(expected * (options.teacher_scale / len(self.teachers)), dim=1)
+        expected = softmax(self._taught(numbers, functions, bare) * options.teacher_scale, dim=1)
         places = torch.searchsorted(functions, targets[answered])
         share = options.distilled_sentences if bare else options.distilled
         loss = torch.zeros((), device=self.device)
@@ -108,6 +112,12 @@ class Trainer:
             if len(places):
                 loss = loss + (1 - share) * cross_entropy(logits[answered], places)
         return loss
+
+    def _taught(self, numbers: Tensor, functions: Tensor, bare: bool) -> Tensor:
+        """How well each function answers each question: the teachers' mean, and a little by the words they share."""
+        said = [teacher.similarity(numbers, functions, bare) for teacher in self.teachers]
+        words = self.sharing.similarity(numbers, functions, bare)
+        return torch.stack(said).mean(0) + self.options.lexical * words
 
     def _kept(self, functions: int, bare: bool) -> Tensor:
         """Which fields the student may see: hiding some makes it read the others."""

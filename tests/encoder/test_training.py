@@ -1,0 +1,72 @@
+"""What a training run finds before it learns: the teacher of shared words, and the hard candidates."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from corpus.function import Function
+from encoder.tokens import Tokenizer
+from encoder.training.data import TrainingData, prepare
+from tests.encoder.functions import function
+
+torch = pytest.importorskip("torch", reason="training needs torch")
+pytestmark = pytest.mark.transformers
+ANIMALS = ("cat", "dog", "horse", "mouse", "sheep", "goat", "lion", "tiger", "whale", "eagle")
+DEEDS = ("feed", "wash", "call", "sell", "find", "hide", "draw", "name")
+
+
+def data(functions: list[Function]) -> TrainingData:
+    words = sorted({*ANIMALS, *DEEDS, "the", "of", "farm", "def", "return", "none"})
+    return prepare(functions, Tokenizer(words), 0, Counter(), [], [], 0)
+
+
+FARM = [function(f"{deed}_{animal}", f"{deed} the {animal}.") for deed in DEEDS for animal in ANIMALS]
+
+
+def test_the_lexical_teacher_ranks_by_shared_words() -> None:
+    from encoder.training.lexical import lexical
+
+    known = data(FARM)
+    taught = lexical(known, "cpu")
+    everyone = torch.arange(len(FARM))
+    for number, text in enumerate(known.texts):
+        if text.split() == ["feed", "goat"]:
+            said = taught.similarity(torch.tensor([number]), everyone, bare=False)
+            assert FARM[int(said.argmax())].func_name == "feed_goat"
+            break
+    else:
+        pytest.fail("nobody asked for the goat")
+
+
+def test_a_docstring_does_not_speak_for_its_own_function() -> None:
+    from encoder.training.lexical import lexical
+
+    known = data([function("run", "feed the goat."), *FARM])
+    taught = lexical(known, "cpu")
+    its_own = next(
+        number
+        for number, (style, target) in enumerate(zip(known.styles, known.targets, strict=True))
+        if style == "sentence" and target == 0
+    )
+    asked = torch.tensor([its_own])
+    whole, bare = (taught.similarity(asked, torch.tensor([0]), bare=bare).item() for bare in (False, True))
+    assert whole > 0
+    assert bare == pytest.approx(0, abs=1e-6)
+
+
+def test_hard_candidates_are_the_highest_of_a_part_of_all() -> None:
+    from encoder.training.candidates import PARTS, hard
+    from encoder.training.teachers import Taught
+
+    known = data(FARM)
+    generator = torch.Generator().manual_seed(1)
+    asked, answering = (torch.randn(len(rows), 8, generator=generator) for rows in (known.texts, FARM))
+    teacher = Taught(asked, answering, answering, 1.0)
+    found = hard(known, [teacher], teacher, 16, "cpu").taught
+    assert found.shape == (len(known.texts), 16 // PARTS)
+    ranks = (asked @ answering.T).argsort(dim=1, descending=True).argsort(dim=1)
+    places = ranks.gather(1, found.long()).float()
+    assert places.mean() < 12  # the mean place of the first 16 is 7.5; of any function 39.5
+    assert len(torch.unique(found)) > 3 * len(FARM) / PARTS  # of every part
