@@ -37,6 +37,10 @@ class CachedEncoder:
     def dimension(self) -> int:
         return self._encoder.dimension
 
+    @property
+    def usual(self) -> float | None:
+        return self._encoder.usual
+
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         return self._encoder.encode_queries(texts)
 

@@ -25,6 +25,10 @@ class PromptedEncoder(ABC):
     def dimension(self) -> int:
         return self._dimension
 
+    @property
+    def usual(self) -> None:
+        return None
+
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         return self._encode([self._query_prompt + text for text in texts])
 

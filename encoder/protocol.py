@@ -26,6 +26,10 @@ class Encoder(Protocol):
     @property
     def dimension(self) -> int: ...
 
+    @property
+    def usual(self) -> float | None:
+        """The cosine of a best answer that is neither sure nor doubtful; nothing where nobody has measured it."""
+
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         """One unit row per text; zeros only for a text without a single known token."""
 

@@ -29,6 +29,9 @@ CONFIG, VOCABULARY, TENSORS = "config.json", "vocabulary.txt", "model.safetensor
 FIELDS = ("name", "docstring", "code", "place")  # the order of the weight rows; the query's row is the last
 QUERY = len(FIELDS)
 MATRICES = ("table", "function_first", "function_second", "query_first", "query_second")  # in int8, a scale a row
+USUAL = (
+    0.5  # cosine of a best answer: questions in whole sentences have .57 in the middle, of the web .64 (docs/lanes.md)
+)
 BATCH = 1_024  # functions per sparse product: large enough to vectorise, small enough for the cache
 
 
@@ -64,6 +67,10 @@ class StaticEncoder:
     @property
     def dimension(self) -> int:
         return self._learnt + 1
+
+    @property
+    def usual(self) -> float:
+        return USUAL
 
     @property
     def _learnt(self) -> int:

@@ -36,6 +36,7 @@ class RankedList:
     lane: str
     hits: Sequence[Hit]
     stages: Sequence[str] = field(default=())
+    above: float = 0.0  # how much higher its best score is than usual: how sure it is of what it found
 
 
 def weight_of(lane: str, weights: Mapping[str, float]) -> float:

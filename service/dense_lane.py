@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from encoder.protocol import Encoder
+from engine.hits import scores_of
 from engine.protocol import Engine, Filters
 from rerank.ranked import RankedList
 
@@ -16,4 +17,7 @@ def dense_lane(
     vector = encoder.encode_queries([text])[0]
     if not vector.any():
         return RankedList(lane, [])
-    return RankedList(lane, engine.knn(vector, k, filters, index_name))
+    hits = engine.knn(vector, k, filters, index_name)
+    if encoder.usual is None or not len(hits):
+        return RankedList(lane, hits)
+    return RankedList(lane, hits, above=float(scores_of(hits)[0]) - encoder.usual)

@@ -27,6 +27,10 @@ class Counting:
     def dimension(self) -> int:
         return self.inner.dimension
 
+    @property
+    def usual(self) -> float:
+        return self.inner.usual
+
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         return self.inner.encode_queries(texts)
 

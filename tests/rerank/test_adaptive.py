@@ -1,5 +1,6 @@
 """Adaptive fusion: the kind of question, and its length, decide which lane is believed."""
 
+from dataclasses import replace
 from typing import get_args
 
 from engine.protocol import Hit
@@ -56,3 +57,14 @@ def test_the_more_words_a_question_has_the_more_its_meaning_counts() -> None:
     dense = [(weights_for(Asked("conceptual", words)) or {})["dense"] for words in range(20)]
     assert dense == sorted(dense)
     assert dense[1] == dense[4] == LEAST < dense[6] < dense[8] == dense[12] == MOST
+
+
+def test_a_lane_that_is_surer_than_usual_is_believed_more() -> None:
+    keyword, dense = ranked("keyword", "XYZ"), ranked("dense", "YXZ")
+    shares = {}
+    for above in (-0.2, 0.0, 0.2):
+        lists = [keyword, replace(dense, above=above)]
+        (best, *_) = adaptive(lists, {}, Asked("conceptual", 6), 3)
+        shares[above] = best.score
+        assert adaptive(lists, {}, Asked("identifier", 1), 1)[0].id == "X"
+    assert shares[-0.2] < shares[0.0] < shares[0.2] <= 1
