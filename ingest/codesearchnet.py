@@ -11,7 +11,8 @@ from ingest.download import LANGUAGES, archive_path, fetch_archive
 from ingest.shards import LINES, PARTITIONS, FileShard, ZipEntry, partition_of, zip_entries
 from ingest.source import Listed, ReadOptions, Unit, Unreadable
 
-HINT = f"give the folder that holds LANGUAGE/final/jsonl, a LANGUAGE.zip, a {parquet.SUFFIX} or a {pool.SUFFIX} file"
+SHARDS = "final/jsonl"
+HINT = f"give the folder that holds LANGUAGE/{SHARDS}, a LANGUAGE.zip, a {parquet.SUFFIX} or a {pool.SUFFIX} file"
 
 
 def open_codesearchnet(where: str, options: ReadOptions) -> Listed:
@@ -29,6 +30,11 @@ def open_codesearchnet(where: str, options: ReadOptions) -> Listed:
     if not units:
         raise InputError(f"no CodeSearchNet shards in {root}", HINT)
     return Listed(f"codesearchnet:{root.resolve()}", units)
+
+
+def is_codesearchnet(folder: Path) -> bool:
+    """Whether it is laid out as the data set is, so that nobody means the source files in it."""
+    return any((folder / language / SHARDS).is_dir() for language in ("", *LANGUAGES))
 
 
 def _units(root: Path, options: ReadOptions) -> Iterator[Unit]:

@@ -37,9 +37,10 @@ def _open(spec: str, options: ReadOptions) -> Source:
     if not spec or not path.exists():
         raise InputError(f"{spec!r} is not there", f"a source is {FORMS}")
     if path.is_dir():
+        from ingest.codesearchnet import is_codesearchnet, open_codesearchnet
         from ingest.folder import open_folder
 
-        return open_folder(spec, options)
+        return open_codesearchnet(spec, options) if is_codesearchnet(path) else open_folder(spec, options)
     from ingest.shards import LINES, FileShard
 
     if not path.name.endswith(LINES):

@@ -69,6 +69,13 @@ def test_the_language_folder_its_parent_and_a_single_shard_are_all_read(tmp_path
         assert len(read(f"codesearchnet:{where}").functions) == 1
 
 
+def test_a_folder_in_the_data_sets_own_layout_needs_no_prefix(tmp_path: Path) -> None:
+    shard(tmp_path, [line()])
+    for where in (tmp_path, tmp_path / "python"):
+        assert open_source(str(where)).name == open_source(f"codesearchnet:{where}").name
+    assert not read(str(tmp_path / "python/final")).functions  # a folder like any other
+
+
 def test_only_the_wanted_partitions_are_read(tmp_path: Path) -> None:
     shard(tmp_path, [line()])
     shard(tmp_path, [line(partition="test")], "test")
