@@ -75,10 +75,11 @@ def _by_transformer(name: str, data: TrainingData, device: str) -> tuple[Tensor,
         assert isinstance(vectors, Tensor)
         return vectors
 
-    distinct = list(dict.fromkeys(chain(*data.passages)))  # without a docstring, or code, several are the same
+    passages = data.passages
+    distinct = list(dict.fromkeys(chain(*passages)))  # without a docstring, or code, several are the same
     places = {text: place for place, text in enumerate(distinct)}
     vectors = encode(distinct, before_passage)
-    full, bare, short, names = (vectors[[places[text] for text in texts]] for texts in data.passages)
+    full, bare, short, names = (vectors[[places[text] for text in texts]] for texts in passages)
     return encode(data.texts, before_query), full + SHORT * short, bare + SHORT * names
 
 
