@@ -19,6 +19,7 @@ from corpus.errors import InputError
 from engine.protocol import EncoderSpec, IndexInfo, Store
 from ingest import manifest
 from ingest.beginning import Beginning, begin
+from ingest.folder import told_apart
 from ingest.generation import Generation
 from ingest.manifest import Manifest
 from ingest.preparing import Clock, PreparedBatch, peak_memory_kb
@@ -59,10 +60,12 @@ def load(
 ) -> Summary:
     """Bring the index up to date with the sources; other sources in it stay as they are."""
     begun = time.perf_counter()
-    once = list({source.name: source for source in sources}.values())
+    once = {source.name: source for source in sources}
     beginning = begin(store, name, options.encoders, options.work / VECTOR_CACHE, fresh=options.fresh)
     try:
-        return _Load(store, name, once, options, progress, beginning).run(begun)
+        names = {*beginning.before.sources, *once} - {*options.remove}
+        distinct = [told_apart(source, names) for source in once.values()]
+        return _Load(store, name, distinct, options, progress, beginning).run(begun)
     finally:
         beginning.close()
 

@@ -123,3 +123,23 @@ def test_a_source_that_has_become_empty_leaves_the_index_as_it_was(tmp_path: Pat
     records_file(source, [record("kept"), record("more")])
     loaded(home, source)
     assert names(home) == ["kept", "more"]
+
+
+def test_folders_of_one_name_are_repositories_of_their_own(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    shop, bank = (
+        project(tmp_path / above / "src", {"m.py": "def pay():\n    return 1\n"}) for above in ("shop", "bank")
+    )
+
+    def repositories() -> list[str]:
+        return sorted(function.repo for function in functions(home).values())
+
+    loaded(home, shop)
+    assert repositories() == ["src"]
+    loaded(home, bank)
+    assert repositories() == ["bank/src", "src"]
+    loaded(home, shop, bank)
+    assert repositories() == ["bank/src", "shop/src"]
+    assert loaded(home, shop, bank).units == {"read": 0, "unchanged": 2, "removed": 0}
+    loaded(home, bank, remove=(str(shop),))
+    assert repositories() == ["src"]
