@@ -36,6 +36,8 @@ def _open(spec: str, options: ReadOptions) -> Source:
     path = Path(spec).expanduser()
     if not spec or not path.exists():
         raise InputError(f"{spec!r} is not there", f"a source is {FORMS}")
+    if options.ref:
+        raise InputError(f"--ref is for git URLs, and {spec} is read as it stands", "check that commit out first")
     if path.is_dir():
         from ingest.codesearchnet import is_codesearchnet, open_codesearchnet
         from ingest.folder import open_folder

@@ -173,7 +173,10 @@ class ReadOptions:
     @property
     def fingerprint(self) -> str:
         """What, beside the bytes of a unit, decides what is read from it: part of every digest."""
-        return f"{READER_VERSION}|{self.max_function_bytes}|{self.max_file_bytes}|{','.join(sorted(self.languages))}"
+        return (
+            f"{READER_VERSION}|{self.max_function_bytes}|{self.max_file_bytes}|{','.join(sorted(self.languages))}"
+            + "|tests" * self.include_tests
+        )
 
     def for_workers(self) -> ReadOptions:
         """The part that parsing needs: picklable, without the parent's callback."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,6 +28,7 @@ def answer_row(
     code: bool,
     known: Callable[[], Facets] = dict,
     clusters: Callable[[], CorpusClusters | None] = lambda: None,
+    last_offset: int = sys.maxsize,
 ) -> dict[str, Any]:
     """The answer as JSON will have it; `known` tells what may be filtered by, `clusters` are those of the index."""
     query = answer.query
@@ -44,16 +46,17 @@ def answer_row(
         "exact": exact_row(answer.exact) if answer.exact else None,
         "total": answer.total,
         "offset": query.offset,
-        "next_offset": next_offset(query, answer),
+        "next_offset": next_offset(query, answer, last_offset),
         "results": [result_row(result, all_clusters, explain=explain, code=code) for result in answer.results],
         "facets": {name: count_rows(counts) for name, counts in facets(answer).items()},
         "timings": dict(answer.timings),
     }
 
 
-def next_offset(query: Query, answer: Answer) -> int | None:
+def next_offset(query: Query, answer: Answer, last: int) -> int | None:
+    """Where the next page begins; nothing behind the last one, or where no page may begin."""
     following = query.offset + len(answer.results)
-    return following if answer.results and following < answer.total else None
+    return following if answer.results and following < answer.total and following <= last else None
 
 
 def result_row(result: Result, clusters: CorpusClusters | None, *, explain: bool, code: bool) -> dict[str, Any]:

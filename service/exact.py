@@ -39,6 +39,8 @@ class Exact:
     near: tuple[str, ...] = ()  # names like an unknown one
     written: int = 0  # functions more that have the call in their code: of something else, or not resolved
     all_written: bool = True  # whether those were all counted
+    where: str = "this index"  # or the repository that was asked for
+    narrowed: bool = False  # by language or path, so that there may be others
 
     @property
     def known(self) -> bool:
@@ -64,7 +66,7 @@ class Exact:
         written = f"; {self._written}" if self.written else ""
         if not self.known:
             near = f"; near it: {', '.join(self.near)}" if self.near else ""
-            return f"no {NOUNS[self.asked]} called {self.symbol} in this index{near}{written}"
+            return f"no {NOUNS[self.asked]} called {self.symbol} in {self.where}{near}{written}"
         by_class = self.asked == "inherits"
         answer = self._counted(len(self.others) if by_class else self.found, "class" if by_class else "function")
         if self.others:
@@ -84,12 +86,14 @@ class Exact:
 
     def _counted(self, count: int, noun: str) -> str:
         what = counted(count, noun) if count else f"no {noun}"
+        if self.narrowed:
+            what += f" that {'passes' if count < 2 else 'pass'} the filters"
         if self.direction == "out":
-            return f"{self.symbol} is known to {VERBS[self.asked]} {what} of this index"
+            return f"{self.symbol} is known to {VERBS[self.asked]} {what} of {self.where}"
         which = f"the {self.symbol}"
         if self.definitions > 1:
             which = f"{'one' if count else 'any'} of the {self.definitions:,} {self.symbol}"
-        return f"{what} {'is' if count < 2 else 'are'} known to {VERBS[self.asked]} {which} defined in this index"
+        return f"{what} {'is' if count < 2 else 'are'} known to {VERBS[self.asked]} {which} defined in {self.where}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,8 @@ def exact_answer(
         functions=listed,
         others=tuple(_told(one) for one in map(graph.symbol, told) if _passes(one, filters)),
         near=() if symbols else tuple(graph.near(way.symbols[0], NEAR_NAMES)),
+        where=filters.repo or "this index",
+        narrowed=bool(filters.language or filters.path_prefix),
     )
 
 

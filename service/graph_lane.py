@@ -21,7 +21,8 @@ from service.structural import CALLS
 from service.structure import seeds_of
 
 LANE = "graph"
-DEFINITION = "definition"
+DEFINITION, NEAR_NAME, BY_WORDS = "definition", "near name", "shares words"
+NEAR_NAMES = 3  # that are looked at for a name that nothing has
 # What a relation is called from its other end: a callee is `called`.
 PASSIVE: Mapping[Relation, str] = {
     "calls": "called",
@@ -43,7 +44,8 @@ def graph_lane(engine: Engine, graph: CallGraph | None, way: Route, text: str, k
         return RankedList(LANE, hits, [DEFINITION] * len(hits))
     if way.relations:
         return _exactly(engine, graph, way, filters)
-    return _first(_located(engine, _around(graph, _seeds(engine, graph, way, text, filters)), filters), k)
+    seeds, stage = _seeds(engine, graph, way, text, filters)
+    return _first(_located(engine, _around(graph, seeds, stage), filters), k)
 
 
 def callees_lane(engine: Engine, graph: CallGraph, ids: Iterable[str], k: int, filters: Filters) -> RankedList:
@@ -63,20 +65,23 @@ def _exactly(engine: Engine, graph: CallGraph, way: Route, filters: Filters) -> 
     return ExactList(LANE, listed.hits, listed.stages, exact=exact)
 
 
-def _seeds(engine: Engine, graph: CallGraph, way: Route, text: str, filters: Filters) -> list[int]:
-    """The symbols that the question names, or else the top keyword hit."""
+def _seeds(engine: Engine, graph: CallGraph, way: Route, text: str, filters: Filters) -> tuple[list[int], str]:
+    """The symbols that the question names, else those of a near name; where it names none, the top keyword hit."""
     named = [node for symbol in way.symbols for node in graph.named(symbol, filters.repo)]
     if named:
-        return named
+        return named, DEFINITION
+    if way.symbols:
+        near = [name for symbol in way.symbols for name in graph.near(symbol, NEAR_NAMES)]
+        return [node for name in near for node in graph.named(name, filters.repo)], NEAR_NAME
     words = terms(text)
     top = engine.keyword(words, 1, filters) if words else []
-    return [node for hit in top if (node := graph.node_of(hit.id)) is not None]
+    return [node for hit in top if (node := graph.node_of(hit.id)) is not None], BY_WORDS
 
 
-def _around(graph: CallGraph, seeds: list[int]) -> Iterator[Reached]:
+def _around(graph: CallGraph, seeds: list[int], stage: str) -> Iterator[Reached]:
     for node in seeds:
         for id_ in _standing_for(graph, node):
-            yield id_, 1.0, DEFINITION
+            yield id_, 1.0, stage
     yield from _functions(graph, graph.walk(seeds, CALLS, "in"))
     yield from _functions(graph, graph.walk(seeds, CALLS, "out"), PASSIVE)
 

@@ -41,6 +41,7 @@ def search(parameters: SearchParameters) -> Response:
         code=parameters.code,
         known=lambda: searcher.engine.facets(),
         clusters=lambda: clusters_of(searcher),
+        last_offset=here.settings.max_offset,
     )
     timing = {"Server-Timing": server_timing(answer.timings)}
     if answer.degraded:  # what a slow lane left out must not be kept

@@ -173,3 +173,9 @@ def test_what_is_no_source_is_refused_in_one_line(tmp_path: Path) -> None:
         with pytest.raises(InputError) as refused:
             open_source(spec)
         assert "\n" not in str(refused.value)
+
+
+def test_a_folder_is_read_as_it_stands_whatever_ref_says(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": python("a")})
+    with pytest.raises(InputError, match="--ref is for git URLs"):
+        open_source(str(tmp_path), ReadOptions(ref="main"))

@@ -8,6 +8,7 @@ import pytest
 from corpus.errors import InputError
 from encoder.static import StaticEncoder
 from engine.embedded import EmbeddedStore
+from ingest.source import ReadOptions
 from tests.ingest.loading import NAME, functions, loaded, names, project, record, records_file
 
 START = {
@@ -143,3 +144,13 @@ def test_folders_of_one_name_are_repositories_of_their_own(tmp_path: Path) -> No
     assert loaded(home, shop, bank).units == {"read": 0, "unchanged": 2, "removed": 0}
     loaded(home, bank, remove=(str(shop),))
     assert repositories() == ["src"]
+
+
+def test_what_is_passed_over_comes_and_goes_with_the_wish_for_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    demo = project(
+        tmp_path / "demo", {"a.py": "def a():\n    return 1\n", "b.py": f"# {'x' * 200_000}\ndef b(): pass\n"}
+    )
+    for wanted, expected in ((False, ["a"]), (True, ["a", "b"]), (False, ["a"])):
+        loaded(home, demo, read=ReadOptions(include_tests=wanted))
+        assert names(home) == expected

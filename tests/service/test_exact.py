@@ -165,7 +165,9 @@ def test_a_definition_does_not_call_itself_and_a_longer_name_is_another() -> Non
 def test_filters_hold_for_the_exact_answer_too(searcher: Searcher) -> None:
     answer = searcher.search(Query("what calls normalise", filters=Filters(path_prefix="text/")))
     assert answer.exact is not None
-    assert answer.exact.sentence == "no function is known to call the normalise defined in this index"
+    assert answer.exact.sentence == (
+        "no function that passes the filters is known to call the normalise defined in this index"
+    )
 
 
 def test_a_relation_is_named_from_the_side_of_the_result(searcher: Searcher) -> None:

@@ -89,6 +89,15 @@ def test_an_identifier_finds_its_definition_and_its_callers(searcher: Searcher) 
     assert by_name["Client.send"]["graph"] == "calls"
 
 
+def test_a_misspelt_name_is_no_definition_but_leads_to_a_near_one(searcher: Searcher) -> None:
+    answer = searcher.search(Query("parse_urll"))
+    assert found(answer)[0] == "parse_url"
+    stages = {part.stage for one in answer.ranked for part in one.contributions if part.lane == "graph"}
+    assert "near name" in stages and "definition" not in stages
+    unknown = searcher.search(Query("zqx_wvut"))
+    assert not any(part.lane == "graph" for one in unknown.ranked for part in one.contributions)
+
+
 def test_a_structural_question_is_answered_by_the_graph_completely(searcher: Searcher) -> None:
     answer = searcher.search(Query("what calls parse_url", rerank="none"))
     assert answer.route == "structural"

@@ -1,7 +1,14 @@
 """GET /api/search and /api/suggest: what people build on."""
 
+from collections.abc import Callable
+from pathlib import Path
+
+from apiflask import APIFlask
 from flask.testing import FlaskClient
 from pytest import mark
+
+from service.settings import Settings
+from tests.service.web.library import INDEX
 
 
 def names(client: FlaskClient, address: str) -> list[str]:
@@ -57,6 +64,13 @@ def test_the_last_page_has_no_next_offset(client: FlaskClient) -> None:
     last = client.get(f"/api/search?q=cookies&mode=keyword&k=300&offset={total - 1}").get_json()
     assert last["next_offset"] is None
     assert client.get("/api/search?q=cookies&offset=9999").get_json()["results"] == []
+
+
+def test_no_page_leads_to_one_that_is_refused(library: Path, make_app: Callable[[Settings], APIFlask]) -> None:
+    client = make_app(Settings(home=str(library), index=INDEX, feedback=False, max_offset=20)).test_client()
+    pages = [client.get(f"/api/search?q=open+a+file&k=20&offset={offset}").get_json() for offset in (0, 20)]
+    assert pages[1]["total"] > 40
+    assert [page["next_offset"] for page in pages] == [20, None]
 
 
 def test_filters_narrow_and_facets_count(client: FlaskClient) -> None:
