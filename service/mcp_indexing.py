@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 from corpus.errors import InputError, TreelineError
+from service.mcp_text import visible
 from service.settings import Settings
 
 TIME_LIMIT = 1_800  # seconds; a repository of 100,000 functions takes about one minute
 
 
 def index_folder(folder: str, settings: Settings) -> str:
-    """Index one folder into the served index; what the loader counted, in a sentence.
+    """Index one folder into the served index; what the loader says of it: its counts, and why records were rejected.
 
     It runs as a process of its own: the protocol owns this one's standard output, and a loader that runs out of
     memory must not take the agent's connection with it.
     """
     path = allowed_folder(folder, settings)
-    command = [sys.executable, "-m", "service.cli", "index", str(path), "--name", settings.index, "--json"]
+    command = [sys.executable, "-m", "service.cli", "index", str(path), "--name", settings.index]
     try:
         done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=TIME_LIMIT)
     except subprocess.TimeoutExpired as error:
@@ -29,9 +29,7 @@ def index_folder(folder: str, settings: Settings) -> str:
     if done.returncode:
         lines = done.stderr.strip().splitlines() or ["no reason given"]
         raise TreelineError(f"indexing {path} failed: {lines[-1].removeprefix('treeline: ')}")
-    summary = json.loads(done.stdout)
-    counts = ", ".join(f"{name} {value}" for name, value in summary.items() if isinstance(value, int) and value)
-    return f"Indexed {path}: {counts or 'nothing changed'}."
+    return visible(f"Indexed {path}\n{done.stdout.strip()}")
 
 
 def allowed_folder(folder: str, settings: Settings) -> Path:

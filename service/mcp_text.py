@@ -11,7 +11,7 @@ from corpus.function import Function
 # Code runs at 3 to 4 characters a token with the usual tokenizers; the low end keeps the promise.
 CHARACTERS_PER_TOKEN = 3
 HANDLE_LENGTH = 8
-MIN_BUDGET = 100
+MIN_BUDGET = 100  # tokens; below it not even one headline would fit
 SUMMARY_LENGTH = 120
 # Direction marks and other invisible controls can make code read differently from what it does.
 UNSEEN = re.compile(
@@ -80,11 +80,11 @@ def fenced(function: Function, limit: int) -> str:
 
 def rendered(items: Sequence[Listed], budget: int, *, opening: str = "", with_code: bool = True) -> str:
     """The list within `budget` tokens: as many headlines as fit, then code from the top while there is room."""
-    room = max(budget, MIN_BUDGET) * CHARACTERS_PER_TOKEN
-    blocks: list[str] = [opening[:room]] if opening else []
+    room = budget * CHARACTERS_PER_TOKEN
+    left_out = f"… {len(items)} more did not fit; ask for fewer or a larger max_tokens"
+    blocks: list[str] = [opening[: room - len(left_out) - 1]] if opening else []
     used = sum(len(block) + 1 for block in blocks)
     headlines: list[str] = []
-    left_out = f"… {len(items)} more did not fit; ask for fewer or a larger max_tokens"
     for item in items:
         line = headline(item)
         if used + len(line) + 1 + len(left_out) + 1 > room:

@@ -12,8 +12,10 @@ from mcp_types import CallToolResult, TextContent
 
 from corpus.errors import InputError
 from engine.stores import open_store
+from ingest.opening import open_source
 from ingest.pipeline import LoadOptions, load
 from service.mcp_indexing import allowed_folder
+from service.mcp_server import create_server
 from service.mcp_text import tokens
 from service.settings import Settings
 from tests.made_up_source import MadeUpSource, made_up
@@ -196,3 +198,100 @@ def test_a_wrong_argument_is_told_in_a_sentence(home: Path, arguments: dict[str,
         assert "pydantic" not in text(answer) and "\n" not in text(answer)
 
     converse(home, talk)
+
+
+@pytest.fixture(scope="module")
+def garden(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of a folder where calls stand outside functions, and one name is a method of twelve classes."""
+    folder = tmp_path_factory.mktemp("garden")
+    plants = "".join(f"class Plant{n}:\n    def grow(self):\n        return water_bed({n})\n\n" for n in range(12))
+    own = "def water_bed(number):\n    return number\n\ndef open_gate():\n    return 1\n\n"
+    outside = "class Fence:\n    gate = open_gate()\n\nopen_gate()\n"
+    (folder / "main.py").write_text(own + plants + outside, encoding="utf-8")
+    home = tmp_path_factory.mktemp("garden-home")
+    load(open_store("embedded", home=home), "default", [open_source(str(folder))], LoadOptions(work=home / ".loading"))
+    return home
+
+
+def test_callers_that_are_no_functions_are_named(garden: Path) -> None:
+    async def talk(client: Client) -> None:
+        answer = text(await client.call_tool("find_callers", {"function": "open_gate"}))
+        assert answer.startswith("Callers of open_gate: ")
+        assert "the top level of main.py" in answer
+        assert "class Fence in main.py" in answer
+
+    converse(garden, talk)
+
+
+def test_how_many_more_callers_there_are_is_said(garden: Path) -> None:
+    async def talk(client: Client) -> None:
+        some = text(await client.call_tool("find_callers", {"function": "water_bed", "k": 5}))
+        assert some.startswith("Callers of water_bed: 12 functions; the first 5 are listed, 7 more; ask for a larger k")
+        every = text(await client.call_tool("find_callers", {"function": "water_bed", "k": 12}))
+        assert every.startswith("Callers of water_bed: 12 functions\n[")
+
+    converse(garden, talk)
+
+
+def test_a_name_that_many_have_is_told_to_be_one_of_more(garden: Path) -> None:
+    async def talk(client: Client) -> None:
+        answer = await client.call_tool("get_function", {"function": "grow"})
+        assert answer.is_error
+        assert "more than 10 functions are called 'grow'" in text(answer)
+        assert "Class.name" in text(answer) and "repo" in text(answer)
+        assert text(answer).count(".grow  ") == 10
+        assert "return water_bed(3)" in text(await client.call_tool("get_function", {"function": "Plant3.grow"}))
+
+    converse(garden, talk)
+
+
+def test_a_name_may_be_written_as_a_call(garden: Path) -> None:
+    async def talk(client: Client) -> None:
+        assert "def water_bed" in text(await client.call_tool("get_function", {"function": "water_bed()"}))
+
+    converse(garden, talk)
+
+
+def test_a_name_that_nothing_has_is_answered_with_one_like_it(garden: Path) -> None:
+    async def talk(client: Client) -> None:
+        answer = await client.call_tool("get_function", {"function": "water_bad"})
+        assert answer.is_error
+        assert "no function is called 'water_bad' here; near it: water_bed" in text(answer)
+
+    converse(garden, talk)
+
+
+def test_a_budget_too_small_to_keep_is_refused_and_the_schema_says_so(home: Path) -> None:
+    async def talk(client: Client) -> None:
+        for tool in (await client.list_tools()).tools:
+            budget = tool.input_schema["properties"].get("max_tokens", {"minimum": 100})
+            assert budget["minimum"] == 100, tool.name
+        answer = await client.call_tool("search_code", {"query": "x", "max_tokens": 99})
+        assert answer.is_error
+        assert text(answer) == "max_tokens: input should be greater than or equal to 100, not '99'"
+
+    converse(home, talk)
+
+
+def test_a_default_budget_too_small_to_keep_is_refused() -> None:
+    with pytest.raises(InputError, match="100 or more"):
+        create_server(Settings(mcp_tokens=99))
+
+
+def test_indexing_is_told_in_words_with_the_reasons_for_rejects(tmp_path: Path) -> None:
+    project = tmp_path / "work" / "project"
+    project.mkdir(parents=True)
+    (project / "good.py").write_text("def rake_leaves(lawn):\n    return sorted(lawn)\n", encoding="utf-8")
+    (project / "bad.py").write_bytes(b"def broken():\n    return '\xff\xfe'\n")
+
+    async def talk(client: Client) -> None:
+        told = text(await client.call_tool("index_repository", {"folder": str(project)}))
+        assert "2 records read: 1 indexed, 1 rejected" in told
+        assert "1 × not UTF-8" in told
+        assert "default.rejects.jsonl" in told
+        assert "now holds 1 function," in told
+        assert "peak_memory" not in told and "True" not in told
+        again = text(await client.call_tool("index_repository", {"folder": str(project)}))
+        assert "is up to date: 1 function" in again
+
+    converse(tmp_path / "home", talk, root=tmp_path / "work")

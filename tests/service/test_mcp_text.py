@@ -18,7 +18,7 @@ def function(
 functions = st.builds(function, st.text(max_size=40), st.text(max_size=400), st.text(max_size=300))
 
 
-@given(st.lists(functions, max_size=12), st.integers(mcp_text.MIN_BUDGET, 3_000), st.text(max_size=50))
+@given(st.lists(functions, max_size=12), st.integers(mcp_text.MIN_BUDGET, 3_000), st.text(max_size=500))
 def test_an_answer_never_exceeds_its_budget(found: list[Function], budget: int, opening: str) -> None:
     text = mcp_text.rendered([Listed(one, "keyword 1") for one in found], budget, opening=opening)
     assert mcp_text.tokens(text) <= budget
