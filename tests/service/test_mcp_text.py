@@ -18,7 +18,7 @@ def function(
 functions = st.builds(function, st.text(max_size=40), st.text(max_size=400), st.text(max_size=300))
 
 
-@given(st.lists(functions, max_size=12), st.integers(mcp_text.MIN_BUDGET, 3_000), st.text(max_size=500))
+@given(st.lists(functions, max_size=12), st.integers(mcp_text.MIN_BUDGET, 3_000), st.text(max_size=50))
 def test_an_answer_never_exceeds_its_budget(found: list[Function], budget: int, opening: str) -> None:
     text = mcp_text.rendered([Listed(one, "keyword 1") for one in found], budget, opening=opening)
     assert mcp_text.tokens(text) <= budget
@@ -43,6 +43,12 @@ def test_what_did_not_fit_is_said() -> None:
     shown = text.count("  o/r")
     assert 0 < shown < 50
     assert f"{50 - shown} more did not fit" in text
+
+
+def test_a_long_opening_leaves_room_to_say_what_did_not_fit() -> None:
+    text = mcp_text.rendered([Listed(function())], mcp_text.MIN_BUDGET, opening="Callers " * 100)
+    assert text.endswith("1 more did not fit; ask for fewer or a larger max_tokens")
+    assert mcp_text.tokens(text) <= mcp_text.MIN_BUDGET
 
 
 def test_backticks_in_code_cannot_close_the_fence() -> None:
