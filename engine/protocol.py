@@ -55,6 +55,11 @@ class IndexInfo:
     encoders: tuple[EncoderSpec, ...]
     created: str
 
+    @property
+    def identity(self) -> str:
+        """One generation of one index and no other: numbers begin anew when an index was dropped."""
+        return f"{self.name}/{self.generation}/{self.created}"
+
 
 class Engine(Protocol):
     """One open generation of an index, for reading; safe to use from several threads."""

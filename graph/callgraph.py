@@ -27,6 +27,7 @@ KINDS: tuple[NodeKind, ...] = get_args(NodeKind)
 ARTIFACT = "callgraph"
 ID_DIGITS = 32
 NEAR = 50  # names on either side that are compared with one that is not there
+SHORTEST_SHARED, LONGER = 3, 2  # characters of a word that near names share, and by how many they may differ in length
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +133,15 @@ class CallGraph:
         return exact or [node for node in nodes if self._is(node, wanted, fold=True)]
 
     def near(self, name: str, k: int) -> list[str]:
-        """Up to `k` last names of the graph like this one, among those that stand beside it in the alphabet."""
+        """Up to `k` last names like this one, of those that are beside it in the alphabet or have a word of it."""
         last = name.rpartition(".")[2].lower()
         at = bisect_left(self._lasts, last)
-        beside = [self._lasts[place] for place in range(max(0, at - NEAR), min(len(self._lasts), at + NEAR))]
-        found = (self._with_last(each)[0] for each in get_close_matches(last, beside, k))
+        likely = set(range(max(0, at - NEAR), min(len(self._lasts), at + NEAR)))
+        for word in last.split("_"):
+            if len(word) >= SHORTEST_SHARED:
+                likely.update(self._lasts.holding(word, len(last) - LONGER, len(last) + LONGER))
+        names = [self._lasts[place] for place in sorted(likely)]
+        found = (self._with_last(each)[0] for each in get_close_matches(last, names, k))
         return list(dict.fromkeys(self._names[node].rpartition(".")[2] for node in found))
 
     def members(self, node: int) -> list[int]:

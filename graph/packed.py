@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -54,6 +55,16 @@ class Strings(Sequence[str]):
 
     def __getitem__(self, number: int) -> str:  # type: ignore[override]
         return str(self._text[self._ends[number] : self._ends[number + 1]], "utf-8", "surrogatepass")
+
+    def holding(self, part: str, shortest: int, longest: int) -> list[int]:
+        """The numbers of those that have this part and so many bytes; found in all of the text at once."""
+        wanted = part.encode("utf-8", "surrogatepass")
+        places = np.array([found.start() for found in re.finditer(re.escape(wanted), self._text)], dtype=np.int64)
+        numbers = np.searchsorted(self._ends, places, side="right") - 1
+        sizes = self._ends[numbers + 1] - self._ends[numbers]
+        whole = (places + len(wanted) <= self._ends[numbers + 1]) & (sizes >= shortest) & (sizes <= longest)
+        found: list[int] = np.unique(numbers[whole]).tolist()
+        return found
 
 
 def string_arrays(name: str, strings: Iterable[str]) -> dict[str, Array]:

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 def ask(query: Query, tag: str = "") -> Answer:
     """The answer, searched for or kept from before."""
     here = context()
-    generation = here.searcher.info.generation
+    generation = here.searcher.info.identity
     search = partial(here.searcher.search, query)
     answer = here.answers.get(tag or tag_of(query), generation, search, explain=query.explain)
     observe.answered(answer)
@@ -40,7 +40,7 @@ def tag_of(query: Query) -> str:
     """What an answer depends on: the index's generation, the question, and the feedback on it."""
     here = context()
     info = here.searcher.info
-    return entity_tag(info.name, info.generation, with_votes(query))
+    return entity_tag(info.identity, with_votes(query))
 
 
 def votes_on(store: FeedbackStore, query: Query) -> Sequence[Votes]:

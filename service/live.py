@@ -83,7 +83,7 @@ class LiveSearcher:
         if not self._refreshing.acquire(blocking=False):
             return False
         try:
-            if self.store.current(self.name) == self._current.info.generation:
+            if self._is_current():
                 return False
             fresh = self._open()
             with self._lock:
@@ -93,6 +93,16 @@ class LiveSearcher:
             self._refreshing.release()
         self._close_unused()
         return True
+
+    def _is_current(self) -> bool:
+        """Whether the open generation is the current one, and not another of its number, made after a drop."""
+        info = self._current.info
+        if self.store.current(self.name) != info.generation:
+            return False
+        return all(one.identity == info.identity for one in self._listed(info.generation))
+
+    def _listed(self, generation: str) -> list[IndexInfo]:
+        return [one for one in self.store.generations(self.name) if one.generation == generation]
 
     def close(self) -> None:
         with self._lock:

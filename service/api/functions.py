@@ -31,7 +31,7 @@ def function(function_id: str, path: FunctionPath) -> Response:
     """One function, whole."""
     started = time.perf_counter()
     # The id is a digest of the text; its lines and its address may be others in the next generation.
-    tag = entity_tag("function", context().searcher.info.generation, function_id)
+    tag = entity_tag("function", context().searcher.info.identity, function_id)
     found = find(function_id)
     if (unchanged := not_modified(tag)) is not None:
         return unchanged

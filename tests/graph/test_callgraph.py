@@ -39,6 +39,15 @@ def callers(found: CallGraph, name: str, depth: int = 1) -> set[str]:
     return names(found, (step.node for step in found.walk(found.named(name), ("calls",), "in", depth)))
 
 
+def test_a_misspelt_name_is_near_what_was_meant() -> None:
+    others = " ".join(f"pa{letter}{number}" for letter in "abcdefghijklmnopqrstuvwxyz" for number in range(9))
+    found = graph(facts("m.py", f"{others} parse_url execute_with_retries Client:class Client.get_config"))
+    assert found.near("pasre_url", 1) == ["parse_url"]
+    assert found.near("excute_with_retries", 1) == ["execute_with_retries"]
+    assert found.near("Client.get_confg", 1) == ["get_config"]
+    assert found.near("nothing_like_this", 3) == []
+
+
 @st.composite
 def edge_lists(draw: st.DrawFn) -> list[tuple[int, int, Relation]]:
     node = st.integers(0, 11)

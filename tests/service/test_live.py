@@ -39,6 +39,21 @@ def test_a_new_generation_is_noticed(tmp_path: Path) -> None:
     searcher.close()
 
 
+@pytest.mark.usefixtures("always_looking")
+def test_another_index_of_the_same_name_and_number_is_noticed(tmp_path: Path) -> None:
+    store = small_store(tmp_path)
+    searcher = LiveSearcher(store, "small")
+    before = searcher.info
+    sleep(1.1)  # an index knows the second in which it was made
+    store.drop("small")
+    publish(store, *parsed(MORE))
+    assert first(searcher, "frobnicate") == "frobnicate"
+    assert searcher.info.generation == before.generation
+    assert searcher.info.identity != before.identity
+    assert not searcher.refresh()
+    searcher.close()
+
+
 def test_it_looks_at_the_store_only_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "LOOK_EVERY", 3600.0)
     store = small_store(tmp_path)
