@@ -6,7 +6,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -48,10 +48,10 @@ class Action:
 class Bulk:
     """Does actions on one index and says which of them the server refused, and why."""
 
-    def __init__(self, client: Elasticsearch, index: str, pause: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, client: Elasticsearch, index: str) -> None:
         self._client = client.options(request_timeout=BULK_SECONDS, max_retries=0)
         self._index = index
-        self._pause = pause
+        self._closing = threading.Event()
         self._pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="bulk")
         self._random = random.Random()
         self.repeated = 0
@@ -65,7 +65,9 @@ class Bulk:
         return [refused for part in self._pool.map(self._send, requests) for refused in part]
 
     def close(self) -> None:
-        self._pool.shutdown()
+        """Wait for the requests on the way, but repeat none: only an interrupted or failed call leaves any."""
+        self._closing.set()
+        self._pool.shutdown(cancel_futures=True)
 
     def _send(self, actions: Sequence[Action]) -> list[tuple[str, str]]:
         refused: list[tuple[str, str]] = []
@@ -89,7 +91,11 @@ class Bulk:
                 self.repeated += len(waiting)
             log.warning("bulk: %d documents again in %.1f s: %s", len(waiting), pause, trouble)
             # Jitter keeps several loaders from coming back in step.
-            self._pause(pause * (0.5 + self._random.random()))
+            if self._closing.wait(pause * (0.5 + self._random.random())):
+                raise EngineUnavailable(
+                    f"ended before Elasticsearch at {addresses(self._client)} took all documents: {trouble}",
+                    "run the same command again; it goes on from the last checkpoint",
+                )
             pause = min(2 * pause, LONGEST_PAUSE)
         return refused
 

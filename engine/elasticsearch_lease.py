@@ -17,7 +17,7 @@ from engine.names import internal_name
 
 INDEX = internal_name("writers")
 HEARTBEAT_SECONDS = 10.0
-DEAD_AFTER_SECONDS = 60.0  # without a heartbeat, when the writer is on another machine
+DEAD_AFTER_SECONDS = 60.0  # without a heartbeat: several in a row were not sent, or did not arrive
 SETTINGS = {"number_of_shards": 1, "auto_expand_replicas": "0-1", "hidden": True}
 MAPPINGS = {
     "dynamic": "strict",
@@ -30,7 +30,8 @@ MAPPINGS = {
 
 
 class Lease:
-    """Held by a writer until released; taken over at once from a process of this machine that has died."""
+    """Held by a writer until released; taken over from one that is silent for long, at once from one of this machine
+    that has died."""
 
     def __init__(self, client: Elasticsearch, name: str) -> None:
         self._client = client
@@ -59,9 +60,10 @@ class Lease:
             )
 
     def release(self) -> None:
+        """Make way for the next writer; when the server is away, the lease ends by itself after a while."""
         self._released.set()
         if not self._lost:
-            with server_errors(self._client):
+            with suppress(ApiError, TransportError):
                 self._client.options(ignore_status=404).delete(index=INDEX, id=self._name, refresh=False)
 
     def _keep(self) -> None:
@@ -82,9 +84,9 @@ class Lease:
             self._write()
             return
         holder = found["_source"]
-        same_machine = holder["host"] == socket.gethostname()
-        dead = not _is_running(holder["process"]) if same_machine else time.time() - holder["at"] > DEAD_AFTER_SECONDS
-        if not dead:
+        silent = time.time() - holder["at"] > DEAD_AFTER_SECONDS
+        gone = holder["host"] == socket.gethostname() and not _is_running(holder["process"])
+        if not silent and not gone:
             raise self._refusal(holder)
         try:
             self._write()

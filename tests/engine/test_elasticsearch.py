@@ -8,12 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from corpus.analysis import terms
 from corpus.errors import EngineUnavailable, InputError, TreelineError
-from engine import elasticsearch_lease
+from engine import elasticsearch_bulk, elasticsearch_lease
 from engine.elasticsearch import ElasticsearchStore
 from engine.elasticsearch_bulk import Action, Bulk, _requests
 from engine.elasticsearch_mapping import WHOLE_NUMBERS, whole_numbers
@@ -35,8 +36,13 @@ def server(elasticsearch_cluster: Cluster) -> Iterator[ElasticsearchStore]:
     store.close()
 
 
+def away() -> ElasticsearchStore:
+    """On a server that does not answer."""
+    return ElasticsearchStore([f"http://127.0.0.1:{free_port()}"])
+
+
 def test_a_server_that_is_away_is_noticed_at_once() -> None:
-    store = ElasticsearchStore([f"http://127.0.0.1:{free_port()}"])
+    store = away()
     started = time.monotonic()
     for ask in (lambda: store.open("x"), store.names, lambda: store.begin("x", [ENCODER], "f")):
         with pytest.raises(EngineUnavailable, match=r"does not answer at http://127\.0\.0\.1"):
@@ -81,6 +87,21 @@ def test_bulk_requests_are_cut_to_a_bearable_size() -> None:
     large = [Action(str(number), b"x" * 3_000_000) for number in range(3)]
     assert [len(part) for part in _requests(large)] == [1, 1, 1]
     assert _requests([]) == []
+
+
+def test_closing_in_an_outage_does_not_wait_for_the_server_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elasticsearch_bulk, "FIRST_PAUSE", 60.0)
+    store = away()
+    bulk = Bulk(store.client, "x")
+    with ThreadPoolExecutor(1) as caller:
+        sending = caller.submit(bulk, [Action(str(number), b"{}") for number in range(1_000)])
+        until(lambda: bulk.repeated > 0)
+        started = time.monotonic()
+        bulk.close()
+        assert time.monotonic() - started < 10
+        with pytest.raises(EngineUnavailable, match="ended before"):
+            sending.result()
+    store.close()
 
 
 @pytest.mark.elasticsearch
@@ -174,6 +195,21 @@ def test_a_writer_that_is_silent_is_not_taken_for_dead_and_one_that_was_writes_n
     writer.abandon()
     assert heard(server)  # the other's still
     other.release()
+
+
+@pytest.mark.elasticsearch
+def test_a_lease_that_cannot_be_released_hides_no_other_error_and_ends_by_itself(
+    server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = elasticsearch_lease.Lease(server.client, NAME)
+    nowhere = away()
+    monkeypatch.setattr(lease, "_client", nowhere.client)
+    lease.release()
+    nowhere.close()
+    with pytest.raises(InputError, match="is being written by process"):
+        server.begin(NAME, [ENCODER], "f")
+    monkeypatch.setattr(elasticsearch_lease, "DEAD_AFTER_SECONDS", 0.0)
+    server.begin(NAME, [ENCODER], "f").abandon()
 
 
 def heard(server: ElasticsearchStore) -> float:
