@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import urllib3
 from elastic_transport import HttpHeaders, Urllib3HttpNode
 from elastic_transport._node import NodeApiResponse
-from elastic_transport.client_utils import DEFAULT, DefaultType
+from elastic_transport.client_utils import DEFAULT, DefaultType, url_to_node_config
 from elasticsearch import (
     ApiError,
     AuthenticationException,
@@ -52,8 +54,12 @@ def connect(
 ) -> Elasticsearch:
     """A client that goes on to the next host when one does not answer. Nothing is sent yet."""
     for url in urls:
-        if not url.startswith(("http://", "https://")):
-            raise InputError(f"{url!r} is no address of an Elasticsearch", "write it as http://HOST:9200")
+        _check_address(url)
+    if ca and not Path(ca).is_file():
+        raise InputError(
+            f"there is no file {ca!r} with the certificate authority of Elasticsearch",
+            "set TREELINE_ELASTICSEARCH_CA to one that is there, or to nothing",
+        )
     options: dict[str, Any] = {}
     if api_key:
         options["api_key"] = api_key
@@ -75,6 +81,19 @@ def connect(
         )
     except (ValueError, OSError) as error:
         raise InputError(f"cannot use the Elasticsearch settings: {error}", "see TREELINE_ELASTICSEARCH_URL") from error
+
+
+def _check_address(url: str) -> None:
+    """As the client would, but its complaint repeats the password."""
+    try:
+        is_address = url_to_node_config(url).scheme in ("http", "https")
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise InputError(
+            f"{without_credentials(url)!r} is no address of an Elasticsearch",
+            "write TREELINE_ELASTICSEARCH_URL as http://HOST:9200",
+        )
 
 
 @contextmanager
@@ -108,6 +127,11 @@ def _short(error: TransportError) -> str:
 def addresses(client: Elasticsearch) -> str:
     """Where the client looks for the cluster, without credentials."""
     return ", ".join(node.base_url for node in client.transport.node_pool.all())
+
+
+def without_credentials(url: str) -> str:
+    """`http://user:password@host:9200` → `http://host:9200`, also when it is no valid address."""
+    return re.sub(r"^(\w+://)?.*@", r"\1", url)
 
 
 def reason(error: ApiError) -> str:

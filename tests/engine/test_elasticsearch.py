@@ -57,6 +57,19 @@ def test_a_bad_address_is_bad_input(url: str) -> None:
         ElasticsearchStore([url])
 
 
+@pytest.mark.parametrize("url", ["me:secret@host:9200", "http://me:secret@", "http://me:sec/secret@host:port"])
+def test_a_bad_address_is_told_without_its_password(url: str) -> None:
+    with pytest.raises(InputError, match="is no address") as told:
+        ElasticsearchStore([url])
+    assert "secret" not in str(told.value)
+
+
+def test_a_certificate_authority_that_is_not_there_is_named_with_its_setting() -> None:
+    with pytest.raises(InputError, match="/not/there") as told:
+        ElasticsearchStore(["https://127.0.0.1:9200"], ca="/not/there")
+    assert "TREELINE_ELASTICSEARCH_CA" in told.value.hint
+
+
 def test_a_published_generation_is_merged_by_the_server(server: ElasticsearchStore) -> None:
     with server.begin(NAME, [ENCODER], "f") as writer:
         for number in range(2 * MOST_SEGMENTS):
