@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from service.settings import Settings, from_environment
 
@@ -15,9 +16,17 @@ Command = Callable[..., Any]
 
 def where(command: Command) -> Command:
     """`--engine` and `--name`: which index is meant."""
-    command = click.option("--name", default="", metavar="NAME", help="Index; default: the setting `index`.")(command)
+    about = "Index; default: the setting `index`."
+    command = click.option("--name", default="", metavar="NAME", callback=_not_empty, help=about)(command)
     engines = click.Choice(["embedded", "elasticsearch"])
     return click.option("--engine", type=engines, help="Where it lives; default: the setting `engine`.")(command)
+
+
+def _not_empty(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """A script whose variable is unset means no index, not the default one."""
+    if not value and context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:
+        raise click.BadParameter("it is empty")
+    return value
 
 
 def settings_for(engine: str | None, name: str) -> Settings:
