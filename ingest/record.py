@@ -32,7 +32,8 @@ TOKENS: dict[str, tuple[str, ...]] = {
 }
 KNOWN = frozenset(name for names in (*NAMES.values(), *TOKENS.values()) for name in names)
 COMMIT_IN_URL = re.compile(r"/blob/([0-9a-f]{40})/")
-REQUIRED = ("repo", "path", "func_name", "original_string", "language")
+# Each with the name that docs/loading.md has for it.
+REQUIRED = {"repo": "repo", "path": "path", "func_name": "func_name", "original_string": "code", "language": "language"}
 
 
 class BadRecord(ValueError):
@@ -73,7 +74,7 @@ def to_function(
     values = {field: _text(record, field, names) for field, names in NAMES.items()}
     for field, value in defaults.items():
         values[field] = values[field] or value
-    if missing := [field for field in REQUIRED if not values[field]]:
+    if missing := [name for field, name in REQUIRED.items() if not values[field]]:
         raise BadRecord(f"missing {', '.join(missing)}")
     if not values["sha"] and (commit := COMMIT_IN_URL.search(values["url"])):
         values["sha"] = commit[1]
