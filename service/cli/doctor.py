@@ -98,13 +98,17 @@ def index(settings: Settings) -> Iterator[Finding]:
 def elasticsearch(settings: Settings) -> Iterator[Finding]:
     """The cluster's health and version; the hint when it is away is the index's, where that is on it."""
     from engine.elasticsearch import ElasticsearchStore
-    from engine.elasticsearch_client import server_errors
+    from engine.elasticsearch_client import addresses, server_errors
     from service.stores import open_store
 
     needed = settings.engine == "elasticsearch"
-    url = settings.elasticsearch_url
-    store = open_store(replace(settings, engine="elasticsearch"))
+    try:
+        store = open_store(replace(settings, engine="elasticsearch"))
+    except TreelineError as error:
+        yield Finding("Elasticsearch", "failed", error.message, error.hint, needed)
+        return
     assert isinstance(store, ElasticsearchStore)
+    url = addresses(store.client)
     try:
         with server_errors(store.client):
             health = store.client.cluster.health()

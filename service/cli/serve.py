@@ -27,7 +27,8 @@ def command(engine: str | None, name: str, host: str, port: int, workers: int | 
         make_first_index(settings, first_index)
     elif not there(settings):
         click.echo(
-            f"there is no index {settings.index!r} yet; make it with: treeline index SOURCE --name {settings.index}"
+            f"there is no index {settings.index!r} yet; make it with: "
+            f"treeline index SOURCE --engine {settings.engine} --name {settings.index}"
         )
     shown = f"[{host}]" if ":" in host else host
     click.echo(f"Treeline serves index {settings.index!r} at http://{shown}:{port} (Ctrl-C ends it)")

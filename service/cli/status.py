@@ -41,7 +41,7 @@ def command(engine: str | None, name: str, roll_back: bool, prune: int | None, d
     else:
         for line in done:
             click.echo(line)
-        _show(rows, settings)
+        _show(rows, settings.engine, _place(store, settings))
 
 
 def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | None, drop: bool) -> list[str]:
@@ -116,12 +116,22 @@ def _size(settings: Settings, name: str, generation: str) -> int | None:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _show(rows: list[dict[str, Any]], settings: Settings) -> None:
-    where_ = settings.home_path if settings.engine == "embedded" else settings.elasticsearch_url
+def _place(store: Store, settings: Settings) -> str:
+    """Where the indexes are, without credentials."""
+    if settings.engine == "embedded":
+        return str(settings.home_path)
+    from engine.elasticsearch import ElasticsearchStore
+    from engine.elasticsearch_client import addresses
+
+    assert isinstance(store, ElasticsearchStore)
+    return addresses(store.client)
+
+
+def _show(rows: list[dict[str, Any]], engine: str, place: str) -> None:
     if not rows:
-        click.echo(f"no index yet in {where_}; make one with: treeline index SOURCE")
+        click.echo(f"no index yet in {place}; make one with: treeline index SOURCE --engine {engine}")
         return
-    click.echo(f"{settings.engine}: {where_}")
+    click.echo(f"{engine}: {place}")
     for row in rows:
         if "problem" in row:
             click.echo(f"{row['name']}: {row['problem']}")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from service.cli import status
 from tests.elasticsearch_download import VERSION
 from tests.elasticsearch_server import Cluster
 from tests.ingest.loading import project
@@ -143,6 +144,12 @@ def test_index_json_is_the_summary(home: Path, tmp_path: Path) -> None:
     assert summary["engine"] == "embedded"
 
 
+def test_an_empty_name_is_not_the_default_one(home: Path) -> None:
+    refused = treeline(home, "search", "read a file", "--name", "")
+    assert refused.returncode == 2
+    assert "'--name': it is empty" in only_line(refused)
+
+
 def test_an_empty_index_is_said_and_never_takes_the_place_of_one_with_functions(tmp_path: Path) -> None:
     home, demo = tmp_path / "home", project(tmp_path / "demo", {"one.py": "def one():\n    return 1\n"})
     (tmp_path / "empty").mkdir()
@@ -193,6 +200,31 @@ def test_doctor_names_what_is_missing_and_how_to_get_it(home: Path, tmp_path: Pa
     findings = {finding["what"]: finding for finding in json.loads(ill.stdout)}
     assert findings["index"]["state"] == "missing"
     assert "treeline index" in findings["index"]["hint"]
+
+
+def test_doctor_looks_at_everything_although_a_setting_of_elasticsearch_is_wrong(home: Path) -> None:
+    done = treeline(home, "doctor", TREELINE_ELASTICSEARCH_URL="http://me:secret@host:port")
+    assert done.returncode == 0, done.stderr  # this index is not on it
+    assert "✗ Elasticsearch: 'http://host:port' is no address" in done.stdout
+    assert "✓ index: default: 3 functions" in done.stdout
+    assert "✓ git" in done.stdout
+
+
+@pytest.mark.elasticsearch
+def test_status_and_doctor_show_the_cluster_without_its_password(
+    elasticsearch_cluster: Cluster, tmp_path: Path
+) -> None:
+    shown = elasticsearch_cluster.url
+    url = {"TREELINE_ELASTICSEARCH_URL": shown.replace("//", "//me:secret@")}
+    for command in (("status", "--engine", "elasticsearch"), ("doctor",)):
+        told = treeline(tmp_path, *command, **url).stdout
+        assert shown in told
+        assert "secret" not in told
+
+
+def test_status_advises_to_index_where_it_looked(capsys: pytest.CaptureFixture[str]) -> None:
+    status._show([], "elasticsearch", "http://host:9200")
+    assert "treeline index SOURCE --engine elasticsearch" in capsys.readouterr().out
 
 
 @pytest.mark.elasticsearch
