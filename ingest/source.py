@@ -173,10 +173,9 @@ class ReadOptions:
     @property
     def fingerprint(self) -> str:
         """What, beside the bytes of a unit, decides what is read from it: part of every digest."""
-        return (
-            f"{READER_VERSION}|{self.max_function_bytes}|{self.max_file_bytes}|{','.join(sorted(self.languages))}"
-            + "|tests" * self.include_tests
-        )
+        tests = "|tests" if self.include_tests else ""
+        sizes = f"{self.max_function_bytes}|{self.max_file_bytes}"
+        return f"{READER_VERSION}|{sizes}|{','.join(sorted(self.languages))}{tests}"
 
     def for_workers(self) -> ReadOptions:
         """The part that parsing needs: picklable, without the parent's callback."""

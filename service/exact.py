@@ -70,9 +70,7 @@ class Exact:
         by_class = self.asked == "inherits"
         answer = self._counted(len(self.others) if by_class else self.found, "class" if by_class else "function")
         if self.others:
-            names = list(dict.fromkeys(self.others))
-            rest = len(names) - OTHERS_NAMED
-            named = ", ".join(names[:OTHERS_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
+            named = first_named(self.others)
             answer += f": {named}" if by_class else f"; also {named}"
         if self.found > self.functions:
             answer += f"; the first {self.functions:,} are listed"
@@ -94,6 +92,13 @@ class Exact:
         if self.definitions > 1:
             which = f"{'one' if count else 'any'} of the {self.definitions:,} {self.symbol}"
         return f"{what} {'is' if count < 2 else 'are'} known to {VERBS[self.asked]} {which} defined in {self.where}"
+
+
+def first_named(names: Sequence[str]) -> str:
+    """`the top level of main.py, Fence and 3 more`, each once."""
+    distinct = list(dict.fromkeys(names))
+    rest = len(distinct) - OTHERS_NAMED
+    return ", ".join(distinct[:OTHERS_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 @dataclass(frozen=True, slots=True)

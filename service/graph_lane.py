@@ -15,14 +15,13 @@ from engine.protocol import Engine, Filters
 from graph.callgraph import CallGraph, Step
 from graph.references import Relation
 from rerank.ranked import RankedList
-from service.exact import ExactList, exact_answer
+from service.exact import NEAR_NAMES, ExactList, exact_answer
 from service.routing import Route
 from service.structural import CALLS
 from service.structure import seeds_of
 
 LANE = "graph"
 DEFINITION, NEAR_NAME, BY_WORDS = "definition", "near name", "shares words"
-NEAR_NAMES = 3  # that are looked at for a name that nothing has
 # What a relation is called from its other end: a callee is `called`.
 PASSIVE: Mapping[Relation, str] = {
     "calls": "called",

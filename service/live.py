@@ -99,10 +99,7 @@ class LiveSearcher:
         info = self._current.info
         if self.store.current(self.name) != info.generation:
             return False
-        return all(one.identity == info.identity for one in self._listed(info.generation))
-
-    def _listed(self, generation: str) -> list[IndexInfo]:
-        return [one for one in self.store.generations(self.name) if one.generation == generation]
+        return any(one.identity == info.identity for one in self.store.generations(self.name))
 
     def close(self) -> None:
         with self._lock:
@@ -214,6 +211,10 @@ class LiveSearcher:
     ) -> list[Neighbour]:
         with self.searcher() as current:
             return current.related(id_, relation, direction, depth)
+
+    def near(self, name: str) -> list[str]:
+        with self.searcher() as current:
+            return current.near(name)
 
     def callers(self, id_: str, depth: int = 1) -> list[Neighbour]:
         return self.related(id_, "calls", "in", depth)

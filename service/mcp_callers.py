@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from corpus.counting import counted
+from service.exact import first_named
 from service.mcp_text import visible
 from service.structure import Neighbour
-
-OTHERS_NAMED = 5
 
 
 def callers_told(name: str, callers: Sequence[Neighbour], listed: int) -> str:
     """`Callers of setup: 31 functions, also the top level of main.py; the first 20 are listed, …`."""
     functions = len({each.id for each in callers if each.id})
-    others = list(dict.fromkeys(place(each) for each in callers if not each.id))
-    rest = len(others) - OTHERS_NAMED
-    named = ", ".join(others[:OTHERS_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
+    named = first_named([place(each) for each in callers if not each.id])
     parts = [counted(functions, "function")] if functions else []
     parts += [named] if named else []
     if not parts:

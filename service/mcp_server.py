@@ -19,7 +19,6 @@ from engine.protocol import Filters, Hit
 from service.answer import ONLY_BY_MEANING, Answer, Query, Result
 from service.exact import relation_of
 from service.filter_hints import filter_hints
-from service.lanes import GRAPH
 from service.live import LiveSearcher, open_searcher
 from service.mcp_callers import callers_told
 from service.mcp_indexing import index_folder
@@ -125,10 +124,10 @@ class Library:
     def _near(self, name: str) -> list[str]:
         """Functions' names like one that is not there; none where the call graph knows none or cannot be asked."""
         try:
-            exact = self.searcher.lanes(Query(f"what calls {name}"), [GRAPH]).exact
+            near = self.searcher.near(name)
         except TreelineError:  # that the name is not there is still the answer
             return []
-        return [near for near in (exact.near if exact else ()) if self.searcher.engine.named(near, 1)]
+        return [each for each in near if self.searcher.engine.named(each, 1)]
 
     def _choice(self, name: str, found: list[Function]) -> str:
         """The functions of one name with their handles; where there are more, how to narrow it down."""

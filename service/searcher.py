@@ -21,6 +21,7 @@ from rerank.ranked import RankedList
 from service.answer import Answer, Degradation, Query, Result
 from service.checking import checked
 from service.computing import Computing
+from service.exact import NEAR_NAMES
 from service.filter_hints import Facets, as_spelt
 from service.graph_lane import callees_lane
 from service.lane_set import LaneSet
@@ -208,6 +209,11 @@ class Searcher:
         """The relatives of one function in the call graph; none when the index has no graph."""
         graph = self._lanes.graph
         return [] if graph is None else related(graph, id_, relation, direction, depth)
+
+    def near(self, name: str) -> list[str]:
+        """Names of the call graph like one that is not there; none when the index has no graph."""
+        graph = self._lanes.graph
+        return [] if graph is None else graph.near(name, NEAR_NAMES)
 
     def callers(self, id_: str, depth: int = 1) -> list[Neighbour]:
         return self.related(id_, "calls", "in", depth)

@@ -41,7 +41,7 @@ def hard(data: TrainingData, teachers: Sequence[Taught], sharing: Taught, depth:
 def _highest(data: TrainingData, teachers: Sequence[Taught], depth: int, device: str) -> Tensor:
     """Of the `depth` functions that the teachers rank highest for a question, those of its part of all functions."""
     order = torch.randperm(len(data.functions), generator=torch.Generator().manual_seed(0)).to(device)
-    parts = PARTS if len(data.functions) >= PARTS * depth >= PARTS * PARTS else 1
+    parts = PARTS if depth >= PARTS and len(data.functions) >= PARTS * depth else 1
     found = torch.empty(len(data.styles), depth // parts, dtype=torch.int32, device=device)
     for bare, numbers in asked_of(data.styles, device).items():
         for part in range(parts):

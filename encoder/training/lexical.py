@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, diags_array
+from scipy.sparse.linalg import norm
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from encoder.static import FIELDS
 from encoder.training.data import TrainingData
@@ -24,20 +24,16 @@ ROWS = 200_000  # rows of the sketch made at once: millions of them would fill t
 def lexical(data: TrainingData, device: str) -> Taught:
     """What shared words say of every question and function; a docstring does not speak for its own function."""
     words = len(data.tokenizer.vocabulary)
-    asked = _counts([data.query_bags], words)
-    full = _counts(data.function_bags, words)
+    counts = _counts(data.function_bags, words)
     bare = _counts([bag for bag, field in zip(data.function_bags, FIELDS, strict=True) if field != "docstring"], words)
-    rarity = _rarity(full)
-    columns = _hashed(words)
-    mean = float(np.mean([_norms(part).mean().item() for part in _sketched(full, rarity, columns)]))
-
-    def known(counts: csr_matrix) -> Tensor:
-        sketch = _sketched(counts, rarity, columns)
-        return _on((part / ((1 - LENGTH) * mean + LENGTH * _norms(part)) for part in sketch), device)
-
-    queries = _on((normalize(part) for part in _sketched(asked, rarity, columns)), device)
-    whole = known(full)
-    return Taught(queries, whole, known(bare), spread(queries, whole))
+    rarity, columns = _rarity(counts), _hashed(words)
+    asked, full, stripped = (
+        _sketched(each, rarity, columns) for each in (_counts([data.query_bags], words), counts, bare)
+    )
+    mean = _lengths(full).mean()
+    whole, without = (_on(rows, (1 - LENGTH) * mean + LENGTH * _lengths(rows), device) for rows in (full, stripped))
+    queries = _on(asked, _lengths(asked), device)
+    return Taught(queries, whole, without, spread(queries, whole))
 
 
 def _counts(bags: Sequence[csr_matrix], words: int) -> csr_matrix:
@@ -62,19 +58,22 @@ def _hashed(words: int) -> csr_matrix:
     return csr_matrix((sign, (np.arange(words), column)), shape=(words, SKETCH))
 
 
-def _sketched(counts: csr_matrix, rarity: NDArray[np.float64], columns: csr_matrix) -> Iterator[Tensor]:
-    """Saturated counts by rarity, in pieces."""
+def _sketched(counts: csr_matrix, rarity: NDArray[np.float64], columns: csr_matrix) -> csr_matrix:
+    """Saturated counts by rarity, in the sketch's columns."""
     weighted = counts.copy()
     weighted.data = counts.data * (SATURATION + 1) / (counts.data + SATURATION) * rarity[counts.indices]
-    made = weighted @ columns
-    for first in range(0, max(1, made.shape[0]), ROWS):
-        yield torch.from_numpy(made[first : first + ROWS].toarray().astype(np.float32))
+    sketch: csr_matrix = (weighted @ columns).tocsr()
+    return sketch
 
 
-def _norms(rows: Tensor) -> Tensor:
-    norms: Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-    return norms.clamp_min(1e-9)
+def _lengths(rows: csr_matrix) -> NDArray[np.float64]:
+    return np.maximum(norm(rows, axis=1), 1e-9)
 
 
-def _on(parts: Iterable[Tensor], device: str) -> Tensor:
-    return torch.cat([part.to(device).to(torch.half if device != "cpu" else torch.float) for part in parts])
+def _on(rows: csr_matrix, divisors: NDArray[np.float64], device: str) -> Tensor:
+    """Each row by its divisor, as dense vectors on the device; made in pieces."""
+    scaled = (diags_array(1 / divisors) @ rows).tocsr()
+    kind = torch.half if device != "cpu" else torch.float
+    firsts = range(0, max(1, scaled.shape[0]), ROWS)
+    pieces = (scaled[first : first + ROWS].toarray().astype(np.float32) for first in firsts)
+    return torch.cat([torch.from_numpy(piece).to(device).to(kind) for piece in pieces])
