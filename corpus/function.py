@@ -86,6 +86,12 @@ class Function:
     def address(self) -> Address:
         return Address(self.repo, self.path, self.func_name, self.language, self.url)
 
+    @property
+    def docstring_outside(self) -> str:
+        """The docstring when it stands outside of the function, as in Java or Go; else the code shows it already."""
+        first = self.docstring.strip().split("\n", 1)[0].strip()
+        return "" if first in self.original_string else self.docstring.strip()
+
 
 NAMES = tuple(one.name for one in fields(Function))
 _SETTERS = tuple(getattr(Function, name).__set__ for name in NAMES)

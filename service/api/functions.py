@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from apiflask import APIBlueprint
 from flask import Response
@@ -11,14 +10,13 @@ from werkzeug.exceptions import NotFound
 
 from corpus.function import Function
 from service.alike import alike
-from service.answer_rows import place_row
 from service.api.answers import FunctionShape, NeighboursShape, SimilarShape
 from service.api.parameters import FunctionPath, SimilarParameters
 from service.api.problems import MISSING
 from service.api.search import elapsed
 from service.context import context
+from service.function_rows import function_row, neighbour_rows, similar_row
 from service.reply import REVALIDATE, entity_tag, json_reply, not_modified
-from service.structure import Neighbour
 
 blueprint = APIBlueprint("functions", __name__, url_prefix="/api/functions", tag="Functions")
 
@@ -35,14 +33,7 @@ def function(function_id: str, path: FunctionPath) -> Response:
     found = find(function_id)
     if (unchanged := not_modified(tag)) is not None:
         return unchanged
-    body = place_row(found.id, found.address) | {
-        "original_string": found.original_string,
-        "code": found.code,
-        "docstring": found.docstring,
-        "sha": found.sha,
-        "partition": found.partition,
-        "timings": {"total": elapsed(started)},
-    }
+    body = function_row(found) | {"timings": {"total": elapsed(started)}}
     return json_reply(body, tag=tag, cache=REVALIDATE)
 
 
@@ -56,15 +47,7 @@ def similar(function_id: str, path: FunctionPath, parameters: SimilarParameters)
     started = time.perf_counter()
     find(function_id)
     found = alike(context().searcher, function_id, parameters.k)
-    body = {
-        "id": function_id,
-        "cluster": found.cluster,
-        "cluster_label": found.label,
-        "results": [
-            place_row(hit.id, hit.address) | {"score": hit.score, "same_cluster": same} for hit, same in found.hits
-        ],
-        "timings": {"total": elapsed(started)},
-    }
+    body = similar_row(function_id, found) | {"timings": {"total": elapsed(started)}}
     return json_reply(body, cache=REVALIDATE)
 
 
@@ -93,19 +76,3 @@ def find(function_id: str) -> Function:
             f"There is no function {function_id} in the index. A function's id changes with its text: search again."
         )
     return found
-
-
-def neighbour_rows(found: list[Neighbour]) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": one.id,
-            "name": one.name,
-            "kind": one.kind,
-            "repo": one.repo,
-            "path": one.path,
-            "language": one.language,
-            "line": one.line,
-            "relation": one.relation,
-        }
-        for one in found
-    ]

@@ -14,6 +14,8 @@ from service.cli.lazy import LazyGroup
 COMMANDS = {
     "index": ("service.cli.index", "Load functions into an index, or bring it up to date."),
     "search": ("service.cli.search", "Find functions by what they do."),
+    "show": ("service.cli.show", "Show one function: where it is, its code, who calls it."),
+    "similar": ("service.cli.similar", "Show the functions nearest in meaning to one."),
     "serve": ("service.cli.serve", "Serve the API and the pages."),
     "status": ("service.cli.status", "Show the indexes; manage their generations."),
     "tree": ("service.cli.tree", "Show the repository tree and how well it is embedded."),

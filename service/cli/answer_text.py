@@ -10,7 +10,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from corpus.counting import counted
-from corpus.function import Function
+from corpus.function import Address, Function
 from engine.protocol import IndexInfo
 from graph.corpus_clusters import CorpusClusters
 from rerank.candidate import Candidate
@@ -65,28 +65,34 @@ def show(
 
 def _result(result: Result, clusters: CorpusClusters | None, *, explain: bool, full: bool) -> Iterator[Text]:
     function = result.function
-    head = Text(f"{result.rank:>2}. ")
-    head.append(visible(function.func_name), style="bold")
-    head.append(f"  {visible(function.repo)}", style="cyan")
-    head.append(f"  {visible(place(function))}", style="dim")
+    head = Text(f"{result.rank:>2}. ") + headline(function.address)
     if relation := relation_of(result.candidate):
         head.append(f"  {relation}", style="green")
     yield head
     if explain:
         for line in _why(result.candidate, clusters):
             yield Text(INDENT + line, style="yellow")
-    for code in _code(function, full=full):
+    for code in code_lines(function, full=full):
         yield Text(INDENT) + code if code else code
     yield Text()
 
 
-def place(function: Function) -> str:
+def headline(address: Address) -> Text:
+    """What a function is called and where it lives."""
+    head = Text().append(visible(address.func_name), style="bold")
+    head.append(f"  {visible(address.repo)}", style="cyan")
+    head.append(f"  {visible(place(address))}", style="dim")
+    return head
+
+
+def place(address: Address) -> str:
     """The file with its lines, in the form that editors jump to."""
-    lines = function.address.lines
-    return f"{function.path}:{lines[0]}" if lines else function.path
+    lines = address.lines
+    return f"{address.path}:{lines[0]}" if lines else address.path
 
 
-def _code(function: Function, *, full: bool) -> Iterator[Text]:
+def code_lines(function: Function, *, full: bool) -> Iterator[Text]:
+    """Its code with colours: all of it, or the first lines and how many more there are."""
     lines = level(visible(function.original_string.strip("\n"))).split("\n")
     shown = lines if full else lines[:LINES_SHOWN]
     syntax = Syntax("", function.language or "text", theme="ansi_dark", background_color="default")

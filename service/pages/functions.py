@@ -85,7 +85,7 @@ def function(function_id: str) -> Response:
         place=place_view(found.id, found.address),
         question=question,
         back=link(state, q=question, page=state["page"]),
-        docstring=mark_prose(outside(found), words),
+        docstring=mark_prose(found.docstring_outside, words),
         code=whole(found.language, found.original_string, words),
         first_line=found.address.lines[0] if found.address.lines else 1,
         steps=steps(found, places),
@@ -113,12 +113,6 @@ def code(function_id: str) -> Response:
     words = question_words(request.args.get("q", "")[: context().settings.max_query_length])
     html = whole(found.language, found.code, words).html
     return Response(str(html), mimetype="text/html", headers={"Cache-Control": "private, max-age=60"})
-
-
-def outside(found: Function) -> str:
-    """The docstring when it stands outside of the function, as in Java or Go; else the code shows it already."""
-    first = found.docstring.strip().split("\n", 1)[0].strip()
-    return "" if first in found.original_string else found.docstring.strip()
 
 
 def steps(found: Function, places: Places | None) -> list[Step]:

@@ -1,0 +1,50 @@
+"""One function for people: its place, its code, what is around it; and the functions that are like it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from corpus.function import Function
+from service.alike import Alike
+from service.cli.answer_text import INDENT, code_lines, headline, visible
+from service.mcp_text import summary
+from service.neighbour_words import neighbours_told
+from service.structure import Neighbour
+
+NOTHING = "nothing known here"  # names are resolved within a repository: library code is not in the graph
+
+
+def show(function: Function, callers: Sequence[Neighbour], callees: Sequence[Neighbour]) -> None:
+    """The whole function; its docstring is shown before its code where the code does not have it."""
+    console = Console(highlight=False)
+    console.print(headline(function.address), soft_wrap=True)
+    console.print(Text(f"id {function.id}", style="dim"), soft_wrap=True)
+    if function.url:
+        console.print(Text(visible(function.url), style="dim"), soft_wrap=True)
+    told = f"called by {neighbours_told(callers) or NOTHING}; calls {neighbours_told(callees) or NOTHING}"
+    console.print(Text(visible(told), style="green"), soft_wrap=True)
+    console.print()
+    if docstring := function.docstring_outside:
+        console.print(Text(f"{visible(docstring)}\n"), soft_wrap=True)
+    for line in code_lines(function, full=True):
+        console.print(line, soft_wrap=True)
+
+
+def show_similar(function: Function, like: Alike, bodies: Sequence[Function]) -> None:
+    """Nearest first, each with its cosine and what its docstring says first."""
+    console = Console(highlight=False)
+    console.print(Text("similar to ") + headline(function.address), soft_wrap=True)
+    if like.label:
+        console.print(Text(f"cluster {like.cluster} ({visible(like.label)})", style="yellow"), soft_wrap=True)
+    if not like.hits:
+        console.print("nothing alike is in the index, or it has no vectors")
+        return
+    known = {body.id: body for body in bodies}
+    for rank, (hit, same_cluster) in enumerate(like.hits, 1):
+        mark = Text("  same cluster", style="yellow") if same_cluster else Text()
+        console.print(Text(f"{rank:>2}. {hit.score:.2f}  ") + headline(hit.address) + mark, soft_wrap=True)
+        if hit.id in known and (told := summary(known[hit.id])):
+            console.print(Text(f"{INDENT}{visible(told)}"), soft_wrap=True)

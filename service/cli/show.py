@@ -1,0 +1,35 @@
+"""`treeline show`: one function with its address, its code, and how many call it and are called."""
+
+from __future__ import annotations
+
+import click
+
+from service.cli.choosing import chosen, which
+from service.cli.options import settings_for, where
+
+
+@click.command("show")
+@which
+@where
+@click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
+def command(function: str, repo: str, path_prefix: str, engine: str | None, name: str, as_json: bool) -> None:
+    """Show one function whole. FUNCTION is its name, its qualified name (Class.name), or its id."""
+    from service.live import open_searcher
+
+    searcher = open_searcher(settings_for(engine, name))
+    try:
+        found = chosen(searcher, function, repo, path_prefix)
+        callers, callees = searcher.callers(found.id), searcher.callees(found.id)
+    finally:
+        searcher.close()
+    if as_json:
+        import orjson
+
+        from service.function_rows import function_row, neighbour_rows
+
+        row = function_row(found) | {"callers": neighbour_rows(callers), "callees": neighbour_rows(callees)}
+        click.echo(orjson.dumps(row, option=orjson.OPT_INDENT_2))
+    else:
+        from service.cli.function_text import show
+
+        show(found, callers, callees)

@@ -1,0 +1,108 @@
+"""`treeline show` and `treeline similar`: one function by its name or id, in real processes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.ingest.loading import project
+from tests.service.test_cli import only_line, treeline
+
+FILES = {
+    "reading.py": '''
+def read_json(path):
+    """Read a JSON file."""
+    with open(path) as file:
+        return json.load(file)
+
+
+def read_yaml(path):
+    """Read a YAML file."""
+    with open(path) as file:
+        return yaml.load(file)
+
+
+def read_both(path):
+    return read_json(path), read_yaml(path)
+
+
+class Reader:
+    def close(self):
+        pass
+''',
+    "writing.py": """
+class Writer:
+    def close(self):
+        self.file.flush()
+""",
+    "Shout.java": """
+class Shout {
+    /** Make it loud. */
+    String shout(String text) { return text.toUpperCase(); }
+}
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("functions")
+    done = treeline(folder / "home", "index", str(project(folder / "demo", FILES)))
+    assert done.returncode == 0, done.stderr
+    return folder / "home"
+
+
+def test_show_gives_place_callers_callees_and_the_whole_code(home: Path) -> None:
+    shown = treeline(home, "show", "read_json()").stdout
+    assert shown.startswith("read_json  demo  reading.py:2\n")
+    assert "called by 1 function; calls nothing known here" in shown
+    assert "        return json.load(file)" in shown
+    assert "calls 2 functions" in treeline(home, "show", "read_both").stdout
+
+
+def test_a_docstring_outside_of_the_code_is_shown_and_one_inside_not_twice(home: Path) -> None:
+    assert "Make it loud." in treeline(home, "show", "shout").stdout
+    assert treeline(home, "show", "read_json").stdout.count("Read a JSON file.") == 1
+
+
+def test_show_as_json_is_the_record_with_its_neighbours_and_its_id_shows_it_again(home: Path) -> None:
+    done = treeline(home, "show", "read_json", "--json")
+    row = json.loads(done.stdout)
+    assert done.stderr == ""
+    assert (row["func_name"], row["docstring"]) == ("read_json", "Read a JSON file.")
+    assert [caller["name"] for caller in row["callers"]] == ["read_both"]
+    assert row["callees"] == []
+    assert json.loads(treeline(home, "show", row["id"], "--json").stdout) == row
+
+
+def test_similar_lists_the_nearest_first(home: Path) -> None:
+    shown = treeline(home, "similar", "read_json", "-k", "2").stdout
+    assert shown.startswith("similar to read_json  demo  reading.py:2\n")
+    assert "read_yaml  demo  reading.py:8" in shown
+    assert "Read a YAML file." in shown
+    found = json.loads(treeline(home, "similar", "read_json", "-k", "2", "--json").stdout)
+    assert {one["func_name"] for one in found["results"]} == {"read_both", "read_yaml"}
+    first, second = found["results"]
+    assert first["score"] >= second["score"]
+
+
+@pytest.mark.parametrize("command", ["show", "similar"])
+def test_a_name_that_several_have_is_told_apart_by_id_by_class_or_by_path(home: Path, command: str) -> None:
+    done = treeline(home, command, "close")
+    assert (done.returncode, done.stdout) == (2, "")
+    *choice, said = done.stderr.splitlines()
+    assert len(choice) == 2
+    assert said.startswith("treeline: several functions are called 'close' (give the id of one, ")
+    for narrowed in ([choice[0].split()[0]], ["Reader.close"], ["close", "--path", "writing"]):
+        assert treeline(home, command, *narrowed).returncode == 0
+
+
+@pytest.mark.parametrize("command", ["show", "similar"])
+def test_an_unknown_name_is_one_line_with_names_like_it(home: Path, command: str) -> None:
+    done = treeline(home, command, "read_jsn")
+    assert done.returncode == 2
+    assert "no function is called 'read_jsn' here; near it: read_json" in only_line(done)
+    elsewhere = treeline(home, command, "read_json", "--path", "writing")
+    assert "no function is called 'read_json' in writing" in only_line(elsewhere)
