@@ -28,6 +28,7 @@ from engine.elasticsearch_mapping import (
 from engine.fulltext import MOST_TERMS, TERMS, WORDS
 from engine.names import index_name
 from engine.protocol import NO_FILTERS, Filters, Hit, IndexInfo, Vectors
+from engine.suggesting import casings
 from engine.vectors import normalised
 
 PAGE = 1_000
@@ -122,11 +123,18 @@ class ElasticsearchEngine:
     def suggest(self, prefix: str, k: int) -> list[str]:
         if len(prefix) > LONGEST_PREFIX:
             return []
-        query: dict[str, Any] = {"prefix": {"leaf": prefix}} if prefix else {"term": {"kind": FUNCTION}}
-        names = {"names": {"terms": {"field": "leaf", "size": k}}}
+        names: dict[str, Any] = {"names": {"terms": {"field": "leaf", "size": k}}}
+        own: dict[str, Any] = {"prefix": {"leaf": prefix}} if prefix else {"term": {"kind": FUNCTION}}
+        # The server folds the case of ASCII alone.
+        ways, length = casings(prefix, ascii_too=False)
+        anyhow = [{"prefix": {"leaf": {"value": way + prefix[length:], "case_insensitive": True}}} for way in ways]
+        query: dict[str, Any] = {"bool": {"should": anyhow}} if prefix else own
+        aggs: dict[str, dict[str, Any]] = {"own": {"filter": own, "aggs": names}, **names}
         with self._errors():
-            answer: Any = self._client.search(index=self._index, query=query, size=0, aggs=names)
-        return [bucket["key"] for bucket in answer["aggregations"]["names"]["buckets"]]
+            answer: Any = self._client.search(index=self._index, query=query, size=0, aggs=aggs)
+        found = answer["aggregations"]
+        buckets = [*found["own"]["names"]["buckets"], *found["names"]["buckets"]]
+        return list(dict.fromkeys(bucket["key"] for bucket in buckets))[:k]
 
     def count(self, filters: Filters = NO_FILTERS) -> int:
         query = {"bool": {"filter": [{"term": {"kind": FUNCTION}}, *clauses(filters)]}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from engine.protocol import (
     IndexInfo,
     Vectors,
 )
+from engine.suggesting import suggested
 from engine.vectors import Matrix, normalised
 from engine.vocabulary import Vocabulary, weighted
 
@@ -139,7 +140,8 @@ class EmbeddedEngine:
         # Short prefixes are asked again and again while somebody types, and go through most of the names.
         found = self._suggested.get((prefix, k))
         if found is None:
-            found = [name for name, _ in self._searcher.terms_with_prefix("leaf", prefix, limit=k)]
+            lookup = partial(self._searcher.terms_with_prefix, "leaf")
+            found = suggested(lookup, prefix, k)
             if len(self._suggested) >= SUGGESTIONS_KEPT:
                 self._suggested.clear()
             self._suggested[prefix, k] = found

@@ -89,7 +89,7 @@ class Engine(Protocol):
         """Functions whose last or whole qualified name is exactly this (case kept)."""
 
     def suggest(self, prefix: str, k: int) -> list[str]:
-        """Function names that begin with this, most common first."""
+        """Function names that begin with this in whatever case: in its own first, of each the most common first."""
 
     def count(self, filters: Filters = NO_FILTERS) -> int: ...
 

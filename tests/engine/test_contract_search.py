@@ -204,6 +204,19 @@ def test_suggest_gives_the_most_common_first(store: Store, name: str) -> None:
     engine.close()
 
 
+def test_suggest_finds_names_whatever_the_case_and_those_in_the_prefixs_own_first(store: Store, name: str) -> None:
+    common = [function("getJSON", path=f"{number}.py") for number in range(3)]
+    build(store, name, [*common, function("getjson"), function("GetJsonOverHttpAgain"), function("Änderung")])
+    engine = store.open(name)
+    assert engine.suggest("getjson", 5) == ["getjson", "getJSON", "GetJsonOverHttpAgain"]
+    assert engine.suggest("getJ", 5) == ["getJSON", "GetJsonOverHttpAgain", "getjson"]
+    assert engine.suggest("getjs", 2) == ["getjson", "getJSON"]
+    assert engine.suggest("GETJSONOVERHTTPA", 5) == ["GetJsonOverHttpAgain"]
+    assert engine.suggest("getjsonoverhttpb", 5) == []
+    assert engine.suggest("änd", 5) == engine.suggest("ÄND", 5) == ["Änderung"]
+    engine.close()
+
+
 @pytest.mark.parametrize("text", ["\0", "a" * 5_000, "🐍 שלום", "NOT (x AND", "*:*", "\\", "'\"", "a b " * 1_000])
 def test_odd_questions_are_answered(engine: Engine, text: str) -> None:
     for hits in (engine.keyword(terms(text), 5), engine.fuzzy(text, 5), engine.named(text, 5)):
