@@ -7,12 +7,13 @@ from typing import Any
 
 from elasticsearch import Elasticsearch, NotFoundError
 
-from corpus.errors import IndexMissing, IndexOutdated, InputError
+from corpus.errors import IndexMissing, IndexOutdated
 from engine.elasticsearch_client import ADMIN_SECONDS, addresses, connect, server_errors
 from engine.elasticsearch_engine import ElasticsearchEngine
 from engine.elasticsearch_lease import Lease
-from engine.elasticsearch_mapping import FORMAT, info_of
+from engine.elasticsearch_mapping import FORMAT, ROLLED_BACK, info_of
 from engine.elasticsearch_writer import ElasticsearchWriter, flip_alias
+from engine.generations import newest_before, prunable
 from engine.names import alias_name, check_name, index_name, parse_index_name
 from engine.protocol import EncoderSpec, IndexInfo
 
@@ -85,18 +86,18 @@ class ElasticsearchStore:
 
     def roll_back(self, name: str) -> IndexInfo:
         current = self.current(name)
-        before = {generation: meta for generation, meta in self._readable(name).items() if generation < current}
-        if not before:
-            raise InputError(f"the index {name!r} has no generation before {current}", "nothing was changed")
-        generation, meta = next(iter(before.items()))
+        before = newest_before(name, current, self.generations(name))
+        rejected = {**self._metas(name)[current], ROLLED_BACK: True}
         with server_errors(self._client):
-            flip_alias(self._admin, name, index_name(name, generation))
-        return info_of(name, generation, meta)
+            # First, so that it is rejected also when this ends before the alias is moved.
+            self._admin.indices.put_mapping(index=index_name(name, current), meta={"treeline": rejected})
+            flip_alias(self._admin, name, index_name(name, before.generation))
+        return before
 
     def prune(self, name: str, keep: int = 2) -> list[str]:
-        complete = list(self._complete(name))
-        spared = {self.current(name), *complete[: max(keep, 1)]}
-        removed = [generation for generation in complete if generation not in spared]
+        complete = self._complete(name)
+        rejected = [generation for generation, meta in complete.items() if meta.get(ROLLED_BACK)]
+        removed = prunable(list(complete), self.current(name), rejected, keep)
         with server_errors(self._client):
             for generation in removed:
                 self._admin.indices.delete(index=index_name(name, generation))

@@ -18,6 +18,7 @@ from engine.protocol import EncoderSpec, Filters, IndexInfo, Vectors
 FORMAT = 3  # of mappings and documents; another one is refused instead of misread
 FUNCTION = "function"
 ARTIFACT = "artifact"
+ROLLED_BACK = "rolled_back"  # in what a generation says of itself, once it was rejected
 CHUNK_BYTES = 1 << 20  # of an artifact in one document
 # `standard` keeps `self.name` together as one word; the embedded engine's words end at every sign that is no letter.
 JOINING_SIGNS = re.compile(r"[^\w\s]")
@@ -184,4 +185,6 @@ def clauses(filters: Filters) -> list[dict[str, Any]]:
 def info_of(name: str, generation: str, meta: Mapping[str, Any]) -> IndexInfo:
     """What a generation says of itself."""
     encoders = tuple(EncoderSpec(encoder, dimension) for encoder, dimension, _ in meta["encoders"])
-    return IndexInfo(name, "elasticsearch", generation, meta.get("functions", 0), encoders, meta.get("created", ""))
+    functions, created = meta.get("functions", 0), meta.get("created", "")
+    rejected = bool(meta.get(ROLLED_BACK))
+    return IndexInfo(name, "elasticsearch", generation, functions, encoders, created, rejected)

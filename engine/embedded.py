@@ -5,14 +5,19 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from corpus.errors import IndexMissing, IndexOutdated, InputError, TreelineError
+from corpus.errors import IndexMissing, IndexOutdated, TreelineError
 from engine.durable import WriterLock, disk_errors, write_atomically
 from engine.embedded_engine import EmbeddedEngine, read_info
 from engine.embedded_writer import CURRENT, EmbeddedWriter
+from engine.generations import newest_before, prunable
 from engine.names import check_name
 from engine.protocol import EncoderSpec, IndexInfo
+
+ROLLED_BACK = "rolled-back"  # an empty file in a generation that was rejected
 
 
 class EmbeddedStore:
@@ -67,17 +72,16 @@ class EmbeddedStore:
 
     def roll_back(self, name: str) -> IndexInfo:
         current = self.current(name)
-        before = [info for info in self._readable(name) if info.generation < current]
-        if not before:
-            raise InputError(f"the index {name!r} has no generation before {current}", "nothing was changed")
+        before = newest_before(name, current, self._readable(name))
         with disk_errors(self._home / name):
-            write_atomically(self._home / name / CURRENT, before[0].generation.encode())
-        return before[0]
+            # First, so that it is rejected also when this ends before the pointer is moved.
+            write_atomically(self._home / name / current / ROLLED_BACK, b"")
+            write_atomically(self._home / name / CURRENT, before.generation.encode())
+        return before
 
     def prune(self, name: str, keep: int = 2) -> list[str]:
-        current = self.current(name)
-        spared = {current, *self._complete(name)[: max(keep, 1)]}
-        removed = [generation for generation in self._complete(name) if generation not in spared]
+        current, complete = self.current(name), self._complete(name)
+        removed = prunable(complete, current, filter(partial(self._rolled_back, name), complete), keep)
         with disk_errors(self._home / name):
             for generation in removed:
                 self._remove(name, generation)
@@ -109,8 +113,12 @@ class EmbeddedStore:
         found = []
         for generation in self._complete(name):
             with suppress(IndexOutdated):
-                found.append(read_info(self._home / name / generation))
+                info = read_info(self._home / name / generation)
+                found.append(replace(info, rolled_back=self._rolled_back(name, generation)))
         return found
+
+    def _rolled_back(self, name: str, generation: str) -> bool:
+        return (self._home / name / generation / ROLLED_BACK).exists()
 
     def _remove(self, name: str, generation: str) -> None:
         # Renamed first: a half-removed generation must not look like a complete one.

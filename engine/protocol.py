@@ -54,6 +54,8 @@ class IndexInfo:
     functions: int
     encoders: tuple[EncoderSpec, ...]
     created: str
+    rolled_back: bool = False
+    """Whether it was current and rejected for the one before it; known of those that `Store.generations` lists."""
 
     @property
     def identity(self) -> str:
@@ -164,9 +166,9 @@ class Store(Protocol):
     def current(self, name: str) -> str: ...
 
     def roll_back(self, name: str) -> IndexInfo:
-        """Make the generation before the current one current again."""
+        """Reject the current generation: the newest one before it that was not rejected is current again."""
 
     def prune(self, name: str, keep: int = 2) -> list[str]:
-        """Remove the oldest complete generations beyond `keep`; the names of those removed."""
+        """Remove the rejected and the oldest complete generations beyond `keep`; the names of those removed."""
 
     def drop(self, name: str) -> None: ...

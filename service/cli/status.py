@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 @click.command("status")
 @where
-@click.option("--roll-back", is_flag=True, help="Make the generation before the current one current again.")
-@click.option("--prune", type=click.IntRange(1), metavar="KEEP", help="Remove generations, but keep the newest KEEP.")
+@click.option("--roll-back", is_flag=True, help="Reject the current generation for the one before it.")
+@click.option(
+    "--prune", type=click.IntRange(1), metavar="KEEP", help="Remove rejected and old generations, keep the newest KEEP."
+)
 @click.option("--drop", is_flag=True, help="Remove the index that --name names, with all its generations.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
 def command(engine: str | None, name: str, roll_back: bool, prune: int | None, drop: bool, as_json: bool) -> None:
@@ -53,8 +55,11 @@ def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | N
         tfidf_file.forget(settings.cache_path, name)
         return [f"index {name!r} removed"]
     if roll_back:
-        info = store.roll_back(name)
-        done.append(f"index {name!r} is back at generation {info.generation} ({counted(info.functions, 'function')})")
+        rejected, info = store.current(name), store.roll_back(name)
+        done.append(
+            f"index {name!r} is back at generation {info.generation} ({counted(info.functions, 'function')}); "
+            f"no roll-back leads to {rejected} again"
+        )
     if prune:
         removed = store.prune(name, prune)
         done.append(f"generations removed: {', '.join(removed) or 'none'}")
@@ -105,6 +110,7 @@ def _generation(info: IndexInfo, current: str) -> dict[str, Any]:
         "functions": info.functions,
         "created": info.created,
         "current": info.generation == current,
+        "rolled_back": info.rolled_back,
     }
 
 
@@ -150,6 +156,8 @@ def _show(rows: list[dict[str, Any]], engine: str, place: str) -> None:
             click.echo(f"  tree in the disk: distortion {tree['average_distortion']:.3f}, MAP {tree['map']:.3f}")
         for generation in row["generations"]:
             mark = "*" if generation["current"] else " "
+            told = "  rolled back" if generation["rolled_back"] and not generation["current"] else ""
             click.echo(
                 f" {mark} {generation['generation']}  {generation['functions']:>9,} functions  {generation['created']}"
+                f"{told}"
             )

@@ -201,13 +201,41 @@ def test_generations_roll_back_and_are_pruned(store: Store, name: str) -> None:
     assert store.current(name) == "000004"
     assert store.roll_back(name).functions == 4
     assert len(ids_in(store, name)) == 4
-    assert store.prune(name, keep=1) == ["000002", "000001"]
-    assert [info.generation for info in store.generations(name)] == ["000004", "000003"]
+    assert store.prune(name) == ["000004", "000001"]
+    assert [info.generation for info in store.generations(name)] == ["000003", "000002"]
+    assert store.prune(name, keep=1) == ["000002"]
     assert len(ids_in(store, name)) == 4
-    with pytest.raises(InputError, match="no generation before"):
+    with pytest.raises(InputError, match="no generation before 000003"):
         store.roll_back(name)
-    assert build(store, name).generation == "000005"
-    assert store.prune(name) == ["000003"]
+    assert build(store, name).generation == "000004"
+
+
+def test_a_roll_back_never_leads_to_a_generation_that_was_rejected(store: Store, name: str) -> None:
+    for count in (1, 2):
+        build(store, name, SAMPLE[:count])
+    assert store.roll_back(name).generation == "000001"
+    assert [(info.generation, info.rolled_back) for info in store.generations(name)] == [
+        ("000002", True),
+        ("000001", False),
+    ]
+    with store.begin(name, [ENCODER], "g") as writer:
+        write(writer, MORE)
+        assert writer.publish().generation == "000003"
+    assert not store.generations(name)[0].rolled_back
+    assert store.roll_back(name).generation == "000001"
+    build(store, name, SAMPLE[:4])
+    assert store.roll_back(name).functions == 1
+    with pytest.raises(InputError, match="no generation before 000001"):
+        store.roll_back(name)
+    assert len(ids_in(store, name)) == 1
+
+
+def test_what_was_rejected_does_not_count_among_the_generations_to_keep(store: Store, name: str) -> None:
+    for count in (1, 2, 3):
+        build(store, name, SAMPLE[:count])
+    store.roll_back(name)
+    build(store, name, SAMPLE[:4])
+    assert store.prune(name) == ["000003", "000001"]
 
 
 def test_a_dropped_index_is_gone(store: Store, name: str) -> None:

@@ -180,8 +180,12 @@ def test_status_tells_what_there_is_and_manages_generations(tmp_path: Path) -> N
     assert (row["name"], row["functions"], len(row["generations"])) == ("default", 2, 2)
     assert row["encoders"][0]["dimension"] == 256
     assert row["bytes"] > 0
-    assert treeline(home, "status", "--roll-back").returncode == 0
+    back = treeline(home, "status", "--roll-back").stdout
+    assert "back at generation 000001 (3 functions); no roll-back leads to 000002 again" in back
+    assert re.search(r"   000002 .* rolled back$", back, re.MULTILINE)
     assert "3 functions" in treeline(home, "status").stdout
+    nowhere = treeline(home, "status", "--roll-back")
+    assert (nowhere.returncode, "no generation before 000001" in nowhere.stderr) == (2, True)
     assert "removed" in treeline(home, "status", "--prune", "1").stdout
     careless = treeline(home, "status", "--drop")
     assert careless.returncode == 2
