@@ -26,7 +26,7 @@ from engine.elasticsearch_mapping import (
     vector_field,
     whole_numbers,
 )
-from engine.names import alias_name, index_name
+from engine.names import ALL_CURRENT, alias_name, index_name, parse_index_name
 from engine.protocol import EncoderSpec, IndexInfo, Vectors
 
 CHECKPOINT = "checkpoint"
@@ -274,11 +274,15 @@ class ElasticsearchWriter:
 
 
 def flip_alias(client: Elasticsearch, name: str, index: str) -> None:
-    """Point the alias to this index and to no other, in one step."""
+    """Point the alias to this index and to no other, in one step; the alias of all current ones follows."""
     alias = alias_name(name)
+    together = client.options(ignore_status=404).indices.get_alias(name=ALL_CURRENT)
+    before = [one for one in together if (parse_index_name(one) or ("",))[0] == name]
     actions: list[dict[str, Any]] = [
         {"remove": {"index": f"{alias}-*", "alias": alias, "must_exist": False}},
+        *({"remove": {"index": one, "alias": ALL_CURRENT, "must_exist": False}} for one in before),
         {"add": {"index": index, "alias": alias}},
+        {"add": {"index": index, "alias": ALL_CURRENT}},
     ]
     client.indices.update_aliases(actions=actions)
 

@@ -50,6 +50,10 @@ def internal_name(what: str) -> str:
     return f"{PREFIX}.{what}"
 
 
+# One more alias, on the current generations of all indexes together, for whoever looks at everything (Kibana).
+ALL_CURRENT = internal_name("current")
+
+
 def parse_index_name(index: str) -> tuple[str, str] | None:
     """Name and generation, when it is an index of functions."""
     found = INDEX.fullmatch(index)

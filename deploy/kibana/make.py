@@ -14,8 +14,9 @@ from typing import Any
 
 OUTPUT = Path(__file__).with_name("treeline.ndjson")
 VIEW = "treeline-functions"
-# The alias of the index `default`: it points to the current generation only, so that nothing is counted twice.
-PATTERN = "treeline-default"
+# The alias on the current generations of all indexes, so that none is missing and nothing is counted twice.
+PATTERN = "treeline-.current"
+INDEX = "_index"  # the generation's own name: which index a function is in
 FUNCTIONS = "kind: function"  # the index also holds its artifacts: call graph, tree, manifest
 VIEW_REFERENCE = "kibanaSavedObjectMeta.searchSourceJSON.index"
 # Versions of the objects' own formats, as Kibana 8.19 exports them; older ones are migrated on import.
@@ -178,7 +179,7 @@ def dashboard(
 
 
 def objects() -> list[Object]:
-    columns = ["repo", "path", "func_name", "language"]
+    columns = [INDEX, "repo", "path", "func_name", "language"]
     everything = search("treeline-all", "Functions", "Every function, where it is and what it is called.", columns)
     tests = search("treeline-tests", "Tests", "Functions that look like tests.", columns, "path: *test*")
     train = search(
@@ -191,20 +192,22 @@ def objects() -> list[Object]:
     count = figure("treeline-count", "Functions indexed")
     languages = donut("treeline-languages", "Languages", "language", "Language")
     partitions = donut("treeline-partition-shares", "Partitions", "partition", "Partition")
+    indexes = table("treeline-indexes", "Indexes", INDEX, "Index and generation")
     repositories = table("treeline-repositories", "Repositories", "repo", "Repository")
     board = dashboard(
         "treeline-overview",
         "Treeline: what is indexed",
-        "How many functions there are, in which languages and repositories.",
+        "How many functions there are, in which indexes, languages and repositories.",
         [
             (count, (0, 0, 12, 12)),
             (languages, (12, 0, 18, 12)),
             (partitions, (30, 0, 18, 12)),
-            (repositories, (0, 12, 24, 20)),
+            (indexes, (0, 12, 12, 20)),
+            (repositories, (12, 12, 12, 20)),
             (everything, (24, 12, 24, 20)),
         ],
     )
-    return [data_view(), everything, tests, train, count, languages, partitions, repositories, board]
+    return [data_view(), everything, tests, train, count, languages, partitions, indexes, repositories, board]
 
 
 def ndjson() -> str:

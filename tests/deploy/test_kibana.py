@@ -10,6 +10,7 @@ import jsonschema_rs
 import pytest
 
 from engine import elasticsearch_mapping
+from engine.names import ALL_CURRENT
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "kibana"
 objects: list[dict[str, Any]] = [
@@ -156,8 +157,13 @@ def used_fields() -> set[str]:
     return found
 
 
+def test_the_data_view_covers_the_current_generation_of_every_index() -> None:
+    [view] = [each for each in objects if each["type"] == "index-pattern"]
+    assert view["attributes"]["title"] == ALL_CURRENT
+
+
 def test_every_field_in_use_is_in_the_mapping_and_what_is_counted_by_is_a_keyword() -> None:
-    properties = elasticsearch_mapping.properties()
+    properties = elasticsearch_mapping.properties() | {"_index": {"type": "keyword"}}  # which every document has
     assert used_fields() <= properties.keys()
     for saved in objects:
         for aggregation in json.loads(saved["attributes"].get("visState", "{}")).get("aggs", []):

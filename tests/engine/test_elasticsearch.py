@@ -19,7 +19,7 @@ from engine.elasticsearch import ElasticsearchStore
 from engine.elasticsearch_bulk import Action, Bulk, _requests
 from engine.elasticsearch_mapping import WHOLE_NUMBERS, whole_numbers
 from engine.elasticsearch_writer import MOST_SEGMENTS
-from engine.names import index_name
+from engine.names import ALL_CURRENT, index_name
 from engine.protocol import EncoderSpec
 from tests.elasticsearch_server import Cluster, free_port, running
 from tests.engine.functions import ENCODER, SAMPLE, build, function, terms_of, vectors, write
@@ -82,6 +82,26 @@ def test_a_published_generation_is_merged_by_the_server(server: ElasticsearchSto
         assert time.monotonic() < deadline, f"{found} segments"
         time.sleep(0.2)
     assert server.open(NAME).count() == 2 * MOST_SEGMENTS
+
+
+@pytest.mark.elasticsearch
+def test_one_alias_has_the_current_generation_of_every_index_and_no_other(server: ElasticsearchStore) -> None:
+    longer = f"{NAME}-too"  # its generations begin like those of the other
+
+    def together() -> set[str]:
+        found = server.client.options(ignore_status=404).indices.get_alias(name=ALL_CURRENT)
+        return {index for index in found if index.startswith("treeline-only")}
+
+    for index, count in ((longer, 1), (NAME, 1), (NAME, 2)):
+        build(server, index, SAMPLE[:count])
+    try:
+        assert together() == {index_name(NAME, "000002"), index_name(longer, "000001")}
+        server.roll_back(NAME)
+        assert together() == {index_name(NAME, "000001"), index_name(longer, "000001")}
+    finally:
+        server.drop(longer)
+    assert together() == {index_name(NAME, "000001")}
+    assert longer not in server.names()
 
 
 def test_vectors_are_sent_as_whole_numbers_of_the_same_direction() -> None:
