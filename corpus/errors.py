@@ -51,3 +51,7 @@ class EngineUnavailable(TreelineError):
     """The engine cannot be reached or does not answer in time."""
 
     code = "engine_unavailable"
+
+
+class CredentialsRefused(EngineUnavailable):
+    """The engine answers, but not to us: asking again does not help."""

@@ -22,7 +22,7 @@ from elasticsearch import (
 )
 from elasticsearch.serializer import OrjsonSerializer
 
-from corpus.errors import EngineUnavailable, InputError, TreelineError
+from corpus.errors import CredentialsRefused, EngineUnavailable, InputError, TreelineError
 
 CONNECT_SECONDS = 2.0  # a machine that is gone is noticed in this time, however long an answer may take
 ANSWER_SECONDS = 10.0
@@ -107,7 +107,7 @@ def server_errors(client: Elasticsearch, *, missing: bool = True) -> Iterator[No
             "start it, or set TREELINE_ELASTICSEARCH_URL",
         ) from error
     except (AuthenticationException, AuthorizationException) as error:
-        raise TreelineError(
+        raise CredentialsRefused(
             f"Elasticsearch refuses the credentials: {reason(error)}",
             "set TREELINE_ELASTICSEARCH_USER and _PASSWORD, or TREELINE_ELASTICSEARCH_API_KEY",
         ) from error

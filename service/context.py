@@ -12,7 +12,9 @@ from flask import current_app
 
 from corpus.errors import TreelineError
 from service.answer_cache import AnswerCache
+from service.bounded import Bounded
 from service.feedback.protocol import FeedbackStore
+from service.overview import Overview, overview
 from service.readiness import Readiness
 from service.settings import Settings
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0  # how often an index that could not be opened is tried again
+FIGURES_SECONDS = 1.5  # that the front page waits for its figures: it has more to show than those
 
 
 class Context:
@@ -37,6 +40,7 @@ class Context:
         self._tried = 0.0
         self._lock = threading.Lock()
         self.ready = Readiness(lambda: self.searcher.engine, settings.lane_timeout)
+        self.figures = Bounded(self._figures, FIGURES_SECONDS)
 
     @property
     def searcher(self) -> LiveSearcher:
@@ -54,6 +58,11 @@ class Context:
             if self._searcher is not None:
                 self._searcher.close()
                 self._searcher = None
+
+    def _figures(self) -> Overview:
+        """What the index is made of, told only while its engine answers: they are counted once and kept."""
+        self.searcher.engine.count()
+        return overview(self.searcher)
 
     def _open(self) -> None:
         if self._failure is not None and time.monotonic() - self._tried < RETRY_SECONDS:

@@ -14,7 +14,7 @@ from typing import Literal
 import click
 
 from corpus.counting import counted
-from corpus.errors import EngineUnavailable, TreelineError
+from corpus.errors import CredentialsRefused, EngineUnavailable, TreelineError
 from service.cli.options import settings_for, where
 from service.settings import Settings
 
@@ -116,7 +116,8 @@ def elasticsearch(settings: Settings) -> Iterator[Finding]:
         indexes = len(store.names())
     except TreelineError as error:
         hint = error.hint if needed else "docker compose up, or set TREELINE_ELASTICSEARCH_URL"
-        detail = f"{url}: does not answer" if isinstance(error, EngineUnavailable) else error.message
+        silent = isinstance(error, EngineUnavailable) and not isinstance(error, CredentialsRefused)
+        detail = f"{url}: does not answer" if silent else error.message
         yield Finding("Elasticsearch", "missing", detail, hint, needed)
         return
     finally:

@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from corpus.errors import EngineUnavailable, IndexOutdated, InputError
+from corpus.errors import CredentialsRefused, EngineUnavailable, IndexOutdated, InputError
 from service.cli.options import settings_for, where
 from service.settings import PREFIX, Settings
 
@@ -51,6 +51,8 @@ def there(settings: Settings) -> bool:
 
     try:
         return settings.index in open_store(settings).names()
+    except CredentialsRefused:
+        raise
     except EngineUnavailable:
         return True
 

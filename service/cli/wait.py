@@ -6,7 +6,7 @@ import time
 
 import click
 
-from corpus.errors import EngineUnavailable
+from corpus.errors import CredentialsRefused, EngineUnavailable
 from service.settings import from_environment
 from service.stores import open_store
 
@@ -29,6 +29,8 @@ def command(seconds: float | None, for_index: bool) -> None:
                 store.names()
                 return
             reason = f"there is no index {settings.index!r}"
+        except CredentialsRefused:
+            raise
         except EngineUnavailable as error:
             reason = error.message
         if time.monotonic() >= end:

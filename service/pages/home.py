@@ -7,7 +7,6 @@ from flask import Response, render_template
 
 from corpus.errors import TreelineError
 from service.context import context
-from service.overview import overview
 from service.pages.examples import EXAMPLES
 from service.pages.figures import headline
 
@@ -18,7 +17,7 @@ blueprint = APIBlueprint("home", __name__, enable_openapi=False)
 def home() -> Response:
     here = context()
     try:
-        index, problem = overview(here.searcher), None
+        index, problem = here.figures(), None
     except TreelineError as error:
         index, problem = None, error
     page = render_template(

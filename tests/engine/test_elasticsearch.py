@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from corpus.analysis import terms
-from corpus.errors import EngineUnavailable, InputError, TreelineError
+from corpus.errors import CredentialsRefused, EngineUnavailable, InputError, TreelineError
 from engine import elasticsearch_bulk, elasticsearch_lease
 from engine.elasticsearch import ElasticsearchStore
 from engine.elasticsearch_bulk import Action, Bulk, _requests
@@ -277,7 +277,7 @@ def test_a_password_and_tls_are_used_and_a_wrong_one_is_named() -> None:
         assert store.open(NAME).keyword(terms("parse json"), 1)[0].id == SAMPLE[0].id
         store.close()
         wrong = ElasticsearchStore(cluster.urls, user=cluster.user, password="wrong", ca=cluster.ca)
-        with pytest.raises(TreelineError, match="refuses the credentials"):
+        with pytest.raises(CredentialsRefused, match="refuses the credentials"):
             wrong.names()
         wrong.close()
         stranger = ElasticsearchStore(cluster.urls, user=cluster.user, password=cluster.password)
