@@ -51,7 +51,14 @@ class FileUnit:
 
     @cached_property
     def _content(self) -> bytes | str:
-        return read_plain(self.file, self.options.max_file_bytes)
+        """Its bytes, or why there are none. A generated file is counted now: one that is as it was is not parsed."""
+        content = read_plain(self.file, self.options.max_file_bytes)
+        if self._is_passed_over(content):
+            self.left_out["generated"] += 1
+        return content
+
+    def _is_passed_over(self, content: bytes | str) -> bool:
+        return not self.options.include_tests and isinstance(content, bytes) and is_generated(content)
 
     @cached_property
     def digest(self) -> str:
@@ -67,8 +74,7 @@ class FileUnit:
         content = self._content
         if isinstance(content, str):
             yield Rejected((Problem(readable(str(self.file)), 0, content),), self.size)
-        elif not self.options.include_tests and is_generated(content):
-            self.left_out["generated"] += 1
+        elif self._is_passed_over(content):
             yield Rejected((), self.size)
         else:
             yield FileChunk(content, self.place, readable(str(self.file)), self.options.max_function_bytes)
