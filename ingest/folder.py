@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
@@ -17,7 +17,7 @@ from ingest.git_folder import Checkout, checkout_of
 from ingest.ignoring import Ignored, is_generated, reason_by_name
 from ingest.parsers.file import Place, parse_file
 from ingest.parsers.registry import by_suffix
-from ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected, Source, Unit
+from ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +211,3 @@ def open_folder(where: str, options: ReadOptions, name: str = "", repo: str = ""
         checkout = None
     known = checkout.repo if checkout and checkout.web else ""
     return Folder(name or str(root), root, repo or known or root.name or "root", options, checkout)
-
-
-def told_apart(source: Source, others: Collection[str]) -> Source:
-    """A folder with the name of another source of the index is called by the folder above it too: `shop/src`."""
-    if not isinstance(source, Folder) or source.name != str(source.root) or source.repo != source.root.name:
-        return source
-    same = any(
-        Path(other).name == source.repo for other in others if other != source.name and Path(other).is_absolute()
-    )
-    return replace(source, repo=f"{source.root.parent.name}/{source.repo}") if same else source

@@ -1,7 +1,9 @@
-"""From the SOURCE that a person writes to an opened source."""
+"""From the SOURCE that a person writes to an opened source, and what it is called beside others."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 from corpus.errors import InputError
@@ -48,3 +50,15 @@ def _open(spec: str, options: ReadOptions) -> Source:
     if not path.name.endswith(LINES):
         raise InputError(f"{spec} is not a kind of file that can be read", f"a source is {FORMS}")
     return Listed(str(path.resolve()), (FileShard(path, path.name, options),))
+
+
+def told_apart(source: Source, others: Collection[str]) -> Source:
+    """A folder with the name of another source of the index is called by the folder above it too: `shop/src`."""
+    from ingest.folder import Folder
+
+    if not isinstance(source, Folder) or source.name != str(source.root) or source.repo != source.root.name:
+        return source
+    same = any(
+        Path(other).name == source.repo for other in others if other != source.name and Path(other).is_absolute()
+    )
+    return replace(source, repo=f"{source.root.parent.name}/{source.repo}") if same else source

@@ -19,9 +19,9 @@ from corpus.errors import InputError
 from engine.protocol import EncoderSpec, IndexInfo, Store
 from ingest import manifest
 from ingest.beginning import Beginning, begin
-from ingest.folder import told_apart
 from ingest.generation import Generation
 from ingest.manifest import Manifest
+from ingest.opening import told_apart
 from ingest.preparing import Clock, PreparedBatch, peak_memory_kb
 from ingest.reading import Reading
 from ingest.source import Problem, Progress, Source, no_progress

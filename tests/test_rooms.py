@@ -33,3 +33,10 @@ def test_a_room_imports_only_the_rooms_below_it(room: str) -> None:
     allowed = MAY_IMPORT[room] | {room}
     for path in (ROOT / room).rglob("*.py"):
         assert imported_rooms(path) <= allowed, path
+
+
+def test_the_pipeline_knows_no_kind_of_source() -> None:
+    kinds = {f"ingest.{kind}" for kind in ("codesearchnet", "folder", "git", "python_env", "shards", "parquet")}
+    for part in ("beginning", "generation", "pipeline", "preparing", "reading", "workers"):
+        tree = ast.parse((ROOT / "ingest" / f"{part}.py").read_text(encoding="utf-8"))
+        assert not kinds & {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}, part
