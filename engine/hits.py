@@ -5,8 +5,8 @@ A question brings six hundred hits and shows ten. Making an object of each took 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from typing import Literal, Protocol, overload
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,18 +132,22 @@ class Keys:
             return self._table.parts(part, keys)
         return [getattr(self._first[key].address, part) for key in keys.tolist()]
 
-    def groups(self, part: Shared, keys: Rows) -> Sequence[Hashable]:
-        """What is equal for keys that share the part: its number is at hand before its name."""
-        return self.parts(part, keys) if self._table is None else self._table.codes_of(part, keys).tolist()
+    def groups(self, part: Shared, keys: Rows) -> NDArray[np.integer]:
+        """Numbers that are equal for keys that share the part: its number is at hand before its name."""
+        if self._table is not None:
+            return self._table.codes_of(part, keys)
+        return np.unique(np.array(self.parts(part, keys), dtype=np.str_), return_inverse=True)[1]
 
     def most(self, part: Shared, keys: Rows, limit: int) -> dict[str, int]:
         """How many keys have each of the most frequent, equals by name: codes are in the order of their names."""
         table = self._table
-        shared = self.parts(part, keys) if table is None else table.codes_of(part, keys)
-        values, counts = np.unique(shared, return_counts=True)
-        first = np.argsort(-counts, kind="stable")[:limit]
-        named = values[first].tolist()
-        return dict(zip(named if table is None else table.decoded(part, named), counts[first].tolist(), strict=True))
+        shared = np.array(self.parts(part, keys)) if table is None else table.codes_of(part, keys)
+        shared.sort()
+        starts = firsts(shared).nonzero()[0]
+        counts = np.append(starts[1:], len(shared)) - starts
+        most = np.argsort(-counts, kind="stable")[:limit]
+        named = shared[starts[most]].tolist()
+        return dict(zip(named if table is None else table.decoded(part, named), counts[most].tolist(), strict=True))
 
     def notes(self, name: str, width: int) -> Scores | None:
         """Room for what was found out about the rows of the table; none where the keys are no rows."""
@@ -157,6 +161,14 @@ class Keys:
                 self._first.append(hit)
             found[place] = number
         return found
+
+
+def firsts(ordered: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where equals that stand together begin: what `np.unique` is made of, which takes half as long again."""
+    first = np.empty(len(ordered), dtype=np.bool_)
+    first[:1] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return first
 
 
 def scores_of(hits: Sequence[Hit]) -> Scores:
@@ -189,10 +201,9 @@ class Distinct:
 
     def __init__(self, lists: Sequence[Sequence[Hit]] = ()) -> None:
         self._keys = Keys(lists)
-        rows = np.sort(np.concatenate([NO_ROWS, *self._keys.of]))
-        first = np.ones(len(rows), dtype=np.bool_)
-        np.not_equal(rows[1:], rows[:-1], out=first[1:])
-        self._rows = rows[first]
+        rows = np.concatenate([NO_ROWS, *self._keys.of])
+        rows.sort()
+        self._rows = rows[firsts(rows)]
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -6,8 +6,9 @@ it, took longer than ranking them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import NamedTuple, Self, overload
+from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
+from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,26 +19,45 @@ from rerank.candidate import Candidate, Contribution
 
 Places = NDArray[np.int64]
 Labels = NDArray[np.object_]  # words, or numbers that may be missing: taken in a new order at once, which lists are not
-UNLABELLED: Labels = np.empty(0, dtype=np.object_)
+ABSENT = -1  # the place of what a lane did not find
+NO_RANK, NO_SCORE = np.array([0]), np.array([np.nan])
 
 
-class Given(NamedTuple):
-    """What one lane gave to each candidate; a rank of 0 says that it did not find it."""
+class Listed(NamedTuple):
+    """One lane's list, column by column."""
 
-    lane: str
     ranks: NDArray[np.int64]
     scores: Scores
     shares: Scores
-    stages: Labels  # empty where the lane has none
+    stages: Sequence[str]  # empty where the lane has none
+
+
+class Given(NamedTuple):
+    """What one lane gave: its list, and where in it each candidate stands. A new order moves the places alone."""
+
+    lane: str
+    places: Places
+    listed: Listed
 
     def at(self, places: Places | slice) -> Given:
-        stages = self.stages[places] if len(self.stages) else self.stages
-        return Given(self.lane, self.ranks[places], self.scores[places], self.shares[places], stages)
+        return Given(self.lane, self.places[places], self.listed)
 
-    def contributions(self) -> Iterator[Contribution | None]:
-        columns = zip(self.ranks.tolist(), self.scores.tolist(), self.shares.tolist(), strict=True)
-        for (rank, score, share), stage in zip(columns, self.stages.tolist() or [""] * len(self.ranks), strict=True):
-            yield Contribution(self.lane, rank, score, share, stage) if rank else None
+    @property
+    def ranks(self) -> NDArray[np.int64]:
+        """Each candidate's rank; 0 where the lane did not find it."""
+        return np.concatenate([self.listed.ranks, NO_RANK])[self.places]
+
+    @property
+    def scores(self) -> Scores:
+        """Each candidate's score; not a number where the lane did not find it."""
+        return np.concatenate([self.listed.scores, NO_SCORE])[self.places]
+
+    def contributions(self) -> list[Contribution | None]:
+        places, listed = self.places.tolist(), self.listed
+        ranks, scores, shares = (column[self.places].tolist() for column in listed[:3])
+        stages = [listed.stages[place] for place in places] if listed.stages else repeat("")
+        made = map(Contribution._make, zip(repeat(self.lane), ranks, scores, shares, stages, strict=False))
+        return [None if place == ABSENT else one for place, one in zip(places, made, strict=True)]
 
 
 class Candidates(Sequence[Candidate]):
@@ -56,9 +76,7 @@ class Candidates(Sequence[Candidate]):
         reasons: Labels | None = None,
     ) -> None:
         self._keys, self._rows, self.scores, self._given = keys, rows, scores, given
-        self._clusters: Labels = np.empty(len(rows), dtype=np.object_) if clusters is None else clusters
-        self._moved: Places = np.zeros(len(rows), dtype=np.int64) if moved is None else moved
-        self._reasons: Labels = np.full(len(rows), "", dtype=np.object_) if reasons is None else reasons
+        self._clusters, self._moved, self._reasons = clusters, moved, reasons  # none: nothing to say of anyone
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate]) -> Candidates:
@@ -98,9 +116,9 @@ class Candidates(Sequence[Candidate]):
             self._keys.entries(self._rows),
             self.scores.tolist(),
             contributions if self._given else [()] * len(self),
-            self._clusters.tolist(),
-            self._moved.tolist(),
-            self._reasons.tolist(),
+            _told(self._clusters, None, len(self)),
+            _told(self._moved, 0, len(self)),
+            _told(self._reasons, "", len(self)),
             strict=True,
         ):
             yield Candidate(id_, address, score, tuple(filter(None, given)), cluster, None, moved, reason)
@@ -121,8 +139,8 @@ class Candidates(Sequence[Candidate]):
         """One part of each one's address."""
         return self._keys.parts(part, self._rows)
 
-    def groups(self, part: Shared) -> Sequence[Hashable]:
-        """For each something that is equal where the part is."""
+    def groups(self, part: Shared) -> NDArray[np.integer]:
+        """For each a number that is equal where the part is."""
         return self._keys.groups(part, self._rows)
 
     def noted(self, name: str, width: int, make: Callable[[Candidates], Scores]) -> Scores:
@@ -139,7 +157,7 @@ class Candidates(Sequence[Candidate]):
     @property
     def lanes(self) -> set[str]:
         """The lanes that found any of them."""
-        return {given.lane for given in self._given if given.ranks.any()}
+        return {given.lane for given in self._given if (given.places != ABSENT).any()}
 
     def given_by(self, lane: str) -> Given | None:
         return next((given for given in self._given if given.lane == lane), None)
@@ -149,19 +167,23 @@ class Candidates(Sequence[Candidate]):
         given = self.given_by(lane)
         if given is None:
             return self
-        order = np.argsort(given.ranks == 0, kind="stable")
+        order = np.argsort(given.places == ABSENT, kind="stable")
         made = self._at(order)
-        made._moved += order - np.arange(len(order))
+        further = order - np.arange(len(order))
+        made._moved = further if made._moved is None else made._moved + further
         return made
 
     def arranged(self, order: Places, clusters: Sequence[int] | None, reasons: Labels) -> Self:
         """In this order, each with its cluster and reason (by its old place) and how far it moved."""
         made = self._at(order)
-        made._moved = order - np.arange(len(order))
-        made._reasons = np.concatenate([reasons, np.full(len(self) - len(reasons), "", dtype=np.object_)])[order]
+        made._moved, made._reasons = order - np.arange(len(order)), None
+        if len(reasons):
+            unsaid = np.full(len(self) - len(reasons), "", dtype=np.object_)
+            made._reasons = np.concatenate([reasons, unsaid])[order]
         if clusters is not None:
             given = np.array([*map(int, clusters)], dtype=np.object_)
-            made._clusters = np.concatenate([given, self._clusters[len(given) :]])[order]
+            others = np.array(_told(self._clusters, None, len(self))[len(given) :], dtype=np.object_)
+            made._clusters = np.concatenate([given, others])[order]
         return made
 
     def _at(self, places: Places | slice) -> Self:
@@ -170,19 +192,28 @@ class Candidates(Sequence[Candidate]):
             self._rows[places],
             self.scores[places],
             [given.at(places) for given in self._given],
-            self._clusters[places],
-            self._moved[places],
-            self._reasons[places],
+            None if self._clusters is None else self._clusters[places],
+            None if self._moved is None else self._moved[places],
+            None if self._reasons is None else self._reasons[places],
         )
 
 
 def _given(lane: str, candidates: Sequence[Candidate]) -> Given:
-    nothing = Contribution(lane, 0, np.nan, 0.0)
-    found = [next((given for given in one.contributions if given.lane == lane), nothing) for one in candidates]
+    found = [next((given for given in one.contributions if given.lane == lane), None) for one in candidates]
+    listed = [one for one in found if one is not None]
+    numbers = iter(range(len(listed)))
     return Given(
         lane,
-        np.array([one.rank for one in found], dtype=np.int64),
-        np.array([one.score for one in found], dtype=np.float64),
-        np.array([one.share for one in found], dtype=np.float64),
-        np.array([one.stage for one in found], dtype=np.object_),
+        np.array([ABSENT if one is None else next(numbers) for one in found], dtype=np.int64),
+        Listed(
+            np.array([one.rank for one in listed], dtype=np.int64),
+            np.array([one.score for one in listed], dtype=np.float64),
+            np.array([one.share for one in listed], dtype=np.float64),
+            [one.stage for one in listed],
+        ),
     )
+
+
+def _told(column: NDArray[Any] | None, otherwise: object, count: int) -> list[Any]:
+    """What a column says of each, or the same of all where nothing was said."""
+    return [otherwise] * count if column is None else column.tolist()

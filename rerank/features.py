@@ -79,18 +79,16 @@ def _lane(head: Candidates, lane: str) -> tuple[Floats, Floats]:
     given = head.given_by(lane)
     if given is None:
         return np.zeros(len(head)), np.zeros(len(head))
-    return scaled(given.scores), np.where(given.ranks > 0, 10.0 / (9 + given.ranks), 0.0)
+    ranks = given.ranks
+    return scaled(given.scores), (ranks > 0) * 10.0 / (9 + ranks)
 
 
 def scaled(values: Floats) -> Floats:
     """From 0 at the least to 1 at the most; what is missing counts as the least."""
-    least, most = (values.min(), values.max()) if len(values) else (np.nan, np.nan)
-    if not np.isnan(least):
-        return np.ones(len(values)) if most <= least else (values - least) / (most - least)
-    missing = np.isnan(values)
-    result = np.zeros(len(values))
-    if not missing.all():
-        result[~missing] = scaled(values[~missing])
+    least, most = np.fmin.reduce(values, initial=np.nan), np.fmax.reduce(values, initial=np.nan)
+    if not most > least:
+        return 1.0 - np.isnan(values)
+    result: Floats = np.fmax((values - least) / (most - least), 0.0)  # of 0 and what is not a number: 0
     return result
 
 
@@ -103,7 +101,8 @@ def _by_vectors(fused: Floats, vectors: NDArray[np.float32] | None) -> tuple[Flo
     if vectors is None or len(fused) < 2:
         return np.zeros(len(fused)), np.zeros(len(fused))
     own = np.einsum("ij,ij->i", vectors, vectors)
-    weight = np.where(np.arange(len(fused)) < FEEDBACK, fused, 0.0).astype(np.float32)
+    weight = np.zeros(len(fused), dtype=np.float32)
+    weight[:FEEDBACK] = fused[:FEEDBACK]
     sums = np.array([weight @ vectors, vectors.sum(axis=0)])
     toward, central = (vectors @ sums.T).T.astype(float)
     toward = (toward - weight * own) / np.maximum(weight.sum() - weight, TINY)

@@ -9,14 +9,13 @@ any CodeSearchNet-like corpus; those shipped lie beside this file and say what t
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import count
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graph.hyperbolic import Floats
 from rerank.arrange import DEPTH, arrange
@@ -97,13 +96,20 @@ def spread_out(scores: Floats, head: Sequence[Candidate], cost: float) -> tuple[
     Taking the best next one again and again comes to this: a repository's n-th best pays for n − 1, and as neither
     its scores nor its payments ever turn round, one sort gives the same order.
     """
-    repositories = Candidates.of(head).groups("repo")
-    shown = [0] * len(head)
-    above: defaultdict[Hashable, Iterator[int]] = defaultdict(count)
-    for position in np.argsort(-scores, kind="stable").tolist():
-        shown[position] = next(above[repositories[position]])
+    best_first = np.argsort(-scores, kind="stable")
+    shown = np.empty_like(best_first)
+    shown[best_first] = _same_before(Candidates.of(head).groups("repo")[best_first])
     paid: Floats = cost * np.minimum(shown, MOST_PAID)
     return np.lexsort((-scores, paid - scores)), paid
+
+
+def _same_before(groups: NDArray[np.integer]) -> Places:
+    """For each, how many of its group stand before it."""
+    order = np.argsort(groups, kind="stable")
+    ordered = groups[order]
+    before = np.empty_like(order)
+    before[order] = np.arange(len(order)) - np.searchsorted(ordered, ordered)
+    return before
 
 
 FOR = {

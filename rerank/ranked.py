@@ -7,19 +7,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from engine.hits import Keys, Rows, scores_of
+from engine.hits import Keys, Rows, Scores, firsts, scores_of
 from engine.protocol import Hit
 from rerank.candidate import Candidate
-from rerank.candidates import UNLABELLED, Candidates, Given, Places
+from rerank.candidates import ABSENT, Candidates, Given, Listed, Places
 
 # A fusion method: ranked lists, the weight of each lane and what was asked in; the first `limit` fused candidates out.
 Fusion = Callable[[Sequence["RankedList"], Mapping[str, float], "Asked", int], Sequence[Candidate]]
-
-ABSENT = -1  # the place of what a list does not hold
-NEVER = np.iinfo(np.int64).max
-NO_SCORE, NO_SHARE = np.array([np.nan]), np.array([0.0])
 
 
 class Asked(NamedTuple):
@@ -50,28 +46,26 @@ def sum_of_shares(lists: Sequence[RankedList], shares: Sequence[ArrayLike], limi
 
     First seen reads the lists side by side: all first places in the order of the lists, then all second places.
     """
-    if not any(len(ranked.hits) for ranked in lists):
+    filled = [(ranked, np.asarray(own, np.float64)) for ranked, own in zip(lists, shares, strict=True) if ranked.hits]
+    if not filled:
         return []
-    keys = Keys([ranked.hits for ranked in lists])
-    given = [np.asarray(share, dtype=np.float64) for share in shares]
+    keys = Keys([ranked.hits for ranked, _ in filled])
     known, which = _numbered(np.concatenate(keys.of))
-    totals = np.bincount(which, np.concatenate(given)).astype(np.float64, copy=False)
+    totals: Scores = np.bincount(which, np.concatenate([own for _, own in filled]))  # type: ignore[assignment]
+    places = _places(which, keys.of, len(known))
+    turns = places * len(filled) + np.arange(len(filled))[:, None]
+    seen = turns.view(np.uint64).min(axis=0)  # where a list does not hold it, less than 0: as that behind all others
     best = _best(totals, limit)
-    places = _places(which, keys.of, len(known))[:, best]
-    turns = np.where(places == ABSENT, NEVER, places * len(lists) + np.arange(len(lists))[:, None])
-    order = np.lexsort((turns.min(axis=0), -totals[best]))[:limit]
-    best, places = best[order], places[:, order]
-    columns = [_given(*one) for one in zip(lists, given, places, strict=True)]
-    return Candidates(keys, known[best], totals[best], columns)
+    best = best[np.lexsort((seen[best], -totals[best]))[:limit]]
+    given = [_given(*one, at) for one, at in zip(filled, places[:, best], strict=True)]
+    return Candidates(keys, known[best], totals[best], given)
 
 
 def _numbered(rows: Rows) -> tuple[Rows, Places]:
-    """The distinct rows, and for each row its number among them: as `np.unique`, which takes half as long again."""
+    """The distinct rows, and for each row its number among them."""
     order = rows.argsort()
     ordered = rows[order]
-    first = np.empty(len(rows), dtype=np.bool_)
-    first[:1] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    first = firsts(ordered)
     which = np.empty_like(order)
     which[order] = first.cumsum() - 1
     return ordered[first], which
@@ -83,20 +77,19 @@ def _places(which: Places, lists: Sequence[Rows], known: int) -> Places:
     start = 0
     for line, rows in zip(places, lists, strict=True):
         own = which[start : start + len(rows)]
-        line[own[::-1]] = np.arange(len(rows))[::-1]  # of what a list holds twice, the first is what stays
+        line[own[::-1]] = np.arange(len(rows) - 1, -1, -1)  # of what a list holds twice, the first is what stays
         start += len(rows)
     return places
 
 
-def _best(totals: NDArray[np.float64], limit: int) -> Places:
+def _best(totals: Scores, limit: int) -> Places:
     """The `limit` highest and all that are as high as the last of them, as they come: few of five hundred to sort."""
     if not 0 < limit < len(totals):
         return np.arange(len(totals))
     return np.flatnonzero(totals >= np.partition(totals, -limit)[-limit])
 
 
-def _given(ranked: RankedList, shares: NDArray[np.float64], places: Places) -> Given:
-    """What the list gave to those at these places of it; the last of each column, added here, is for the absent."""
-    scores = np.concatenate([scores_of(ranked.hits), NO_SCORE])[places]
-    stages = np.array([*ranked.stages, ""], dtype=np.object_)[places] if ranked.stages else UNLABELLED
-    return Given(ranked.lane, places + 1, scores, np.concatenate([shares, NO_SHARE])[places], stages)
+def _given(ranked: RankedList, shares: Scores, places: Places) -> Given:
+    """What the list gave to those at these places of it."""
+    listed = Listed(np.arange(1, len(shares) + 1), scores_of(ranked.hits), shares, ranked.stages)
+    return Given(ranked.lane, places, listed)
