@@ -24,14 +24,14 @@ IMPLICIT = frozenset({"ruby"})  # languages whose functions give back what they 
 
 
 def of_questions(vectors: Vectors) -> Vectors:
-    """Unit vectors with the component that weighs the functions' standing; nothing stays nothing."""
-    return _with_component(vectors, np.full(len(vectors), REACH, dtype=np.float32))
+    """Unit vectors, or one, with the component that weighs the functions' standing; nothing stays nothing."""
+    return _with_component(vectors, np.float32(REACH))
 
 
 def of_functions(vectors: Vectors, functions: Sequence[Function]) -> Vectors:
     """Unit vectors with each function's standing; nothing stays nothing."""
     counted = np.fromiter(map(marks, functions), dtype=np.float32, count=len(functions))
-    return _with_component(vectors, counted * np.float32(-MARK_COST / REACH))
+    return _with_component(vectors, counted[:, None] * np.float32(-MARK_COST / REACH))
 
 
 def taken_off(vectors: Vectors) -> Vectors:
@@ -46,5 +46,6 @@ def marks(function: Function) -> int:
     return bool(owner) + name.startswith("_") + (len(function.code) < STUB) + silent
 
 
-def _with_component(vectors: Vectors, component: Vectors) -> Vectors:
-    return unit(np.column_stack([vectors, np.where(vectors.any(axis=1), component, np.float32(0.0))]))
+def _with_component(vectors: Vectors, component: Vectors | np.float32) -> Vectors:
+    last = np.where(vectors.any(axis=-1, keepdims=True), component, np.float32(0.0))
+    return unit(np.concatenate([vectors, last], axis=-1))

@@ -75,10 +75,12 @@ class StaticEncoder:
         return int(self._rows.shape[1])
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
-        pooled = np.zeros((len(texts), self._learnt), dtype=np.float32)
-        for row, text in enumerate(texts):
-            pooled[row] = self._pool_question(text)
-        return standing.of_questions(unit(_through(self._query_layer, pooled, pooled)))
+        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for row, text in zip(vectors, texts, strict=True):
+            pooled = self._pool_question(text)
+            if pooled.any():
+                row[:] = standing.of_questions(unit(_through(self._query_layer, pooled, pooled)))
+        return vectors
 
     def encode_functions(self, functions: Sequence[Function]) -> Vectors:
         vectors = np.empty((len(functions), self.dimension), dtype=np.float32)
@@ -103,7 +105,9 @@ class StaticEncoder:
             for number, (field, texts) in enumerate(zip(FIELDS, columns, strict=True))
         ]
         summed = sum(gate * part for gate, part in zip(self._gates, parts, strict=True))
-        vectors = _through(self._function_layer, np.hstack(parts), np.asarray(summed, dtype=np.float32))
+        summed = np.asarray(summed, dtype=np.float32)
+        vectors = _through(self._function_layer, np.hstack(parts), summed)
+        vectors = np.where(summed.any(axis=1, keepdims=True), vectors, np.float32(0.0))  # nothing stays nothing
         return standing.of_functions(unit(vectors), functions)
 
     @cached_property
@@ -111,14 +115,14 @@ class StaticEncoder:
         """All token vectors, as functions by the thousand need them; a question takes its few from the stored rows."""
         return np.asarray(self._rows.astype(np.float32) * self._scale[:, None])
 
-    def _pool_question(self, text: str) -> Vectors | float:
+    def _pool_question(self, text: str) -> Vectors:
         """As `_pool`, of one short text: without a matrix for a dozen tokens."""
         ids, counts = self.tokenizer.bag(text[:LONGEST_TEXT], self.limits["query"])
         if not len(ids):
-            return 0.0
-        weighted = counts * self._weights[QUERY, ids]
-        rows = self._rows[ids].astype(np.float32)
-        return np.asarray((weighted * self._scale[ids]) @ rows / weighted.sum())
+            return np.zeros(self._learnt, dtype=np.float32)
+        weighted = counts * self._weights[QUERY].take(ids)
+        rows = self._rows.take(ids, axis=0).astype(np.float32)
+        return np.asarray((weighted * self._scale.take(ids)) @ rows / weighted.sum())
 
     def _pool(self, bags: csr_matrix, field: int) -> Vectors:
         """The weighted mean of the token vectors of each row; zeros for a row without tokens."""
@@ -140,12 +144,12 @@ Layer = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDA
 
 
 def _through(layer: Layer | None, inputs: Vectors, residual: Vectors) -> Vectors:
-    """One hidden layer beside the residual, so that words can change each other's meaning; nothing stays nothing."""
+    """One hidden layer beside the residual, so that words can change each other's meaning."""
     if layer is None:
         return residual
     first, first_bias, second, second_bias = layer
-    changed = residual + np.maximum(inputs @ first + first_bias, 0.0) @ second + second_bias
-    return np.where(residual.any(axis=1, keepdims=True), changed, np.float32(0.0))
+    changed: Vectors = residual + np.maximum(inputs @ first + first_bias, 0.0) @ second + second_bias
+    return changed
 
 
 def _layer(tensors: dict[str, NDArray[Any]], name: str) -> Layer | None:

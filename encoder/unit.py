@@ -11,6 +11,6 @@ from encoder.protocol import Vectors
 
 
 def unit(vectors: NDArray[Any]) -> Vectors:
-    """Each row divided by its length; a row of zeros stays one."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    """Each row, or the only one, divided by its length; a row of zeros stays one."""
+    lengths = np.sqrt(np.add.reduce(vectors * vectors, axis=-1, keepdims=True))
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
