@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from elasticsearch import Elasticsearch, NotFoundError
@@ -50,13 +51,7 @@ class ElasticsearchStore:
         return sorted({name_and_generation[0] for name_and_generation in parsed if name_and_generation})
 
     def open(self, name: str) -> ElasticsearchEngine:
-        generation = self.current(name)
-        meta = self._metas(name).get(generation)
-        if meta is None:
-            raise IndexMissing(f"{index_name(name, generation)} was not made by Treeline", "index under another name")
-        if meta["format"] != FORMAT:
-            raise IndexOutdated(index_name(name, generation), meta["format"], FORMAT)
-        return ElasticsearchEngine(self._client, name, generation, meta)
+        return ElasticsearchEngine(self._client, name, *self._current(name))
 
     def begin(
         self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, *, fresh: bool = False
@@ -72,15 +67,12 @@ class ElasticsearchStore:
         self.current(name)
         return [info_of(name, generation, meta) for generation, meta in self._readable(name).items()]
 
+    def info(self, name: str) -> IndexInfo:
+        return info_of(name, *self._current(name))
+
     def current(self, name: str) -> str:
-        try:
-            with server_errors(self._client, missing=False):
-                found = self._client.indices.get_alias(name=alias_name(check_name(name)))
-        except NotFoundError:
-            raise IndexMissing(
-                f"there is no index {name!r} on {addresses(self._client)}",
-                f"make one with `treeline index SOURCE --engine elasticsearch --name {name}`",
-            ) from None
+        with self._missing(name):
+            found = self._client.indices.get_alias(name=alias_name(check_name(name)))
         parsed = (parse_index_name(index) for index in found)
         return max(name_and_generation[1] for name_and_generation in parsed if name_and_generation)
 
@@ -144,6 +136,30 @@ class ElasticsearchStore:
             lease,
             self._shards,
         )
+
+    def _current(self, name: str) -> tuple[str, Mapping[str, Any]]:
+        """The current generation and what it says of itself, in one request."""
+        with self._missing(name):
+            found = self._client.indices.get_mapping(index=alias_name(check_name(name)))
+        index = max(found)
+        parsed, meta = parse_index_name(index), found[index]["mappings"].get("_meta", {}).get("treeline")
+        if parsed is None or meta is None:
+            raise IndexMissing(f"{index} was not made by Treeline", "index under another name")
+        if meta["format"] != FORMAT:
+            raise IndexOutdated(index, meta["format"], FORMAT)
+        return parsed[1], meta
+
+    @contextmanager
+    def _missing(self, name: str) -> Iterator[None]:
+        """Where there is no such alias, it is the index that is missing."""
+        try:
+            with server_errors(self._client, missing=False):
+                yield
+        except NotFoundError:
+            raise IndexMissing(
+                f"there is no index {name!r} on {addresses(self._client)}",
+                f"make one with `treeline index SOURCE --engine elasticsearch --name {name}`",
+            ) from None
 
     def _metas(self, name: str) -> dict[str, Mapping[str, Any]]:
         """What every generation of an index says of itself, newest first."""

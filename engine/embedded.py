@@ -70,6 +70,9 @@ class EmbeddedStore:
                 + (f", or choose one of: {others}" if others else ""),
             ) from None
 
+    def info(self, name: str) -> IndexInfo:
+        return read_info(self._home / name / self.current(name))
+
     def roll_back(self, name: str) -> IndexInfo:
         current = self.current(name)
         before = newest_before(name, current, self._readable(name))

@@ -60,7 +60,7 @@ class IndexInfo:
     @property
     def identity(self) -> str:
         """One generation of one index and no other: numbers begin anew when an index was dropped."""
-        return f"{self.name}/{self.generation}/{self.created}"
+        return f"{self.engine}/{self.name}/{self.generation}/{self.created}/{self.functions}"
 
 
 class Engine(Protocol):
@@ -164,6 +164,9 @@ class Store(Protocol):
         """Complete generations, newest first; the current one is marked by `current`."""
 
     def current(self, name: str) -> str: ...
+
+    def info(self, name: str) -> IndexInfo:
+        """What the current generation says of itself, asked for at once and without opening it."""
 
     def roll_back(self, name: str) -> IndexInfo:
         """Reject the current generation: the newest one before it that was not rejected is current again."""

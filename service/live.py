@@ -96,10 +96,7 @@ class LiveSearcher:
 
     def _is_current(self) -> bool:
         """Whether the open generation is the current one, and not another of its number, made after a drop."""
-        info = self._current.info
-        if self.store.current(self.name) != info.generation:
-            return False
-        return any(one.identity == info.identity for one in self.store.generations(self.name))
+        return self.store.info(self.name).identity == self._current.info.identity
 
     def close(self) -> None:
         with self._lock:

@@ -39,8 +39,8 @@ def forget(cache: Path, name: str) -> None:
 
 def path_of(cache: Path, info: IndexInfo) -> Path:
     """One file a generation; an index that was made anew under the same name and number has another one."""
-    identity = repr((info.engine, info.name, info.generation, info.created, info.functions)).encode()
-    return cache / FOLDER / info.name / f"{info.generation}-{blake2b(identity, digest_size=8).hexdigest()}"
+    identity = blake2b(info.identity.encode(), digest_size=8).hexdigest()
+    return cache / FOLDER / info.name / f"{info.generation}-{identity}"
 
 
 def _read(path: Path) -> bytes | None:

@@ -23,7 +23,7 @@ def ids_in(store: Store, name: str) -> list[str]:
 
 
 def test_an_index_that_is_not_there_is_named(store: Store) -> None:
-    for ask in (store.open, store.current, store.generations, store.roll_back, store.drop):
+    for ask in (store.open, store.current, store.info, store.generations, store.roll_back, store.drop):
         with pytest.raises(IndexMissing, match="nowhere"):
             ask("nowhere")
 
@@ -199,6 +199,7 @@ def test_generations_roll_back_and_are_pruned(store: Store, name: str) -> None:
         build(store, name, SAMPLE[:count])
     assert [info.functions for info in store.generations(name)] == [5, 4, 3, 2]
     assert store.current(name) == "000004"
+    assert store.info(name) == store.generations(name)[0]
     assert store.roll_back(name).functions == 4
     assert len(ids_in(store, name)) == 4
     assert store.prune(name) == ["000004", "000001"]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from corpus.errors import EncoderMismatch, IndexMissing
+from engine.embedded import EmbeddedStore
 from service import live
 from service.answer import Query
 from service.live import LiveSearcher, open_searcher
@@ -63,6 +64,20 @@ def test_it_looks_at_the_store_only_now_and_then(tmp_path: Path, monkeypatch: py
     assert searcher.refresh()
     assert not searcher.refresh()
     assert first(searcher, "turn the knob") == "frobnicate"
+    searcher.close()
+
+
+def test_a_look_asks_the_store_for_the_current_generation_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    searcher, original = LiveSearcher(small_store(tmp_path), "small"), EmbeddedStore.current
+    asked: list[str] = []
+
+    def counted(self: EmbeddedStore, name: str) -> str:
+        asked.append(name)
+        return original(self, name)
+
+    monkeypatch.setattr(EmbeddedStore, "current", counted)
+    assert not searcher.refresh()
+    assert asked == ["small"]
     searcher.close()
 
 

@@ -53,6 +53,12 @@ def test_another_generation_has_its_own_in_place_of_the_old_one(tmp_path: Path, 
     assert not path_of(tmp_path, INFO).exists()
 
 
+def test_the_file_is_told_by_the_indexs_own_identity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = path_of(tmp_path, INFO)
+    monkeypatch.setattr(IndexInfo, "identity", "another")
+    assert path_of(tmp_path, INFO) != before
+
+
 def test_where_nothing_can_be_written_it_is_made_every_time(tmp_path: Path) -> None:
     make = Maker()
     (tmp_path / tfidf_file.FOLDER).write_text("a file where a folder should be")
