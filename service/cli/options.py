@@ -33,3 +33,11 @@ def settings_for(engine: str | None, name: str) -> Settings:
     """The environment's settings, with what the command line says."""
     settings = from_environment()
     return replace(settings, engine=engine or settings.engine, index=name or settings.index)
+
+
+def how_to_index(settings: Settings) -> str:
+    """The command that makes the index these settings name, with the options that the environment does not say."""
+    usual = from_environment()
+    engine = f" --engine {settings.engine}" if settings.engine != usual.engine else ""
+    name = f" --name {settings.index}" if settings.index != usual.index else ""
+    return f"treeline index SOURCE{engine}{name}"

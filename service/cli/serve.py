@@ -9,7 +9,7 @@ import sys
 import click
 
 from corpus.errors import CredentialsRefused, EngineUnavailable, IndexOutdated, InputError
-from service.cli.options import settings_for, where
+from service.cli.options import how_to_index, settings_for, where
 from service.settings import PREFIX, Settings
 
 
@@ -26,10 +26,7 @@ def command(engine: str | None, name: str, host: str, port: int, workers: int | 
     if first_index:
         make_first_index(settings, first_index)
     elif not there(settings):
-        click.echo(
-            f"there is no index {settings.index!r} yet; make it with: "
-            f"treeline index SOURCE --engine {settings.engine} --name {settings.index}"
-        )
+        click.echo(f"there is no index {settings.index!r} yet; make it with: {how_to_index(settings)}")
     shown = f"[{host}]" if ":" in host else host
     click.echo(f"Treeline serves index {settings.index!r} at http://{shown}:{port} (Ctrl-C ends it)")
     sys.stdout.flush()

@@ -8,7 +8,7 @@ import click
 
 from corpus.counting import counted
 from corpus.errors import IndexOutdated, InputError
-from service.cli.options import settings_for, where
+from service.cli.options import how_to_index, settings_for, where
 
 if TYPE_CHECKING:
     from engine.protocol import IndexInfo, Store
@@ -43,7 +43,7 @@ def command(engine: str | None, name: str, roll_back: bool, prune: int | None, d
     else:
         for line in done:
             click.echo(line)
-        _show(rows, settings.engine, _place(store, settings))
+        _show(rows, settings, _place(store, settings))
 
 
 def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | None, drop: bool) -> list[str]:
@@ -133,11 +133,11 @@ def _place(store: Store, settings: Settings) -> str:
     return addresses(store.client)
 
 
-def _show(rows: list[dict[str, Any]], engine: str, place: str) -> None:
+def _show(rows: list[dict[str, Any]], settings: Settings, place: str) -> None:
     if not rows:
-        click.echo(f"no index yet in {place}; make one with: treeline index SOURCE --engine {engine}")
+        click.echo(f"no index yet in {place}; make one with: {how_to_index(settings)}")
         return
-    click.echo(f"{engine}: {place}")
+    click.echo(f"{settings.engine}: {place}")
     for row in rows:
         if "problem" in row:
             click.echo(f"{row['name']}: {row['problem']}")

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from service.cli import status
+from service.cli.options import how_to_index
+from service.settings import Settings
 from tests.elasticsearch_download import VERSION
 from tests.elasticsearch_server import Cluster
 from tests.ingest.loading import project
@@ -226,9 +227,17 @@ def test_status_and_doctor_show_the_cluster_without_its_password(
         assert "secret" not in told
 
 
-def test_status_advises_to_index_where_it_looked(capsys: pytest.CaptureFixture[str]) -> None:
-    status._show([], "elasticsearch", "http://host:9200")
-    assert "treeline index SOURCE --engine elasticsearch" in capsys.readouterr().out
+def test_advice_names_only_what_the_settings_do_not_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert how_to_index(Settings()) == "treeline index SOURCE"
+    elsewhere = Settings(engine="elasticsearch", index="mine")
+    assert how_to_index(elsewhere) == "treeline index SOURCE --engine elasticsearch --name mine"
+    monkeypatch.setenv("TREELINE_ENGINE", "elasticsearch")
+    assert how_to_index(elsewhere) == "treeline index SOURCE --name mine"
+    assert how_to_index(Settings()) == "treeline index SOURCE --engine embedded"
+
+
+def test_status_advises_to_index_where_it_looked(tmp_path: Path) -> None:
+    assert treeline(tmp_path, "status").stdout.endswith("make one with: treeline index SOURCE\n")
 
 
 @pytest.mark.elasticsearch
