@@ -65,7 +65,7 @@ class CountShape(BaseModel):
 
 
 class FacetsShape(BaseModel):
-    """Counts over all results of the question, not only this page."""
+    """Counts over all results of the question, not only this page; a filter asks again and may find more."""
 
     language: list[CountShape]
     repo: list[CountShape]

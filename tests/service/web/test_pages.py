@@ -167,6 +167,14 @@ def test_what_is_not_there_is_a_page_with_a_search_box(client: FlaskClient) -> N
     assert "There is nothing at this address." in page(client, "/nowhere", 404)
 
 
+def test_what_the_counts_beside_filters_count_is_said(client: FlaskClient) -> None:
+    """A filter asks again: among more functions than are listed, it finds more than were counted."""
+    assert "Counts are of the results listed here" in page(client, "/search?q=parse")
+    assert "A filter asks again" in page(client, "/search?q=parse")
+    schemas = client.get("/openapi.json").get_json()["components"]["schemas"]
+    assert "a filter asks again" in schemas["SearchShape.FacetsShape"]["description"]
+
+
 def test_an_empty_index_says_so_and_how_to_fill_it(tmp_path: Path, make_app: Callable[[Settings], APIFlask]) -> None:
     nothing = tmp_path / "nothing.jsonl"
     nothing.write_text("")
