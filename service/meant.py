@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from corpus.errors import InputError, TreelineError
 from corpus.function import Function
 from engine.protocol import NO_FILTERS, Filters
+from service.exact import first_named
 
 if TYPE_CHECKING:
     from service.live import LiveSearcher
@@ -36,12 +37,24 @@ def meant(searcher: LiveSearcher, reference: str, *, otherwise: str, filters: Fi
         where = " ".join(filter(None, (filters.repo, filters.path_prefix)))
         raise InputError(f"no function is called {reference!r} in {where}", "it is elsewhere: ask without that filter")
     if not found:
+        if where := _class_called(searcher, reference):
+            hint = f"name one of its functions: {reference}.name"
+            raise InputError(f"{reference!r} is a class in {where}, no function", hint)
         near = _near(searcher, reference)
         told = f"; near it: {', '.join(near)}" if near else ""
         raise InputError(f"no function is called {reference!r} here{told}", otherwise)
     if len(found) > 1:
         raise Ambiguous(reference, found[:CHOICE], more=len(found) > CHOICE)
     return found[0]
+
+
+def _class_called(searcher: LiveSearcher, name: str) -> str:
+    """The files of the classes of that name, as far as the call graph knows them."""
+    try:
+        symbols = searcher.structure(name).seeds
+    except TreelineError:
+        return ""
+    return first_named([symbol.path for symbol in symbols if symbol.kind == "class"])
 
 
 def _near(searcher: LiveSearcher, name: str) -> list[str]:

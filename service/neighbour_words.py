@@ -9,12 +9,13 @@ from service.exact import first_named
 from service.structure import Neighbour
 
 
-def neighbours_told(found: Sequence[Neighbour]) -> str:
-    """`31 functions, also the top level of main.py`; nothing for none."""
+def neighbours_told(found: Sequence[Neighbour], *, by_name: bool = False) -> str:
+    """`2 functions, also the top level of main.py`; `by_name`, `2 functions (pay, refund), also …`; nothing for none."""
     functions = distinct_functions(found)
-    named = first_named([place(each) for each in found if not each.id])
-    parts = [counted(functions, "function")] if functions else []
-    parts += [named] if named else []
+    names = f" ({first_named([each.name for each in found if each.id])})" if by_name else ""
+    others = first_named([place(each) for each in found if not each.id])
+    parts = [f"{counted(functions, 'function')}{names}"] if functions else []
+    parts += [others] if others else []
     return ", also ".join(parts)
 
 

@@ -24,8 +24,9 @@ def show(function: Function, callers: Sequence[Neighbour], callees: Sequence[Nei
     console.print(Text(f"id {function.id}", style="dim"), soft_wrap=True)
     if function.url:
         console.print(Text(visible(function.url), style="dim"), soft_wrap=True)
-    told = f"called by {neighbours_told(callers) or NOTHING}; calls {neighbours_told(callees) or NOTHING}"
-    console.print(Text(visible(told), style="green"), soft_wrap=True)
+    for relation, found in (("called by", callers), ("calls", callees)):
+        told = f"{relation} {neighbours_told(found, by_name=True) or NOTHING}"
+        console.print(Text(visible(told), style="green"), soft_wrap=True)
     console.print()
     if docstring := function.docstring_outside:
         console.print(Text(f"{visible(docstring)}\n"), soft_wrap=True)

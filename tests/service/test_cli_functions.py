@@ -57,9 +57,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_show_gives_place_callers_callees_and_the_whole_code(home: Path) -> None:
     shown = treeline(home, "show", "read_json()").stdout
     assert shown.startswith("read_json  demo  reading.py:2\n")
-    assert "called by 1 function; calls nothing known here" in shown
+    assert "\ncalled by 1 function (read_both)\ncalls nothing known here\n" in shown
     assert "        return json.load(file)" in shown
-    assert "calls 2 functions" in treeline(home, "show", "read_both").stdout
+    assert "calls 2 functions (read_json, read_yaml)" in treeline(home, "show", "read_both").stdout
 
 
 def test_a_docstring_outside_of_the_code_is_shown_and_one_inside_not_twice(home: Path) -> None:
@@ -104,5 +104,7 @@ def test_an_unknown_name_is_one_line_with_names_like_it(home: Path, command: str
     done = treeline(home, command, "read_jsn")
     assert done.returncode == 2
     assert "no function is called 'read_jsn' here; near it: read_json" in only_line(done)
+    a_class = only_line(treeline(home, command, "Reader"))
+    assert "'Reader' is a class in reading.py, no function (name one of its functions: Reader.name)" in a_class
     elsewhere = treeline(home, command, "read_json", "--path", "writing")
     assert "no function is called 'read_json' in writing" in only_line(elsewhere)
