@@ -55,8 +55,8 @@ def _run() -> int:
         return _say(error.format_message().rstrip("."), _help_of(error), error.exit_code)
     except TreelineError as error:
         return _say(error.message, error.hint, error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
-        return _say("interrupted", "", INTERRUPTED)
+    except (KeyboardInterrupt, click.Abort) as error:
+        return _say("interrupted", str(error.__cause__ or ""), INTERRUPTED)
     except BrokenPipeError:
         # The reader has had enough (`| head`). What Python still wants to flush at exit goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

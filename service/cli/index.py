@@ -68,7 +68,7 @@ def command(
         raise click.UsageError("Missing argument 'SOURCE…'", click.get_current_context())
     settings = settings_for(engine, name)
     end_in_order()
-    with progress_bar() as progress:
+    with goes_on(), progress_bar() as progress:
         reading = ReadOptions(
             languages=frozenset(languages),
             partitions=frozenset(partitions),
@@ -100,6 +100,15 @@ def command(
         from service.cli.summary_text import show
 
         show(summary)
+
+
+@contextmanager
+def goes_on() -> Iterator[None]:
+    """Whoever interrupts a load is told that it was not in vain."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("the same command goes on where this one was") from None
 
 
 def end_in_order() -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("search")
-@click.argument("query")
+@click.argument("words", nargs=-1, required=True, metavar="QUERY")
 @where
 @click.option("-k", "k", default=10, show_default=True, type=click.IntRange(1), help="How many results.")
 @click.option("--offset", default=0, type=click.IntRange(0), help="Leave out the first so many.")
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--full", is_flag=True, help="Whole functions instead of their first lines.")
 @click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
 def command(
-    query: str,
+    words: tuple[str, ...],
     engine: str | None,
     name: str,
     k: int,
@@ -52,13 +52,13 @@ def command(
     full: bool,
     as_json: bool,
 ) -> None:
-    """Find functions by what they do: treeline search "convert int to string"."""
+    """Find functions by what they do: treeline search convert int to string."""
     from engine.protocol import Filters
     from service.alike import clusters_of
     from service.live import open_searcher
 
     asked = Query(
-        query,
+        " ".join(words),
         k=k,
         offset=offset,
         mode=mode,

@@ -122,6 +122,10 @@ def _size(settings: Settings, name: str, generation: str) -> int | None:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+def _in_words(size: int) -> str:
+    return f"{size / 1e6:,.0f} MB" if size >= 1e6 else f"{size / 1e3:,.0f} kB"
+
+
 def _place(store: Store, settings: Settings) -> str:
     """Where the indexes are, without credentials."""
     if settings.engine == "embedded":
@@ -143,7 +147,7 @@ def _show(rows: list[dict[str, Any]], settings: Settings, place: str) -> None:
             click.echo(f"{row['name']}: {row['problem']}")
             continue
         encoders = " + ".join(f"{spec['name']} ({spec['dimension']}-d)" for spec in row["encoders"]) or "none"
-        size = f", {row['bytes'] / 1e6:,.0f} MB" if row["bytes"] is not None else ""
+        size = f", {_in_words(row['bytes'])}" if row["bytes"] is not None else ""
         languages = ", ".join(row["languages"])
         click.echo(
             f"{row['name']}: {counted(row['functions'], 'function')}, {counted(row['repositories'], 'repository')}"

@@ -6,8 +6,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -79,6 +81,25 @@ def test_search_shows_the_function_with_its_place_and_code(home: Path) -> None:
     assert "strings.py:2" in done.stdout
     assert "return str(number)" in done.stdout
     assert "\x1b" not in done.stdout  # no colours where nobody sees them
+
+
+def test_a_question_needs_no_quotes(home: Path) -> None:
+    one = json.loads(treeline(home, "search", "convert", "int", "to", "string", "-k", "1", "--json").stdout)
+    assert one["query"] == "convert int to string"
+
+
+def test_who_interrupts_a_load_is_told_that_it_goes_on(tmp_path: Path) -> None:
+    environment = os.environ | {"TREELINE_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "service.cli", "index", "python-env", "--workers", "0"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, cwd=ROOT) as load:
+        patience = time.monotonic() + 120
+        while not (tmp_path / "default" / "building").exists():  # it has begun to write
+            assert time.monotonic() < patience
+            time.sleep(0.05)
+        load.send_signal(signal.SIGTERM)
+        said = load.communicate(timeout=120)[1]
+    assert load.returncode == 130
+    assert "treeline: interrupted (the same command goes on where this one was)" in said
 
 
 def test_explain_says_which_lanes_found_it(home: Path) -> None:
@@ -181,6 +202,7 @@ def test_status_tells_what_there_is_and_manages_generations(tmp_path: Path) -> N
     assert (row["name"], row["functions"], len(row["generations"])) == ("default", 2, 2)
     assert row["encoders"][0]["dimension"] == 256
     assert row["bytes"] > 0
+    assert re.search(r"default: 2 functions, .* \d+ kB\n", treeline(home, "status").stdout)
     back = treeline(home, "status", "--roll-back").stdout
     assert "back at generation 000001 (3 functions); no roll-back leads to 000002 again" in back
     assert re.search(r"   000002 .* rolled back$", back, re.MULTILINE)
