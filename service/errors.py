@@ -28,7 +28,8 @@ HINTS = {
     500: "try again; if it happens again, report it with the request id",
 }
 
-
+# What the validator says, in words for who asks.
+PLAINER = {"Extra inputs are not permitted": "there is no such parameter", "Field required": "it is missing"}
 WORDS = {404: "there is nothing at this address"}
 
 
@@ -99,6 +100,7 @@ def complaint(detail: Any) -> str:
     for place in detail.values() if isinstance(detail, dict) else []:
         for field, messages in place.items() if isinstance(place, dict) else []:
             text = " and ".join(map(str, messages)) if isinstance(messages, list) else str(messages)
+            text = PLAINER.get(text, text)
             found.append(f"{field}: {text[:1].lower()}{text[1:]}")
     return "; ".join(found) or "it does not follow the schema"
 

@@ -52,6 +52,16 @@ def test_a_bad_request_is_told_what_was_wrong_and_what_to_do(client: FlaskClient
 
 
 @mark.parametrize(
+    ("address", "said"),
+    [("/api/search?q=x&limit=3", "limit: there is no such parameter"), ("/api/search", "q: it is missing")],
+)
+def test_a_parameter_that_is_unknown_or_missing_is_told_in_plain_words(
+    client: FlaskClient, address: str, said: str
+) -> None:
+    assert said in client.get(address).get_json()["error"]["message"]
+
+
+@mark.parametrize(
     "question", ["\0", "\u202e", "😀" * 300, "(" * 900, "a" * 1000, "'; DROP TABLE votes;--", "*", "\\", "AND OR NOT"]
 )
 def test_odd_questions_are_answered(client: FlaskClient, question: str) -> None:
