@@ -70,7 +70,8 @@ def check_url(url: str, options: ReadOptions) -> tuple[str, str, str]:
     if host.startswith("-") or not repo or any(ord(letter) <= 32 for letter in url):
         raise InputError(f"{url!r} is not the URL of a repository")
     if "*" not in options.git_hosts and host not in options.git_hosts:
-        raise InputError(f"{host} is not an allowed host", f"allowed: {', '.join(sorted(options.git_hosts))}")
+        known = ", ".join(sorted(options.git_hosts))
+        raise InputError(f"{host} is not an allowed host", f"allowed by TREELINE_GIT_HOSTS: {known}")
     return scheme, host, repo
 
 

@@ -10,7 +10,7 @@ from service.structure import Neighbour
 
 
 def neighbours_told(found: Sequence[Neighbour], *, by_name: bool = False) -> str:
-    """`2 functions, also the top level of main.py`; `by_name`, `2 functions (pay, refund), also …`; nothing for none."""
+    """`2 functions, also the top level of main.py`, `by_name` `2 functions (pay, refund), also …`; nothing for none."""
     functions = distinct_functions(found)
     names = f" ({first_named([each.name for each in found if each.id])})" if by_name else ""
     others = first_named([place(each) for each in found if not each.id])

@@ -18,7 +18,15 @@ def command() -> None:
 
 @command.command()
 @click.argument("name")
-@click.option("--scope", "scopes", multiple=True, type=click.Choice(SCOPES), default=["read"], show_default=True)
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(SCOPES),
+    default=["read"],
+    show_default=True,
+    help="read: search; write: also give feedback.",
+)
 def create(name: str, scopes: tuple[str, ...]) -> None:
     """Make a key called NAME and print it, this once."""
     ring = _ring()

@@ -82,6 +82,7 @@ def test_hooks_filters_and_submodules_do_not_run(repository: Path, tmp_path: Pat
         ("file:///etc", "not an allowed way"),
         ("ext::sh -c id", "is not there"),
         ("https://evil.example/a/b", "not an allowed host"),
+        ("https://evil.example/a/b", "allowed by TREELINE_GIT_HOSTS: "),
         ("https://github.com.evil.example/a/b", "not an allowed host"),
         ("https://github.com@evil.example/a/b", "not an allowed host"),
         ("https://127.0.0.1/a/b", "not an allowed host"),
