@@ -21,17 +21,33 @@ SHORTEST_PREFIX = 3  # letters that make `int` an integer, `str` a string, `dict
 KEPT = 50_000  # names taken apart before
 
 
+class Words(NamedTuple):
+    """Some words, and what they begin with: words meet where one is the other's beginning."""
+
+    whole: frozenset[str]
+    beginnings: frozenset[str]
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> Words:
+        whole = frozenset(words) - STOP_WORDS
+        cut = (word[:end] for word in whole for end in range(SHORTEST_PREFIX, len(word)))
+        return cls(whole, whole.union(cut))
+
+    def meet(self, others: Words) -> bool:
+        return not (self.whole.isdisjoint(others.beginnings) and self.beginnings.isdisjoint(others.whole))
+
+
 class Way(NamedTuple):
     """What something is made from (a name may leave that open: `to_int`), and into what."""
 
-    source: frozenset[str]
-    target: frozenset[str]
+    source: Words
+    target: Words
 
 
 def opposite(question: str, names: Callable[[], Sequence[str]]) -> list[bool]:
     """For each name, whether it says the opposite of what the question asks; empty for a question without direction."""
     words = [part.lower() for word in WORD.findall(question) for part in parts(word)]
-    asked = [way for way in ways(words) if way.source]
+    asked = [way for way in ways(words) if way.source.whole]
     if not asked:
         return []
     return [_turned(asked, said) if (said := _ways_of(name)) else False for name in names()]
@@ -42,11 +58,10 @@ def ways(words: Sequence[str]) -> Iterator[Way]:
     joints = [place for place, word in enumerate(words) if word in FORWARD or word in BACKWARD]
     ends = [-1, *joints, len(words)]
     for number, joint in enumerate(joints):
-        before = frozenset(words[ends[number] + 1 : joint]) - STOP_WORDS
-        after = frozenset(words[joint + 1 : ends[number + 2]]) - STOP_WORDS
-        if after and words[joint] in FORWARD:
+        before, after = Words.of(words[ends[number] + 1 : joint]), Words.of(words[joint + 1 : ends[number + 2]])
+        if after.whole and words[joint] in FORWARD:
             yield Way(before, after)
-        elif after and before:
+        elif after.whole and before.whole:
             yield Way(after, before)
 
 
@@ -69,15 +84,5 @@ def _turned(asked: Sequence[Way], said: Sequence[Way]) -> bool:
     return turned
 
 
-def _fits(source: frozenset[str], target: frozenset[str], said: Way) -> bool:
-    return _meet(target, said.target) and (not said.source or _meet(source, said.source))
-
-
-def _meet(some: frozenset[str], others: frozenset[str]) -> bool:
-    return not some.isdisjoint(others) or any(_alike(one, other) for one in some for other in others)
-
-
-def _alike(one: str, other: str) -> bool:
-    if len(one) > len(other):
-        one, other = other, one
-    return one == other or (len(one) >= SHORTEST_PREFIX and other.startswith(one))
+def _fits(source: Words, target: Words, said: Way) -> bool:
+    return target.meet(said.target) and (not said.source.whole or source.meet(said.source))
