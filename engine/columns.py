@@ -196,7 +196,7 @@ class Table:
             return ids.rows
         known = self._position_of
         positions = np.array([known.get(id, -1) for id in ids], dtype=np.int64)
-        unknown = np.flatnonzero(positions < 0)
+        unknown = (positions < 0).nonzero()[0]
         if len(unknown):
             positions[unknown] = self.positions_of_ids([id_bytes(ids[place]) for place in unknown.tolist()])
         return positions

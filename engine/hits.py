@@ -145,7 +145,7 @@ class Keys:
         shared.sort()
         starts = firsts(shared).nonzero()[0]
         counts = np.append(starts[1:], len(shared)) - starts
-        most = np.argsort(-counts, kind="stable")[:limit]
+        most = (-counts).argsort(kind="stable")[:limit]
         named = shared[starts[most]].tolist()
         return dict(zip(named if table is None else table.decoded(part, named), counts[most].tolist(), strict=True))
 

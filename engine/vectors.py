@@ -167,9 +167,9 @@ class Matrix:
         products = np.asarray(numkong.dots_packed(rows, numkong.dots_pack(halves)))
         scores: Float32 = products[:, 0] + products[:, 1]
         if k < len(scores):  # with all that are as near as the last: who is among them must not depend on the sorting
-            best = np.flatnonzero(scores >= np.partition(scores, -k)[-k])
+            best = (scores >= np.partition(scores, -k)[-k]).nonzero()[0]
             positions, scores = positions[best], scores[best]
-        order = np.argsort(-scores, kind="stable")[:k]
+        order = (-scores).argsort(kind="stable")[:k]
         return positions[order], scores[order]
 
     def _best(self, query: Vectors, positions: Positions, wanted: int) -> Positions:

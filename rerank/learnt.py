@@ -96,7 +96,7 @@ def spread_out(scores: Floats, head: Sequence[Candidate], cost: float) -> tuple[
     Taking the best next one again and again comes to this: a repository's n-th best pays for n − 1, and as neither
     its scores nor its payments ever turn round, one sort gives the same order.
     """
-    best_first = np.argsort(-scores, kind="stable")
+    best_first = (-scores).argsort(kind="stable")
     shown = np.empty_like(best_first)
     shown[best_first] = _same_before(Candidates.of(head).groups("repo")[best_first])
     paid: Floats = cost * np.minimum(shown, MOST_PAID)
@@ -105,7 +105,7 @@ def spread_out(scores: Floats, head: Sequence[Candidate], cost: float) -> tuple[
 
 def _same_before(groups: NDArray[np.integer]) -> Places:
     """For each, how many of its group stand before it."""
-    order = np.argsort(groups, kind="stable")
+    order = groups.argsort(kind="stable")
     ordered = groups[order]
     before = np.empty_like(order)
     before[order] = np.arange(len(order)) - np.searchsorted(ordered, ordered)

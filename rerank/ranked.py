@@ -86,7 +86,8 @@ def _best(totals: Scores, limit: int) -> Places:
     """The `limit` highest and all that are as high as the last of them, as they come: few of five hundred to sort."""
     if not 0 < limit < len(totals):
         return np.arange(len(totals))
-    return np.flatnonzero(totals >= np.partition(totals, -limit)[-limit])
+    best: Places = (totals >= np.partition(totals, -limit)[-limit]).nonzero()[0]
+    return best
 
 
 def _given(ranked: RankedList, shares: Scores, places: Places) -> Given:

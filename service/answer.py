@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from corpus.function import Function
 from engine.hits import Distinct
@@ -50,8 +50,7 @@ class Degradation:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """One answer: the function and the candidate that explains its place (rank counts from 1)."""
 
     rank: int
