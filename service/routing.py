@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from graph.references import Relation
@@ -72,26 +72,27 @@ def route(text: str) -> Route:
     """The route of a question."""
     text = text.strip()
     quoted = tuple(dict.fromkeys(next(filter(None, found.groups())) for found in QUOTED.finditer(text)))
-    return replace(_structural(text, quoted) or _by_names(text, quoted), words=len(text.split()))
+    words = len(text.split())
+    return _structural(text, quoted, words) or _by_names(text, quoted, words)
 
 
-def _structural(text: str, quoted: tuple[str, ...]) -> Route | None:
+def _structural(text: str, quoted: tuple[str, ...], words: int) -> Route | None:
     if len(text) > LONGEST_STRUCTURAL:
         return None
     for phrase, symbol in structural(text):
         named = symbol in quoted or looks_like_an_identifier(symbol) or symbol[0].isupper()
         if named or not phrase.ordinary:
-            return Route("structural", (symbol,), phrase.relations, phrase.direction, phrase.depth)
+            return Route("structural", (symbol,), phrase.relations, phrase.direction, phrase.depth, words)
     return None
 
 
-def _by_names(text: str, quoted: tuple[str, ...]) -> Route:
+def _by_names(text: str, quoted: tuple[str, ...], words: int) -> Route:
     symbols = tuple(dict.fromkeys([*map(bare, quoted), *shaped_names(text)]))
     if not symbols:
-        return Route("conceptual")
+        return Route("conceptual", words=words)
     rest = SHAPED.sub(" ", QUOTED.sub(" ", text))
     others = len(symbols) > 1 or any(word.lower() not in PADDING for word in WORD.findall(rest))
-    return Route("mixed" if others else "identifier", symbols)
+    return Route("mixed" if others else "identifier", symbols, words=words)
 
 
 def shaped_names(text: str) -> list[str]:

@@ -16,8 +16,10 @@ from service.settings import Settings
 
 def encodable(text: str) -> str:
     """Half of a surrogate pair is no text: it can be neither stored nor sent back."""
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("contains half of a surrogate pair")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("contains half of a surrogate pair") from None
     return text
 
 
