@@ -15,6 +15,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from corpus.errors import InputError
 from service import metrics
+from service.context import the_request
 from service.errors import error_reply
 from service.keys import ApiKey, KeyRing, Scope
 from service.rate import RateLimiter
@@ -42,7 +43,8 @@ class Guard:
 
     def check(self) -> Response | None:
         """Refuse the current request, or let it pass."""
-        if request.path in OPEN or request.endpoint == "static":
+        asked = the_request()
+        if asked.path in OPEN or asked.endpoint == "static":
             return None
         presented = presented_key()
         key = self.keys.check(presented) if presented else None
@@ -59,13 +61,14 @@ class Guard:
     def local(self) -> bool:
         """Is this a person at this machine? A name that was made to point here (DNS rebinding), another site's
         page, and a proxy that announces itself are not."""
+        asked = the_request()
         return (
             self.settings.trust_loopback
-            and request.remote_addr in LOOPBACK
-            and hostname(request.host) in LOOPBACK_HOSTS
-            and FORWARDING.isdisjoint(request.environ)
-            and request.headers.get("Sec-Fetch-Site", "none") in {"none", "same-origin"}
-            and ((origin := request.headers.get("Origin")) is None or origin == request.host_url.rstrip("/"))
+            and asked.remote_addr in LOOPBACK
+            and hostname(asked.host) in LOOPBACK_HOSTS
+            and FORWARDING.isdisjoint(asked.environ)
+            and asked.headers.get("Sec-Fetch-Site", "none") in {"none", "same-origin"}
+            and ((origin := asked.headers.get("Origin")) is None or origin == asked.host_url.rstrip("/"))
         )
 
     def _unauthorised(self, key: ApiKey | None) -> Response | None:
@@ -136,8 +139,9 @@ def may_write() -> bool:
 
 
 def presented_key() -> str:
-    scheme, _, value = request.headers.get("Authorization", "").partition(" ")
-    return value.strip() if scheme.lower() == "bearer" else request.headers.get("X-API-Key", "").strip()
+    headers = request.headers
+    scheme, _, value = headers.get("Authorization", "").partition(" ")
+    return value.strip() if scheme.lower() == "bearer" else headers.get("X-API-Key", "").strip()
 
 
 def hostname(host: str) -> str:

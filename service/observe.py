@@ -14,6 +14,7 @@ from flask import Flask, Response, g, request
 
 from engine.protocol import IndexInfo
 from service import metrics
+from service.context import the_request
 from service.logs import request_id
 from service.metrics import record as answered
 from service.settings import Settings
@@ -50,17 +51,18 @@ def init_app(app: Flask, settings: Settings, info: Callable[[], IndexInfo | None
         if seen is None:
             return response
         seconds = time.perf_counter() - seen.started
-        route = request.url_rule.rule if request.url_rule else "unmatched"
+        asked = the_request()
+        route = asked.url_rule.rule if asked.url_rule else "unmatched"
         response.headers[HEADER] = seen.id
-        metrics.requests(request.method, route, response.status_code).inc()
+        metrics.requests(asked.method, route, response.status_code).inc()
         metrics.request_seconds(route).observe(seconds)
-        level = logging.DEBUG if request.path in QUIET else logging.INFO
+        level = logging.DEBUG if asked.path in QUIET else logging.INFO
         if access.isEnabledFor(level):
             access.log(
                 level,
                 "%s %s %d",
-                request.method,
-                request.path,
+                asked.method,
+                asked.path,
                 response.status_code,
                 extra={"fields": line(response, seconds)},
             )

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from flask import Response, request
 from flask.json.provider import JSONProvider
+from werkzeug.datastructures import Headers
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
 
 REVALIDATE = "private, no-cache"  # may be kept, but must be asked about: an index can change at any moment
 NEVER = "no-store"
@@ -24,6 +28,13 @@ class OrjsonProvider(JSONProvider):
         return orjson.loads(s)
 
 
+class Complete(Response):
+    """A response whose body and headers are all there: nothing is left to work out on a copy of them."""
+
+    def get_wsgi_headers(self, environ: WSGIEnvironment) -> Headers:
+        return self.headers
+
+
 def json_reply(
     body: Any, *, status: int = 200, tag: str = "", cache: str = NEVER, headers: Mapping[str, str] | None = None
 ) -> Response:
@@ -31,7 +42,7 @@ def json_reply(
     named = {"Content-Type": "application/json", **(headers or {}), "Cache-Control": cache}
     if tag:
         named["ETag"] = quoted(tag)
-    return Response(orjson.dumps(body), status=status, headers=named)
+    return Complete(orjson.dumps(body), status=status, headers=named)
 
 
 def entity_tag(*parts: object) -> str:
