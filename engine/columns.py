@@ -178,6 +178,11 @@ class Table:
     def decoded(self, part: str, codes: list[int]) -> list[str]:
         return self.strings[COLUMNS.index(part)].many(codes)
 
+    def only(self, part: str) -> str | None:
+        """What the part is in every row, as the language often is; nothing where they differ."""
+        strings = self.strings[COLUMNS.index(part)]
+        return strings[0] if len(strings) == 1 else None
+
     def notes(self, name: str, width: int) -> NDArray[np.float64]:
         """So many numbers for each row, for whoever works them out again and again; not a number until they are."""
         if name not in self._notes:

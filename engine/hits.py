@@ -34,6 +34,8 @@ class Entries(Protocol):
 
     def decoded(self, part: Shared, codes: list[int]) -> list[str]: ...
 
+    def only(self, part: Shared) -> str | None: ...
+
     def notes(self, name: str, width: int) -> Scores: ...
 
 
@@ -141,12 +143,14 @@ class Keys:
     def most(self, part: Shared, keys: Rows, limit: int) -> dict[str, int]:
         """How many keys have each of the most frequent, equals by name: codes are in the order of their names."""
         table = self._table
+        if table is not None and len(keys) and (only := table.only(part)) is not None:
+            return {only: len(keys)}
         shared = np.array(self.parts(part, keys)) if table is None else table.codes_of(part, keys)
         shared.sort()
-        starts = firsts(shared).nonzero()[0]
-        counts = np.append(starts[1:], len(shared)) - starts
+        first = firsts(shared)
+        counts = np.bincount(first.cumsum())[1:]
         most = (-counts).argsort(kind="stable")[:limit]
-        named = shared[starts[most]].tolist()
+        named = shared[first][most].tolist()
         return dict(zip(named if table is None else table.decoded(part, named), counts[most].tolist(), strict=True))
 
     def notes(self, name: str, width: int) -> Scores | None:

@@ -46,6 +46,9 @@ class Numbered:
     def decoded(self, part: Shared, codes: list[int]) -> list[str]:
         return [{"repo": "o/r", "language": "python"}[part] for _ in codes]
 
+    def only(self, part: Shared) -> str | None:
+        return "python" if part == "language" else None
+
     def notes(self, name: str, width: int) -> Scores:
         return np.full((31, width), np.nan)
 
