@@ -30,6 +30,7 @@ ADMIN_SECONDS = 120.0  # creating, cloning and refreshing wait for shards
 BULK_SECONDS = 120.0
 CONNECTIONS = 32
 BUSY = frozenset({429, 502, 503, 504})  # come back later
+BLOCKED = "cluster_block_exception"  # comes as 403 too: not who asks is refused, but that anything is written
 
 
 class QuickToConnect(Urllib3HttpNode):
@@ -107,6 +108,11 @@ def server_errors(client: Elasticsearch, *, missing: bool = True) -> Iterator[No
             "start it, or set TREELINE_ELASTICSEARCH_URL",
         ) from error
     except (AuthenticationException, AuthorizationException) as error:
+        if BLOCKED in reason(error):
+            raise EngineUnavailable(
+                f"Elasticsearch takes nothing in: {reason(error)}",
+                "is its disk full? it goes on by itself once there is room",
+            ) from error
         raise CredentialsRefused(
             f"Elasticsearch refuses the credentials: {reason(error)}",
             "set TREELINE_ELASTICSEARCH_USER and _PASSWORD, or TREELINE_ELASTICSEARCH_API_KEY",

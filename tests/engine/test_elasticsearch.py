@@ -17,6 +17,7 @@ from corpus.errors import CredentialsRefused, EngineUnavailable, InputError, Tre
 from engine import elasticsearch_bulk, elasticsearch_lease
 from engine.elasticsearch import ElasticsearchStore
 from engine.elasticsearch_bulk import Action, Bulk, _requests
+from engine.elasticsearch_client import server_errors
 from engine.elasticsearch_mapping import WHOLE_NUMBERS, whole_numbers
 from engine.elasticsearch_writer import MOST_SEGMENTS
 from engine.names import ALL_CURRENT, index_name
@@ -266,6 +267,14 @@ def test_two_encoders_of_one_dimension_do_not_mix(server: ElasticsearchStore) ->
     engine = server.open(NAME)
     assert engine.knn(vectors(SAMPLE)[0], 1, encoder="one")[0].score == pytest.approx(1, abs=0.01)
     assert engine.knn(-vectors(SAMPLE)[0], 1, encoder="two")[0].score == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.elasticsearch
+def test_a_server_that_takes_nothing_in_refuses_no_credentials(server: ElasticsearchStore) -> None:
+    info = build(server, NAME)  # published, and closed to writing
+    with pytest.raises(EngineUnavailable, match="takes nothing in") as told, server_errors(server.client):
+        server.client.index(index=index_name(NAME, info.generation), document={})
+    assert not isinstance(told.value, CredentialsRefused)
 
 
 @pytest.mark.elasticsearch
