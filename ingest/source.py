@@ -8,6 +8,7 @@ chunks is the same on every run over the same bytes, so a load can be taken up a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -127,7 +128,8 @@ class Listed:
         return sum(unit.size for unit in self.listed)
 
     def units(self) -> Iterator[Unit]:
-        return iter(self.listed)
+        """Copies: a unit keeps what it has read, and goes with it once it is done."""
+        return map(copy, self.listed)
 
 
 # What is under way, bytes so far, bytes in all (0 when unknown).

@@ -8,6 +8,7 @@ import pytest
 
 from corpus.errors import InputError
 from ingest.opening import open_source
+from ingest.python_env import open_python_env
 from ingest.source import ReadOptions
 from tests.ingest.reading import read
 
@@ -55,3 +56,11 @@ def test_plain_json_lines_are_a_source(tmp_path: Path) -> None:
     (function,) = read(str(path)).functions
     assert function.original_string == "def f(): pass"
     assert function.code_tokens == ("def", "f", "(", ")", ":", "pass")
+
+
+def test_what_was_read_goes_with_its_unit() -> None:
+    source = open_python_env(ReadOptions())
+    first = next(iter(source.units()))
+    assert first.digest
+    assert "_content" in vars(first)
+    assert not any("_content" in vars(unit) for unit in source.listed)
