@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 from flask import Response, request
 from flask.json.provider import JSONProvider
 from werkzeug.datastructures import Headers
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIEnvironment
 
 REVALIDATE = "private, no-cache"  # may be kept, but must be asked about: an index can change at any moment
 NEVER = "no-store"
@@ -31,7 +28,7 @@ class OrjsonProvider(JSONProvider):
 class Complete(Response):
     """A response whose body and headers are all there: nothing is left to work out on a copy of them."""
 
-    def get_wsgi_headers(self, environ: WSGIEnvironment) -> Headers:
+    def get_wsgi_headers(self, environ: dict[str, Any]) -> Headers:
         return self.headers
 
 

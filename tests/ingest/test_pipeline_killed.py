@@ -67,6 +67,7 @@ INTERRUPTED = 'after(Workers, "submit", lambda: os.killpg(0, signal.SIGINT))'
 MANY = 5_000
 ENDED = {"", "Z"}  # gone, or only waiting for somebody to take note
 PATIENCE = 240.0  # seconds; only what hangs takes as long
+TOLD = "treeline: interrupted (the same command goes on where this one was)"
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +201,7 @@ def test_ctrl_c_is_one_line_and_what_was_done_is_kept(source: Path, tmp_path: Pa
     # Ctrl-C goes to all processes of the terminal, a service manager's signal to the one it knows.
     (os.killpg if asked_to_end == signal.SIGINT else os.kill)(loader.pid, asked_to_end)
     os.killpg(loader.pid, signal.SIGCONT)
-    assert loader.communicate(timeout=PATIENCE)[1].strip() == "treeline: interrupted"
+    assert loader.communicate(timeout=PATIENCE)[1].strip() == TOLD
     assert loader.returncode == 130
     assert NAME not in EmbeddedStore(home).names()
     summary = loaded(home, source, reading=fingerprint(ReadOptions()))
@@ -210,7 +211,7 @@ def test_ctrl_c_is_one_line_and_what_was_done_is_kept(source: Path, tmp_path: Pa
 @pytest.mark.slow
 def test_ctrl_c_while_the_workers_start_is_one_line_too(source: Path, tmp_path: Path) -> None:
     loader = command_line(tmp_path / "home", source, INTERRUPTED)
-    assert loader.communicate(timeout=PATIENCE)[1].strip() == "treeline: interrupted"
+    assert loader.communicate(timeout=PATIENCE)[1].strip() == TOLD
     assert loader.returncode == 130
 
 
