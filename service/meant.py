@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from corpus.errors import InputError, TreelineError
-from corpus.function import Function
-from engine.protocol import NO_FILTERS, Filters
+from corpus.function import Address, Function
+from engine.protocol import NO_FILTERS, Filters, Hit
 from service.exact import first_named
 
 if TYPE_CHECKING:
     from service.live import LiveSearcher
 
 CHOICE = 10  # functions of one name that are listed to choose from
+NAMESAKES = 1_000  # functions of one name among which those of a module are looked for
 
 
 class Ambiguous(InputError):
@@ -31,8 +33,8 @@ def meant(searcher: LiveSearcher, reference: str, *, otherwise: str, filters: Fi
     reference = reference.strip().removesuffix("()")
     if function := searcher.function(reference):
         return function
-    hits = searcher.engine.named(reference, CHOICE + 1, filters)
-    found = searcher.engine.fetch([hit.id for hit in hits])
+    hits = searcher.engine.named(reference, CHOICE + 1, filters) or _of_module(searcher, reference, filters)
+    found = searcher.engine.fetch([hit.id for hit in hits[: CHOICE + 1]])
     if not found and filters != NO_FILTERS and searcher.engine.named(reference, 1):
         where = " ".join(filter(None, (filters.repo, filters.path_prefix)))
         raise InputError(f"no function is called {reference!r} in {where}", "it is elsewhere: ask without that filter")
@@ -46,6 +48,20 @@ def meant(searcher: LiveSearcher, reference: str, *, otherwise: str, filters: Fi
     if len(found) > 1:
         raise Ambiguous(reference, found[:CHOICE], more=len(found) > CHOICE)
     return found[0]
+
+
+def _of_module(searcher: LiveSearcher, reference: str, filters: Filters) -> list[Hit]:
+    """Those that a program would call so after an import: `json.loads`, `json.decoder.JSONDecoder.decode`."""
+    module, _, name = reference.rpartition(".")
+    hits = searcher.engine.named(name, NAMESAKES, filters) if module else ()
+    called = [(hit, _dotted(hit.address)) for hit in hits]
+    exactly = [hit for hit, dotted in called if dotted == reference]
+    return exactly or [hit for hit, dotted in called if dotted.endswith(f".{reference}")]
+
+
+def _dotted(address: Address) -> str:
+    path = PurePosixPath(address.path).with_suffix("")
+    return ".".join([*(path.parent if path.name == "__init__" else path).parts, address.func_name])
 
 
 def _class_called(searcher: LiveSearcher, name: str) -> str:

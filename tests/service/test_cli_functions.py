@@ -99,6 +99,16 @@ def test_a_name_that_several_have_is_told_apart_by_id_by_class_or_by_path(home: 
         assert treeline(home, command, *narrowed).returncode == 0
 
 
+def test_a_function_may_be_named_as_a_program_calls_it(home: Path, tmp_path: Path) -> None:
+    assert treeline(home, "show", "writing.Writer.close").stdout.startswith("Writer.close  demo  writing.py:3\n")
+    loads = "def loads(text):\n    return parse(text)\n"
+    source = project(tmp_path / "two", {"json/__init__.py": loads, "flask/json/__init__.py": loads, "xml.py": loads})
+    treeline(tmp_path / "home", "index", str(source))
+    assert treeline(tmp_path / "home", "show", "json.loads").stdout.startswith("loads  two  json/__init__.py:1\n")
+    assert "flask/json" in treeline(tmp_path / "home", "show", "flask.json.loads").stdout
+    assert treeline(tmp_path / "home", "show", "yaml.loads").returncode == 2
+
+
 @pytest.mark.parametrize("command", ["show", "similar"])
 def test_an_unknown_name_is_one_line_with_names_like_it(home: Path, command: str) -> None:
     done = treeline(home, command, "read_jsn")
