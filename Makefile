@@ -4,7 +4,6 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help serve test lint fix types pytest bench eval csn docs readme constraints system clean audit
 
-export TREELINE_HOME ?= $(CURDIR)/.treeline
 PINS := pyproject.toml constraints.txt
 TEST_EXTRAS := test,eval,transformers
 CODE := corpus encoder engine eval graph ingest rerank service tests scripts
@@ -58,8 +57,8 @@ readme: .venv/.installed ## run the commands that the README shows, after `make 
 constraints: .venv/.installed-test ## write the versions in .venv to constraints.txt
 	@.venv/bin/uv pip freeze --exclude-editable | grep -vE '^pip==' > constraints.txt
 
-clean: ## remove the environment, caches and the project's own indexes
-	rm -rf .venv .treeline .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+clean: ## remove the environment and the caches; indexes stay (`treeline status`)
+	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
 
 # What the tests use beside Python packages. Tests that miss something say so and are skipped.
 system: .venv/.installed-test
