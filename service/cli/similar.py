@@ -14,7 +14,10 @@ from service.cli.options import settings_for, where
 @click.option("-k", "k", default=10, show_default=True, type=click.IntRange(1), help="How many results.")
 @click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
 def command(function: str, repo: str, path_prefix: str, engine: str | None, name: str, k: int, as_json: bool) -> None:
-    """Show the functions nearest in meaning to one. FUNCTION is its name, alone or behind its class or module, or its id."""
+    """Show the functions nearest in meaning to one.
+
+    FUNCTION is its name, alone or behind its class or module, or its id.
+    """
     from service.alike import alike
     from service.live import open_searcher
 
