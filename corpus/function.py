@@ -38,6 +38,11 @@ class Address(NamedTuple):
         return lines_in(self.url)
 
 
+def module_of(path: str) -> str:
+    """What a file is to those who import it: `json/decoder.py` → `json.decoder`, `json/__init__.py` → `json`."""
+    return path.rpartition(".")[0].removesuffix("/__init__").replace("/", ".")
+
+
 @lru_cache(maxsize=20_000)
 def lines_in(url: str) -> tuple[int, int] | None:
     """First and last line that a URL, or its fragment, names."""

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from corpus.errors import InputError
+from corpus.function import module_of
 from graph.callgraph_build import build
 from graph.callgraph_parts import FORMAT
 from graph.packed import Array, strings_of, unpack
@@ -205,8 +206,7 @@ class CallGraph:
             return True
         if "." not in wanted:
             return False
-        path = self._paths[int(self._node_file[node])]
-        where = path.rpartition(".")[0].removesuffix("/__init__").replace("/", ".")
+        where = module_of(self._paths[int(self._node_file[node])])
         return f".{where.lower() if fold else where}.{name}".endswith("." + wanted)
 
     def _repo(self, node: int) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from corpus.errors import InputError, TreelineError
-from corpus.function import Address, Function
+from corpus.function import Function, module_of
 from engine.protocol import NO_FILTERS, Filters, Hit
 from service.exact import first_named
 
@@ -54,14 +53,9 @@ def _of_module(searcher: LiveSearcher, reference: str, filters: Filters) -> list
     """Those that a program would call so after an import: `json.loads`, `json.decoder.JSONDecoder.decode`."""
     module, _, name = reference.rpartition(".")
     hits = searcher.engine.named(name, NAMESAKES, filters) if module else ()
-    called = [(hit, _dotted(hit.address)) for hit in hits]
+    called = [(hit, f"{module_of(hit.address.path)}.{hit.address.func_name}") for hit in hits]
     exactly = [hit for hit, dotted in called if dotted == reference]
     return exactly or [hit for hit, dotted in called if dotted.endswith(f".{reference}")]
-
-
-def _dotted(address: Address) -> str:
-    path = PurePosixPath(address.path).with_suffix("")
-    return ".".join([*(path.parent if path.name == "__init__" else path).parts, address.func_name])
 
 
 def _class_called(searcher: LiveSearcher, name: str) -> str:

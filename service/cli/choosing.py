@@ -39,5 +39,5 @@ def chosen(searcher: LiveSearcher, reference: str, repo: str, path_prefix: str) 
         console = Console(stderr=True, highlight=False)
         for one in several.functions:
             console.print(Text(f"{one.id}  ") + headline(one.address), soft_wrap=True)
-        hint = "give the id of one, its whole name (Class.name), or narrow it by --repo and --path"
+        hint = "give the id of one, its whole name (Class.name, module.name), or narrow it by --repo and --path"
         raise InputError(several.message, hint) from None
