@@ -135,9 +135,8 @@ class Matrix:
         return int(np.count_nonzero(self._present))
 
     def rows(self, positions: Positions) -> Vectors:
-        return np.asarray(
-            numkong.astype(self._exact.take(positions, axis=0), "float32")
-        )  # numpy's takes ten times as long
+        # numpy's own widening takes ten times as long.
+        return np.asarray(numkong.astype(self._exact.take(positions, axis=0), "float32"))
 
     def nearest(self, query: Vectors, k: int, mask: Mask | None) -> tuple[Positions, Float32]:
         """The k best of the rows that pass, by cosine, best first; rows without a vector are never among them."""
