@@ -12,9 +12,10 @@ import orjson
 from numpy.typing import NDArray
 
 from corpus.function import Function
-from engine import graph_search, product_codes, vectors
+from engine import building_postings, graph_search, product_codes, vectors
 from engine.columns import Positions, Row, Table, merge_tables, write_rows
 from engine.durable import link_tree, sync_tree
+from engine.postings import Lists
 from engine.protocol import EncoderSpec, Filters
 
 BASE = "base"
@@ -25,12 +26,13 @@ Rows16 = NDArray[np.float16]
 
 
 class BuildingRows:
-    """Columns and vectors of all functions written so far; nothing is changed in place, so a checkpoint is a list."""
+    """Columns, terms and vectors of all functions so far; nothing is changed in place, so a checkpoint is a list."""
 
     def __init__(self, folder: Path, encoders: Sequence[EncoderSpec]) -> None:
         self._folder = folder
         self._encoders = encoders
         self._rows: list[Row] = []
+        self._row_terms: list[str] = []
         self._row_vectors: list[list[Rows16]] = [[] for _ in encoders]
         self._tables: list[tuple[str, Table]] = []
         self._serial_of: dict[bytes, int] = {}
@@ -74,9 +76,10 @@ class BuildingRows:
                     found[number] = int(base.serials[at])
         return [None if serial in self.dead else serial for serial in found]
 
-    def add(self, row: Row) -> None:
-        """A new row; one that was alive under the same id must have been buried before."""
+    def add(self, row: Row, terms: str) -> None:
+        """A new row and its terms; one that was alive under the same id must have been buried before."""
         self._rows.append(row)
+        self._row_terms.append(terms)
         self._serial_of[row.id] = row.serial
         self.next_serial = row.serial + 1
 
@@ -115,11 +118,13 @@ class BuildingRows:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         write_rows(folder, self._rows)
+        building_postings.write_part(folder, self._row_terms)
         for number, collected in enumerate(self._row_vectors):
             vectors.write_part(folder, number, np.concatenate(collected))
             collected.clear()
         sync_tree(folder)
         self._rows.clear()
+        self._row_terms.clear()
         self._tables.append((name, Table(folder)))
 
     def kept(self) -> list[Positions]:
@@ -128,11 +133,12 @@ class BuildingRows:
         return [np.flatnonzero(~np.isin(table.serials, dead)) for _, table in self._tables]
 
     def merge(self, target: Path) -> None:
-        """Write the one table, and the matrices with their graphs or codes, that readers open."""
+        """Write the one table, the lists of terms, and the matrices with their graphs or codes, that readers open."""
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
         kept = self.kept()
         merge_tables(target, [table for _, table in self._tables], kept)
+        building_postings.merge_parts(target, [Lists(self._folder / name) for name, _ in self._tables], kept)
         for number, encoder in enumerate(self._encoders):
             vectors.merge_parts(target, number, encoder.dimension, list(self._vectors(number, encoder)), kept)
             matrix = vectors.Matrix(target, number)

@@ -19,14 +19,16 @@ from engine.elasticsearch_mapping import (
     FUNCTION,
     ID,
     LONGEST_PREFIX,
+    TERMS,
     address_of,
     clauses,
     function_of,
     info_of,
     words,
 )
-from engine.fulltext import MOST_TERMS, TERMS, WORDS
+from engine.fulltext import WORDS
 from engine.names import index_name
+from engine.postings import MOST_TERMS
 from engine.protocol import NO_FILTERS, Filters, Hit, IndexInfo, Vectors
 from engine.suggesting import casings
 from engine.vectors import normalised

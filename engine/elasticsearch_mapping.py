@@ -12,7 +12,8 @@ import orjson
 from numpy.typing import NDArray
 
 from corpus.function import Address, Function
-from engine.fulltext import NO_TERM, TERMS, WORDS, leaf
+from engine.fulltext import WORDS, leaf
+from engine.postings import NO_TERM
 from engine.protocol import EncoderSpec, Filters, IndexInfo, Vectors
 
 FORMAT = 3  # of mappings and documents; another one is refused instead of misread
@@ -28,6 +29,7 @@ LONGEST_PREFIX = 1_000  # that the server takes as a prefix; nothing here is cal
 # Half of the server's default: building the graph is most of the work of loading (1.9 ms a function against .8 without
 # it), and searching looks at enough candidates to make up for it.
 EF_CONSTRUCTION = 50
+TERMS = "terms"  # what analysis makes of a function
 ID = "id"  # `_id` again as a column: the server keeps `_id` with the whole record, which it unpacks to read it
 ADDRESS_FIELDS = ("repo", "path", "func_name", "language", "url")
 

@@ -1,4 +1,5 @@
-"""One open generation of an embedded index: text by tantivy, vectors by scan or HNSW, addresses from columns."""
+"""One open generation of an embedded index: terms by lists, text by tantivy, vectors by scan or HNSW, addresses from
+columns."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from engine.columns import LANGUAGE, PARTITION, REPO, Positions, Table
 from engine.documents import Documents
 from engine.graph_search import Hnsw
 from engine.hits import Hits
+from engine.postings import MOST_TERMS, Postings
 from engine.protocol import (
     NO_FILTERS,
     EncoderSpec,
@@ -35,7 +37,7 @@ from engine.vocabulary import Vocabulary, weighted
 SCANNED_AT_ONCE = 1_000
 SUGGESTIONS_KEPT = 2_000
 BODIES_KEPT = 2_000  # functions, some 17 MB; what is shown once is often shown again, and takes .04 ms to read
-FORMAT = 2  # of a generation's files; another one is refused instead of misread
+FORMAT = 3  # of a generation's files; another one is refused instead of misread
 
 
 def read_info(folder: Path) -> IndexInfo:
@@ -68,6 +70,7 @@ class EmbeddedEngine:
     def __init__(self, folder: Path) -> None:
         self._info = read_info(folder)
         self._table = Table(folder / "rows")
+        self._postings = Postings(folder / "rows")
         self._searcher = fulltext.open_searcher(folder / "text")
         self._documents = Documents(folder / "rows", self._table, self._searcher)
         self._vocabulary = Vocabulary(folder / "words")
@@ -82,10 +85,10 @@ class EmbeddedEngine:
         return self._info
 
     def keyword(self, terms: Sequence[str], k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        return self._search(fulltext.keyword_query(terms), k, filters) if terms else []
+        return self._hits(*self._postings.nearest(terms, k, self._table.mask(filters)))
 
     def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        words = fulltext.words(text)[: fulltext.MOST_TERMS]
+        words = fulltext.words(text)[:MOST_TERMS]
         clauses = list(weighted(self._vocabulary, self._searcher, words))
         return self._search(fulltext.words_query(clauses), k, filters) if clauses else []
 

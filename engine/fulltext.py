@@ -1,10 +1,9 @@
-"""The text side of the embedded engine: a tantivy index of terms, raw words, names and stored bodies."""
+"""What tantivy keeps for the embedded engine: words as they are written, names, filters and the functions' bodies."""
 
 from __future__ import annotations
 
 import re
 import tempfile
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -15,17 +14,12 @@ from tantivy import Document, Occur, Query
 from corpus.function import Function, known
 from engine.protocol import Filters
 
-TERMS, WORDS = "terms", "words"  # what analysis makes of a function, and its words as they are written
+WORDS = "words"  # of a function, as they are written
 EXACT_FIELDS = ("id", "repo", "path", "language", "partition", "qualified", "leaf")
 LONGEST_WORD = 60  # letters; longer ones are data, not words that somebody types
-# A question has a thousand characters at most; these keep a pasted file from taking the engine's time.
-MOST_TERMS = 256
 WORD = re.compile(r"\w+")
 FREQUENCIES = "freq"  # positions are not kept: nothing asks for phrases, and they double the index
 WEIGHTLESS = 0.0
-# A term that no text has. BM25's averages are over all documents in tantivy and over those that have the field in
-# Lucene; with a term in every document these are the same, and so are the scores.
-NO_TERM = "_"
 SPACED = {code: " " for code in range(128) if not WORD.match(chr(code))}
 
 
@@ -34,8 +28,7 @@ def _schema() -> tantivy.Schema:
     builder.add_unsigned_field("serial", indexed=True, fast=True)
     for name in EXACT_FIELDS:
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
-    for name in (TERMS, WORDS):
-        builder.add_text_field(name, tokenizer_name=name, index_option=FREQUENCIES)
+    builder.add_text_field(WORDS, tokenizer_name=WORDS, index_option=FREQUENCIES)
     builder.add_bytes_field("body", stored=True)
     return builder.build()
 
@@ -48,10 +41,8 @@ def open_text(folder: Path) -> tantivy.Index:
     folder.mkdir(exist_ok=True)
     exists = (folder / "meta.json").exists()
     index = tantivy.Index.open(str(folder)) if exists else tantivy.Index(SCHEMA, str(folder))
-    terms = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
     words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
     words = words.filter(tantivy.Filter.lowercase()).filter(tantivy.Filter.remove_long(LONGEST_WORD))
-    index.register_tokenizer(TERMS, terms.build())
     index.register_tokenizer(WORDS, words.build())
     return index
 
@@ -71,7 +62,7 @@ def open_searcher(folder: Path) -> tantivy.Searcher:
         return tantivy.Index.open(links).searcher()
 
 
-def document(serial: int, function: Function, terms: str) -> Document:
+def document(serial: int, function: Function) -> Document:
     """A function as the text index takes it."""
     made = Document()
     made.add_unsigned("serial", serial)
@@ -83,7 +74,6 @@ def document(serial: int, function: Function, terms: str) -> Document:
         ("partition", function.partition),
         ("qualified", function.func_name),
         ("leaf", leaf(function.func_name)),
-        (TERMS, terms or NO_TERM),
         (WORDS, spaced(f"{function.func_name}\n{function.docstring}\n{function.code}")),
     ):
         made.add_text(field, text)
@@ -139,14 +129,9 @@ def leaf(func_name: str) -> str:
     return func_name.rpartition(".")[2]
 
 
-def keyword_query(terms: Sequence[str]) -> Query:
-    """Any term; one that is asked for twice counts twice."""
-    return _any(TERMS, Counter(terms[:MOST_TERMS]).items())
-
-
 def words_query(weighted: Iterable[tuple[str, float]]) -> Query:
     """Any word, each with its weight."""
-    return _any(WORDS, weighted)
+    return Query.boolean_query([(Occur.Should, _word(word, weight)) for word, weight in weighted])
 
 
 def name_query(name: str) -> Query:
@@ -179,10 +164,6 @@ def words(text: str) -> list[str]:
     return [word for word in WORD.findall(text.lower()) if len(word.encode()) < LONGEST_WORD]
 
 
-def _any(field: str, weighted: Iterable[tuple[str, float]]) -> Query:
-    return Query.boolean_query([(Occur.Should, _term(field, term, weight)) for term, weight in weighted])
-
-
-def _term(field: str, term: str, weight: float) -> Query:
-    query = Query.term_query(SCHEMA, field, term, FREQUENCIES)
+def _word(word: str, weight: float) -> Query:
+    query = Query.term_query(SCHEMA, WORDS, word, FREQUENCIES)
     return query if weight == 1 else Query.boost_query(query, weight)

@@ -27,7 +27,7 @@ from ingest.workers import Workers
 # In place of a row of the batch's vectors: the text is as it was, so the index has its vector.
 KEPT = -1
 # Between two checkpoints lies as much time as a load has taken so far, within reason: a text index in few pieces
-# answers faster (nine pieces take 1.0 ms for a question, one takes .4), and each checkpoint makes another piece.
+# answers faster, and each checkpoint makes another piece.
 LONGEST_BETWEEN_CHECKPOINTS = 120.0
 
 
