@@ -7,6 +7,7 @@ Measured on CodeSearchNet's 99 questions (BM25, NDCG within): splitting identifi
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from unicodedata import normalize
 
 import Stemmer
@@ -17,6 +18,8 @@ WORD = re.compile(r"\w+")
 # In order: a plural acronym (`URLs`), an acronym before a word (`HTTP` in `HTTPResponse`), a word, an acronym, digits,
 # letters of a script without case (`~`, see `parts`).
 PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|~+")
+# Chinese, Japanese and Korean put no spaces where another word begins: any two neighbours may be one.
+UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]{3,}")
 # Lucene's list, the engines' common default, and the words that turn keywords into a question.
 STOP_WORDS = frozenset(
     """a an and are as at be but by for if in into is it no not of on or such that the their then there these they
@@ -60,11 +63,14 @@ def analyse(function: Function, name_weight: int = NAME_WEIGHT) -> str:
 
 def parts(word: str) -> list[str]:
     """An identifier cut at underscores, at changes of case, and around digits, as written."""
-    if word.isascii():
-        return PART.findall(word)
+    return PART.findall(word) if word.isascii() else [word[start:end] for start, end in spans(word)]
+
+
+def spans(word: str) -> list[tuple[int, int]]:
+    """Where its parts begin and end."""
     # Letters beyond ASCII are cut by the same rules, on a copy that shows only each letter's kind.
-    shape = "".join(map(_kind, word))
-    return [word[found.start() : found.end()] for found in PART.finditer(shape)]
+    shape = word if word.isascii() else "".join(map(_kind, word))
+    return [found.span() for found in PART.finditer(shape)]
 
 
 def _joined(text: str) -> str:
@@ -78,6 +84,9 @@ def _word_terms(word: str) -> list[str]:
         return []
     found = [part.lower() for part in parts(word)]
     kept = [_stem(part) for part in found if part not in STOP_WORDS and (len(part) > 1 or not part.isascii())]
+    for part in found:
+        if UNSPACED.fullmatch(part):
+            kept += map("".join, pairwise(part))
     if len(found) > 1:
         kept.append(word.strip("_").lower())
     return list(dict.fromkeys(kept))
