@@ -13,7 +13,7 @@ from corpus.analysis import terms
 from encoder.protocol import Encoder, Vectors
 from engine.protocol import Engine, Hit
 from eval.statistics import percentile
-from service.answer import Query
+from service.query import Query
 from service.searcher import Searcher
 
 DEPTH = 100

@@ -23,7 +23,7 @@ from rerank.intersection import intersection
 from rerank.ranked import Fusion, RankedList
 from rerank.rrf import rrf
 from rerank.score_sum import score_sum
-from service.answer import Query
+from service.query import Query
 from service.routing import route
 from service.settings import from_environment
 

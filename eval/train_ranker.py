@@ -27,7 +27,7 @@ from ingest.source import ReadOptions
 from rerank.arrange import DEPTH
 from rerank.features import NAMES, features
 from rerank.learnt import WEIGHTS
-from service.answer import Query
+from service.query import Query
 from service.searcher import Searcher
 from service.settings import Settings
 

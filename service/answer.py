@@ -1,53 +1,20 @@
-"""What is asked of the searcher and what it answers."""
+"""What the searcher answers: the results, with what happened on the way."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from corpus.function import Function
 from engine.hits import Distinct
-from engine.protocol import NO_FILTERS, Filters
 from rerank.candidate import Candidate
-from service.feedback.protocol import Votes
+from service.exact import Exact
+from service.lanes import MEANING, Degradation
+from service.query import Query
 
-if TYPE_CHECKING:
-    from service.exact import Exact
-
-MODES = ("keyword", "dense", "tfidf", "graph", "hybrid")
-DEFAULT = "default"
 NOTHING = Distinct()
-MEANING = "meaning"  # the last relaxation: no function has any of the words
 ONLY_BY_MEANING = "no function here contains these words; what follows is the nearest by meaning"
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """One question with its switches; `default` stands for the method that has earned it."""
-
-    text: str
-    k: int = 10
-    offset: int = 0
-    mode: str = "hybrid"
-    fusion: str = DEFAULT
-    rerank: str = DEFAULT
-    filters: Filters = NO_FILTERS
-    expand: bool = False
-    callees: bool = False
-    # Whether the results are to say why they are where they are, which takes a while to find out. It is the same
-    # question either way, so that it is no part of what is told of it.
-    explain: bool = field(default=True, repr=False)
-    feedback: bool = True  # whether people's thumbs and opens for the same question may lift a result
-    votes: tuple[Votes, ...] | None = None  # those thumbs and opens, where they have been read already
-
-
-@dataclass(frozen=True, slots=True)
-class Degradation:
-    """A lane that was left out of an answer, and why."""
-
-    lane: str
-    reason: str
 
 
 class Result(NamedTuple):

@@ -12,9 +12,10 @@ from engine.protocol import IndexInfo
 from graph.corpus_clusters import CorpusClusters
 from rerank.candidate import Candidate
 from service.alike import cluster_of
-from service.answer import Answer, Query, Result
+from service.answer import Answer, Result
 from service.exact import Exact, relation_of
 from service.filter_hints import Facets, filter_hints
+from service.query import Query
 
 FACETS: tuple[Shared, ...] = ("language", "repo")
 FACET_VALUES = 20  # of each facet, the most frequent

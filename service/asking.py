@@ -10,10 +10,11 @@ from functools import partial
 
 from rerank.candidate import Candidate
 from service import observe
-from service.answer import Answer, Query
+from service.answer import Answer
 from service.context import context
 from service.feedback import lift
 from service.feedback.protocol import FeedbackStore, Votes
+from service.query import Query
 from service.reply import entity_tag
 from service.searcher import Adjust
 from service.settings import Settings

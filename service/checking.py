@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from corpus.errors import InputError
 from rerank.fusion import fusion
-from service.answer import MODES, Query
+from service.query import MODES, Query
 from service.settings import Settings
 
 WORD = re.compile(r"[^\W_]")  # a letter or a digit of any script

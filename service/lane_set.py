@@ -12,11 +12,11 @@ from encoder.protocol import Encoder
 from engine.protocol import Engine
 from graph.callgraph import ARTIFACT, CallGraph, load
 from rerank.ranked import RankedList
-from service.answer import Query
 from service.dense_lane import dense_lane
 from service.graph_lane import graph_lane
 from service.keyword_lane import keyword_lane
 from service.lanes import DENSE, GRAPH, KEYWORD, TFIDF, WRITTEN
+from service.query import Query
 from service.routing import Route
 from service.tfidf_lane import Progress, TfidfLane, untold
 from service.written_lane import written_lane

@@ -1,4 +1,4 @@
-"""What the lanes of one search brought, and which lanes a question gets."""
+"""What the lanes of one search brought, and which of them were left out."""
 
 from __future__ import annotations
 
@@ -8,12 +8,20 @@ from functools import cached_property
 
 from engine.hits import Distinct
 from rerank.ranked import RankedList
-from service.answer import MEANING, Degradation
 from service.exact import Exact, ExactList
 from service.routing import Route
 from service.written_lane import WrittenList
 
 KEYWORD, DENSE, TFIDF, GRAPH, CALLEES, WRITTEN = "keyword", "dense", "tfidf", "graph", "callees", "written"
+MEANING = "meaning"  # the last relaxation: no function has any of the words
+
+
+@dataclass(frozen=True, slots=True)
+class Degradation:
+    """A lane that was left out of an answer, and why."""
+
+    lane: str
+    reason: str
 
 
 @dataclass(frozen=True)

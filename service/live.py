@@ -15,9 +15,10 @@ from encoder.protocol import Encoder
 from engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo, Store
 from graph.references import Relation
 from rerank.candidate import Candidate
-from service.answer import Answer, Query
+from service.answer import Answer
 from service.computing import Computing
 from service.lanes import LaneResults
+from service.query import Query
 from service.searcher import Adjust, Ranking, Searcher
 from service.settings import Settings
 from service.side_by_side import SideBySide

@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 from corpus.errors import InputError, TreelineError
 from corpus.function import Function
 from engine.protocol import Filters, Hit
-from service.answer import ONLY_BY_MEANING, Answer, Query, Result
+from service.answer import ONLY_BY_MEANING, Answer, Result
 from service.exact import relation_of
 from service.filter_hints import filter_hints
 from service.live import LiveSearcher, open_searcher
@@ -24,6 +24,7 @@ from service.mcp_callers import callers_told
 from service.mcp_indexing import index_folder
 from service.mcp_text import HANDLE_LENGTH, MIN_BUDGET, Listed, handle, rendered, visible
 from service.meant import Ambiguous, meant
+from service.query import Query
 from service.settings import Settings
 
 Arguments = ParamSpec("Arguments")

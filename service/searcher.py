@@ -18,14 +18,15 @@ from rerank.candidate import Candidate, RerankContext, Reranker
 from rerank.candidates import Candidates
 from rerank.fusion import DEFAULT_WEIGHTS, fusion
 from rerank.ranked import RankedList
-from service.answer import Answer, Degradation, Query, Result
+from service.answer import Answer, Result
 from service.checking import checked
 from service.computing import Computing
 from service.exact import NEAR_NAMES
 from service.filter_hints import Facets, as_spelt
 from service.graph_lane import callees_lane
 from service.lane_set import LaneSet
-from service.lanes import CALLEES, GRAPH, LaneResults
+from service.lanes import CALLEES, GRAPH, Degradation, LaneResults
+from service.query import Query
 from service.routing import route
 from service.settings import Settings
 from service.side_by_side import Outcome, SideBySide, one_by_one

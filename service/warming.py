@@ -12,8 +12,8 @@ from flask import Flask
 
 from corpus.errors import TreelineError
 from service.alike import clusters_of
-from service.answer import Query
 from service.highlight import preview
+from service.query import Query
 
 log = logging.getLogger(__name__)
 

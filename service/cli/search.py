@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from service.answer import DEFAULT, MODES, Query
 from service.cli.options import settings_for, where
+from service.query import DEFAULT, MODES, Query
 
 if TYPE_CHECKING:
     from service.filter_hints import Facets

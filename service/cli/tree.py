@@ -57,7 +57,7 @@ def _of_results(searcher: LiveSearcher, query: str, depth: int, dimensions: int 
     from graph.layout import local_distortion
     from graph.local_tree import local_tree
     from graph.refine import refine
-    from service.answer import Query
+    from service.query import Query
 
     addresses = [candidate.address for candidate in searcher.rank(Query(query)).candidates[:depth]]
     if not addresses:

@@ -10,8 +10,8 @@ from corpus import hub
 from corpus.errors import InputError
 from rerank.candidate import RerankContext
 from rerank.cross_encoder import CrossEncoded, load
-from service.answer import Query
 from service.computing import Computing
+from service.query import Query
 from service.searcher import Searcher
 from service.settings import Settings
 from tests.graph.trees import address

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from corpus.errors import EngineUnavailable
-from service.answer import Query
+from service.query import Query
 from service.searcher import Searcher
 from service.settings import Settings
 from service.side_by_side import OVERDUE, WORKERS

@@ -11,8 +11,9 @@ from corpus.function import Function
 from engine.protocol import Filters
 from graph.callgraph import CallGraph, Step
 from service import computing, graph_lane
-from service.answer import Answer, Query
+from service.answer import Answer
 from service.exact import relation_of
+from service.query import Query
 from service.searcher import Searcher
 from service.written_lane import calls
 from tests.service.small_index import FILES, NAME, parsed, publish, shipped, small_store

@@ -10,8 +10,8 @@ import pytest
 from corpus.errors import EncoderMismatch, IndexMissing
 from engine.embedded import EmbeddedStore
 from service import live
-from service.answer import Query
 from service.live import LiveSearcher, open_searcher
+from service.query import Query
 from service.settings import Settings
 from tests.service.small_index import FILES, parsed, publish, shipped, small_store
 

@@ -14,7 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from engine.protocol import IndexInfo
 from service import logs, metrics, observe
-from service.answer import Answer, Degradation, Query
+from service.answer import Answer
+from service.lanes import Degradation
+from service.query import Query
 from service.settings import Settings
 
 PASSWORD = "correct-horse-battery"

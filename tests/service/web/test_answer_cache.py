@@ -3,8 +3,10 @@
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from service.answer import Answer, Degradation, Query
+from service.answer import Answer
 from service.answer_cache import AnswerCache
+from service.lanes import Degradation
+from service.query import Query
 
 
 def timings(client: FlaskClient, address: str) -> dict[str, float]:
