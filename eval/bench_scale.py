@@ -20,8 +20,8 @@ from eval.growth import GrownSource
 from ingest.opening import open_source
 from ingest.pipeline import LoadOptions, load
 from ingest.source import ReadOptions, Source
-from service.live import open_searcher
-from service.query import Query
+from service.question.query import Query
+from service.searching.live import open_searcher
 from service.settings import Settings
 from service.stores import open_store
 

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from corpus.errors import InputError
 from engine.protocol import Filters
 from service.feedback.protocol import Signal
-from service.query import DEFAULT, Query
+from service.question.query import DEFAULT, Query
 from service.settings import Settings
 
 
