@@ -21,7 +21,7 @@ from eval.bench_http import questions as bench_questions
 from eval.bench_stages import Times, encoding, keyword, knn, tree, whole_search
 from eval.results import stamp
 from service.cli.options import settings_for, where
-from service.live import LiveSearcher, open_searcher
+from service.searching.live import LiveSearcher, open_searcher
 from service.settings import Settings
 
 COLD_STARTS = 5

@@ -20,8 +20,8 @@ from eval.growth import GrownSource
 from ingest.opening import open_source
 from ingest.pipeline import LoadOptions, load
 from ingest.source import ReadOptions, Source
-from service.answer import Query
-from service.live import open_searcher
+from service.question.query import Query
+from service.searching.live import open_searcher
 from service.settings import Settings
 from service.stores import open_store
 

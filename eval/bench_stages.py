@@ -13,8 +13,8 @@ from corpus.analysis import terms
 from encoder.protocol import Encoder, Vectors
 from engine.protocol import Engine, Hit
 from eval.statistics import percentile
-from service.answer import Query
-from service.searcher import Searcher
+from service.question.query import Query
+from service.searching.searcher import Searcher
 
 DEPTH = 100
 # Exact search over more vectors than this at once would take gigabytes; the matrix is read in slices.

@@ -23,8 +23,8 @@ from rerank.intersection import intersection
 from rerank.ranked import Fusion, RankedList
 from rerank.rrf import rrf
 from rerank.score_sum import score_sum
-from service.answer import Query
-from service.routing import route
+from service.question.query import Query
+from service.question.routing import route
 from service.settings import from_environment
 
 RATIOS = ((4, 1), (2, 1), (1, 1), (1, 2), (1, 3), (1, 4), (1, 6), (1, 8))

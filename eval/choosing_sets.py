@@ -15,10 +15,10 @@ from engine.embedded import EmbeddedStore
 from engine.protocol import NO_FILTERS, EncoderSpec, Engine, Store
 from eval import docstrings, web
 from rerank.ranked import RankedList
-from service.dense_lane import dense_lane
-from service.keyword_lane import keyword_lane
-from service.live import LiveSearcher
-from service.routing import looks_like_an_identifier
+from service.lanes.dense import dense_lane
+from service.lanes.keyword import keyword_lane
+from service.question.routing import looks_like_an_identifier
+from service.searching.live import LiveSearcher
 from service.settings import Settings
 from service.stores import open_store
 

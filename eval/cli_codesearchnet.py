@@ -14,7 +14,7 @@ from eval.running import choice_options, chosen, measure, patient
 from eval.summary import summarise
 from eval.systems import DEFAULT, Kitchen
 from service.cli.options import where
-from service.live import open_searcher
+from service.searching.live import open_searcher
 
 BESIDE = Path(__file__).parent.parent.parent / "shared" / "codesearchnet"
 

@@ -13,7 +13,7 @@ from eval.pools import source_searcher
 from eval.running import choice_options, chosen, loading, measure, patient
 from ingest.source import ReadOptions
 from service.cli.options import where
-from service.live import open_searcher
+from service.searching.live import open_searcher
 
 POOL = ("test", "valid")
 

@@ -14,7 +14,7 @@ from corpus.function import Function
 from ingest.opening import open_source
 from ingest.pipeline import LoadOptions, load
 from ingest.source import Progress, ReadOptions, no_progress
-from service.live import LiveSearcher, open_searcher
+from service.searching.live import LiveSearcher, open_searcher
 from service.settings import Settings
 from service.stores import open_store
 

@@ -11,8 +11,8 @@ from corpus.errors import InputError
 from engine.protocol import Hit, IndexInfo
 from eval.dataset import Case, Ranked, System
 from rerank.candidate import Candidate
-from service.answer import Query
-from service.lanes import LaneResults
+from service.lanes.results import LaneResults
+from service.question.query import Query
 
 
 class Asked(Protocol):

@@ -27,8 +27,8 @@ from ingest.source import ReadOptions
 from rerank.arrange import DEPTH
 from rerank.features import NAMES, features
 from rerank.learnt import WEIGHTS
-from service.answer import Query
-from service.searcher import Searcher
+from service.question.query import Query
+from service.searching.searcher import Searcher
 from service.settings import Settings
 
 BATCH = 2_000

@@ -19,7 +19,7 @@ Fusion = Callable[[Sequence["RankedList"], Mapping[str, float], "Asked", int], S
 
 
 class Asked(NamedTuple):
-    """What fusion knows of a question: its kind (see `service.routing`) and how many words it has."""
+    """What fusion knows of a question: its kind (see `service.question.routing`) and how many words it has."""
 
     kind: str = ""
     words: int = 0

@@ -12,19 +12,19 @@ from apiflask import APIFlask
 from corpus.errors import TreelineError
 from rerank.fusion import FUSIONS
 from rerank.registry import NAMES
-from service import errors, guard, headers, observe
 from service.api import evaluation, feedback, functions, map, search, status
 from service.api.parameters import declare_limits
 from service.api.problems import declare_refusals
-from service.asking import adjuster
-from service.context import Context
 from service.feedback.opening import open_feedback
-from service.live import LiveSearcher, open_searcher
+from service.http import errors, guard, headers, observe
+from service.http.asking import adjuster
+from service.http.context import Context
+from service.http.reply import OrjsonProvider
 from service.pages import PAGES, reference
 from service.pages.prose import coded, sentence, title
-from service.reply import OrjsonProvider
+from service.searching.live import LiveSearcher, open_searcher
 from service.settings import Settings, from_environment
-from service.visible import visible
+from service.shown.visible import visible
 
 log = logging.getLogger(__name__)
 

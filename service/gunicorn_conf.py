@@ -16,7 +16,7 @@ from typing import Any
 
 from gunicorn.http import message  # type: ignore[import-untyped]
 
-from service.logs import CLIENT_LEVEL, formatter
+from service.http.logs import CLIENT_LEVEL, formatter
 from service.settings import from_environment
 
 # The metrics library reads this name when it is first imported, in the workers: it must be set before they start.
@@ -34,7 +34,7 @@ wsgi_app = "service.app:create_app()"
 bind = os.environ.get("GUNICORN_BIND", "127.0.0.1:8080")
 workers = settings.workers
 threads = settings.threads
-worker_class = "service.gunicorn_worker.FairWorker"
+worker_class = "service.http.gunicorn_worker.FairWorker"
 # The heartbeat is a file; on a disk that stalls, a healthy worker would be taken for dead.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
 # A question of a thousand characters, each of up to twelve in an address, and filters; beyond it the service can say
@@ -44,7 +44,8 @@ timeout = 60
 graceful_timeout = 20
 keepalive = 15
 control_socket_disable = True  # several servers of one user would share it, and nothing here uses it
-logger_class = "service.gunicorn_worker.QuietLogger"  # service.observe writes the access log, with the request's id
+# `service.http.observe` writes the access log, with the request's id.
+logger_class = "service.http.gunicorn_worker.QuietLogger"
 logconfig_dict: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -84,7 +85,7 @@ def post_fork(_server: Any, worker: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """What the application is made of stays: the collector need not go through it after every few searches."""
-    from service.warming import warm_up_aside
+    from service.http.warming import warm_up_aside
 
     gc.collect()
     gc.freeze()

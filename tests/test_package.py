@@ -31,7 +31,7 @@ def test_every_file_of_a_room_is_packaged(room: str) -> None:
 
 
 def test_the_pages_find_the_evaluations_results_where_they_are_packaged() -> None:
-    from service.evaluation_files import folder
+    from service.evaluation.files import folder
     from service.settings import Settings
 
     assert set(folder(Settings()).glob("*.json")) <= packaged("eval")

@@ -6,9 +6,9 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from service.api.answers import EvalShape
-from service.context import context
-from service.evaluation_files import result_files
-from service.reply import REVALIDATE, entity_tag, json_reply, not_modified
+from service.evaluation.files import result_files
+from service.http.context import context
+from service.http.reply import REVALIDATE, entity_tag, json_reply, not_modified
 
 blueprint = APIBlueprint("evaluation", __name__, url_prefix="/api", tag="Evaluation")
 

@@ -6,13 +6,13 @@ from apiflask import APIBlueprint
 from flask import Response, request
 from werkzeug.exceptions import UnsupportedMediaType
 
-from service import guard
 from service.api.answers import FeedbackShape
 from service.api.functions import find
 from service.api.parameters import FeedbackBody, within
 from service.api.problems import BODY, MISSING
-from service.context import context
-from service.reply import json_reply
+from service.http import guard
+from service.http.context import context
+from service.http.reply import json_reply
 
 blueprint = APIBlueprint("feedback", __name__, url_prefix="/api", tag="Feedback")
 

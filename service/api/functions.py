@@ -9,14 +9,14 @@ from flask import Response
 from werkzeug.exceptions import NotFound
 
 from corpus.function import Function
-from service.alike import alike
 from service.api.answers import FunctionShape, NeighboursShape, SimilarShape
 from service.api.parameters import FunctionPath, SimilarParameters
 from service.api.problems import MISSING
 from service.api.search import elapsed
-from service.context import context
-from service.function_rows import function_row, neighbour_rows, similar_row
-from service.reply import REVALIDATE, entity_tag, json_reply, not_modified
+from service.http.context import context
+from service.http.reply import REVALIDATE, entity_tag, json_reply, not_modified
+from service.searching.alike import alike
+from service.shown.function_rows import function_row, neighbour_rows, similar_row
 
 blueprint = APIBlueprint("functions", __name__, url_prefix="/api/functions", tag="Functions")
 

@@ -18,9 +18,9 @@ from service.api.answers import MapShape
 from service.api.parameters import SearchParameters, refuse_repeats
 from service.api.problems import PROBLEMS
 from service.api.search import elapsed
-from service.asking import ask, tag_of, with_votes
-from service.context import context
-from service.reply import NEVER, REVALIDATE, json_reply, not_modified, server_timing
+from service.http.asking import ask, tag_of, with_votes
+from service.http.context import context
+from service.http.reply import NEVER, REVALIDATE, json_reply, not_modified, server_timing
 
 blueprint = APIBlueprint("map", __name__, url_prefix="/api", tag="Search")
 blueprint.before_request(refuse_repeats)

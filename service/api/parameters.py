@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from corpus.errors import InputError
 from engine.protocol import Filters
-from service.answer import DEFAULT, Query
 from service.feedback.protocol import Signal
+from service.question.query import DEFAULT, Query
 from service.settings import Settings
 
 

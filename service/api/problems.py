@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from service.errors import ENVELOPE_SCHEMA
+from service.http.errors import ENVELOPE_SCHEMA
 
 
 def _problem(description: str) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from engine.protocol import IndexInfo
-from service.answer_rows import count_rows
 from service.api.answers import IndexShape, StatusShape
 from service.api.problems import PROBLEMS
 from service.api.search import elapsed
-from service.context import context
-from service.reply import json_reply
+from service.http.context import context
+from service.http.reply import json_reply
+from service.shown.answer_rows import count_rows
 
 blueprint = APIBlueprint("status", __name__, tag="Service")
 

@@ -14,11 +14,11 @@ from corpus.function import Address, Function
 from engine.protocol import IndexInfo
 from graph.corpus_clusters import CorpusClusters
 from rerank.candidate import Candidate
-from service.alike import cluster_of
-from service.answer import ONLY_BY_MEANING, Answer, Result
-from service.exact import BELOW, relation_of
-from service.filter_hints import Facets, filter_hints
-from service.visible import INVISIBLE, code_point
+from service.question.exact import BELOW, relation_of
+from service.question.filter_hints import Facets, filter_hints
+from service.searching.alike import cluster_of
+from service.searching.answer import ONLY_BY_MEANING, Answer, Result
+from service.shown.visible import INVISIBLE, code_point
 
 LINES_SHOWN = 8
 INDENT = " " * 4

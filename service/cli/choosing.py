@@ -11,7 +11,7 @@ from service.cli.options import Command
 
 if TYPE_CHECKING:
     from corpus.function import Function
-    from service.live import LiveSearcher
+    from service.searching.live import LiveSearcher
 
 
 def which(command: Command) -> Command:
@@ -25,7 +25,7 @@ def which(command: Command) -> Command:
 def chosen(searcher: LiveSearcher, reference: str, repo: str, path_prefix: str) -> Function:
     """The one function; a choice goes to stderr with ids, any of which may be given instead of the name."""
     from engine.protocol import Filters
-    from service.meant import Ambiguous, meant
+    from service.searching.meant import Ambiguous, meant
 
     filters = Filters(repo=repo, path_prefix=path_prefix)
     try:

@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.text import Text
 
 from corpus.function import Function
-from service.alike import Alike
 from service.cli.answer_text import INDENT, code_lines, headline, visible
-from service.mcp_text import summary
-from service.neighbour_words import neighbours_told
-from service.structure import Neighbour
+from service.mcp.text import summary
+from service.question.structure import Neighbour
+from service.searching.alike import Alike
+from service.shown.neighbour_words import neighbours_told
 
 NOTHING = "nothing known here"  # names are resolved within a repository: library code is not in the graph
 

@@ -7,7 +7,7 @@ from typing import cast
 
 import click
 
-from service.keys import SCOPES, KeyRing, Scope
+from service.http.keys import SCOPES, KeyRing, Scope
 from service.settings import from_environment
 
 

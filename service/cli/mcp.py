@@ -16,8 +16,8 @@ def command(engine: str | None, name: str, roots: tuple[str, ...]) -> None:
     """Serve search to a coding agent (Model Context Protocol, stdio)."""
     import os
 
-    from service import logs
-    from service.mcp_server import create_server
+    from service.http import logs
+    from service.mcp.server import create_server
 
     settings = settings_for(engine, name)
     settings = replace(

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from service.answer import DEFAULT, MODES, Query
 from service.cli.options import settings_for, where
+from service.question.query import DEFAULT, MODES, Query
 
 if TYPE_CHECKING:
-    from service.filter_hints import Facets
-    from service.live import LiveSearcher
+    from service.question.filter_hints import Facets
+    from service.searching.live import LiveSearcher
 
 
 @click.command("search")
@@ -54,8 +54,8 @@ def command(
 ) -> None:
     """Find functions by what they do: treeline search convert int to string."""
     from engine.protocol import Filters
-    from service.alike import clusters_of
-    from service.live import open_searcher
+    from service.searching.alike import clusters_of
+    from service.searching.live import open_searcher
 
     asked = Query(
         " ".join(words),
@@ -81,7 +81,7 @@ def command(
         if as_json:
             import orjson
 
-            from service.answer_rows import answer_row
+            from service.shown.answer_rows import answer_row
 
             row = answer_row(answer, searcher.info, explain=explain, code=True, known=known, clusters=clusters)
             click.echo(orjson.dumps(row, option=orjson.OPT_INDENT_2))

@@ -14,7 +14,7 @@ from service.cli.options import settings_for, where
 @click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
 def command(function: str, repo: str, path_prefix: str, engine: str | None, name: str, as_json: bool) -> None:
     """Show one function whole. FUNCTION is its name, alone or behind its class or module, or its id."""
-    from service.live import open_searcher
+    from service.searching.live import open_searcher
 
     searcher = open_searcher(settings_for(engine, name))
     try:
@@ -25,7 +25,7 @@ def command(function: str, repo: str, path_prefix: str, engine: str | None, name
     if as_json:
         import orjson
 
-        from service.function_rows import function_row, neighbour_rows
+        from service.shown.function_rows import function_row, neighbour_rows
 
         row = function_row(found) | {"callers": neighbour_rows(callers), "callees": neighbour_rows(callees)}
         click.echo(orjson.dumps(row, option=orjson.OPT_INDENT_2))

@@ -18,8 +18,8 @@ def command(function: str, repo: str, path_prefix: str, engine: str | None, name
 
     FUNCTION is its name, alone or behind its class or module, or its id.
     """
-    from service.alike import alike
-    from service.live import open_searcher
+    from service.searching.alike import alike
+    from service.searching.live import open_searcher
 
     searcher = open_searcher(settings_for(engine, name))
     try:
@@ -28,7 +28,7 @@ def command(function: str, repo: str, path_prefix: str, engine: str | None, name
         if as_json:
             import orjson
 
-            from service.function_rows import similar_row
+            from service.shown.function_rows import similar_row
 
             click.echo(orjson.dumps(similar_row(found.id, like), option=orjson.OPT_INDENT_2))
         else:

@@ -49,7 +49,7 @@ def command(engine: str | None, name: str, roll_back: bool, prune: int | None, d
 def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | None, drop: bool) -> list[str]:
     name, done = settings.index, []
     if drop:
-        from service import tfidf_file
+        from service.lanes import tfidf_file
 
         store.drop(name)
         tfidf_file.forget(settings.cache_path, name)

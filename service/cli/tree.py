@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from engine.protocol import Engine
-    from service.live import LiveSearcher
+    from service.searching.live import LiveSearcher
 
 
 @click.command("tree")
@@ -37,7 +37,7 @@ def command(
     forest: bool,
 ) -> None:
     """The repository tree in figures; with QUERY, the part of it that the results of that question span."""
-    from service.live import open_searcher
+    from service.searching.live import open_searcher
 
     if refine and not query:
         raise InputError("--refine needs a question", "the whole tree is too large for it")
@@ -57,7 +57,7 @@ def _of_results(searcher: LiveSearcher, query: str, depth: int, dimensions: int 
     from graph.layout import local_distortion
     from graph.local_tree import local_tree
     from graph.refine import refine
-    from service.answer import Query
+    from service.question.query import Query
 
     addresses = [candidate.address for candidate in searcher.rank(Query(query)).candidates[:depth]]
     if not addresses:

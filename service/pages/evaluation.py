@@ -8,12 +8,12 @@ from apiflask import APIBlueprint
 from flask import Response, render_template, request
 from werkzeug.exceptions import NotFound
 
-from service.context import context
-from service.evaluation_files import result_files
-from service.evaluation_words import words
-from service.headers import allow_plotly_styles
-from service.pages.figures import chart_data, chosen, metrics_by_query, query_rows
-from service.visible import web_address
+from service.evaluation.figures import chart_data, chosen, metrics_by_query, query_rows
+from service.evaluation.files import result_files
+from service.evaluation.words import words
+from service.http.context import context
+from service.http.headers import allow_plotly_styles
+from service.shown.visible import web_address
 
 blueprint = APIBlueprint("evaluation_page", __name__, enable_openapi=False)
 

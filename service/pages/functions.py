@@ -11,15 +11,15 @@ from flask import Response, render_template, request
 
 from corpus.function import Address, Function
 from graph.tree import FUNCTION, KINDS
-from service.alike import alike
 from service.api.functions import find
-from service.context import context
-from service.highlight import mark_prose, question_words, whole
-from service.overview import Places, places_of
+from service.http.context import context
 from service.pages.results import PlaceView, place_view
 from service.pages.search_state import asked_state, link
-from service.structure import Neighbour
-from service.visible import visible
+from service.question.structure import Neighbour
+from service.searching.alike import alike
+from service.searching.overview import Places, places_of
+from service.shown.highlight import mark_prose, question_words, whole
+from service.shown.visible import visible
 
 blueprint = APIBlueprint("function_page", __name__, url_prefix="/functions", enable_openapi=False)
 

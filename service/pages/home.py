@@ -6,9 +6,9 @@ from apiflask import APIBlueprint
 from flask import Response, render_template
 
 from corpus.errors import TreelineError
-from service.context import context
+from service.evaluation.figures import headline
+from service.http.context import context
 from service.pages.examples import EXAMPLES
-from service.pages.figures import headline
 
 blueprint = APIBlueprint("home", __name__, enable_openapi=False)
 

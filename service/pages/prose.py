@@ -6,7 +6,7 @@ import re
 
 from markupsafe import Markup, escape
 
-from service.visible import visible
+from service.shown.visible import visible
 
 QUOTED = re.compile(r"`([^`]+)`")
 TITLES = {

@@ -10,11 +10,11 @@ from markupsafe import Markup
 from corpus.function import Address
 from graph.corpus_clusters import CorpusClusters
 from rerank.candidate import Candidate
-from service.alike import cluster_of
-from service.answer import Answer, Result
-from service.exact import relation_of
-from service.highlight import Snippet, mark_prose, preview
-from service.visible import visible, web_address
+from service.question.exact import relation_of
+from service.searching.alike import cluster_of
+from service.searching.answer import Answer, Result
+from service.shown.highlight import Snippet, mark_prose, preview
+from service.shown.visible import visible, web_address
 
 SUMMARY_LENGTH = 220
 SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")

@@ -10,23 +10,23 @@ from flask import Response, render_template
 from pydantic import ValidationError
 
 from corpus.errors import InputError
-from service import guard
-from service.alike import clusters_of
-from service.answer import ONLY_BY_MEANING, Answer
-from service.answer_rows import count_rows, facets
 from service.api.parameters import SearchParameters
-from service.asking import ask
-from service.context import context
-from service.errors import for_people, status_of
-from service.exact import BELOW
-from service.filter_hints import filter_hints
-from service.headers import allow_plotly_styles
-from service.highlight import question_words
+from service.http import guard
+from service.http.asking import ask
+from service.http.context import context
+from service.http.errors import for_people, status_of
+from service.http.headers import allow_plotly_styles
+from service.http.reply import server_timing
 from service.pages.examples import EXAMPLES
 from service.pages.rerankers import menu
 from service.pages.results import LANES, STAGES, result_views
 from service.pages.search_state import asked_state, in_address, link, unknown_parameters
-from service.reply import server_timing
+from service.question.exact import BELOW
+from service.question.filter_hints import filter_hints
+from service.searching.alike import clusters_of
+from service.searching.answer import ONLY_BY_MEANING, Answer
+from service.shown.answer_rows import count_rows, facets
+from service.shown.highlight import question_words
 
 blueprint = APIBlueprint("search_page", __name__, enable_openapi=False)
 

@@ -14,8 +14,8 @@ import yaml
 
 from corpus.errors import TreelineError
 from engine import stores
-from service.answer import Query
-from service.live import open_searcher
+from service.question.query import Query
+from service.searching.live import open_searcher
 from service.settings import Settings
 from service.stores import open_store
 from tests import elasticsearch_server

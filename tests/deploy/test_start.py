@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from service.keys import KeyRing
+from service.http.keys import KeyRing
 from tests.service_process import service
 
 CODE = '''def tame_llamas(herd):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from eval.pools import source_searcher
-from service.live import LiveSearcher
+from service.searching.live import LiveSearcher
 from service.settings import Settings
 
 MODULES = ("textwrap.py", "heapq.py", "colorsys.py", "fnmatch.py", "bisect.py", "statistics.py", "shutil.py")

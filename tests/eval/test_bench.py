@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from eval.bench import Line, command
 from eval.bench_stages import Times, exact_neighbours, recall, timed
-from service.live import LiveSearcher
+from service.searching.live import LiveSearcher
 
 
 def test_times_are_percentiles_after_a_warm_up() -> None:

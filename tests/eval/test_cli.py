@@ -15,7 +15,7 @@ from corpus.function import Function
 from engine.embedded import EmbeddedStore
 from engine.protocol import EncoderSpec
 from eval.cli import command
-from service.live import LiveSearcher
+from service.searching.live import LiveSearcher
 from tests.eval.test_mining import repository  # noqa: F401
 
 URL = "https://github.com/o/r/blob/c/{}.py#L1-L2"

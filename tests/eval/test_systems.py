@@ -10,9 +10,9 @@ from eval import ablation, paper
 from eval.dataset import Case
 from eval.systems import COMPARED, DEFAULT, KEYWORD, Kitchen, Recipe
 from rerank.candidate import Candidate
-from service.answer import Degradation, Query
-from service.lanes import LaneResults
-from service.live import LiveSearcher
+from service.lanes.results import Degradation, LaneResults
+from service.question.query import Query
+from service.searching.live import LiveSearcher
 
 CASE = Case("q", "n largest elements of a list", {})
 

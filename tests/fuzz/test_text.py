@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from corpus.analysis import terms
 from corpus.errors import InputError
 from corpus.function import Function, function_id
-from service.answer import Query
-from service.checking import checked
-from service.routing import route
+from service.question.checking import checked
+from service.question.query import Query
+from service.question.routing import route
 from service.settings import Settings
 from tests.fuzz.bad_texts import BAD_TEXTS, within
 

@@ -6,7 +6,7 @@ from typing import get_args
 from engine.protocol import Hit
 from rerank.adaptive import LEAST, MOST, adaptive, weights_for
 from rerank.ranked import Asked, RankedList
-from service.routing import Kind
+from service.question.routing import Kind
 from tests.rerank.lists import address, ranked
 
 KEYWORD_SAYS_X = [ranked("keyword", "XY"), ranked("dense", "YX"), ranked("graph", "ZX")]

@@ -10,9 +10,9 @@ from corpus import hub
 from corpus.errors import InputError
 from rerank.candidate import RerankContext
 from rerank.cross_encoder import CrossEncoded, load
-from service.answer import Query
-from service.computing import Computing
-from service.searcher import Searcher
+from service.question.query import Query
+from service.searching.computing import Computing
+from service.searching.searcher import Searcher
 from service.settings import Settings
 from tests.graph.trees import address
 from tests.rerank.candidates import CONTEXT, ranked

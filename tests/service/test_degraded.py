@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from corpus.errors import EngineUnavailable
-from service.answer import Query
-from service.searcher import Searcher
+from service.question.query import Query
+from service.searching.searcher import Searcher
+from service.searching.side_by_side import OVERDUE, WORKERS
 from service.settings import Settings
-from service.side_by_side import OVERDUE, WORKERS
 from tests.service.small_index import shipped, small_store
 
 QUICK = Settings(lane_timeout=1.0)  # the lanes that do answer take a hundredth of it

@@ -10,11 +10,13 @@ import pytest
 from corpus.function import Function
 from engine.protocol import Filters
 from graph.callgraph import CallGraph, Step
-from service import computing, graph_lane
-from service.answer import Answer, Query
-from service.exact import relation_of
-from service.searcher import Searcher
-from service.written_lane import calls
+from service.lanes import graph as graph_lane
+from service.lanes.written import calls
+from service.question.exact import relation_of
+from service.question.query import Query
+from service.searching import computing
+from service.searching.answer import Answer
+from service.searching.searcher import Searcher
 from tests.service.small_index import FILES, NAME, parsed, publish, shipped, small_store
 
 MORE = {

@@ -8,7 +8,7 @@ import pytest
 
 from corpus.errors import InputError, TreelineError
 from service.cli.serve import make_first_index
-from service.mcp_indexing import index_folder
+from service.mcp.indexing import index_folder
 from service.settings import Settings
 from tests.service.test_cli import treeline
 

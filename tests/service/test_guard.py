@@ -9,8 +9,8 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 
 from corpus.errors import InputError
-from service import errors, guard, observe, rate
-from service.keys import KeyRing
+from service.http import errors, guard, observe, rate
+from service.http.keys import KeyRing
 from service.settings import Settings
 
 FAR = {"REMOTE_ADDR": "203.0.113.9"}

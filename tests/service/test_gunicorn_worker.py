@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from eval.served import served
-from service.gunicorn_worker import CORK
+from service.http.gunicorn_worker import CORK
 from tests.service.small_index import small_store
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from corpus.errors import InputError
 from service.cli.keys import command
-from service.keys import ApiKey, KeyRing
+from service.http.keys import ApiKey, KeyRing
 
 
 def test_a_new_key_is_recognised_with_its_scopes(tmp_path: Path) -> None:

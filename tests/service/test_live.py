@@ -9,9 +9,9 @@ import pytest
 
 from corpus.errors import EncoderMismatch, IndexMissing
 from engine.embedded import EmbeddedStore
-from service import live
-from service.answer import Query
-from service.live import LiveSearcher, open_searcher
+from service.question.query import Query
+from service.searching import live
+from service.searching.live import LiveSearcher, open_searcher
 from service.settings import Settings
 from tests.service.small_index import FILES, parsed, publish, shipped, small_store
 
@@ -185,7 +185,7 @@ def test_a_store_that_hangs_does_not_hold_up_a_search(tmp_path: Path, monkeypatc
 
 
 def test_it_has_every_method_of_the_searcher(tmp_path: Path) -> None:
-    from service.searcher import Searcher
+    from service.searching.searcher import Searcher
 
     public = {name for name in vars(Searcher) if not name.startswith("_")}
     assert public <= set(dir(LiveSearcher))

@@ -14,9 +14,9 @@ from corpus.errors import InputError
 from engine.stores import open_store
 from ingest.opening import open_source
 from ingest.pipeline import LoadOptions, load
-from service.mcp_indexing import allowed_folder
-from service.mcp_server import create_server
-from service.mcp_text import tokens
+from service.mcp.indexing import allowed_folder
+from service.mcp.server import create_server
+from service.mcp.text import tokens
 from service.settings import Settings
 from tests.made_up_source import MadeUpSource, made_up
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.function import Function
-from service import mcp_text
-from service.mcp_text import Listed
+from service.mcp import text as mcp_text
+from service.mcp.text import Listed
 
 
 def function(

@@ -13,8 +13,10 @@ from apiflask import APIFlask
 from prometheus_client.parser import text_string_to_metric_families
 
 from engine.protocol import IndexInfo
-from service import logs, metrics, observe
-from service.answer import Answer, Degradation, Query
+from service.http import logs, metrics, observe
+from service.lanes.results import Degradation
+from service.question.query import Query
+from service.searching.answer import Answer
 from service.settings import Settings
 
 PASSWORD = "correct-horse-battery"

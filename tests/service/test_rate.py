@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from service import rate
-from service.rate import RateLimiter
+from service.http import rate
+from service.http.rate import RateLimiter
 
 
 def allowed(limiter: RateLimiter, caller: str, times: list[float], per_minute: float = 60, burst: int = 5) -> int:
@@ -46,7 +46,7 @@ def test_many_callers_do_not_grow_the_table(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_two_processes_share_one_limit(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from service.rate import RateLimiter\n"
+        "import sys; from pathlib import Path; from service.http.rate import RateLimiter\n"
         "limiter = RateLimiter(Path(sys.argv[1])); assert limiter.shared\n"
         "print(sum(not limiter.wait('a', 1, 100) for _ in range(100)))"
     )

@@ -8,8 +8,8 @@ import pytest
 
 from corpus.errors import EngineUnavailable, IndexMissing
 from engine.protocol import Engine, IndexInfo
-from service import readiness as module
-from service.readiness import Readiness
+from service.searching import readiness as module
+from service.searching.readiness import Readiness
 
 INFO = IndexInfo("default", "embedded", "1", 3, (), "")
 

@@ -8,7 +8,7 @@ import pytest
 from engine.embedded import EmbeddedStore
 from engine.protocol import NO_FILTERS, Engine, Filters
 from rerank.ranked import RankedList
-from service.keyword_lane import CHUNKS, ENOUGH, EXACT, FUZZY, MAX_CHUNKS, chunks, keyword_lane
+from service.lanes.keyword import CHUNKS, ENOUGH, EXACT, FUZZY, MAX_CHUNKS, chunks, keyword_lane
 from tests.service.small_index import parsed, publish
 
 MANY = {

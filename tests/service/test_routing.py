@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.routing import route
-from service.structural import EVERYTHING, IMPACT_DEPTH, INHERITS
+from service.question.routing import route
+from service.question.structural import EVERYTHING, IMPACT_DEPTH, INHERITS
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from engine.embedded import EmbeddedStore
 from engine.protocol import Filters, Store
 from rerank.candidate import Candidate
 from rerank.fusion import FUSIONS
-from service.answer import MODES, Answer, Query
-from service.searcher import Searcher
+from service.question.query import MODES, Query
+from service.searching.answer import Answer
+from service.searching.searcher import Searcher
 from service.settings import Settings
 from tests.service.small_index import parsed, publish, shipped, small_store
 

@@ -8,8 +8,8 @@ from time import perf_counter, sleep
 import pytest
 
 from corpus.errors import EngineUnavailable
-from service import side_by_side as module
-from service.side_by_side import OVERDUE, WORKERS, SideBySide
+from service.searching import side_by_side as module
+from service.searching.side_by_side import OVERDUE, WORKERS, SideBySide
 
 LONG = 60.0  # seconds; no lane that answers takes as long, also on a busy machine
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from engine.protocol import IndexInfo
-from service import tfidf_file
-from service.live import LiveSearcher
-from service.tfidf_file import kept, path_of
+from service.lanes import tfidf_file
+from service.lanes.tfidf_file import kept, path_of
+from service.searching.live import LiveSearcher
 from tests.service.small_index import NAME, parsed, publish, small_store
 
 INFO = IndexInfo(name="some", engine="embedded", generation="000001", functions=3, encoders=(), created="today")

@@ -12,8 +12,8 @@ from engine.elasticsearch_engine import HANGING_SECONDS
 from engine.protocol import Store
 from engine.stores import open_store
 from ingest.pipeline import LoadOptions, load
-from service.answer import Query
-from service.live import LiveSearcher
+from service.question.query import Query
+from service.searching.live import LiveSearcher
 from service.settings import Settings
 from tests.elasticsearch_server import Cluster, Node
 from tests.made_up_source import MadeUpSource, made_up

@@ -3,8 +3,10 @@
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from service.answer import Answer, Degradation, Query
-from service.answer_cache import AnswerCache
+from service.lanes.results import Degradation
+from service.question.query import Query
+from service.searching.answer import Answer
+from service.searching.answer_cache import AnswerCache
 
 
 def timings(client: FlaskClient, address: str) -> dict[str, float]:

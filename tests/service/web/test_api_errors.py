@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from pytest import mark
 
 from corpus.errors import EngineUnavailable
-from service.context import Context
+from service.http.context import Context
 from service.settings import Settings
 from tests.service.web.library import INDEX
 

@@ -13,8 +13,8 @@ import pytest
 from apiflask import APIFlask
 
 from corpus.errors import CredentialsRefused
-from service import context
 from service.cli.wait import command as wait
+from service.http import context
 from service.settings import Settings
 
 # What a server of version 8.19 with security answers to a wrong password.

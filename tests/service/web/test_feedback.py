@@ -9,9 +9,9 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from service import computing
 from service.feedback.protocol import Votes
 from service.feedback.sqlite import SqliteFeedback
+from service.searching import computing
 from service.settings import Settings
 from tests.service.web.library import INDEX
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from openapi_spec_validator import validate
 from schemathesis import GenerationMode
 
-from service.keys import KeyRing
+from service.http.keys import KeyRing
 from service.settings import Settings
 from tests.service.web.library import INDEX
 

@@ -12,9 +12,11 @@ from flask.testing import FlaskClient
 from engine.embedded import EmbeddedStore
 from ingest.opening import open_source
 from ingest.pipeline import LoadOptions, load
-from service.answer import Answer, Degradation, Query
+from service.lanes.results import Degradation
 from service.pages.prose import sentence
 from service.pages.results import summary
+from service.question.query import Query
+from service.searching.answer import Answer
 from service.settings import Settings
 
 HTML = {"Accept": "text/html"}

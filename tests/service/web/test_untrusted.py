@@ -3,8 +3,8 @@
 from flask.testing import FlaskClient
 from pytest import fixture, mark
 
-from service.highlight import marked, preview
-from service.visible import visible, web_address
+from service.shown.highlight import marked, preview
+from service.shown.visible import visible, web_address
 
 
 @fixture

@@ -1,0 +1,129 @@
+"""One shape for every error: `{"error": {code, message, hint}}`, or the same words on a page for people."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import Any
+
+from apiflask import APIFlask, HTTPError
+from flask import Response, render_template, request
+from werkzeug.datastructures import Headers
+from werkzeug.exceptions import HTTPException
+
+from corpus.errors import EncoderMismatch, EngineUnavailable, IndexMissing, IndexOutdated, InputError, TreelineError
+from service.http.reply import json_reply
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = "2"
+OF_THE_BODY = frozenset({"content-type", "content-length"})
+HINTS = {
+    400: "check the request against /docs",
+    404: "check the address",
+    405: "see /docs for the methods of this address",
+    413: "send less",
+    415: "send JSON with Content-Type: application/json",
+    422: "check the parameters against /docs",
+    500: "try again; if it happens again, report it with the request id",
+}
+
+# What the validator says, in words for who asks.
+PLAINER = {"Extra inputs are not permitted": "there is no such parameter", "Field required": "it is missing"}
+WORDS = {404: "there is nothing at this address"}
+
+
+def status_of(error: TreelineError) -> int:
+    """Bad input is the client's; an index that is missing or does not fit is a service that cannot answer yet."""
+    if isinstance(error, (IndexMissing, IndexOutdated, EncoderMismatch, EngineUnavailable)):
+        return 503
+    return 400 if isinstance(error, InputError) else 500
+
+
+def for_people() -> bool:
+    """Whether the asker is a browser on a page rather than a program."""
+    if request.path.startswith(("/api/", "/openapi", "/healthz", "/readyz", "/metrics")):
+        return False
+    return request.accept_mimetypes.best_match(["text/html", "application/json"]) == "text/html"
+
+
+def error_reply(
+    status: int, code: str, message: str, hint: str = "", headers: dict[str, str] | None = None
+) -> Response:
+    """The envelope, or its page."""
+    hint = hint or HINTS.get(status, "")
+    if for_people():
+        page = render_template("error.html", status=status, code=code, message=message, hint=hint)
+        response = Response(page, status=status, headers=headers)
+        response.headers["Cache-Control"] = "no-store"
+        return response
+    return json_reply({"error": {"code": code, "message": message, "hint": hint}}, status=status, headers=headers)
+
+
+def init_app(app: APIFlask) -> None:
+    app.config["VALIDATION_ERROR_SCHEMA"] = app.config["HTTP_ERROR_SCHEMA"] = ENVELOPE_SCHEMA
+
+    @app.errorhandler(TreelineError)
+    def known(error: TreelineError) -> Response:
+        status = status_of(error)
+        headers = {"Retry-After": RETRY_SECONDS} if status == 503 else None
+        return error_reply(status, error.code, error.message, error.hint, headers)
+
+    @app.error_processor
+    def refused(error: HTTPError) -> Response:
+        message, hint = error.message or HTTPStatus(error.status_code).phrase, ""
+        if error.status_code == app.config["VALIDATION_ERROR_STATUS_CODE"] and error.detail:
+            message, hint = "The request is not valid: " + complaint(error.detail), HINTS[422]
+        headers = {name: str(value) for name, value in Headers(error.headers) if name.lower() not in OF_THE_BODY}
+        return error_reply(error.status_code, slug(error.status_code), message, hint, headers)
+
+    @app.errorhandler(HTTPException)
+    def http(error: HTTPException) -> Response | HTTPException:
+        if error.code is None or error.code < 400:  # a redirect
+            return error
+        headers = {
+            name: value for name, value in error.get_headers() if name.lower() not in {"content-type", "content-length"}
+        }
+        stock = error.description == type(error).description  # werkzeug's own words, which are long and tell little
+        message = WORDS.get(error.code) if stock else None
+        return error_reply(error.code, slug(error.code), message or error.description or error.name, "", headers)
+
+    @app.errorhandler(Exception)
+    def unforeseen(error: Exception) -> Response:
+        log.exception("unforeseen error at %s %s", request.method, request.path)
+        return error_reply(500, "internal_error", "Something went wrong here, not with your request.")
+
+
+def complaint(detail: Any) -> str:
+    """A validation error in one sentence: `k: must be at least 1; mode: …`."""
+    found: list[str] = []
+    for place in detail.values() if isinstance(detail, dict) else []:
+        for field, messages in place.items() if isinstance(place, dict) else []:
+            text = " and ".join(map(str, messages)) if isinstance(messages, list) else str(messages)
+            text = PLAINER.get(text, text)
+            found.append(f"{field}: {text[:1].lower()}{text[1:]}")
+    return "; ".join(found) or "it does not follow the schema"
+
+
+def slug(status: int) -> str:
+    """`404` → `not_found`."""
+    if status == 422:
+        return "bad_input"
+    return HTTPStatus(status).phrase.lower().replace(" ", "_").replace("-", "_")
+
+
+ENVELOPE_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "error": {
+            "type": "object",
+            "properties": {
+                "code": {"type": "string", "description": "For programs; does not change."},
+                "message": {"type": "string", "description": "What was wrong."},
+                "hint": {"type": "string", "description": "What to do about it."},
+            },
+            "required": ["code", "message", "hint"],
+        }
+    },
+    "required": ["error"],
+}

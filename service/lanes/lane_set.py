@@ -1,0 +1,102 @@
+"""The lanes of one open index, each as a call without arguments, ready to be run side by side."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from corpus.errors import InputError
+from encoder.protocol import Encoder
+from engine.protocol import Engine
+from graph.callgraph import ARTIFACT, CallGraph, load
+from rerank.ranked import RankedList
+from service.lanes.dense import dense_lane
+from service.lanes.graph import graph_lane
+from service.lanes.keyword import keyword_lane
+from service.lanes.results import DENSE, GRAPH, KEYWORD, TFIDF, WRITTEN
+from service.lanes.tfidf import Progress, TfidfLane, untold
+from service.lanes.written import written_lane
+from service.question.query import Query
+from service.question.routing import Route
+
+Lane = Callable[[], RankedList]
+
+
+class LaneSet:
+    """Makes lanes; holds what some of them load the first time they run."""
+
+    def __init__(
+        self, engine: Engine, encoders: Mapping[str, Encoder], depth: int, *, cache: Path | None = None
+    ) -> None:
+        self._engine, self._encoders, self._depth = engine, encoders, depth
+        self._tfidf = TfidfLane(engine, cache)
+        self._graph: CallGraph | None = None
+        self._graph_loaded = False
+        self._lock = threading.Lock()
+
+    @property
+    def graph(self) -> CallGraph | None:
+        """The index's call graph, loaded when it is first asked for; nothing when it was built without one."""
+        if not self._graph_loaded:
+            with self._lock:
+                if not self._graph_loaded:
+                    data = self._engine.artifact(ARTIFACT)
+                    self._graph = None if data is None else load(data)
+                    self._graph_loaded = True
+        return self._graph
+
+    def names(self, query: Query, way: Route) -> Sequence[str]:
+        """Which lanes a question gets, by its mode and, when that is hybrid, by its route."""
+        if query.mode != "hybrid":
+            return (query.mode,)
+        return [lane for lane in way.lanes() if lane != DENSE or self._engine.info.encoders]
+
+    def make(self, names: Sequence[str], query: Query, way: Route) -> dict[str, Lane]:
+        """The named lanes for one question; an index with several encoders has a dense lane for each."""
+        made: dict[str, Lane] = {}
+        for name in names:
+            if name == KEYWORD:
+                made[name] = self._keyword(query)
+            elif name == DENSE:
+                made |= self._dense(query)
+            elif name == GRAPH:
+                made[name] = lambda: graph_lane(self._engine, self.graph, way, query.text, self._depth, query.filters)
+            elif name == WRITTEN:
+                made[name] = partial(written_lane, self._engine, way.symbols[0], self._depth, query.filters)
+            elif name == TFIDF:
+                made[name] = partial(self._tfidf, query.text, self._depth, query.filters)
+            else:
+                raise InputError(f"unknown lane {name!r}", f"choose from: {KEYWORD}, {DENSE}, {TFIDF}, {GRAPH}")
+        return made
+
+    def prepare(self, name: str, progress: Progress = untold) -> None:
+        """Load or build now, and wait for it, what the lane would otherwise need at its first question."""
+        if name == TFIDF:
+            self._tfidf.prepare(progress)
+        elif name == GRAPH:
+            _ = self.graph
+
+    def _keyword(self, query: Query) -> Lane:
+        return partial(keyword_lane, self._engine, query.text, self._depth, query.filters, expanded=query.expand)
+
+    def _dense(self, query: Query) -> dict[str, Lane]:
+        info = self._engine.info
+        if not info.encoders:
+            raise InputError(f"the index {info.name!r} has no vectors", "use keyword mode, or index it again")
+        made: dict[str, Lane] = {}
+        for number, spec in enumerate(info.encoders):
+            lane = f"{DENSE}:{spec.name}" if number else DENSE
+            encoder = self._encoders[spec.name]
+            made[lane] = partial(
+                dense_lane,
+                self._engine,
+                encoder,
+                query.text,
+                self._depth,
+                query.filters,
+                index_name=spec.name,
+                lane=lane,
+            )
+        return made

@@ -1,0 +1,73 @@
+"""What the lanes of one search brought, and which of them were left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from engine.hits import Distinct
+from rerank.ranked import RankedList
+from service.lanes.written import WrittenList
+from service.question.exact import Exact, ExactList
+from service.question.routing import Route
+
+KEYWORD, DENSE, TFIDF, GRAPH, CALLEES, WRITTEN = "keyword", "dense", "tfidf", "graph", "callees", "written"
+MEANING = "meaning"  # the last relaxation: no function has any of the words
+
+
+@dataclass(frozen=True, slots=True)
+class Degradation:
+    """A lane that was left out of an answer, and why."""
+
+    lane: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class LaneResults:
+    """The ranked lists of one search before fusion, with the route taken and what was left out."""
+
+    route: Route
+    lists: tuple[RankedList, ...]
+    degraded: tuple[Degradation, ...]
+    timings: Mapping[str, float]  # milliseconds per lane
+
+    @cached_property
+    def exact(self) -> Exact | None:
+        """What the call graph says to a structural question that its lane was asked, and what is only written."""
+        known = next((ranked for ranked in self.lists if isinstance(ranked, ExactList)), None)
+        written = next((ranked for ranked in self.lists if isinstance(ranked, WrittenList)), None)
+        if known is None:
+            return None
+        cut = known.exact.found > known.exact.functions  # then those beyond the list would be counted twice
+        if written is None or cut:
+            return known.exact
+        more = len(Distinct([known.hits, written.hits])) - len(known.hits)
+        return replace(known.exact, written=more, all_written=written.complete)
+
+    @property
+    def relaxed(self) -> tuple[str, ...]:
+        """The relaxation stages that were needed beyond the exact one, in their order; where none of them found a word
+        of the question, that what was found is only near it in meaning."""
+        stages = {ranked.lane: ranked.stages for ranked in self.lists}.get(KEYWORD)
+        if stages is None:
+            return ()
+        if {base(ranked.lane) for ranked in self.lists if ranked.hits} == {DENSE}:
+            return (MEANING,)
+        return tuple(stage for stage in dict.fromkeys(stages) if stage != "exact")
+
+    @cached_property
+    def found(self) -> Distinct:
+        """The different functions that the lanes brought together."""
+        return Distinct([ranked.hits for ranked in self.lists])
+
+    def only(self, *lanes: str) -> LaneResults:
+        """The same search with these lanes alone (`dense` stands for every encoder's)."""
+        kept = tuple(ranked for ranked in self.lists if ranked.lane in lanes or base(ranked.lane) in lanes)
+        return replace(self, lists=kept)
+
+
+def base(lane: str) -> str:
+    """`dense:NAME` is a dense lane."""
+    return lane.partition(":")[0]

@@ -1,0 +1,1 @@
+"""Treeline for coding agents, over the Model Context Protocol."""

@@ -1,0 +1,81 @@
+"""Structural answers from the call graph: complete lists of who calls, extends, implements or uses a symbol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from graph.callgraph import CallGraph, GraphSymbol, Step
+from graph.references import Relation
+from service.question.structural import EVERYTHING, Direction
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A symbol that a walk reached. `id` is empty for what is no function of the index (a class, a module)."""
+
+    id: str
+    name: str
+    kind: str
+    repo: str
+    path: str
+    language: str
+    line: int
+    relation: Relation
+    depth: int
+    how: str  # how the name in the source was resolved
+    via: str  # the symbol it was reached from
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """The symbols that a name stands for, and everything that was reached from them, nearest first."""
+
+    seeds: tuple[GraphSymbol, ...]
+    neighbours: tuple[Neighbour, ...]
+
+
+def structure(
+    graph: CallGraph,
+    name: str,
+    relations: Sequence[Relation] = ("calls",),
+    direction: Direction = "in",
+    depth: int = 1,
+    repo: str = "",
+) -> Structure:
+    """All neighbours of every symbol of that name; of a class, asked what a change to it reaches, its members' too."""
+    nodes = graph.named(name, repo)
+    steps = graph.walk(seeds_of(graph, nodes, relations), relations, direction, depth)
+    return Structure(tuple(map(graph.symbol, nodes)), tuple(neighbours(graph, steps)))
+
+
+def related(graph: CallGraph, id_: str, relation: Relation, direction: Direction, depth: int = 1) -> list[Neighbour]:
+    """The callers or callees (or other relatives) of one function."""
+    node = graph.node_of(id_)
+    return [] if node is None else list(neighbours(graph, graph.walk([node], (relation,), direction, depth)))
+
+
+def seeds_of(graph: CallGraph, nodes: Sequence[int], relations: Sequence[Relation]) -> list[int]:
+    """Touching a class touches its members; calling or extending it is about the class alone."""
+    if set(relations) != set(EVERYTHING):
+        return list(nodes)
+    return [one for node in nodes for one in (node, *graph.members(node))]
+
+
+def neighbours(graph: CallGraph, steps: Iterable[Step]) -> Iterable[Neighbour]:
+    for step in steps:
+        symbol = graph.symbol(step.node)
+        for id_ in symbol.ids or ("",):
+            yield Neighbour(
+                id=id_,
+                name=symbol.name or symbol.path,
+                kind=symbol.kind,
+                repo=symbol.repo,
+                path=symbol.path,
+                language=symbol.language,
+                line=symbol.line,
+                relation=step.relation,
+                depth=step.depth,
+                how=step.how,
+                via=graph.symbol(step.via).name,
+            )

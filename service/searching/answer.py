@@ -1,0 +1,51 @@
+"""What the searcher answers: the results, with what happened on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from corpus.function import Function
+from engine.hits import Distinct
+from rerank.candidate import Candidate
+from service.lanes.results import MEANING, Degradation
+from service.question.exact import Exact
+from service.question.query import Query
+
+NOTHING = Distinct()
+ONLY_BY_MEANING = "no function here contains these words; what follows is the nearest by meaning"
+
+
+class Result(NamedTuple):
+    """One answer: the function and the candidate that explains its place (rank counts from 1)."""
+
+    rank: int
+    function: Function
+    candidate: Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The results with what happened on the way: the route, what was relaxed, what was left out, the times."""
+
+    query: Query
+    results: tuple[Result, ...]
+    total: int
+    route: str
+    relaxed: tuple[str, ...]
+    degraded: tuple[Degradation, ...]
+    timings: Mapping[str, float]  # milliseconds per stage, and `total`
+    ranked: Sequence[Candidate] = ()  # the list in its final order, as far as it was ranked; `results` is one page
+    found: Distinct = NOTHING  # all that the list is made of, however far it was ranked
+    exact: Exact | None = None  # what the call graph says to a structural question; its functions lead the list
+
+    @property
+    def only_by_meaning(self) -> bool:
+        """Whether no function has any of the question's words, not even a near spelling of one."""
+        return MEANING in self.relaxed
+
+    @property
+    def exact_places(self) -> int:
+        """How many places at the head of the list are the exact answer to a structural question."""
+        return self.exact.functions if self.exact else 0

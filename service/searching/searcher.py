@@ -1,0 +1,298 @@
+"""The searcher: runs the stages of a question over one open generation of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from time import perf_counter
+
+from corpus.errors import EngineUnavailable, InputError
+from corpus.function import Function
+from encoder.protocol import Encoder
+from engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo
+from graph.references import Relation
+from rerank.arrange import placed_in_the_tree
+from rerank.candidate import Candidate, RerankContext, Reranker
+from rerank.candidates import Candidates
+from rerank.fusion import DEFAULT_WEIGHTS, fusion
+from rerank.ranked import RankedList
+from service.lanes.graph import callees_lane
+from service.lanes.lane_set import LaneSet
+from service.lanes.results import CALLEES, GRAPH, Degradation, LaneResults
+from service.lanes.tfidf import Progress, untold
+from service.question.checking import checked
+from service.question.exact import NEAR_NAMES
+from service.question.filter_hints import Facets, as_spelt
+from service.question.query import Query
+from service.question.routing import route
+from service.question.structural import Direction
+from service.question.structure import Neighbour, Structure, related, structure
+from service.searching.answer import Answer, Result
+from service.searching.computing import Computing
+from service.searching.side_by_side import Outcome, SideBySide, one_by_one
+from service.settings import Settings
+
+Run = Callable[[Mapping[str, Callable[[], RankedList]], Mapping[str, float]], Outcome[RankedList]]
+Adjust = Callable[[Query, Sequence[Candidate]], Sequence[Candidate]]
+SLOW = frozenset({"cross-encoder"})  # re-rankers that take seconds: other searches must not wait for them
+CALLEES_OF = 5  # top results whose callees are pulled in, when that is asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """A ranked list without bodies, and how it came about."""
+
+    candidates: Sequence[Candidate]
+    lanes: LaneResults
+    timings: dict[str, float]
+
+
+class Searcher:
+    """Answers questions; safe to use from several threads."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        encoders: Mapping[str, Encoder],
+        settings: Settings | None = None,
+        *,
+        adjust: Adjust | None = None,
+        threads: SideBySide | None = None,
+        computing: Computing | None = None,
+        cache: Path | None = None,
+    ) -> None:
+        """`encoders` by the names in the index; `adjust` may reorder the final list (feedback); `cache` is the folder
+        where a lane keeps what takes long to make."""
+        self.engine = engine
+        self.encoders = encoders
+        self.settings = settings or Settings()
+        self._lanes = LaneSet(engine, encoders, self.settings.lane_depth, cache=cache)
+        self._rerankers: dict[str, Reranker] = {}
+        self._adjust = adjust
+        self._threads = threads or SideBySide()
+        self._computing = computing or Computing()
+
+    @property
+    def info(self) -> IndexInfo:
+        return self.engine.info
+
+    def search(self, query: Query) -> Answer:
+        """The whole way: lanes, fusion, re-ranking, and the bodies of the results asked for."""
+        begin = perf_counter()
+        careful = partial(self._search, query, begin, self._threads.run)
+        if self.info.engine != "embedded" or query.rerank in SLOW:  # a cluster computes, and is waited for
+            return careful()
+        return self._computing.run(partial(self._search, query, begin, one_by_one), careful)
+
+    def _search(self, query: Query, begin: float, run: Run) -> Answer:
+        waited = perf_counter() - begin  # for other searches, or in vain for this one to come back
+        ranking = self.rank(query, run)
+        clock = perf_counter()
+        start, end = query.offset, query.offset + query.k
+        ranked = ranking.candidates
+        page = placed_in_the_tree(ranked, start, end) if query.explain else list(ranked[start:end])
+        bodies = {function.id: function for function in self.engine.fetch([candidate.id for candidate in page])}
+        results = tuple(
+            Result(rank, bodies[candidate.id], candidate)
+            for rank, candidate in enumerate(page, start + 1)
+            if candidate.id in bodies
+        )
+        lanes = ranking.lanes
+        found = lanes.found
+        now = perf_counter()
+        return Answer(
+            query=query,
+            results=results,
+            total=len(found),
+            route=lanes.route.kind,
+            relaxed=lanes.relaxed,
+            degraded=lanes.degraded,
+            timings={
+                "waited": waited * 1000,
+                **ranking.timings,
+                "fetch": (now - clock) * 1000,
+                "total": (now - begin) * 1000,
+            },
+            ranked=ranked,
+            found=found,
+            exact=lanes.exact,
+        )
+
+    def rank(self, query: Query, run: Run | None = None) -> Ranking:
+        """The re-ranked list without bodies, long enough for the page asked for and the re-ranker's depth."""
+        query = checked(query, self.settings)
+        limit = max(query.offset + query.k, self.settings.rerank_depth)
+        clock = _Clock()
+        lanes = self.lanes(query, run=run)
+        timings = {**lanes.timings, "lanes": clock.lap()}
+        candidates = self._fused(lanes, query.fusion, limit)
+        timings["fusion"] = clock.lap()
+        try:
+            candidates = self.rerank(query, candidates, query.rerank)
+        except EngineUnavailable as error:  # a model or the engine is away: better the list as it is than none
+            left_out = Degradation(f"rerank {query.rerank}", str(error))
+            lanes = replace(lanes, degraded=(*lanes.degraded, left_out))
+        timings["rerank"] = clock.lap()
+        if self._adjust is not None and query.feedback:
+            candidates = self._adjust(query, candidates)
+            timings["feedback"] = clock.lap()
+        if lanes.exact:
+            candidates = Candidates.of(candidates).led_by(GRAPH)
+            timings["exact"] = clock.lap()
+        return Ranking(candidates, lanes, timings)
+
+    def lanes(self, query: Query, names: Sequence[str] | None = None, run: Run | None = None) -> LaneResults:
+        """Run the lanes side by side: those named, or those that the mode and the route ask for."""
+        query = self._as_spelt(checked(query, self.settings))
+        way = route(query.text)
+        work = self._lanes.make(self._lanes.names(query, way) if names is None else names, query, way)
+        outcome = (run or self._threads.run)(work, dict.fromkeys(work, self.settings.lane_timeout))
+        if work and not outcome.values:
+            _raise_for(outcome.failures, outcome.errors)
+        found = LaneResults(
+            route=way,
+            lists=tuple(outcome.values[lane] for lane in work if lane in outcome.values),
+            degraded=tuple(Degradation(lane, reason) for lane, reason in outcome.failures.items()),
+            timings=outcome.milliseconds,
+        )
+        return self._with_callees(query, found) if query.callees else found
+
+    def _as_spelt(self, query: Query) -> Query:
+        if query.filters == NO_FILTERS:
+            return query
+        return replace(query, filters=as_spelt(query.filters, self._known))
+
+    @cached_property
+    def _known(self) -> Facets:
+        """What there is to filter by."""
+        return self.engine.facets()
+
+    def fuse(self, lanes: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]:
+        """The lanes' lists as one, with what each lane contributed."""
+        return fusion(method)(lanes.lists, DEFAULT_WEIGHTS, lanes.route.asked, limit)
+
+    def rerank(self, query: Query, candidates: Sequence[Candidate], method: str = "default") -> Sequence[Candidate]:
+        """The same candidates in the re-ranker's order; it looks at the first `rerank_depth` of them."""
+        run = self._reranker(method)
+        vectors = self.engine.vectors if self.info.encoders else None
+        context = RerankContext(query=query.text, vectors=vectors, texts=self._texts, explain=query.explain)
+        depth = self.settings.rerank_depth
+        if len(candidates) <= depth:
+            return run(candidates, context)
+        return [*run(candidates[:depth], context), *candidates[depth:]]
+
+    def similar(self, id_: str, k: int = 10) -> list[Hit]:
+        """The functions nearest to this one by the default encoder's vectors, without itself."""
+        if not self.info.encoders:
+            return []
+        vector = self.engine.vectors([id_])[0]
+        if not vector.any():
+            return []
+        return [hit for hit in self.engine.knn(vector, k + 1) if hit.id != id_][:k]
+
+    def structure(
+        self,
+        name: str,
+        relations: Sequence[Relation] = ("calls",),
+        direction: Direction = "in",
+        depth: int = 1,
+        filters: Filters = NO_FILTERS,
+    ) -> Structure:
+        """What calls, extends, implements or uses the symbols of that name (`out`: what they do)."""
+        graph = self._lanes.graph
+        return Structure((), ()) if graph is None else structure(graph, name, relations, direction, depth, filters.repo)
+
+    def related(
+        self, id_: str, relation: Relation = "calls", direction: Direction = "in", depth: int = 1
+    ) -> list[Neighbour]:
+        """The relatives of one function in the call graph; none when the index has no graph."""
+        graph = self._lanes.graph
+        return [] if graph is None else related(graph, id_, relation, direction, depth)
+
+    def near(self, name: str) -> list[str]:
+        """Names of the call graph like one that is not there; none when the index has no graph."""
+        graph = self._lanes.graph
+        return [] if graph is None else graph.near(name, NEAR_NAMES)
+
+    def callers(self, id_: str, depth: int = 1) -> list[Neighbour]:
+        return self.related(id_, "calls", "in", depth)
+
+    def callees(self, id_: str, depth: int = 1) -> list[Neighbour]:
+        return self.related(id_, "calls", "out", depth)
+
+    def function(self, id_: str) -> Function | None:
+        """The whole record of an id."""
+        found = self.engine.fetch([id_])
+        return found[0] if found else None
+
+    def suggest(self, prefix: str, k: int = 10) -> list[str]:
+        """Function names that begin with this."""
+        return self.engine.suggest(prefix, k) if prefix.strip() else []
+
+    def prepare(self, lane: str, progress: Progress = untold) -> None:
+        """Load or build now what a lane would otherwise need at its first question (`tfidf`, `graph`)."""
+        self._lanes.prepare(lane, progress)
+
+    def close(self) -> None:
+        """Close the engine; the threads end by themselves."""
+        self._threads.close()
+        self._computing.close()
+        self.engine.close()
+
+    def _reranker(self, method: str) -> Reranker:
+        """The method with this service's options, made when it is first asked for."""
+        found = self._rerankers.get(method)
+        if found is None:
+            from rerank.registry import RerankOptions, reranker
+
+            settings = self.settings
+            options = RerankOptions(
+                clusters=settings.clusters,
+                cross_encoder=settings.cross_encoder,
+                cross_encoder_depth=settings.cross_encoder_depth,
+            )
+            found = self._rerankers[method] = reranker(method, options)
+        return found
+
+    def _fused(self, lanes: LaneResults, method: str, limit: int) -> Sequence[Candidate]:
+        """The first `limit`; an exact answer leads them, whatever the method gives for it."""
+        if not lanes.exact:
+            return self.fuse(lanes, method, limit)
+        return Candidates.of(self.fuse(lanes, method, len(lanes.found))).led_by(GRAPH)[:limit]
+
+    def _with_callees(self, query: Query, lanes: LaneResults) -> LaneResults:
+        """A lane more: what the first fused results call, one edge away."""
+        clock = _Clock()
+        graph = self._lanes.graph
+        if graph is None:
+            return lanes
+        top = [candidate.id for candidate in self.fuse(lanes, query.fusion, CALLEES_OF)]
+        found = callees_lane(self.engine, graph, top, self.settings.lane_depth, query.filters)
+        return replace(lanes, lists=(*lanes.lists, found), timings={**lanes.timings, CALLEES: clock.lap()})
+
+    def _texts(self, ids: Sequence[str]) -> list[str]:
+        bodies = {function.id: function for function in self.engine.fetch(ids)}
+        return [f"{bodies[id_].docstring}\n{bodies[id_].code}" if id_ in bodies else "" for id_ in ids]
+
+
+def _raise_for(failures: Mapping[str, str], errors: Mapping[str, Exception]) -> None:
+    """When no lane answered: the person's mistake if it was one, the only lane's own words, else all reasons."""
+    for error in errors.values():
+        if isinstance(error, InputError) or (isinstance(error, EngineUnavailable) and len(failures) == 1):
+            raise error
+    reasons = "; ".join(f"{lane}: {reason}" for lane, reason in failures.items())
+    raise EngineUnavailable(f"no lane answered ({reasons})", "check the engine with `treeline doctor`")
+
+
+class _Clock:
+    """Milliseconds since the last lap."""
+
+    def __init__(self) -> None:
+        self._since = perf_counter()
+
+    def lap(self) -> float:
+        now = perf_counter()
+        since, self._since = self._since, now
+        return (now - since) * 1000
