@@ -12,7 +12,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Literal, Name, Number, Operator, String, _TokenType
 from pygments.util import ClassNotFound
 
-from corpus.analysis import PART, WORD, terms
+from corpus.analysis import UNSPACED, WORD, spans, terms
 from service.shown.visible import INVISIBLE, code_point, described
 
 PREVIEW_LINES = 12
@@ -109,8 +109,8 @@ def _marked_piece(piece: str, words: frozenset[str]) -> Iterator[str]:
     done = 0
     for match in WORD.finditer(piece):
         for start, end, stem in parts_of(match[0]):
+            begin = max(done, match.start() + start)  # neighbours may share a letter
             if stem in words:
-                begin = match.start() + start
                 yield _escaped(piece[done:begin])
                 done = match.start() + end
                 yield f"<mark>{_escaped(piece[begin:done])}</mark>"
@@ -119,9 +119,13 @@ def _marked_piece(piece: str, words: frozenset[str]) -> Iterator[str]:
 
 @lru_cache(CACHED_WORDS)
 def parts_of(word: str) -> tuple[tuple[int, int, str], ...]:
-    """Where each part of an identifier is, and its stem."""
-    found = ((match.start(), match.end(), terms(match[0])) for match in PART.finditer(word))
-    return tuple((start, end, stems[0]) for start, end, stems in found if stems)
+    """Where each part of an identifier is, and its stem; of words without spaces between them, any two letters."""
+    found: list[tuple[int, int]] = []
+    for start, end in spans(word):
+        pairs = UNSPACED.fullmatch(word, start, end)
+        found += [(at, at + 2) for at in range(start, end - 1)] if pairs else [(start, end)]
+    stems = ((start, end, terms(word[start:end])) for start, end in found)
+    return tuple((start, end, some[0]) for start, end, some in stems if some)
 
 
 def _escaped(text: str) -> str:

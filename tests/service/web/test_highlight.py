@@ -30,6 +30,21 @@ def test_prose_is_marked_by_stems() -> None:
     assert marks(mark_prose("Retries the call; retried thrice.", question_words("retry"))) == ["Retries", "retried"]
 
 
+@mark.parametrize(
+    ("prose", "question", "expected"),
+    [
+        ("Gibt die Größe zurück.", "größe", ["Größe"]),
+        ("grün", "gr", []),
+        ("解析配置文件", "配置", ["配置"]),
+        ("解析配置文件", "配置文件", ["配置", "文", "件"]),
+        ("读取json文件", "json 文件", ["json", "文件"]),
+    ],
+)
+def test_words_beyond_ascii_are_marked(prose: str, question: str, expected: list[str]) -> None:
+    assert marks(mark_prose(prose, question_words(question))) == expected
+    assert text(mark_prose(prose, question_words(question))) == prose
+
+
 @mark.parametrize("language", ["python", "java", "go", "javascript", "php", "ruby", "typescript"])
 def test_the_text_is_what_it_was(language: str) -> None:
     code = "function f(a) {\n  return a < 1 ? 'x' : \"y\";\n}"
