@@ -13,7 +13,10 @@ from service.cli.options import settings_for, where
 @where
 @click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
 def command(function: str, repo: str, path_prefix: str, engine: str | None, name: str, as_json: bool) -> None:
-    """Show one function whole. FUNCTION is its name, alone or behind its class or module, or its id."""
+    """Show one function whole.
+
+    FUNCTION is its name, alone or behind its class or module, a line of it (path:12), or its id.
+    """
     from service.searching.live import open_searcher
 
     searcher = open_searcher(settings_for(engine, name))

@@ -16,7 +16,7 @@ from service.cli.options import settings_for, where
 def command(function: str, repo: str, path_prefix: str, engine: str | None, name: str, k: int, as_json: bool) -> None:
     """Show the functions nearest in meaning to one.
 
-    FUNCTION is its name, alone or behind its class or module, or its id.
+    FUNCTION is its name, alone or behind its class or module, a line of it (path:12), or its id.
     """
     from service.searching.alike import alike
     from service.searching.live import open_searcher

@@ -39,7 +39,9 @@ READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 Question = Annotated[str, Field(description="What the code should do, in plain words, or a function's name.")]
-Reference = Annotated[str, Field(description="A [handle] from a result, a whole id, or a function's (qualified) name.")]
+Reference = Annotated[
+    str, Field(description="A [handle] from a result, a whole id, a function's (qualified) name, or a line: path:12.")
+]
 Count = Annotated[int, Field(ge=1, le=50, description="How many results.")]
 Budget = Annotated[int, Field(ge=MIN_BUDGET, le=50_000, description="Most tokens of the answer.")]
 Language = Annotated[str, Field(description="Only this language, for example `python`.")]

@@ -1,4 +1,4 @@
-"""Which function a person or an agent means by an id or a name; a name that means several is told apart."""
+"""Which function a person or an agent means by an id, a name or a line; one that means several is told apart."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from corpus.errors import InputError, TreelineError
 from corpus.function import Function, module_of
 from engine.protocol import NO_FILTERS, Filters, Hit
 from service.question.exact import first_named
+from service.searching.at_line import at_line, place_in
 
 if TYPE_CHECKING:
     from service.searching.live import LiveSearcher
@@ -18,13 +19,13 @@ NAMESAKES = 1_000  # functions of one name among which those of a module are loo
 
 
 class Ambiguous(InputError):
-    """Several functions have the name: `functions` are they, or the first of them where there are `more`."""
+    """Several functions are meant: `functions` are they, or the first of them where there are `more`."""
 
-    def __init__(self, name: str, functions: Sequence[Function], *, more: bool) -> None:
-        self.name, self.functions, self.more = name, functions, more
+    def __init__(self, said: str, functions: Sequence[Function], *, more: bool) -> None:
+        self.functions, self.more = functions, more
         count = f"more than {CHOICE}" if more else "several"
         rest = f", of which these are {CHOICE}" if more else ""
-        super().__init__(f"{count} functions are called {name!r}{rest}")
+        super().__init__(f"{count} functions are {said}{rest}")
 
 
 def meant(searcher: LiveSearcher, reference: str, *, otherwise: str, filters: Filters = NO_FILTERS) -> Function:
@@ -32,21 +33,33 @@ def meant(searcher: LiveSearcher, reference: str, *, otherwise: str, filters: Fi
     reference = reference.strip().removesuffix("()")
     if function := searcher.function(reference):
         return function
-    hits = searcher.engine.named(reference, CHOICE + 1, filters) or _of_module(searcher, reference, filters)
+    place = place_in(reference)
+    hits = at_line(searcher, place, filters) if place else _named(searcher, reference, filters)
     found = searcher.engine.fetch([hit.id for hit in hits[: CHOICE + 1]])
-    if not found and filters != NO_FILTERS and searcher.engine.named(reference, 1):
-        where = " ".join(filter(None, (filters.repo, filters.path_prefix)))
-        raise InputError(f"no function is called {reference!r} in {where}", "it is elsewhere: ask without that filter")
+    if not found and place:
+        raise InputError(f"no function of a file {place.path!r} is here", otherwise)
     if not found:
-        if where := _class_called(searcher, reference):
-            hint = f"name one of its functions: {reference}.name"
-            raise InputError(f"{reference!r} is a class in {where}, no function", hint)
-        near = _near(searcher, reference)
-        told = f"; near it: {', '.join(near)}" if near else ""
-        raise InputError(f"no function is called {reference!r} here{told}", otherwise)
+        raise _unknown(searcher, reference, filters, otherwise)
     if len(found) > 1:
-        raise Ambiguous(reference, found[:CHOICE], more=len(found) > CHOICE)
+        said = f"at {reference}" if place else f"called {reference!r}"
+        raise Ambiguous(said, found[:CHOICE], more=len(found) > CHOICE)
     return found[0]
+
+
+def _named(searcher: LiveSearcher, name: str, filters: Filters) -> Sequence[Hit]:
+    return searcher.engine.named(name, CHOICE + 1, filters) or _of_module(searcher, name, filters)
+
+
+def _unknown(searcher: LiveSearcher, name: str, filters: Filters, otherwise: str) -> InputError:
+    """Why nothing is called so: it is elsewhere, a class, or misspelt."""
+    if filters != NO_FILTERS and searcher.engine.named(name, 1):
+        where = " ".join(filter(None, (filters.repo, filters.path_prefix)))
+        return InputError(f"no function is called {name!r} in {where}", "it is elsewhere: ask without that filter")
+    if where := _class_called(searcher, name):
+        return InputError(f"{name!r} is a class in {where}, no function", f"name one of its functions: {name}.name")
+    near = _near(searcher, name)
+    told = f"; near it: {', '.join(near)}" if near else ""
+    return InputError(f"no function is called {name!r} here{told}", otherwise)
 
 
 def _of_module(searcher: LiveSearcher, reference: str, filters: Filters) -> list[Hit]:

@@ -109,6 +109,45 @@ def test_a_function_may_be_named_as_a_program_calls_it(home: Path, tmp_path: Pat
     assert treeline(tmp_path / "home", "show", "yaml.loads").returncode == 2
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "reading.py:4",
+        "./reading.py:4",
+        "reading.py:2-5",
+        "reading.py:5:16",
+        "/srv/checkout/demo/reading.py:4",
+        "C:\\work\\demo\\reading.py:4",
+        "https://example.org/me/demo/blob/main/reading.py#L3-L5",
+    ],
+)
+def test_a_function_may_be_meant_by_a_line_of_it(home: Path, line: str) -> None:
+    assert treeline(home, "show", line).stdout.startswith("read_json  demo  reading.py:2\n")
+
+
+def test_a_line_means_the_function_of_the_file_that_fits_best(tmp_path: Path) -> None:
+    code = "class A:\n    def outer(self):\n        return 1\n\n    def other(self):\n        return 2\n"
+    files = {"app.py": code, "web/app.py": code, "cli/app.py": code, "no.py": "x = 1\n"}
+    home = tmp_path / "home"
+    treeline(home, "index", str(project(tmp_path / "three", files)))
+    assert treeline(home, "show", "app.py:3").stdout.startswith("A.outer  three  app.py:2\n")
+    assert treeline(home, "show", "/x/web/app.py:6").stdout.startswith("A.other  three  web/app.py:5\n")
+    outside = only_line(treeline(home, "show", "cli/app.py:4"))
+    assert "no function is at line 4 of cli/app.py (there are A.outer (2 to 3), A.other (5 to 6))" in outside
+    assert "no function of a file 'no.py' is here" in only_line(treeline(home, "show", "no.py:1"))
+    # The file of exactly that path is meant, and it is not there.
+    assert treeline(home, "show", "app.py:3", "--path", "web").returncode == 2
+
+
+def test_a_line_of_several_files_is_told_apart(tmp_path: Path) -> None:
+    source = project(tmp_path / "two", {"a/app.py": "def f():\n    pass\n", "b/app.py": "def g():\n    pass\n"})
+    treeline(tmp_path / "home", "index", str(source))
+    done = treeline(tmp_path / "home", "show", "app.py:2")
+    assert done.returncode == 2
+    assert "several functions are at app.py:2" in done.stderr
+    assert treeline(tmp_path / "home", "show", "app.py:2", "--path", "b").stdout.startswith("g  two  b/app.py:1\n")
+
+
 @pytest.mark.parametrize("command", ["show", "similar"])
 def test_an_unknown_name_is_one_line_with_names_like_it(home: Path, command: str) -> None:
     done = treeline(home, command, "read_jsn")
