@@ -37,7 +37,7 @@ class IndexOutdated(InputError):
     def __init__(self, where: str, written: int, read: int) -> None:
         super().__init__(
             f"{where} was written by another version of Treeline (format {written}, this one reads {read})",
-            "make it anew from its sources with `treeline index SOURCE… --fresh`",
+            "make it anew with `treeline index SOURCE… --fresh`; `treeline status` names its sources",
         )
 
 

@@ -10,7 +10,7 @@ from elasticsearch import Elasticsearch, NotFoundError
 
 from corpus.errors import IndexMissing, IndexOutdated
 from engine.elasticsearch_client import ADMIN_SECONDS, addresses, connect, server_errors
-from engine.elasticsearch_engine import ElasticsearchEngine
+from engine.elasticsearch_engine import ElasticsearchEngine, read_artifact
 from engine.elasticsearch_lease import Lease
 from engine.elasticsearch_mapping import FORMAT, ROLLED_BACK, info_of
 from engine.elasticsearch_writer import ElasticsearchWriter, flip_alias
@@ -75,6 +75,9 @@ class ElasticsearchStore:
             found = self._client.indices.get_alias(name=alias_name(check_name(name)))
         parsed = (parse_index_name(index) for index in found)
         return max(name_and_generation[1] for name_and_generation in parsed if name_and_generation)
+
+    def artifact(self, name: str, artifact: str) -> bytes | None:
+        return read_artifact(self._client, index_name(name, self.current(name)), artifact)
 
     def roll_back(self, name: str) -> IndexInfo:
         current = self.current(name)

@@ -160,17 +160,7 @@ class ElasticsearchEngine:
             yield function_of(hit["_source"])
 
     def artifact(self, name: str) -> bytes | None:
-        pieces: list[bytes] = []
-        while True:
-            try:
-                with server_errors(self._client, missing=False):
-                    id = f"{ARTIFACT}:{name}:{len(pieces):06d}"
-                    found: Any = self._client.get(index=self._index, id=id, source_includes=["data", "pieces"])
-            except NotFoundError:
-                return None
-            pieces.append(b64decode(found["_source"]["data"]))
-            if len(pieces) == found["_source"]["pieces"]:
-                return b"".join(pieces)
+        return read_artifact(self._client, self._index, name)
 
     def close(self) -> None:
         """The client belongs to the store."""
@@ -237,3 +227,18 @@ def columns(*fields: str) -> dict[str, Any]:
 
 def id_of(hit: Mapping[str, Any]) -> str:
     return str(hit["fields"][ID][0])
+
+
+def read_artifact(client: Elasticsearch, index: str, name: str) -> bytes | None:
+    """A side product that was stored with a generation, put together from its pieces."""
+    pieces: list[bytes] = []
+    while True:
+        try:
+            with server_errors(client, missing=False):
+                id = f"{ARTIFACT}:{name}:{len(pieces):06d}"
+                found: Any = client.get(index=index, id=id, source_includes=["data", "pieces"])
+        except NotFoundError:
+            return None
+        pieces.append(b64decode(found["_source"]["data"]))
+        if len(pieces) == found["_source"]["pieces"]:
+            return b"".join(pieces)

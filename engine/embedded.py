@@ -73,6 +73,10 @@ class EmbeddedStore:
     def info(self, name: str) -> IndexInfo:
         return read_info(self._home / name / self.current(name))
 
+    def artifact(self, name: str, artifact: str) -> bytes | None:
+        file = self._home / name / self.current(name) / "artifacts" / artifact
+        return file.read_bytes() if file.exists() else None
+
     def roll_back(self, name: str) -> IndexInfo:
         current = self.current(name)
         before = newest_before(name, current, self._readable(name))

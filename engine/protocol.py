@@ -168,6 +168,9 @@ class Store(Protocol):
     def info(self, name: str) -> IndexInfo:
         """What the current generation says of itself, asked for at once and without opening it."""
 
+    def artifact(self, name: str, artifact: str) -> bytes | None:
+        """A side product of the current generation, also of one in a form that this version does not read."""
+
     def roll_back(self, name: str) -> IndexInfo:
         """Reject the current generation: the newest one before it that was not rejected is current again."""
 

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import Any
 
 import orjson
 
@@ -17,7 +18,7 @@ from corpus.function import Function
 from ingest.source import Problem
 
 # Raise it when indexed documents change for the same input, so that old indexes are made anew.
-VERSION = 2
+VERSION = 3
 ARTIFACT = "manifest"
 
 # A function in a manifest: its id, a hash of its text, a hash of the rest (place, commit, partition).
@@ -94,13 +95,16 @@ class Manifest:
         return len(packed).to_bytes(8, "little") + packed + b"".join(entry.records for entry in self.entries.values())
 
 
+def sources_in(data: bytes) -> list[str]:
+    """What an index was made of, also one of another version; nothing where there is no manifest."""
+    return list(_head(data)[0]["sources"]) if data else []
+
+
 def load(data: bytes) -> Manifest:
-    size = int.from_bytes(data[:8], "little")
-    head = orjson.loads(zlib.decompress(data[8 : 8 + size]))
+    head, start = _head(data)
     if head["version"] != VERSION:
         raise IndexOutdated("the index's manifest", head["version"], VERSION)
     entries: dict[str, Entry] = {}
-    start = 8 + size
     for unit, number, digest, count, problems in head["units"]:
         end = start + count * RECORD
         left_out = tuple(Problem(*problem) for problem in problems)
@@ -108,6 +112,12 @@ def load(data: bytes) -> Manifest:
         entries[key(source, unit)] = Entry(source, digest, data[start:end], left_out)
         start = end
     return Manifest(entries)
+
+
+def _head(data: bytes) -> tuple[dict[str, Any], int]:
+    """The line of JSON, and where it ends."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    return orjson.loads(zlib.decompress(data[8:end])), end
 
 
 def rows_by_id(records: bytes) -> Mapping[bytes, bytes]:

@@ -67,24 +67,25 @@ def check_port(host: str, port: int) -> None:
 
 
 def make_first_index(settings: Settings, source: str) -> None:
-    """Index the source unless there is an index that can be used: none is there, or one of another version."""
+    """Index the source where there is no index; one of another version is made anew from its own sources."""
+    from ingest.manifest import ARTIFACT, sources_in
     from ingest.source import ReadOptions
     from service.cli.index import allowed_hosts, index_sources, progress_bar
     from service.cli.summary_text import show
     from service.stores import open_store
 
     store = open_store(settings)
-    outdated = False
+    outdated, sources = False, [source]
     if settings.index in store.names():
         try:
             store.open(settings.index).close()
             return
         except IndexOutdated as error:
             click.echo(error.message)
-            outdated = True
-    click.echo(f"{'indexing' if outdated else f'no index {settings.index!r} yet: indexing'} {source}")
+            outdated, sources = True, sources_in(store.artifact(settings.index, ARTIFACT) or b"") or sources
+    click.echo(f"{'indexing' if outdated else f'no index {settings.index!r} yet: indexing'} {' '.join(sources)}")
     with progress_bar() as progress:
         hosts = allowed_hosts(settings)
         reading = ReadOptions(git_hosts=hosts, cache=settings.cache_path, progress=progress)
-        summary = index_sources(settings, (source,), reading, progress, fresh=outdated)
+        summary = index_sources(settings, tuple(sources), reading, progress, fresh=outdated)
     show(summary)

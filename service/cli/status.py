@@ -71,17 +71,21 @@ def _row_or_problem(store: Store, settings: Settings, name: str) -> dict[str, An
     try:
         return _row(store, settings, name)
     except IndexOutdated as error:
-        return {"name": name, "current": store.current(name), "problem": str(error)}
+        return {"name": name, "current": store.current(name), "problem": str(error), "sources": _sources(store, name)}
+
+
+def _sources(store: Store, name: str) -> list[str]:
+    from ingest import manifest
+
+    return manifest.sources_in(store.artifact(name, manifest.ARTIFACT) or b"")
 
 
 def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
     from graph import global_embedding
-    from ingest import manifest
 
     current = store.current(name)
     engine = store.open(name)
     try:
-        stored = engine.artifact(manifest.ARTIFACT)
         facets = engine.facets()
         embedding = engine.artifact("embedding")
     finally:
@@ -93,7 +97,7 @@ def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
         "encoders": [{"name": spec.name, "dimension": spec.dimension} for spec in engine.info.encoders],
         "languages": facets.get("language", {}),
         "repositories": len(facets.get("repo", {})),
-        "sources": manifest.load(stored).sources if stored else [],
+        "sources": _sources(store, name),
         "tree": _tree_quality(global_embedding.load(embedding).quality) if embedding else None,
         "bytes": _size(settings, name, current),
         "generations": [_generation(info, current) for info in store.generations(name)],
@@ -145,6 +149,7 @@ def _show(rows: list[dict[str, Any]], settings: Settings, place: str) -> None:
     for row in rows:
         if "problem" in row:
             click.echo(f"{row['name']}: {row['problem']}")
+            _show_sources(row)
             continue
         encoders = " + ".join(f"{spec['name']} ({spec['dimension']}-d)" for spec in row["encoders"]) or "none"
         size = f", {_in_words(row['bytes'])}" if row["bytes"] is not None else ""
@@ -153,8 +158,7 @@ def _show(rows: list[dict[str, Any]], settings: Settings, place: str) -> None:
             f"{row['name']}: {counted(row['functions'], 'function')}, {counted(row['repositories'], 'repository')}"
             f" ({languages}), encoder {encoders}{size}"
         )
-        for source in row["sources"]:
-            click.echo(f"  source {source}")
+        _show_sources(row)
         if row["tree"]:
             tree = row["tree"]
             click.echo(f"  tree in the disk: distortion {tree['average_distortion']:.3f}, MAP {tree['map']:.3f}")
@@ -165,3 +169,8 @@ def _show(rows: list[dict[str, Any]], settings: Settings, place: str) -> None:
                 f" {mark} {generation['generation']}  {generation['functions']:>9,} functions  {generation['created']}"
                 f"{told}"
             )
+
+
+def _show_sources(row: dict[str, Any]) -> None:
+    for source in row["sources"]:
+        click.echo(f"  source {source}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
@@ -86,9 +87,10 @@ def test_artifacts_come_back_whatever_their_size(store: Store, name: str) -> Non
         writer.put_artifact("empty", b"")
         writer.publish()
     engine = store.open(name)
-    assert engine.artifact("tree") == large
-    assert engine.artifact("empty") == b""
-    assert engine.artifact("nothing") is None
+    for artifact in (engine.artifact, partial(store.artifact, name)):
+        assert artifact("tree") == large
+        assert artifact("empty") == b""
+        assert artifact("nothing") is None
     assert engine.count() == len(SAMPLE)
     engine.close()
 

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from corpus.analysis import terms
-from corpus.errors import CredentialsRefused, EngineUnavailable, InputError, TreelineError
+from corpus.errors import CredentialsRefused, EngineUnavailable, IndexOutdated, InputError, TreelineError
 from engine import elasticsearch_bulk, elasticsearch_lease
 from engine.elasticsearch import ElasticsearchStore
 from engine.elasticsearch_bulk import Action, Bulk, _requests
@@ -167,6 +167,20 @@ def test_a_published_generation_cannot_be_changed(server: ElasticsearchStore) ->
     assert "blocked" in bulk([Action(SAMPLE[0].id, None)])[0][1]
     assert server.open(NAME).count() == len(SAMPLE)
     bulk.close()
+
+
+@pytest.mark.elasticsearch
+def test_an_index_of_another_version_is_refused_and_still_says_what_it_was_made_of(server: ElasticsearchStore) -> None:
+    with server.begin(NAME, [ENCODER], "f") as writer:
+        write(writer, SAMPLE)
+        writer.put_artifact("manifest", b"a folder")
+        writer.publish()
+    index = index_name(NAME, "000001")
+    said = server.client.indices.get_mapping(index=index)[index]["mappings"]["_meta"]["treeline"]
+    server.client.indices.put_mapping(index=index, meta={"treeline": {**said, "format": 99}})
+    with pytest.raises(IndexOutdated, match="format 99"):
+        server.open(NAME)
+    assert server.artifact(NAME, "manifest") == b"a folder"
 
 
 @pytest.mark.elasticsearch

@@ -40,6 +40,7 @@ def test_bringing_it_up_to_date_is_refused_with_the_way_out(source: str) -> None
 def test_its_status_does_not_hide_the_others(source: str) -> None:
     told = CliRunner().invoke(status.command, [], catch_exceptions=False).output
     assert "default: " in told and "another version" in told
+    assert told.count(f"  source {source}\n") == 2  # also of the one to be made anew
     assert "good: 1 function, 1 repository" in told
 
 
@@ -52,10 +53,11 @@ def test_made_afresh_it_is_not_gone_back_from(source: str, tmp_path: Path) -> No
     assert store.prune("default", keep=1) == ["000001"]
 
 
-def test_a_server_makes_its_first_index_anew(source: str, tmp_path: Path) -> None:
+def test_a_server_makes_it_anew_from_what_it_was_made_of(source: str, tmp_path: Path) -> None:
     settings = Settings(home=str(tmp_path / "home"), encoder="none")
-    make_first_index(settings, source)
+    other = str(project(tmp_path / "other", {"words.py": "def shout(word):\n    return word.upper()\n"}))
     store = EmbeddedStore(tmp_path / "home")
-    assert store.current("default") == "000002"
-    make_first_index(settings, source)
-    assert store.current("default") == "000002"
+    for _ in range(2):
+        make_first_index(settings, other)  # for where there is no index at all
+        assert store.current("default") == "000002"
+        assert [address.func_name for _, address in store.open("default").addresses()] == ["add_one"]
