@@ -9,10 +9,10 @@ from rich.text import Text
 
 from corpus.function import Function
 from service.cli.answer_text import INDENT, code_lines, headline, visible
-from service.mcp.text import summary
 from service.question.structure import Neighbour
 from service.searching.alike import Alike
 from service.shown.neighbour_words import neighbours_told
+from service.shown.summary import summary
 
 NOTHING = "nothing known here"  # names are resolved within a repository: library code is not in the graph
 
@@ -47,5 +47,5 @@ def show_similar(function: Function, like: Alike, bodies: Sequence[Function]) ->
     for rank, (hit, same_cluster) in enumerate(like.hits, 1):
         mark = Text("  same cluster", style="yellow") if same_cluster else Text()
         console.print(Text(f"{rank:>2}. {hit.score:.2f}  ") + headline(hit.address) + mark, soft_wrap=True)
-        if hit.id in known and (told := summary(known[hit.id])):
+        if hit.id in known and (told := summary(known[hit.id].docstring)):
             console.print(Text(f"{INDENT}{visible(told)}"), soft_wrap=True)

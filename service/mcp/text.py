@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from corpus.function import Function
+from service.shown.summary import summary
 
 # Code runs at 3 to 4 characters a token with the usual tokenizers; the low end keeps the promise.
 CHARACTERS_PER_TOKEN = 3
@@ -17,7 +18,6 @@ SUMMARY_LENGTH = 120
 UNSEEN = re.compile(
     r"[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
-SENTENCE = re.compile(r"(?<=[.!?])\s")
 CUT_MARK = "… cut; get_function shows all"
 
 
@@ -44,13 +44,6 @@ def visible(text: str) -> str:
     return UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
-def summary(function: Function) -> str:
-    """The docstring's first sentence, on one line."""
-    paragraph = function.docstring.strip().partition("\n\n")[0]
-    sentence = SENTENCE.split(" ".join(paragraph.split()), maxsplit=1)[0]
-    return visible(sentence[:SUMMARY_LENGTH])
-
-
 def headline(item: Listed) -> str:
     """`handle name  repo path:first-last  (note)` and the summary below it."""
     function = item.function
@@ -59,7 +52,7 @@ def headline(item: Listed) -> str:
     first = visible(f"[{handle(function.id)}] {function.func_name}  {function.repo} {place}".replace("\n", " "))
     if item.note:
         first += f"  ({item.note})"
-    told = summary(function)
+    told = visible(summary(function.docstring, SUMMARY_LENGTH))
     return f"{first}\n  {told}" if told else first
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -14,11 +13,9 @@ from service.question.exact import relation_of
 from service.searching.alike import cluster_of
 from service.searching.answer import Answer, Result
 from service.shown.highlight import Snippet, mark_prose, preview
+from service.shown.summary import summary
 from service.shown.visible import visible, web_address
 
-SUMMARY_LENGTH = 220
-SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
-PARAMETERS = re.compile(r"[:@](param|type|return|rtype|raise)|(Args|Arguments|Parameters|Returns)\s*(:|\n\s*-)")
 LANES = {
     "keyword": "Keyword",
     "dense": "Meaning",
@@ -135,12 +132,3 @@ def lane_views(candidate: Candidate, largest: float) -> tuple[LaneView, ...]:
         )
         for one in candidate.contributions
     )
-
-
-def summary(docstring: str) -> str:
-    """The first sentence of a docstring, in one line; nothing where it begins with a list of parameters."""
-    first = SENTENCE_END.split(docstring.strip(), maxsplit=1)[0]
-    if PARAMETERS.match(first):
-        return ""
-    line = " ".join(first.split())
-    return line if len(line) <= SUMMARY_LENGTH else line[:SUMMARY_LENGTH].rsplit(" ", 1)[0] + " …"

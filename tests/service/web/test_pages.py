@@ -14,10 +14,10 @@ from ingest.opening import open_source
 from ingest.pipeline import LoadOptions, load
 from service.lanes.results import Degradation
 from service.pages.prose import sentence
-from service.pages.results import summary
 from service.question.query import Query
 from service.searching.answer import Answer
 from service.settings import Settings
+from service.shown.summary import summary
 
 HTML = {"Accept": "text/html"}
 
