@@ -1,5 +1,4 @@
-"""One open generation of an embedded index: terms by lists, text by tantivy, vectors by scan or HNSW, addresses from
-columns."""
+"""One open generation of an embedded index: lists of terms, text by tantivy, vectors by scan or HNSW, and columns."""
 
 from __future__ import annotations
 

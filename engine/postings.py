@@ -47,9 +47,7 @@ class Postings:
         self._scores: Scores = mapped(folder / "posting.score.npy")
         self._padded = -(-len(lists.lengths) // GROUPS) * GROUPS
         self._codes: dict[str, int | None] = {}
-        self._spare: list[
-            Scores
-        ] = []  # sums of before, whose memory is at hand: making it new takes longer than adding up
+        self._spare: list[Scores] = []  # sums of before: new memory takes longer to get than to fill
 
     def nearest(self, terms: Sequence[str], k: int, mask: Mask | None = None) -> tuple[Positions, Scores]:
         """The k best that pass and have any of the terms, best first; a term that is asked for twice counts twice."""

@@ -30,7 +30,7 @@ class Place:
     line: int
 
     def fits(self, path: str) -> bool:
-        return f"/{path}".endswith(f"/{self.path}") or self.path.endswith(f"/{path}")
+        return _ends(path, self.path) or _ends(self.path, path)
 
 
 def place_in(reference: str) -> Place | None:
@@ -60,8 +60,12 @@ def at_line(searcher: LiveSearcher, place: Place, filters: Filters) -> Sequence[
 
 def _best(files: Sequence[tuple[int, str]], place: Place) -> list[int]:
     """The file of exactly that path, else the longest that the path ends with, else all that end with the path."""
-    longest = max((path for _, path in files if f"/{place.path}".endswith(f"/{path}")), key=len, default="")
+    longest = max((path for _, path in files if _ends(place.path, path)), key=len, default="")
     return [node for node, path in files if not longest or path == longest]
+
+
+def _ends(path: str, tail: str) -> bool:
+    return f"/{path}".endswith(f"/{tail}")
 
 
 def _files(tree: Tree, place: Place) -> Iterator[tuple[int, str]]:
