@@ -38,8 +38,9 @@ def write(
         if name in MATRICES:
             tensors[name], tensors[f"{name}_scale"] = quantise(value)
         else:
-            tensors[name] = np.ascontiguousarray(value, dtype=np.float16)
-    save_file(tensors, folder / TENSORS)
+            tensors[name] = value.astype(np.float16)
+    # safetensors writes the memory as it lies and reads it row by row: a transposed matrix would come back scrambled
+    save_file({name: np.ascontiguousarray(value) for name, value in tensors.items()}, folder / TENSORS)
     (folder / VOCABULARY).write_text("\n".join(tokenizer.vocabulary), encoding="utf-8")
     (folder / CONFIG).write_text(
         json.dumps({**config, "unknown": tokenizer.unknown}, indent=1) + "\n", encoding="utf-8"

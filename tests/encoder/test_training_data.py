@@ -2,13 +2,16 @@
 
 import random
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from encoder.static import FIELDS, StaticEncoder
 from encoder.tokens import Tokenizer
-from encoder.training.data import NO_TARGET, essence, prepare, questions
-from encoder.training.export import quantise
+from encoder.training.data import LIMITS, NO_TARGET, essence, prepare, questions
+from encoder.training.export import quantise, write
 from encoder.training.pairs import choose_pairs
 from encoder.training.queries import asked, comment, name_words, plain_sentence
 from encoder.training.questions import question
@@ -100,3 +103,22 @@ def test_int8_is_within_half_a_step() -> None:
     assert (
         np.abs(rows * scale.astype(np.float32)[:, None] - table) <= np.abs(table).max(axis=1, keepdims=True) / 127
     ).all()
+
+
+def test_a_matrix_comes_back_as_it_was_however_it_lies_in_memory(tmp_path: Path) -> None:
+    """A layer's matrices are transposed views of torch's."""
+    rng = np.random.default_rng(0)
+    tokenizer = Tokenizer(BASE)
+
+    def random(*shape: int) -> NDArray[np.float32]:
+        return rng.normal(size=shape[::-1]).astype(np.float32).T
+
+    small = {"weights": np.abs(random(len(FIELDS) + 1, tokenizer.size)), "gates": random(len(FIELDS))}
+    for side, inputs in (("function", 6 * len(FIELDS)), ("query", 6)):
+        small |= {f"{side}_first": random(inputs, 5), f"{side}_first_bias": random(5)}
+        small |= {f"{side}_second": random(5, 6), f"{side}_second_bias": random(6)}
+    table = random(tokenizer.size, 6)
+    write(tmp_path, tokenizer, table, small, {"version": "test", "limits": LIMITS})
+    read = StaticEncoder(tmp_path).parts()
+    for name, value in {"table": table, **small}.items():
+        assert np.allclose(read[name], value, atol=0.03), name
