@@ -40,23 +40,14 @@ class TrainingData:
     query_bags: csr_matrix
 
     @property
-    def passages(self) -> tuple[list[str], list[str], list[str], list[str]]:
-        """What a teacher reads of every function: all, all but the docstring, name and docstring, the name."""
-        read = [(words_of(one), first_sentence(one.docstring), one.code[:CODE]) for one in self.functions]
-        return (
-            [joined(name, sentence, code) for name, sentence, code in read],
-            [joined(name, code) for name, _, code in read],
-            [joined(name, sentence) for name, sentence, _ in read],
-            [name for name, _, _ in read],
-        )
+    def passages(self) -> tuple[list[str], list[str]]:
+        """What a teacher reads of every function: its first sentence and code, and the code alone.
 
-
-def words_of(function: Function) -> str:
-    return " ".join(identifier_parts(function.func_name))
-
-
-def joined(*parts: str) -> str:
-    return "\n".join(part for part in parts if part)
+        The code begins with the name. Said once more in front of it, names count for too much (docs/encoder.md).
+        """
+        codes = [function.code[:CODE] for function in self.functions]
+        sentences = [first_sentence(function.docstring) for function in self.functions]
+        return ["\n".join(filter(None, both)) for both in zip(sentences, codes, strict=True)], codes
 
 
 def essence(text: str) -> frozenset[str]:

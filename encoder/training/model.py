@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -31,8 +33,8 @@ class Student(nn.Module):
         self.query_layer = _layer(dimension, hidden, dimension) if hidden else None
 
     @classmethod
-    def of(cls, parts: dict[str, NDArray[np.float32]], dropped: float = 0.0) -> Student:
-        """What an encoder is (its `parts`), to be taught further."""
+    def of(cls, parts: dict[str, NDArray[np.float32]], dropped: float = 0.0, fields: Sequence[float] = ()) -> Student:
+        """What an encoder is (its `parts`), to be taught further; `fields` count so much more or less than they did."""
         hidden = len(parts["query_first_bias"]) if "query_first_bias" in parts else 0
         student = cls(parts["table"], np.maximum(parts["weights"], FAINTEST), hidden, dropped)
         state = student.state_dict() | {"gates": torch.from_numpy(parts["gates"])}
@@ -41,7 +43,24 @@ class Student(nn.Module):
                 state[f"{side}_layer.{place}.weight"] = torch.from_numpy(parts[name].T)
                 state[f"{side}_layer.{place}.bias"] = torch.from_numpy(parts[f"{name}_bias"])
         student.load_state_dict(state)
+        if fields:
+            student.weigh(fields)
         return student
+
+    def weigh(self, fields: Sequence[float]) -> None:
+        """Let each field count so much more or less than it did."""
+        with torch.no_grad():
+            each = torch.tensor(fields)
+            self.gates.mul_(each)
+            if self.function_layer is not None:
+                inputs = self.function_layer.get_parameter("0.weight")
+                inputs.mul_(each.repeat_interleave(self.table.shape[1]))
+
+    def back_towards(self, start: Mapping[str, Tensor], way: float) -> None:
+        """Only so much of the way from what it was (Wortsman et al. 2022): what the last data does not have is kept."""
+        with torch.no_grad():
+            for name, value in self.state_dict().items():
+                value.copy_(torch.lerp(start[name].to(value.device), value, way))
 
     def pool(self, bags: Bags, numbers: Tensor, field: int) -> Tensor:
         """The weighted mean of the token vectors of each row."""

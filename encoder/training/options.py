@@ -1,8 +1,8 @@
-"""Every number of a training run; the defaults are those of the shipped model (see its card)."""
+"""Every number of a training run, from nothing or on from an encoder, as for the shipped one (see its card)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,14 @@ class Options:
     dropped: float = 0.0  # share of tokens hidden at each step
     decay: float = 0.1  # decoupled weight decay
     truncated: int = 0  # also train the first so many dimensions to rank alone (Matryoshka); 0: do not
+    way: float = 1.0  # how far to go from the encoder it starts from to what it learnt; by halves it forgets less
     seed: int = 0
+
+
+AFRESH = Options()
+GOING_ON = replace(
+    AFRESH, epochs=1, table_rate=2e-3, distilled=0.5, distilled_sentences=0.3, hide_name=0.5, way=0.5
+)  # from a static encoder: slowly, and half the way
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,8 @@ class Run:
     """What is trained, from whom."""
 
     teachers: tuple[str, ...] = ()
-    start: str = ""  # the model whose token vectors are the first table; empty: the first teacher
+    start: str = ""  # an encoder to go on from, or whose token vectors are the first table; empty: the first teacher
+    fields: tuple[float, ...] = ()  # how much more or less each field of that encoder counts from now on
     version: str = "own"
     vocabulary: int = 30_000
     pairs: int = 24_000

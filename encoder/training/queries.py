@@ -1,4 +1,4 @@
-"""What people might ask to find a given function: its first sentence, name, keywords, comments, plain or dressed."""
+"""What people might ask to find a given function: its first sentence, keywords, comments, plain or dressed."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from encoder.training.rewording import reworded
 COMMENT = re.compile(r"(?:^|\s)#+\s*([A-Za-z][^\n#]{10,120})$", re.MULTILINE)
 DIRECTIVE = re.compile(r"(?i)\b(type:|noqa|pylint|todo|fixme|xxx|copyright|coding[:=])")
 FEWEST_WORDS, MOST_WORDS = 2, 24
+HALF = 0.5  # of the functions: who is asked for by the plain sentence and not by its rewording; who by keywords
 MOST_REWORDED = 9  # words of a wish: a longer question is rarely typed
 EMPTY_WORDS = frozenset("a an the of to for from in on at by with and or is are be this that it its as if into".split())
 
@@ -27,22 +28,23 @@ class Example:
 
     text: str
     target: int
-    style: str  # sentence, reworded, name, keywords or comment
+    style: str  # sentence, reworded, keywords or comment
 
 
 def examples(functions: Iterable[Function], rarity: Counter[str], rng: random.Random) -> Iterable[Example]:
-    """Several questions for each function, in function order."""
+    """A few questions for each function, in function order; more functions teach more than more questions of each.
+
+    Names are no questions: a student that is asked them reads little but names (docs/encoder.md).
+    """
     for number, function in enumerate(functions):
         sentence = plain_sentence(function)
         if sentence:
-            yield Example(sentence, number, "sentence")
             yield Example(asked(sentence, rng), number, "sentence")
-            yield Example(reworded(asked(sentence, rng), rng), number, "reworded")
-        words = name_words(function)
-        if len(words) >= FEWEST_WORDS:
-            yield Example(dress(" ".join(words), rng), number, "name")
-            yield Example(dress(reworded(" ".join(words), rng), rng), number, "name")
-        rare = keywords(function, rarity, rng)
+            if rng.random() < HALF:
+                yield Example(sentence, number, "sentence")
+            else:
+                yield Example(reworded(asked(sentence, rng), rng), number, "reworded")
+        rare = keywords(function, rarity, rng) if rng.random() < HALF else []
         if len(rare) >= FEWEST_WORDS:
             yield Example(dress(" ".join(rare), rng), number, "keywords")
         remark = comment(function, rng)

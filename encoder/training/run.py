@@ -12,7 +12,8 @@ import torch
 
 from corpus.errors import InputError
 from corpus.function import Function
-from encoder.static import StaticEncoder, is_static
+from encoder.protocol import DEFAULT_ENCODER
+from encoder.static import SHIPPED, StaticEncoder, is_static
 from encoder.tokens import Tokenizer
 from encoder.training.candidates import hard
 from encoder.training.data import HELD_OUT, LIMITS, UNKNOWN, prepare, questions
@@ -23,7 +24,7 @@ from encoder.training.model import Student
 from encoder.training.options import Run
 from encoder.training.start import start, token_vectors
 from encoder.training.teachers import teach
-from encoder.training.train import Trainer
+from encoder.training.train import Trainer, figures
 from encoder.training.vocabulary import choose, count_words
 
 EVERY = 10  # without partitions, one repository in so many is held out
@@ -44,10 +45,15 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
     say(f"{len(data.texts):,} questions of {len(learnt):,} functions; {len(held_out):,} held out; on {device}")
     taught = [teach(name, data, device) for name in run.teachers]
     student = begun.student(data.tokenizer)
+    before = {name: value.clone() for name, value in student.state_dict().items()}
     sharing = lexical(data, device)
     candidates = hard(data, taught, sharing, run.options.depth, device)
     development = Development(held_out, data.tokenizer, {}, device)
     scores = Trainer(data, taught, sharing, candidates, run.options, device).fit(student, development, say)
+    if run.options.way < 1:
+        student.back_towards(before, run.options.way)
+        scores = development.score(student)
+        say(f"{run.options.way:.0%} of the way: " + figures(scores))
     config = {
         "version": run.version,
         "limits": LIMITS,
@@ -71,9 +77,10 @@ class Beginning(NamedTuple):
 def beginning(run: Run, counts: Counter[str], functions: int) -> Beginning:
     """An encoder to go on from, as it is; or the token vectors of a transformer, for the words of these functions."""
     origin = run.start or run.teachers[0]
-    if is_static(Path(origin)):
-        known = StaticEncoder(Path(origin))
-        return Beginning(known.tokenizer, 0, lambda _: Student.of(known.parts(), run.options.dropped))
+    folder = goes_on_from(origin)
+    if folder:
+        known = StaticEncoder(folder)
+        return Beginning(known.tokenizer, 0, lambda _: Student.of(known.parts(), run.options.dropped, run.fields))
     base, vectors = token_vectors(origin)
 
     def new(tokenizer: Tokenizer) -> Student:
@@ -81,6 +88,12 @@ def beginning(run: Run, counts: Counter[str], functions: int) -> Beginning:
         return Student(table, weights, hidden=run.hidden, dropped=run.options.dropped)
 
     return Beginning(Tokenizer(choose(counts, base, run.vocabulary), unknown=UNKNOWN), run.pairs, new)
+
+
+def goes_on_from(origin: str) -> Path | None:
+    """The folder of the static encoder that this names, if it is one: `static` is the shipped one."""
+    folder = SHIPPED if origin == DEFAULT_ENCODER else Path(origin)
+    return folder if is_static(folder) else None
 
 
 def split(functions: Sequence[Function]) -> tuple[list[Function], list[Function]]:

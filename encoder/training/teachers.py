@@ -16,7 +16,6 @@ from encoder.static import StaticEncoder, is_static
 from encoder.training.data import TrainingData
 
 PASSAGE_TOKENS = 128  # a function's beginning says what it does; more costs time
-SHORT = 0.15  # how much a function's name and first sentence count alone, beside the whole passage
 SAMPLE = (512, 2048)  # questions × functions whose similarities give a teacher's spread
 
 
@@ -76,11 +75,11 @@ def _by_transformer(name: str, data: TrainingData, device: str) -> tuple[Tensor,
         return vectors
 
     passages = data.passages
-    distinct = list(dict.fromkeys(chain(*passages)))  # without a docstring, or code, several are the same
+    distinct = list(dict.fromkeys(chain(*passages)))  # without a docstring both are the same
     places = {text: place for place, text in enumerate(distinct)}
     vectors = encode(distinct, before_passage)
-    full, bare, short, names = (vectors[[places[text] for text in texts]] for texts in passages)
-    return encode(data.texts, before_query), full + SHORT * short, bare + SHORT * names
+    full, bare = (vectors[[places[text] for text in texts]] for texts in passages)
+    return encode(data.texts, before_query), full, bare
 
 
 def spread(queries: Tensor, functions: Tensor) -> float:

@@ -72,7 +72,7 @@ class Trainer:
                 losses.append(loss.detach())
             scores = development.score(student)
             scores["mean"] = sum(scores.values()) / len(scores)
-            say(f"epoch {epoch + 1}: loss {float(torch.stack(losses).mean()):.4f}  " + _figures(scores))
+            say(f"epoch {epoch + 1}: loss {float(torch.stack(losses).mean()):.4f}  " + figures(scores))
             if scores["mean"] > best["mean"]:
                 best = scores
                 kept = {name: value.detach().clone() for name, value in student.state_dict().items()}
@@ -133,5 +133,5 @@ def _drawn(candidates: Tensor, count: int) -> Tensor:
     return candidates.gather(1, places).flatten().long()
 
 
-def _figures(scores: dict[str, float]) -> str:
+def figures(scores: dict[str, float]) -> str:
     return "  ".join(f"{name} {value:.4f}" for name, value in scores.items())

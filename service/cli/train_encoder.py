@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ from rich.console import Console
 
 from corpus.errors import InputError
 from corpus.function import Function
-from encoder.training.options import Options, Run
+from encoder.training.options import AFRESH, GOING_ON, Run
 
 RUN = Run()
 
@@ -27,7 +28,15 @@ RUN = Run()
 @click.option(
     "--start",
     default="",
-    help="A model whose token vectors to start from, or a folder to go on from; default: the first teacher.",
+    help="What to start from: `static` (the shipped encoder) or a folder that this command wrote, to go on from; or a "
+    "model, for its token vectors. Default: the first teacher.",
+)
+@click.option(
+    "--fields",
+    type=float,
+    nargs=4,
+    metavar="NAME DOCSTRING CODE PLACE",
+    help="How much more or less each part of a function counts from now on; only where it goes on.",
 )
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write the encoder to.")
 @click.option(
@@ -48,7 +57,7 @@ RUN = Run()
     multiple=True,
     help="File of what people want (lines, or JSON lines with `query`), such as what packages say they do.",
 )
-@click.option("--epochs", default=RUN.options.epochs, show_default=True)
+@click.option("--epochs", type=int, help=f"Default: {AFRESH.epochs}, or {GOING_ON.epochs} where it goes on.")
 @click.option("--batch", default=RUN.options.batch, show_default=True)
 @click.option("--seed", default=RUN.options.seed, show_default=True)
 @click.option("--device", default="", help="cuda or cpu; empty: what is there.")
@@ -56,6 +65,7 @@ def command(
     sources: tuple[str, ...],
     teachers: tuple[str, ...],
     start: str,
+    fields: tuple[float, ...] | None,
     out: Path,
     never: tuple[Path, ...],
     version: str,
@@ -65,7 +75,7 @@ def command(
     hidden: int,
     questions: int,
     wishes: tuple[Path, ...],
-    epochs: int,
+    epochs: int | None,
     batch: int,
     seed: int,
     device: str,
@@ -78,9 +88,20 @@ def command(
     console = Console(stderr=True)
     functions = read(sources)
     console.print(f"{len(functions):,} functions")
+    try:
+        from encoder.training.run import goes_on_from, train
+    except ImportError as error:
+        raise InputError(
+            f"training needs torch and sentence-transformers: {error}", "install the `transformers` extra"
+        ) from error
+    going_on = goes_on_from(start or teachers[0])
+    if fields and not going_on:
+        raise InputError("--fields weighs an encoder's parts anew", "go on from one: --start static")
+    options = GOING_ON if going_on else AFRESH
     run = Run(
         teachers=teachers,
         start=start,
+        fields=fields or (),
         version=version,
         vocabulary=vocabulary,
         pairs=pairs,
@@ -89,15 +110,9 @@ def command(
         questions=questions,
         wishes=lines_of(wishes),
         never=lines_of(never),
-        options=Options(epochs=epochs, batch=batch, seed=seed),
+        options=replace(options, epochs=epochs or options.epochs, batch=batch, seed=seed),
         device=device,
     )
-    try:
-        from encoder.training.run import train
-    except ImportError as error:
-        raise InputError(
-            f"training needs torch and sentence-transformers: {error}", "install the `transformers` extra"
-        ) from error
     scores = train(functions, run, out, console.print)
     click.echo(json.dumps({"folder": str(out), "scores": scores}))
 

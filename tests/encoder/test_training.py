@@ -8,7 +8,7 @@ import pytest
 
 from corpus.function import Function
 from encoder.tokens import Tokenizer
-from encoder.training.data import TrainingData, prepare
+from encoder.training.data import TrainingData, essence, prepare
 from tests.encoder.functions import function
 
 torch = pytest.importorskip("torch", reason="training needs torch")
@@ -32,7 +32,7 @@ def test_the_lexical_teacher_ranks_by_shared_words() -> None:
     taught = lexical(known, "cpu")
     everyone = torch.arange(len(FARM))
     for number, text in enumerate(known.texts):
-        if text.split() == ["feed", "goat"]:
+        if essence(text) == {"feed", "goat"}:
             said = taught.similarity(torch.tensor([number]), everyone, bare=False)
             assert FARM[int(said.argmax())].func_name == "feed_goat"
             break
@@ -70,3 +70,38 @@ def test_hard_candidates_are_the_highest_of_a_part_of_all() -> None:
     places = ranks.gather(1, found.long()).float()
     assert places.mean() < 12  # the mean place of the first 16 is 7.5; of any function 39.5
     assert len(torch.unique(found)) > 3 * len(FARM) / PARTS  # of every part
+
+
+def test_a_field_that_counts_for_nothing_is_not_read() -> None:
+    from encoder.static import FIELDS, StaticEncoder
+    from encoder.training.bags import Bags
+    from encoder.training.data import LIMITS
+    from encoder.training.model import Student
+
+    shipped = StaticEncoder.shipped()
+    columns = (["feed_goat", "wash_cat"], ["", ""], ["return open(path)"] * 2, ["", ""])
+    bags = tuple(
+        Bags(shipped.tokenizer.bags(texts, LIMITS[field]), "cpu") for field, texts in zip(FIELDS, columns, strict=True)
+    )
+
+    def alike(fields: tuple[float, ...]) -> float:
+        student = Student.of(shipped.parts(), fields=fields)
+        left, right = student.functions(bags, torch.arange(2), torch.ones(2, len(FIELDS)))
+        return float((left @ right).detach())
+
+    assert alike((0.0, 1.0, 1.0, 1.0)) == pytest.approx(1.0, abs=1e-5)
+    assert alike((0.3, 1.0, 1.0, 1.0)) > alike((1.0, 1.0, 1.0, 1.0)) + 0.05
+
+
+def test_half_of_the_way_is_between_what_it_was_and_what_it_learnt() -> None:
+    from encoder.static import StaticEncoder
+    from encoder.training.model import Student
+
+    student = Student.of(StaticEncoder.shipped().parts())
+    before = {name: value.clone() for name, value in student.state_dict().items()}
+    with torch.no_grad():
+        for value in student.parameters():
+            value.add_(0.5)
+    student.back_towards(before, 0.25)
+    for name, value in student.state_dict().items():
+        assert torch.allclose(value, before[name] + 0.125, atol=1e-5), name
