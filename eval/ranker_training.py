@@ -11,7 +11,8 @@ from scipy.optimize import minimize
 from graph.hyperbolic import Floats
 from rerank.candidate import Candidate
 from rerank.features import NAMES
-from rerank.learnt import Weights, blend, spread_out
+from rerank.learnt import Weights, blend
+from rerank.spread import spread_out
 
 RIDGE = 0.002  # keeps columns that say the same from growing against each other
 COSTS = (0.0, 0.05, 0.1, 0.15, 0.2)

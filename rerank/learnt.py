@@ -1,9 +1,8 @@
-"""The learnt ranker: a linear score over what is known of each candidate, spread over the tree as it is read out.
+"""The learnt ranker: a linear score over what is known of each candidate beside the fused one, spread over the tree.
 
 Listwise softmax regression (Cao et al., "Learning to Rank: From Pairwise Approach to Listwise Approach", ICML 2007)
-for the score; then, as in MMR (Carbonell & Goldstein 1998), each next result pays for the results above it that share
-its branch of the tree, the repository. `treeline train-ranker` makes the weights from
-any CodeSearchNet-like corpus; those shipped lie beside this file and say what they were made from.
+for the score. `treeline train-ranker` makes the weights from any CodeSearchNet-like corpus; those shipped lie beside
+this file and say what they were made from.
 """
 
 from __future__ import annotations
@@ -15,19 +14,15 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graph.hyperbolic import Floats
-from rerank.arrange import DEPTH, arrange
+from rerank.arrange import DEPTH
 from rerank.candidate import Candidate, RerankContext
-from rerank.candidates import Candidates, Labels, Places
-from rerank.direction import opposite
+from rerank.candidates import Candidates, Labels
 from rerank.features import NAMES, features, scaled
+from rerank.spread import Spread, spread
 
 WEIGHTS = Path(__file__).parent / "learnt_weights.json"
-LONE_LANE = 0.05  # of the span of the scores, where one lane alone made the list: costs no NDCG on held-out questions
-OPPOSITE = 0.2  # of the span of the scores, where the name says the opposite of what the question asks
-MOST_PAID = 3  # results above that a candidate pays for: beyond, a repository full of answers would never come back
 
 
 @dataclass(frozen=True)
@@ -55,8 +50,7 @@ def shipped() -> Weights:
 class Learnt:
     """The shipped weights unless others are given; `spread` scales what neighbours in the tree cost.
 
-    It has learnt from lists of the keyword and the dense lane. Where the call graph had a say the order is an answer
-    in itself and stays; where only one lane found something its order is kept but for the spreading.
+    It has learnt from lists of the keyword and the dense lane; all others are only spread.
     """
 
     weights: Weights | None = None
@@ -64,52 +58,19 @@ class Learnt:
 
     def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
         head = Candidates.of(candidates[:DEPTH])
-        lanes = head.lanes
-        if "graph" in lanes or not head:
-            return arrange(candidates, [])
+        if "graph" in head.lanes or not {"keyword", "dense"} <= head.lanes:
+            return Spread()(candidates, context)
         weights = self.weights or shipped()
-        fused = head.scores
-        if {"keyword", "dense"} <= lanes:
-            vectors = context.vectors(head.ids) if context.vectors is not None else None
-            table = features(head, vectors)
-            effect = (table - table.mean(axis=0)) * weights.vector if context.explain else None
-            scores, cost = blend(fused, table, weights), weights.repository
-        else:
-            effect = None
-            scores, cost = scaled(fused), LONE_LANE
-        turned = opposite(context.query, lambda: head.parts("func_name"))
-        if any(turned):
-            scores = scores - OPPOSITE * np.array(turned)
-        order, paid = spread_out(scores, head, self.spread * cost)
-        return arrange(candidates, order, reasons=_reasons(effect, order, paid, turned) if context.explain else ())
+        table = features(head, context.vectors(head.ids) if context.vectors is not None else None)
+        why = _why((table - table.mean(axis=0)) * weights.vector) if context.explain else None
+        scores = blend(head.scores, table, weights)
+        return spread(candidates, head, scores, self.spread * weights.repository, context, why)
 
 
 def blend(fused: Floats, table: Floats, weights: Weights) -> Floats:
     """The fused and the learnt score, each scaled over the list: what was learnt elsewhere corrects, not rules."""
     result: Floats = (1 - weights.share) * scaled(fused) + weights.share * scaled(table @ weights.vector)
     return result
-
-
-def spread_out(scores: Floats, head: Sequence[Candidate], cost: float) -> tuple[Places, Floats]:
-    """Positions in the new order, and what each paid for the results above it from its repository.
-
-    Taking the best next one again and again comes to this: a repository's n-th best pays for n − 1, and as neither
-    its scores nor its payments ever turn round, one sort gives the same order.
-    """
-    best_first = (-scores).argsort(kind="stable")
-    shown = np.empty_like(best_first)
-    shown[best_first] = _same_before(Candidates.of(head).groups("repo")[best_first])
-    paid: Floats = cost * np.minimum(shown, MOST_PAID)
-    return np.lexsort((-scores, paid - scores)), paid
-
-
-def _same_before(groups: NDArray[np.integer]) -> Places:
-    """For each, how many of its group stand before it."""
-    order = groups.argsort(kind="stable")
-    ordered = groups[order]
-    before = np.empty_like(order)
-    before[order] = np.arange(len(order)) - np.searchsorted(ordered, ordered)
-    return before
 
 
 FOR = {
@@ -136,18 +97,8 @@ RAISED = np.array([f"raised: {said}" for said in FOR.values()], dtype=np.object_
 LOWERED = np.array([f"lowered: {said}" for said in AGAINST.values()], dtype=np.object_)
 
 
-def _reasons(effect: Floats | None, order: Places, paid: Floats, turned: Sequence[bool]) -> Labels:
-    """For those that moved, what spoke most for or against them compared with the whole list."""
-    reasons = np.full(len(order), "", dtype=np.object_)
-    places = np.empty_like(order)
-    places[order] = positions = np.arange(len(order))
-    rose, fell = places < positions, places > positions
-    if effect is None:
-        reasons[rose] = "raised: from elsewhere in the tree than the results above"
-    else:
-        reasons[rose] = RAISED[effect[:, FOR_COLUMNS].argmax(axis=1)[rose]]
-        reasons[fell] = LOWERED[effect[:, AGAINST_COLUMNS].argmin(axis=1)[fell]]
-    reasons[fell & (paid > 0)] = "lowered: results from elsewhere in the tree go first"
-    if turned:
-        reasons[np.array(turned)] = "lowered: its name says the opposite direction"
-    return reasons
+def _why(effect: Floats) -> tuple[Labels, Labels]:
+    """What speaks most for each of them, and what most against it, compared with the whole list."""
+    raised: Labels = RAISED[effect[:, FOR_COLUMNS].argmax(axis=1)]
+    lowered: Labels = LOWERED[effect[:, AGAINST_COLUMNS].argmin(axis=1)]
+    return raised, lowered

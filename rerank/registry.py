@@ -18,6 +18,7 @@ from rerank.near_duplicates import NearDuplicates
 from rerank.randomised import Randomised
 from rerank.score_mass import score_mass
 from rerank.siblings import Siblings
+from rerank.spread import Spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ METHODS: dict[str, Method] = {
         "places for tree clusters by their sum of scores",
         lambda o: score_mass(hyperbolic_kmeans.cluster, o.clusters, o.length, o.seed),
     ),
+    "spread": Method("a cost for each result above from the same repository", lambda o: Spread()),
     "learnt": Method("fused and learnt score together, spread over the repositories", lambda o: Learnt()),
     "greedy": Method("a penalty for tree neighbours of the results above", lambda o: Greedy()),
     "near-duplicates": Method("copies of one function behind the others", lambda o: NearDuplicates()),
@@ -86,7 +88,7 @@ METHODS: dict[str, Method] = {
     ),
     "random": Method("a random order", lambda o: Randomised(o.seed)),
 }
-DEFAULT = "learnt"
+DEFAULT = "spread"
 NAMES: dict[str, str] = {name: method.about for name, method in METHODS.items()}
 
 

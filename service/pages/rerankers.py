@@ -11,6 +11,7 @@ from service.settings import Settings
 LABELS = {
     "Usual": {
         "default": "Default",
+        "spread": "Spread over repositories",
         "learnt": "Learnt ranking",
         "none": "As fused",
         "near-duplicates": "Copies last",

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from corpus.function import Address
-from rerank.candidate import Candidate, RerankContext
-from tests.graph.trees import ADDRESSES
+from rerank.candidate import Candidate, Contribution, RerankContext
+from tests.graph.trees import ADDRESSES, address
 
 CONTEXT = RerankContext(query="read a csv file")
 
@@ -16,7 +16,20 @@ CONTEXT = RerankContext(query="read a csv file")
 def ranked(addresses: Sequence[Address], scores: Sequence[float] = ()) -> list[Candidate]:
     """The addresses as a list ranked by falling scores."""
     given = scores or [1.0 / (60 + place) for place in range(1, len(addresses) + 1)]
-    return [Candidate(f"id{i}", address, given[i]) for i, address in enumerate(addresses)]
+    return [Candidate(f"id{i}", place, given[i]) for i, place in enumerate(addresses)]
 
 
 LISTS = st.lists(ADDRESSES, max_size=130).map(ranked)
+
+
+def found(place: Address, number: int, **lanes: tuple[int, float]) -> Candidate:
+    """A candidate with (rank, score) per lane; its fused score falls with its number."""
+    contributions = tuple(Contribution(lane, rank, score, 0.0) for lane, (rank, score) in lanes.items())
+    return Candidate(f"id{number}", place, 1.0 / (60 + number), contributions)
+
+
+def both(repos: Sequence[str], dense: Sequence[float]) -> list[Candidate]:
+    return [
+        found(address(f"o/{repo}", f"f{i}.py", f"f{i}"), i, keyword=(i + 1, 10.0 - i), dense=(i + 1, score))
+        for i, (repo, score) in enumerate(zip(repos, dense, strict=True))
+    ]

@@ -6,29 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from corpus.function import Address
-from rerank.candidate import Candidate, Contribution, RerankContext
+from rerank.candidate import RerankContext
 from rerank.features import NAMES, features
-from rerank.learnt import MOST_PAID, Learnt, Weights, shipped, spread_out
+from rerank.learnt import Learnt, Weights, shipped
 from tests.graph.trees import address
-from tests.rerank.candidates import CONTEXT
-
-
-def found(place: Address, number: int, **lanes: tuple[int, float]) -> Candidate:
-    """A candidate with (rank, score) per lane; its fused score falls with its number."""
-    contributions = tuple(Contribution(lane, rank, score, 0.0) for lane, (rank, score) in lanes.items())
-    return Candidate(f"id{number}", place, 1.0 / (60 + number), contributions)
-
-
-def both(repos: Sequence[str], dense: Sequence[float]) -> list[Candidate]:
-    return [
-        found(address(f"o/{repo}", f"f{i}.py", f"f{i}"), i, keyword=(i + 1, 10.0 - i), dense=(i + 1, score))
-        for i, (repo, score) in enumerate(zip(repos, dense, strict=True))
-    ]
+from tests.rerank.candidates import CONTEXT, both, found
 
 
 def column(table: NDArray[np.float64], name: str) -> list[float]:
@@ -83,29 +68,6 @@ def test_feedback_is_nearness_to_the_top_and_nobody_is_their_own_neighbour() -> 
     assert column(table, "feedback")[3] == 1.0
 
 
-def test_a_result_pays_for_each_one_above_from_its_repository() -> None:
-    head = both("aaab", [0.9, 0.8, 0.7, 0.6])
-    order, paid = spread_out(np.array([1.0, 0.9, 0.8, 0.75]), head, 0.2)
-    assert order.tolist() == [0, 3, 1, 2]
-    assert paid.tolist() == pytest.approx([0.0, 0.2, 0.4, 0.0])
-
-
-@given(
-    st.lists(
-        st.tuples(st.sampled_from("abc"), st.integers(0, 1000).map(lambda share: share / 1000)), min_size=1, max_size=40
-    )
-)
-def test_spreading_keeps_the_order_within_a_repository(rows: list[tuple[str, float]]) -> None:
-    head = both([repo for repo, _ in rows], [0.5] * len(rows))
-    scores = np.array([score for _, score in rows])
-    order, paid = spread_out(scores, head, 0.3)
-    assert sorted(order) == list(range(len(rows)))
-    assert paid.max() <= 0.3 * MOST_PAID + 1e-9
-    for repo in "abc":
-        own = [scores[i] for i in order if rows[i][0] == repo]
-        assert own == sorted(own, reverse=True)
-
-
 def test_more_spread_shows_more_repositories_and_no_spread_is_pure_score() -> None:
     head = both("aaaaaaaabbccddee", np.linspace(0.9, 0.1, 16).tolist())
 
@@ -113,23 +75,6 @@ def test_more_spread_shows_more_repositories_and_no_spread_is_pure_score() -> No
         return len({candidate.address.repo for candidate in Learnt(spread=spread)(head, CONTEXT)[:6]})
 
     assert repositories(0.0) < repositories(1.0) <= repositories(3.0)
-
-
-def test_where_the_call_graph_had_a_say_the_order_stays() -> None:
-    head = [
-        found(address("o/a", "f.py", f"f{i}"), i, keyword=(5 - i, 1.0), graph=(i + 1, 1.0), dense=(5 - i, 0.5))
-        for i in range(4)
-    ]
-    assert [candidate.id for candidate in Learnt()(head, CONTEXT)] == [candidate.id for candidate in head]
-
-
-def test_one_lane_alone_keeps_its_order_but_for_near_ties() -> None:
-    scores = [1.0, 0.5, 0.49, 0.0]
-    head = [
-        Candidate(f"id{i}", address(f"o/{repo}", "f.py", f"f{i}"), scores[i], (Contribution("dense", i + 1, 1, 1),))
-        for i, repo in enumerate("aabc")
-    ]
-    assert [candidate.id for candidate in Learnt()(head, CONTEXT)] == ["id0", "id2", "id1", "id3"]
 
 
 def test_those_that_moved_say_why() -> None:
