@@ -86,8 +86,6 @@ def command(
     held out: training stops when it no longer helps to find them.
     """  # fmt: skip
     console = Console(stderr=True)
-    functions = read(sources)
-    console.print(f"{len(functions):,} functions")
     try:
         from encoder.training.run import goes_on_from, train
     except ImportError as error:
@@ -98,6 +96,8 @@ def command(
     if fields and not going_on:
         raise InputError("--fields weighs an encoder's parts anew", "go on from one: --start static")
     options = GOING_ON if going_on else AFRESH
+    functions = read(sources)
+    console.print(f"{len(functions):,} functions")
     run = Run(
         teachers=teachers,
         start=start,

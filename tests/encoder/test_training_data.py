@@ -63,7 +63,8 @@ def test_a_forbidden_question_is_never_asked_in_any_dress(forbidden: str) -> Non
     unanswered = questions(200, ["Read CSV", "Sort a list of version numbers"], 0)
     data = prepare(FUNCTIONS, Tokenizer(["read", "csv", "file"]), 8, counts, unanswered, [forbidden], 0)
     assert essence(forbidden) not in {essence(text) for text in data.texts}
-    assert any("mail" in text for text in data.texts)
+    asked_for = [text for text, target in zip(data.texts, data.targets, strict=True) if target == 1]
+    assert any({"send", "mail"} <= essence(text) for text in asked_for)
     assert set(data.targets) == {NO_TARGET, *range(len(FUNCTIONS))}
 
 

@@ -1,4 +1,4 @@
-"""The learnt ranker: what its columns say, how it spreads results over the tree, and when it keeps out of it."""
+"""The learnt ranker: what its columns say, how far it spreads results, and what it says of those that moved."""
 
 from __future__ import annotations
 
