@@ -159,20 +159,29 @@ for (const result of all(".result")) {
   const press = (signal) => {
     for (const button of votes) button.setAttribute("aria-pressed", String(button.dataset.vote === signal));
   };
-  let voted = remembered().get(voteOn(id)) || "", sending = false;
+  let voted = remembered().get(voteOn(id)) || "", wanted = voted, sending = false;
   press(voted);
+  const send = async () => { // one request at a time, until the service has what was clicked last
+    while (voted !== wanted) {
+      const signal = wanted;
+      const kept = voted ? await feedback(id, voted, true) : await feedback(id, signal);
+      if (!kept) return false;
+      voted = voted ? "" : signal;
+    }
+    return true;
+  };
   for (const button of votes) {
     button.addEventListener("click", async () => {
-      if (sending) return;
-      sending = true;
-      const wanted = voted === button.dataset.vote ? "" : button.dataset.vote;
+      wanted = wanted === button.dataset.vote ? "" : button.dataset.vote;
       press(wanted);
-      if (voted && await feedback(id, voted, true)) voted = "";
-      if (wanted && !voted && await feedback(id, wanted)) voted = wanted;
+      if (sending) return; // it goes out when the one under way is through
+      sending = true;
+      const kept = await send();
+      wanted = voted;
       press(voted);
       remember(id, voted);
       sending = false;
-      say(voted !== wanted ? "Could not be kept" : wanted ? "Thank you; it counts for this question" : "Taken back");
+      say(!kept ? "Could not be kept" : voted ? "Thank you; it counts for this question" : "Taken back");
     });
   }
   const more = one("[data-more]", result);

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 pytestmark = pytest.mark.browser
 
@@ -156,10 +156,14 @@ def test_the_other_thumb_takes_the_first_one_back(page: Page) -> None:
     ask(page, "fill a paragraph")
     result = page.locator(".result").first
     up, down = (result.get_by_role("button", name=re.compile(name)) for name in ("is useful", "is not useful"))
-    up.click()
-    expect(up).to_have_attribute("aria-pressed", "true")
+    held: list[Route] = []
+    page.route("**/api/feedback", lambda route: held.append(route), times=1)
+    with page.expect_request("**/api/feedback"):
+        up.click()
     with page.expect_response(lambda reply: '"down"' in (reply.request.post_data or "")):
-        down.click()
+        down.click()  # before the first is through
+        expect(down).to_have_attribute("aria-pressed", "true")
+        held[0].continue_()
     expect(down).to_have_attribute("aria-pressed", "true")
     expect(up).to_have_attribute("aria-pressed", "false")
     function = result.get_attribute("data-id")
