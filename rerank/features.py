@@ -19,6 +19,7 @@ from corpus.function import lines_in
 from graph.hyperbolic import Floats
 from rerank.candidate import Candidate
 from rerank.candidates import Candidates
+from rerank.scaling import scaled
 
 TEST_LIKE = re.compile(r"(^|/)(tests?|testing|examples?|benchmarks?|demos?)(/|_)|(^|/)test_|_test\.|\.test\.", re.I)
 KEPT = 50_000  # functions whose address was looked at: its patterns cost more than all else that is asked of it
@@ -81,15 +82,6 @@ def _lane(head: Candidates, lane: str) -> tuple[Floats, Floats]:
         return np.zeros(len(head)), np.zeros(len(head))
     ranks = given.ranks
     return scaled(given.scores), (ranks > 0) * 10.0 / (9 + ranks)
-
-
-def scaled(values: Floats) -> Floats:
-    """From 0 at the least to 1 at the most; what is missing counts as the least."""
-    least, most = np.fmin.reduce(values, initial=np.nan), np.fmax.reduce(values, initial=np.nan)
-    if not most > least:
-        return 1.0 - np.isnan(values)
-    result: Floats = np.fmax((values - least) / (most - least), 0.0)  # of 0 and what is not a number: 0
-    return result
 
 
 def _by_vectors(fused: Floats, vectors: NDArray[np.float32] | None) -> tuple[Floats, Floats]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from graph.local_tree import local_tree
 from rerank.arrange import DEPTH, arrange
 from rerank.candidate import Candidate, RerankContext
+from rerank.scaling import scaled
 
 PENALTY = 0.1  # 1 − λ; see docs/ranking.md for the sweep
 
@@ -50,9 +51,7 @@ class Greedy:
         head = candidates[:DEPTH]
         local = local_tree([candidate.address for candidate in head])
         scores = np.array([candidate.score for candidate in head])
-        span = scores.max() - scores.min()
-        scaled = (scores - scores.min()) / span if span > 0 else np.ones_like(scores)
-        order = greedy_order(scaled, nearness(local.distances), self.penalty)
+        order = greedy_order(scaled(scores), nearness(local.distances), self.penalty)
         reasons = [""] * len(head)
         for place, i in enumerate(order):
             if place > i:

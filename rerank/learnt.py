@@ -19,7 +19,8 @@ from graph.hyperbolic import Floats
 from rerank.arrange import DEPTH
 from rerank.candidate import Candidate, RerankContext
 from rerank.candidates import Candidates, Labels
-from rerank.features import NAMES, features, scaled
+from rerank.features import NAMES, features
+from rerank.scaling import scaled
 from rerank.spread import Spread, spread
 
 WEIGHTS = Path(__file__).parent / "learnt_weights.json"

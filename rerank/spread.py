@@ -17,7 +17,7 @@ from rerank.arrange import DEPTH, arrange
 from rerank.candidate import Candidate, RerankContext
 from rerank.candidates import Candidates, Labels, Places
 from rerank.direction import opposite
-from rerank.features import scaled
+from rerank.scaling import scaled
 
 COST = 0.08  # of the span of the scores, for a result above from the same repository (docs/ranking.md)
 LONE_LANE = 0.05  # the same where one lane alone made the list: costs no NDCG on held-out questions
