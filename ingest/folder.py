@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
@@ -17,6 +17,7 @@ from ingest.git_folder import Checkout, checkout_of
 from ingest.ignoring import Ignored, is_generated, reason_by_name
 from ingest.parsers.file import Place, parse_file
 from ingest.parsers.registry import by_suffix
+from ingest.published import Published, published
 from ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected, Unit
 
 
@@ -45,7 +46,7 @@ class FileUnit:
     file: Path
     key: str
     size: int
-    place: Place
+    place_of: Callable[[bytes], Place]  # by its content: a remote may have another
     options: ReadOptions
     left_out: Counter[str]
 
@@ -59,6 +60,10 @@ class FileUnit:
 
     def _is_passed_over(self, content: bytes | str) -> bool:
         return not self.options.include_tests and isinstance(content, bytes) and is_generated(content)
+
+    @cached_property
+    def place(self) -> Place:
+        return self.place_of(self._content if isinstance(self._content, bytes) else b"")
 
     @cached_property
     def digest(self) -> str:
@@ -120,8 +125,8 @@ class Folder:
 
     def units(self) -> Iterator[Unit]:
         for relative, size in self.files:
-            shown = readable(relative)
-            yield FileUnit(self.root / relative, shown, size, self._place(shown), self.options, self.left_out)
+            where = partial(self._place, relative)
+            yield FileUnit(self.root / relative, readable(relative), size, where, self.options, self.left_out)
 
     @cached_property
     def _top(self) -> Path:
@@ -133,14 +138,22 @@ class Folder:
         inner = self.root.relative_to(self._top).as_posix()
         return "" if inner == "." else f"{inner}/"
 
-    def _place(self, relative: str) -> Place:
-        if self.checkout and self.checkout.web:
-            path = self._prefix + relative
-            return Place(self.repo, path, self.checkout.sha, self.checkout.url(path))
-        return Place(self.repo, relative, self.checkout.sha if self.checkout else "", self._file_url(relative))
+    @cached_property
+    def _published(self) -> Published | None:
+        return published(self._top)
 
-    def _file_url(self, relative: str) -> str:
-        return f"file://{quote(os.fsencode(self.root / relative))}"
+    def _place(self, relative: str, content: bytes) -> Place:
+        """On the web where the remote has it as it is here or nobody can say, otherwise on this machine."""
+        here = f"file://{quote(os.fsencode(self.root / relative))}"
+        checkout = self.checkout
+        if not checkout or not checkout.web:
+            return Place(self.repo, readable(relative), checkout.sha if checkout else "", here)
+        path = self._prefix + readable(relative)
+        known = self._published
+        sha = known.sha if known else checkout.sha
+        if known and not known.has(self._prefix + relative, content):
+            return Place(self.repo, path, "", here)
+        return Place(self.repo, path, sha, checkout.url(path, sha))
 
     def _walk(self) -> Iterator[tuple[str, int]]:
         """Paths and sizes, folder by folder; links are never followed."""

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from corpus.errors import InputError, TreelineError
 from ingest.folder import Folder, open_folder
+from ingest.git_command import git_command, git_environment
 from ingest.git_folder import SCP, split_remote
 from ingest.source import Progress, ReadOptions
 
@@ -94,30 +95,9 @@ def _fetch(url: str, scheme: str, clone: Path, options: ReadOptions) -> None:
 
 
 def _git(arguments: list[str], scheme: str, progress: Progress | None = None, url: str = "") -> None:
-    settings = {
-        "core.hooksPath": os.devnull,
-        "core.fsmonitor": "false",
-        "core.symlinks": "false",
-        "protocol.allow": "never",
-        f"protocol.{scheme}.allow": "always",
-        "credential.interactive": "false",
-        "filter.lfs.smudge": "",
-        "filter.lfs.process": "",
-        "filter.lfs.required": "false",
-        "submodule.recurse": "false",
-    }
-    command = ["git", *(part for name, value in settings.items() for part in ("-c", f"{name}={value}")), *arguments]
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")} | {
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_ASKPASS": "true",
-        "SSH_ASKPASS": "true",
-        "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
-        "GIT_LFS_SKIP_SMUDGE": "1",
-        "LC_ALL": "C",
-    }
     process = subprocess.Popen(
-        command,
-        env=environment,
+        git_command(arguments, scheme),
+        env=git_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

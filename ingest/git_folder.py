@@ -22,9 +22,9 @@ class Checkout:
     web: str
     sha: str
 
-    def url(self, path: str) -> str:
-        """The address of a file at this commit, without lines."""
-        return f"{self.web}/blob/{self.sha}/{quote(path)}"
+    def url(self, path: str, sha: str) -> str:
+        """The address of a file at a commit, without lines."""
+        return f"{self.web}/blob/{sha}/{quote(path)}"
 
 
 def checkout_of(folder: Path) -> Checkout | None:

@@ -6,7 +6,7 @@ import platform
 import re
 import sysconfig
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
@@ -42,7 +42,7 @@ def _standard_library(options: ReadOptions, left_out: Counter[str]) -> Iterator[
     for path, size in folder.files:
         if path.endswith(".py") and not NOT_LIBRARY & set(PurePosixPath(path).parts):
             place = Place("python", path, "", f"{web}/{quote(path)}")
-            yield FileUnit(root / path, f"python/{path}", size, place, options, left_out)
+            yield FileUnit(root / path, f"python/{path}", size, _always(place), options, left_out)
     left_out.update(folder.left_out)
 
 
@@ -116,4 +116,8 @@ def _of_package(name: str, package: Distribution, options: ReadOptions, left_out
             left_out[reason] += 1
         elif file.exists():
             place = Place(name, str(path), "", file.absolute().as_uri())
-            yield FileUnit(file.resolve(), f"{name}/{path}", _size(file), place, options, left_out)
+            yield FileUnit(file.resolve(), f"{name}/{path}", _size(file), _always(place), options, left_out)
+
+
+def _always(place: Place) -> Callable[[bytes], Place]:
+    return lambda _: place
