@@ -7,7 +7,7 @@ such questions had the opposite first (docs/ranking.md).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ class Words(NamedTuple):
     beginnings: frozenset[str]
 
     @classmethod
-    def of(cls, words: Sequence[str]) -> Words:
+    def of(cls, words: Iterable[str]) -> Words:
         whole = frozenset(words) - STOP_WORDS
         cut = (word[:end] for word in whole for end in range(SHORTEST_PREFIX, len(word)))
         return cls(whole, whole.union(cut))
@@ -43,11 +43,17 @@ class Way(NamedTuple):
     source: Words
     target: Words
 
+    def told_apart(self) -> Way:
+        """Without the words that both sides have: "camel case to snake case" is camel to snake."""
+        both = self.source.whole & self.target.whole
+        source, target = self.source.whole - both, self.target.whole - both
+        return Way(Words.of(source), Words.of(target)) if both and source and target else self
+
 
 def opposite(question: str, names: Callable[[], Sequence[str]]) -> list[bool]:
     """For each name, whether it says the opposite of what the question asks; empty for a question without direction."""
     words = [part.lower() for word in WORD.findall(question) for part in parts(word)]
-    asked = [way for way in ways(words) if way.source.whole]
+    asked = [way.told_apart() for way in ways(words) if way.source.whole]
     if not asked:
         return []
     return [_turned(asked, said) if (said := _ways_of(name)) else False for name in names()]

@@ -1,7 +1,8 @@
 """Results spread over the repositories: each pays for those above it from its own. The default.
 
 As in MMR (Carbonell & Goldstein, SIGIR 1998), each next result pays for the results above it that share its branch of
-the tree, the repository. A name that says the opposite of what was asked pays as well (`direction.py`).
+the tree, the repository. A name that says the opposite of what was asked pays as well (`direction.py`), and so does
+another language than the question names (`language.py`).
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from rerank.arrange import DEPTH, arrange
 from rerank.candidate import Candidate, RerankContext
 from rerank.candidates import Candidates, Labels, Places
 from rerank.direction import opposite
+from rerank.language import others
 from rerank.scaling import scaled
 
 COST = 0.08  # of the span of the scores, for a result above from the same repository (docs/ranking.md)
 LONE_LANE = 0.05  # the same where one lane alone made the list: costs no NDCG on held-out questions
 MOST_PAID = 3  # results above that a candidate pays for: beyond, a repository full of answers would never come back
 OPPOSITE = 0.2  # of the span of the scores, where the name says the opposite of what the question asks
+FOREIGN = 0.5  # the same, where it is written in another language than the question names
 ELSEWHERE = "raised: from elsewhere in the tree than the results above"
 
 
@@ -53,8 +56,11 @@ def spread(
     turned = opposite(context.query, lambda: head.parts("func_name"))
     if any(turned):
         scores = scores - OPPOSITE * np.array(turned)
+    foreign = others(context.query, lambda: head.parts("language"))
+    if foreign:
+        scores = scores - FOREIGN * np.array(foreign)
     order, paid = spread_out(scores, head, cost)
-    return arrange(candidates, order, reasons=_reasons(order, paid, turned, why) if context.explain else ())
+    return arrange(candidates, order, reasons=_reasons(order, paid, turned, foreign, why) if context.explain else ())
 
 
 def spread_out(scores: Floats, head: Sequence[Candidate], cost: float) -> tuple[Places, Floats]:
@@ -79,7 +85,13 @@ def _same_before(groups: NDArray[np.integer]) -> Places:
     return before
 
 
-def _reasons(order: Places, paid: Floats, turned: Sequence[bool], why: tuple[Labels, Labels] | None) -> Labels:
+def _reasons(
+    order: Places,
+    paid: Floats,
+    turned: Sequence[bool],
+    foreign: Sequence[bool],
+    why: tuple[Labels, Labels] | None,
+) -> Labels:
     """For those that moved, why."""
     reasons = np.full(len(order), "", dtype=np.object_)
     places = np.empty_like(order)
@@ -92,4 +104,6 @@ def _reasons(order: Places, paid: Floats, turned: Sequence[bool], why: tuple[Lab
     reasons[fell & (paid > 0)] = "lowered: results from elsewhere in the tree go first"
     if turned:
         reasons[np.array(turned)] = "lowered: its name says the opposite direction"
+    if foreign:
+        reasons[np.array(foreign)] = "lowered: written in another language than the question names"
     return reasons

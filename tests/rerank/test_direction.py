@@ -18,6 +18,8 @@ from rerank.spread import Spread
         ("hex to rgb", "hex_from_rgb"),
         ("convert int to string", "Mixin.to_int"),
         ("convert int to string", "convert_to_int"),
+        ("convert camel case to snake case", "snake_case_to_headless_camel_case"),
+        ("unix time to local time", "local_time_to_unix_time"),
     ],
 )
 def test_the_opposite_is_known_for_what_it_is(question: str, name: str) -> None:
@@ -34,6 +36,8 @@ def test_the_opposite_is_known_for_what_it_is(question: str, name: str) -> None:
         ("rgb from hex", "hex_to_rgb"),
         ("save list to file", "save_file"),
         ("list of strings to strings in a list", "strings_to_list"),
+        ("convert camel case to snake case", "camel_case_to_snake_case"),
+        ("string to string", "string_to_string"),
     ],
 )
 def test_nothing_else_is_taken_for_it(question: str, name: str) -> None:

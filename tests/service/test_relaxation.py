@@ -1,6 +1,8 @@
 """Relaxation: full text, then one edit apart, then chunks; only as far as needed, and every hit says its stage."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,3 +107,18 @@ def test_chunks_get_smaller(text: str, first: Sequence[str]) -> None:
 def test_a_long_question_has_a_bounded_number_of_chunks() -> None:
     assert len(chunks("word " * 200)) <= MAX_CHUNKS
     assert len(chunks(" ".join(map(str, range(10_000))))) <= MAX_CHUNKS
+
+
+def test_the_language_that_is_asked_for_is_no_word_to_look_for(tmp_path: Path) -> None:
+    store = EmbeddedStore(tmp_path)
+    named = {
+        "version.py": "def python_version():\n    return 3\n",
+        "json.py": "def check_string(string):\n    return valid(json)\n",
+    }
+    publish(store, *parsed(MANY | named), encoders=[])
+    with closing(store.open("small")) as engine:
+        for text in ("python check if a string is valid json", "check if a string is valid json in python"):
+            there = found(engine, text)
+            assert next(iter(there)) == "check_string"
+            assert "python_version" not in there
+        assert "python_version" in found(engine, "python version")  # a question about the word

@@ -1,0 +1,69 @@
+"""The language that a question names: "read a file in go" asks for functions that are written in Go.
+
+The lanes know words. To them "python" is one that some names and docstrings have (`check_python_help`), and the
+functions that are written in it mostly do not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from corpus.analysis import terms
+
+LANGUAGES = {
+    "python": "python",
+    "python2": "python",
+    "python3": "python",
+    "javascript": "javascript",
+    "js": "javascript",
+    "nodejs": "javascript",
+    "node.js": "javascript",
+    "typescript": "typescript",
+    "golang": "go",
+    "java": "java",
+    "ruby": "ruby",
+    "php": "php",
+}
+WORDS = {"go": "go", "node": "javascript", "py": "python", "ts": "typescript", "rb": "ruby"}  # after "in" alone
+ALIKE = {"javascript": "typescript", "typescript": "javascript"}  # who asks for one can use the other
+ANY = "|".join(map(re.escape, LANGUAGES))
+SHORT = "|".join(WORDS)
+MENTIONED = re.compile(rf"(?<![\w.])(?:{ANY})(?![\w.])", re.IGNORECASE)
+FIRST = re.compile(rf"^\s*({ANY})[\s:,]+(?=\w)", re.IGNORECASE)
+IN = re.compile(rf"[\s,(]+(?:in|using|with)\s+({ANY})(?![\w.-])[)?!]*", re.IGNORECASE)
+LAST = re.compile(rf"[\s,(]+(?:(?:for\s+)?({ANY})|(?:in|using|with)\s+({SHORT}))[)?!.]*\s*$", re.IGNORECASE)
+
+
+class Named(NamedTuple):
+    """The language that a question asks for (empty: none), and the question without it."""
+
+    language: str
+    rest: str
+
+
+def named(question: str) -> Named:
+    """A language that is said first, last or after "in"; none where several are mentioned, or nothing else is said."""
+    if len({LANGUAGES[word.lower()] for word in MENTIONED.findall(question)}) > 1:
+        return Named("", question)
+    for pattern in (IN, FIRST, LAST):
+        found = pattern.search(question)
+        rest = f"{question[: found.start()]} {question[found.end() :]}".strip() if found else ""
+        if found and terms(rest):
+            word = next(filter(None, found.groups())).lower()
+            return Named(LANGUAGES.get(word) or WORDS[word], rest)
+    return Named("", question)
+
+
+def others(question: str, languages: Callable[[], Sequence[str]]) -> list[bool]:
+    """For each function's language, whether it is another than the question names.
+
+    Empty for a question that names none, and where no function is written in the one it names.
+    """
+    wanted = named(question).language
+    if not wanted:
+        return []
+    welcome = {wanted, ALIKE.get(wanted, "")}
+    found = [language not in welcome for language in languages()]
+    return [] if all(found) or not any(found) else found
