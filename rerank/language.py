@@ -36,8 +36,14 @@ IN = re.compile(rf"[\s,(]+(?:in|using|with)\s+({ANY})(?![\w.-])[)?!]*", re.IGNOR
 LAST = re.compile(rf"[\s,(]+(?:(?:for\s+)?({ANY})|(?:in|using|with)\s+({SHORT}))[)?!.]*\s*$", re.IGNORECASE)
 
 
+TELLING = 2  # words beside a language at either end that make it a question in that language, and not one about it
+
+
 class Named(NamedTuple):
-    """The language that a question asks for (empty: none), and the question without it."""
+    """The language that a question asks for (empty: none), and the question without it.
+
+    "python version" has the language in its rest: it may be about the word.
+    """
 
     language: str
     rest: str
@@ -50,9 +56,11 @@ def named(question: str) -> Named:
     for pattern in (IN, FIRST, LAST):
         found = pattern.search(question)
         rest = f"{question[: found.start()]} {question[found.end() :]}".strip() if found else ""
-        if found and terms(rest):
+        said = len(terms(rest))
+        if found and said:
             word = next(filter(None, found.groups())).lower()
-            return Named(LANGUAGES.get(word) or WORDS[word], rest)
+            sure = said >= TELLING or pattern is IN or word in WORDS
+            return Named(LANGUAGES.get(word) or WORDS[word], rest if sure else question)
     return Named("", question)
 
 

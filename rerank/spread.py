@@ -105,5 +105,6 @@ def _reasons(
     if turned:
         reasons[np.array(turned)] = "lowered: its name says the opposite direction"
     if foreign:
-        reasons[np.array(foreign)] = "lowered: written in another language than the question names"
+        reasons[rose & ~np.array(foreign)] = "raised: written in the language that the question names"
+        reasons[fell & np.array(foreign)] = "lowered: written in another language than the question names"
     return reasons

@@ -22,13 +22,12 @@ ENOUGH = 100  # the paper's bound: with fewer the next stage is tried
 MAX_CHUNKS = 24  # searches in the last stage at most; a long question has many chunks and its first words matter most
 SHORTEST_PIECE = 3  # letters; shorter pieces of a word match by accident
 LONGEST_WORD = 40  # letters; what is longer is no word that someone ran together
-TELLING = 3  # words beside the name of a language that make it a question in that language, and not one about it
 WORD = re.compile(r"\w+")
 
 
 def keyword_lane(engine: Engine, text: str, k: int, filters: Filters, *, expanded: bool = False) -> RankedList:
     """The best `k` by keyword, relaxing as far as is needed; `expanded` by what the first results have in common."""
-    text = _telling(text)
+    text = named(text).rest  # functions do not mention the language that they are written in
     stages: list[str] = []
     parts: list[Sequence[Hit]] = []
     hits: Sequence[Hit] = []
@@ -40,12 +39,6 @@ def keyword_lane(engine: Engine, text: str, k: int, filters: Filters, *, expande
         if len(hits) >= min(ENOUGH, k):
             break
     return RankedList(LANE, hits, stages * len(part) if len(stages) == 1 else [stages[number] for number in part])
-
-
-def _telling(text: str) -> str:
-    """Without the language it asks for, which functions do not mention; "python version" is about the word itself."""
-    wanted = named(text)
-    return wanted.rest if wanted.language and len(terms(wanted.rest)) >= TELLING else text
 
 
 def _stages(engine: Engine, text: str, k: int, filters: Filters, expanded: bool) -> Iterator[tuple[str, Sequence[Hit]]]:

@@ -20,10 +20,13 @@ QUESTION = "read a file"
         ("how do I in python flatten a list", "python", "how do I flatten a list"),
         ("read a file in go", "go", "read a file"),
         ("golang http server", "go", "http server"),
+        ("parse in ruby", "ruby", "parse"),
         ("parse yaml (node.js)", "javascript", "parse yaml"),
         ("sort an array with js", "javascript", "sort an array"),
         ("encode using node", "javascript", "encode"),
         ("array_map for php", "php", "array_map"),
+        ("python version", "python", "python version"),  # may be about the word
+        ("install python", "python", "install python"),
     ],
 )
 def test_a_language_is_named_first_or_last_or_after_in(question: str, language: str, rest: str) -> None:
@@ -80,8 +83,10 @@ def found(*languages: str) -> list[Candidate]:
 def test_the_default_ranker_puts_the_language_that_is_asked_for_first_and_says_why() -> None:
     ranked = Spread()(found("python", "go", "java", "ruby"), RerankContext(f"{QUESTION} in go"))
     assert [one.id for one in ranked] == ["go", "python", "java", "ruby"]
+    assert [one.reason.partition(":")[0] for one in ranked] == ["raised", "lowered", "", ""]
+    assert "the language that the question names" in ranked[0].reason
     assert "another language" in ranked[1].reason
-    assert not any("another language" in one.reason for one in Spread()(ranked, RerankContext(QUESTION)))
+    assert not any("language" in one.reason for one in Spread()(ranked, RerankContext(QUESTION)))
 
 
 def test_an_answer_that_is_far_better_stays_in_front() -> None:
