@@ -28,15 +28,13 @@ LANGUAGES = {
 }
 WORDS = {"go": "go", "node": "javascript", "py": "python", "ts": "typescript", "rb": "ruby"}  # after "in" alone
 ALIKE = {"javascript": "typescript", "typescript": "javascript"}  # who asks for one can use the other
+TELLING = 2  # words beside a language at either end that make it a question in that language, and not one about it
 ANY = "|".join(map(re.escape, LANGUAGES))
 SHORT = "|".join(WORDS)
 MENTIONED = re.compile(rf"(?<![\w.])(?:{ANY})(?![\w.])", re.IGNORECASE)
 FIRST = re.compile(rf"^\s*({ANY})[\s:,]+(?=\w)", re.IGNORECASE)
-IN = re.compile(rf"[\s,(]+(?:in|using|with)\s+({ANY})(?![\w.-])[)?!]*", re.IGNORECASE)
-LAST = re.compile(rf"[\s,(]+(?:(?:for\s+)?({ANY})|(?:in|using|with)\s+({SHORT}))[)?!.]*\s*$", re.IGNORECASE)
-
-
-TELLING = 2  # words beside a language at either end that make it a question in that language, and not one about it
+IN = re.compile(rf"[\s,(](?:in|using|with)\s+({ANY})(?![\w.-])[)?!]*", re.IGNORECASE)
+LAST = re.compile(rf"[\s,(](?:(?:for\s+)?({ANY})|(?:in|using|with)\s+({SHORT}))[)?!.]*\s*$", re.IGNORECASE)
 
 
 class Named(NamedTuple):
