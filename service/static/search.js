@@ -29,7 +29,7 @@ for (const form of all("[data-ask]")) {
     else input.removeAttribute("aria-activedescendant");
   };
   const take = (index) => { input.value = names[index]; close(); busy(); form.requestSubmit(); };
-  const show = () => {
+  const show = (picked) => { // what was chosen with the arrow keys stays chosen when more letters bring another list
     list.replaceChildren(...names.map((name, index) => {
       const item = document.createElement("li");
       item.id = `s${index}`;
@@ -42,7 +42,7 @@ for (const form of all("[data-ask]")) {
       return item;
     }));
     list.hidden = !names.length;
-    chosen = -1;
+    choose(names.indexOf(picked));
     input.setAttribute("aria-expanded", String(!list.hidden));
   };
   const ask = async () => {
@@ -52,8 +52,10 @@ for (const form of all("[data-ask]")) {
     abort = new AbortController();
     try {
       const reply = await fetch(`/api/suggest?prefix=${encodeURIComponent(asked)}`, { signal: abort.signal });
-      names = reply.ok ? (await reply.json()).names : [];
-      if (document.activeElement === input) show();
+      const found = reply.ok ? (await reply.json()).names : [];
+      const picked = names[chosen];
+      names = found;
+      if (document.activeElement === input) show(picked);
     } catch { /* typing went on, or the server is away: no suggestions then */ }
   };
   input.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(ask, 90); });
