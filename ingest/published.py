@@ -25,8 +25,10 @@ class Published:
 
     def has(self, path: str, content: bytes) -> bool:
         """Whether the file is there as it is here; the ends of its lines do not matter, which git may have changed."""
-        known = self.blobs.get(path, "")
-        return bool(known) and known in (_blob(content, known), _blob(content.replace(b"\r\n", b"\n"), known))
+        known = self.blobs.get(path)
+        if not known:
+            return False
+        return known == _blob(content, known) or known == _blob(content.replace(b"\r\n", b"\n"), known)
 
 
 def published(top: Path) -> Published | None:
@@ -44,8 +46,9 @@ def _newest(top: Path) -> str:
     if not _git(top, "for-each-ref", "--count=1", REMOTE):
         return head
     unpublished = _git(top, "rev-list", "--boundary", head, "--not", f"--glob={REMOTE}").decode().split()
-    reached = [commit.removeprefix("-") for commit in unpublished if commit.startswith("-")]
-    return (reached[0] if reached else "") if unpublished else head
+    if not unpublished:
+        return head
+    return next((commit.removeprefix("-") for commit in unpublished if commit.startswith("-")), "")
 
 
 def _blobs(top: Path, sha: str) -> dict[str, str]:
