@@ -12,7 +12,7 @@ from typing import Any
 from elasticsearch import ApiError, ConflictError, Elasticsearch, NotFoundError, TransportError
 
 from corpus.errors import InputError, TreelineError
-from engine.elasticsearch_client import server_errors
+from engine.elasticsearch_client import ADMIN_SECONDS, server_errors
 from engine.names import internal_name
 
 INDEX = internal_name("writers")
@@ -34,19 +34,19 @@ class Lease:
     that has died."""
 
     def __init__(self, client: Elasticsearch, name: str) -> None:
-        self._client = client
+        self._client = client.options(request_timeout=ADMIN_SECONDS)
         self._name = name
         self._who = {"host": socket.gethostname(), "process": _process(os.getpid())}
         self._version: dict[str, Any] = {"op_type": "create"}
         self._lost = False
         self._released = threading.Event()
         with server_errors(client):
-            if not client.indices.exists(index=INDEX):
-                client.options(ignore_status=400).indices.create(index=INDEX, settings=SETTINGS, mappings=MAPPINGS)
+            self._make_index()
             try:
                 self._write()
             except ConflictError:
                 self._take_over()
+        self._client = client  # not as patient: a heartbeat that waits for long holds up the next
         # A thread, because a writer may be silent for minutes while it computes or waits for a busy server.
         threading.Thread(target=self._keep, name=f"lease-{name}", daemon=True).start()
 
@@ -77,6 +77,11 @@ class Lease:
                     if found is None or any(found["_source"][key] != value for key, value in self._who.items()):
                         self._lost = True
                         return
+
+    def _make_index(self) -> None:
+        if not self._client.indices.exists(index=INDEX):
+            create = self._client.options(ignore_status=400).indices.create  # another writer may be a moment earlier
+            create(index=INDEX, settings=SETTINGS, mappings=MAPPINGS)
 
     def _take_over(self) -> None:
         found = self._found()

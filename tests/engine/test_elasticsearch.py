@@ -14,7 +14,7 @@ import pytest
 
 from corpus.analysis import terms
 from corpus.errors import CredentialsRefused, EngineUnavailable, IndexOutdated, InputError, TreelineError
-from engine import elasticsearch_bulk, elasticsearch_lease
+from engine import elasticsearch_bulk, elasticsearch_client, elasticsearch_lease
 from engine.elasticsearch import ElasticsearchStore
 from engine.elasticsearch_bulk import Action, Bulk, _requests
 from engine.elasticsearch_client import server_errors
@@ -48,7 +48,7 @@ def test_a_server_that_is_away_is_noticed_at_once() -> None:
     for ask in (lambda: store.open("x"), store.names, lambda: store.begin("x", [ENCODER], "f")):
         with pytest.raises(EngineUnavailable, match=r"does not answer at http://127\.0\.0\.1"):
             ask()
-    assert time.monotonic() - started < 20  # the client would wait for a minute
+    assert time.monotonic() - started < 60  # the client would wait for a minute each time
     store.close()
 
 
@@ -124,7 +124,7 @@ def test_bulk_requests_are_cut_to_a_bearable_size() -> None:
 
 
 def test_closing_in_an_outage_does_not_wait_for_the_server_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elasticsearch_bulk, "FIRST_PAUSE", 60.0)
+    monkeypatch.setattr(elasticsearch_bulk, "FIRST_PAUSE", 600.0)
     store = away()
     bulk = Bulk(store.client, "x")
     with ThreadPoolExecutor(1) as caller:
@@ -132,7 +132,7 @@ def test_closing_in_an_outage_does_not_wait_for_the_server_to_come_back(monkeypa
         until(lambda: bulk.repeated > 0)
         started = time.monotonic()
         bulk.close()
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 60  # not the minutes of the pause
         with pytest.raises(EngineUnavailable, match="ended before"):
             sending.result()
     store.close()
@@ -260,13 +260,27 @@ def test_a_lease_that_cannot_be_released_hides_no_other_error_and_ends_by_itself
     server.begin(NAME, [ENCODER], "f").abandon()
 
 
+@pytest.mark.elasticsearch
+def test_a_busy_cluster_is_waited_for_when_writing_begins(
+    elasticsearch_cluster: Cluster, server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elasticsearch_client, "ANSWER_SECONDS", 1e-5)
+    hasty = ElasticsearchStore(elasticsearch_cluster.urls)
+    with pytest.raises(EngineUnavailable):
+        hasty.names()
+    lease = elasticsearch_lease.Lease(hasty.client, NAME)
+    monkeypatch.setattr(lease, "_client", server.client)
+    lease.release()
+    hasty.close()
+
+
 def heard(server: ElasticsearchStore) -> float:
     """When the writer of the index last said that it is alive."""
     return float(server.client.get(index=elasticsearch_lease.INDEX, id=NAME)["_source"]["at"])
 
 
 def until(happened: Callable[[], bool]) -> None:
-    patience = time.monotonic() + 60
+    patience = time.monotonic() + 240
     while not happened():
         assert time.monotonic() < patience
         time.sleep(0.05)
