@@ -20,7 +20,7 @@ from typing import Any
 from tests.elasticsearch_server import free_port
 
 LOG_SHOWN = 3_000  # characters of the log in a failure
-PATIENCE = 120  # seconds; only what hangs takes as long, also on a busy machine
+PATIENCE = 300  # seconds; only what hangs takes as long, also on a busy machine
 START = Path(__file__).parent.parent / "deploy" / "start.sh"
 
 

@@ -14,7 +14,7 @@ from service.searching.side_by_side import OVERDUE, WORKERS
 from service.settings import Settings
 from tests.service.small_index import shipped, small_store
 
-QUICK = Settings(lane_timeout=1.0)  # the lanes that do answer take a hundredth of it
+QUICK = Settings(lane_timeout=3.0)  # the lanes that do answer take far less, also on a busy machine
 
 
 class Failing:
@@ -60,7 +60,7 @@ def test_a_hanging_lane_is_left_out_and_named(engine: Any, hang: Callable[..., A
     answer = searcher(engine, knn=hang).search(Query("convert int to string"))
     assert perf_counter() - begin < 30  # not the minute that the lane hangs
     assert answer.results[0].function.func_name == "int_to_string"
-    assert [(one.lane, one.reason) for one in answer.degraded] == [("dense", "no answer within 1 s")]
+    assert [(one.lane, one.reason) for one in answer.degraded] == [("dense", "no answer within 3 s")]
 
 
 def test_a_raising_lane_is_left_out_and_named(engine: Any) -> None:

@@ -52,10 +52,10 @@ def test_an_engine_that_hangs_is_not_ready_within_the_time_and_is_not_asked_agai
     ready = readiness(engine, seconds=1)
     engine.let_go.clear()
     begin = time.monotonic()
-    for _ in range(20):
+    for _ in range(120):
         with pytest.raises(EngineUnavailable, match="has not answered"):
             ready()
-    assert time.monotonic() - begin < 10  # one second once, not twenty times
+    assert time.monotonic() - begin < 60  # one second once, not every time
     assert engine.asked == 1
     assert ready.info() is None
     engine.let_go.set()

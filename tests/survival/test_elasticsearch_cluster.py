@@ -25,7 +25,7 @@ LANE_TIMEOUT = 3.0
 # Seconds; a cluster puts a silent node out after three checks of ten, and until then may ask it for its shards.
 EXPELLED = 90.0
 # Seconds; the lanes, then the bodies from one node or another, and what a busy machine adds.
-LONGEST = LANE_TIMEOUT + 2 * HANGING_SECONDS + 5
+LONGEST = LANE_TIMEOUT + 2 * HANGING_SECONDS + 20
 
 
 def store_of(cluster: Cluster) -> Store:
