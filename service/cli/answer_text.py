@@ -18,7 +18,7 @@ from service.question.exact import BELOW, relation_of
 from service.question.filter_hints import Facets, filter_hints
 from service.searching.alike import cluster_of
 from service.searching.answer import ONLY_BY_MEANING, Answer, Result
-from service.shown.visible import INVISIBLE, code_point
+from service.shown.visible import visible
 
 LINES_SHOWN = 8
 INDENT = " " * 4
@@ -142,8 +142,3 @@ def _footer(answer: Answer, info: IndexInfo) -> str:
         f"{first}–{last} of {answer.total:,} from {counted(info.functions, 'function')} in {info.name!r}"
         f" · {answer.route}{relaxed} · {answer.timings.get('total', 0.0):.0f} ms"
     )
-
-
-def visible(text: str) -> str:
-    """Untrusted text without characters that could move the cursor, reorder or hide."""
-    return INVISIBLE.sub(lambda hit: f"<{code_point(hit[0])}>", text.replace("\r\n", "\n"))

@@ -8,11 +8,12 @@ from rich.console import Console
 from rich.text import Text
 
 from corpus.function import Function
-from service.cli.answer_text import INDENT, code_lines, headline, visible
+from service.cli.answer_text import INDENT, code_lines, headline
 from service.question.structure import Neighbour
 from service.searching.alike import Alike
 from service.shown.neighbour_words import neighbours_told
 from service.shown.summary import summary
+from service.shown.visible import visible
 
 NOTHING = "nothing known here"  # names are resolved within a repository: library code is not in the graph
 

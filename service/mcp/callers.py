@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from service.mcp.text import visible
 from service.question.structure import Neighbour
 from service.shown.neighbour_words import distinct_functions, neighbours_told
+from service.shown.visible import visible
 
 
 def callers_told(name: str, callers: Sequence[Neighbour], listed: int) -> str:

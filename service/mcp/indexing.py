@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from corpus.errors import InputError, TreelineError
-from service.mcp.text import visible
 from service.settings import Settings
+from service.shown.visible import visible
 
 TIME_LIMIT = 1_800  # seconds; a repository of 100,000 functions takes about one minute
 

@@ -18,7 +18,7 @@ from corpus.function import Function
 from engine.protocol import Filters, Hit
 from service.mcp.callers import callers_told
 from service.mcp.indexing import index_folder
-from service.mcp.text import HANDLE_LENGTH, MIN_BUDGET, Listed, handle, rendered, visible
+from service.mcp.text import HANDLE_LENGTH, MIN_BUDGET, Listed, handle, rendered
 from service.question.exact import relation_of
 from service.question.filter_hints import filter_hints
 from service.question.query import Query
@@ -26,6 +26,7 @@ from service.searching.answer import ONLY_BY_MEANING, Answer, Result
 from service.searching.live import LiveSearcher, open_searcher
 from service.searching.meant import Ambiguous, meant
 from service.settings import Settings
+from service.shown.visible import visible
 
 Arguments = ParamSpec("Arguments")
 

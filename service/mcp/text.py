@@ -8,16 +8,13 @@ from dataclasses import dataclass
 
 from corpus.function import Function
 from service.shown.summary import summary
+from service.shown.visible import visible
 
 # Code runs at 3 to 4 characters a token with the usual tokenizers; the low end keeps the promise.
 CHARACTERS_PER_TOKEN = 3
 HANDLE_LENGTH = 8
 MIN_BUDGET = 100  # tokens; below it not even one headline would fit
 SUMMARY_LENGTH = 120
-# Direction marks and other invisible controls can make code read differently from what it does.
-UNSEEN = re.compile(
-    r"[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-)
 CUT_MARK = "… cut; get_function shows all"
 
 
@@ -37,11 +34,6 @@ def tokens(text: str) -> int:
 def handle(function_id: str) -> str:
     """The short name an agent uses for a function; the whole id would cost some twenty tokens a result."""
     return function_id[:HANDLE_LENGTH]
-
-
-def visible(text: str) -> str:
-    """The text with invisible characters shown as a replacement mark; tabs and line ends stay."""
-    return UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
 def headline(item: Listed) -> str:

@@ -24,8 +24,11 @@ def described(character: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with every hidden character written out as `[U+202E]`; still to be escaped for HTML."""
-    return INVISIBLE.sub(lambda match: f"[{code_point(match[0])}]", text)
+    """The text with every hidden character written out as `[U+202E]`; still to be escaped for HTML.
+
+    Nothing is left that moves a terminal's cursor, reads otherwise than it runs, or speaks to an agent alone.
+    """
+    return INVISIBLE.sub(lambda match: f"[{code_point(match[0])}]", text.replace("\r\n", "\n"))
 
 
 def web_address(url: str) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.cli.answer_text import level, visible
+from service.cli.answer_text import level
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,3 @@ from service.cli.answer_text import level, visible
 )
 def test_a_method_cut_out_of_its_class_is_set_straight(cut_out: str, straight: str) -> None:
     assert level(cut_out) == straight
-
-
-def test_control_and_bidirectional_characters_are_shown_not_obeyed() -> None:
-    assert visible("a\x1b[2Jb\u202ec") == "a<U+001B>[2Jb<U+202E>c"
-    assert visible("tab\tand\r\nnewline") == "tab\tand\nnewline"

@@ -67,6 +67,8 @@ def test_web_addresses_stay_as_they_are() -> None:
 
 def test_hidden_characters_are_written_out() -> None:
     assert visible("a\u202eb\u200bc\x00d\u00ade") == "a[U+202E]b[U+200B]c[U+0000]d[U+00AD]e"
+    assert visible("a\x1b[2Jb") == "a[U+001B][2Jb"
+    assert visible("tab\tand\r\nnewline") == "tab\tand\nnewline"
     assert visible("naïve 漢字 😀\tx\n") == "naïve 漢字 😀\tx\n"
     assert 'title="U+202E RIGHT-TO-LEFT OVERRIDE">U+202E</span>' in marked("x = '\u202e'", "python", frozenset())
 
