@@ -19,6 +19,7 @@ from service.cli.options import settings_for, where
 from service.settings import Settings
 
 SERVER_VERSION = "8."  # of Elasticsearch; the client refuses another major version in its own words
+ANSWER_SECONDS = 60  # for a program to say its version; the first time a browser takes ten
 State = Literal["ok", "missing", "failed"]
 
 
@@ -136,15 +137,20 @@ def elasticsearch(settings: Settings) -> Iterator[Finding]:
 def programs(_settings: Settings) -> Iterator[Finding]:
     """Beside Python nothing is needed to search; this is for other uses."""
     for program, option, purpose, package in (
-        ("git", "--version", "to index repositories by URL", "git"),
+        ("git", "--version", "to index repositories by URL, and to link to the files of checkouts", "git"),
         ("java", "-version", "to run Elasticsearch without Docker, in tests", "openjdk-17-jre-headless"),
         ("mvn", "--version", "to fetch Elasticsearch, in tests", "maven"),
         ("chromium", "--version", "for browser tests", "chromium"),
     ):
-        if shutil.which(program) is None:
+        found = shutil.which(program)
+        if found is None:
             yield Finding(program, "missing", purpose, f"apt-get install {package}", needed=False)
             continue
-        said = subprocess.run([program, option], capture_output=True, text=True, timeout=20, check=False)
+        try:
+            said = subprocess.run([found, option], capture_output=True, text=True, timeout=ANSWER_SECONDS, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            yield Finding(program, "failed", str(error), f"does `{program} {option}` answer?", needed=False)
+            continue
         version = re.search(r"\d+(\.\d+)+", said.stdout + said.stderr)
         yield Finding(program, "ok", version[0] if version else "there", needed=False)
 

@@ -229,6 +229,15 @@ def test_doctor_names_what_is_missing_and_how_to_get_it(home: Path, tmp_path: Pa
     assert "treeline index" in findings["index"]["hint"]
 
 
+def test_doctor_looks_at_everything_although_a_program_does_not_run(home: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "git"
+    broken.write_text("#!/no/such/interpreter\n")
+    broken.chmod(0o755)
+    done = treeline(home, "doctor", PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert done.returncode == 0, done.stderr
+    assert "does `git --version` answer?" in done.stdout
+
+
 def test_doctor_looks_at_everything_although_a_setting_of_elasticsearch_is_wrong(home: Path) -> None:
     done = treeline(home, "doctor", TREELINE_ELASTICSEARCH_URL="http://me:secret@host:port")
     assert done.returncode == 0, done.stderr  # this index is not on it
