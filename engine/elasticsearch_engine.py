@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
-from elasticsearch import Elasticsearch, NotFoundError
+from elasticsearch import ConnectionTimeout, Elasticsearch, NotFoundError
 
 from corpus.errors import EncoderMismatch, EngineUnavailable
 from corpus.function import Address, Function
@@ -55,7 +55,7 @@ class ElasticsearchEngine:
 
     def __init__(self, client: Elasticsearch, name: str, generation: str, meta: Mapping[str, Any]) -> None:
         self._client = client
-        self._by_id_client = client.options(request_timeout=HANGING_SECONDS, retry_on_timeout=True, max_retries=1)
+        self._hasty = client.options(request_timeout=HANGING_SECONDS)
         self._index = index_name(name, generation)
         self._info = info_of(name, generation, meta)
         self._fields = {encoder: (f"vector{number}", size) for encoder, size, number in meta["encoders"]}
@@ -189,8 +189,8 @@ class ElasticsearchEngine:
         for start in range(0, len(distinct), PAGE):
             page = distinct[start : start + PAGE]
             query = {"bool": {"filter": [{"ids": {"values": page}}, {"term": {"kind": FUNCTION}}, *clauses(filters)]}}
-            client = self._by_id_client if len(page) < FEW else self._client
-            yield from self._search(client, query=query, size=len(page), **wanted)["hits"]
+            search = self._search_soon if len(page) < FEW else self._search
+            yield from search(query=query, size=len(page), **wanted)["hits"]
 
     def _all(self, page: int, **wanted: Any) -> Iterator[dict[str, Any]]:
         """Every function in order of writing; a published generation does not change, so pages fit together."""
@@ -204,9 +204,18 @@ class ElasticsearchEngine:
                 return
             after = {"search_after": found[-1]["sort"]}
 
-    def _search(self, client: Elasticsearch | None = None, **request: Any) -> Any:
+    def _search_soon(self, **request: Any) -> Any:
+        """Another node is asked where one hangs, and given its time: the cluster may be no more than busy."""
+        with self._errors(), suppress(ConnectionTimeout):
+            return self._hits_from(self._hasty, request)
+        return self._search(**request)
+
+    def _search(self, **request: Any) -> Any:
         with self._errors():
-            return (client or self._client).search(index=self._index, track_total_hits=False, **request)["hits"]
+            return self._hits_from(self._client, request)
+
+    def _hits_from(self, client: Elasticsearch, request: Mapping[str, Any]) -> Any:
+        return client.search(index=self._index, track_total_hits=False, **request)["hits"]
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

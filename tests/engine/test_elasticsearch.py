@@ -1,4 +1,4 @@
-"""What only the Elasticsearch engine promises: credentials, TLS, a server that is away, one writer, exact mappings."""
+"""What only the Elasticsearch engine promises: a server that is away, one writer, exact mappings."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from corpus.analysis import terms
 from corpus.errors import CredentialsRefused, EngineUnavailable, IndexOutdated, InputError, TreelineError
-from engine import elasticsearch_bulk, elasticsearch_client, elasticsearch_lease
+from engine import elasticsearch_bulk, elasticsearch_client, elasticsearch_engine, elasticsearch_lease
 from engine.elasticsearch import ElasticsearchStore
 from engine.elasticsearch_bulk import Action, Bulk, _requests
 from engine.elasticsearch_client import server_errors
@@ -22,7 +21,7 @@ from engine.elasticsearch_mapping import WHOLE_NUMBERS, whole_numbers
 from engine.elasticsearch_writer import MOST_SEGMENTS
 from engine.names import ALL_CURRENT, index_name
 from engine.protocol import EncoderSpec
-from tests.elasticsearch_server import Cluster, free_port, running
+from tests.elasticsearch_server import Cluster, free_port
 from tests.engine.functions import ENCODER, SAMPLE, build, function, terms_of, vectors, write
 
 NAME = "only-elasticsearch"
@@ -261,6 +260,13 @@ def test_a_lease_that_cannot_be_released_hides_no_other_error_and_ends_by_itself
 
 
 @pytest.mark.elasticsearch
+def test_bodies_of_a_busy_cluster_are_waited_for(server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    build(server, NAME)
+    monkeypatch.setattr(elasticsearch_engine, "HANGING_SECONDS", 1e-5)
+    assert [found.id for found in server.open(NAME).fetch([SAMPLE[0].id])] == [SAMPLE[0].id]
+
+
+@pytest.mark.elasticsearch
 def test_a_busy_cluster_is_waited_for_when_writing_begins(
     elasticsearch_cluster: Cluster, server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,24 +309,6 @@ def test_a_server_that_takes_nothing_in_refuses_no_credentials(server: Elasticse
     with pytest.raises(EngineUnavailable, match="takes nothing in") as told, server_errors(server.client):
         server.client.index(index=index_name(NAME, info.generation), document={})
     assert not isinstance(told.value, CredentialsRefused)
-
-
-@pytest.mark.elasticsearch
-@pytest.mark.slow
-def test_a_password_and_tls_are_used_and_a_wrong_one_is_named() -> None:
-    with running(password="correct horse", tls=True) as cluster:
-        store = ElasticsearchStore(cluster.urls, user=cluster.user, password=cluster.password, ca=cluster.ca)
-        build(store, NAME)
-        assert store.open(NAME).keyword(terms("parse json"), 1)[0].id == SAMPLE[0].id
-        store.close()
-        wrong = ElasticsearchStore(cluster.urls, user=cluster.user, password="wrong", ca=cluster.ca)
-        with pytest.raises(CredentialsRefused, match="refuses the credentials"):
-            wrong.names()
-        wrong.close()
-        stranger = ElasticsearchStore(cluster.urls, user=cluster.user, password=cluster.password)
-        with pytest.raises(EngineUnavailable, match="certificate"):
-            stranger.names()
-        stranger.close()
 
 
 def test_the_lease_knows_a_process_by_its_start() -> None:
