@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
@@ -27,6 +27,7 @@ from pathlib import Path
 from tests.elasticsearch_download import NOBODY, OTHER_USER, ServerMissing, fetch
 
 HEAP = "512m"
+SHORT_LIVED = "-XX:TieredStopAtLevel=1"  # compiles once and quickly: half the processor time until it answers
 START_SECONDS = 600  # three at once on two busy cores take two minutes, and some machines are busier
 STOP_SECONDS = 120
 PORTS = (10_000, 32_000)
@@ -161,20 +162,16 @@ class Cluster:
 
 
 @contextmanager
-def running(
-    *, nodes: int = 1, password: str = "", tls: bool = False, heap: str = HEAP, settings: Sequence[str] = ()
-) -> Iterator[Cluster]:
-    """A cluster of so many nodes, stopped and removed at the end; `settings` are more lines of `elasticsearch.yml`."""
+def running(*, nodes: int = 1, heap: str = HEAP) -> Iterator[Cluster]:
+    """A cluster of so many nodes without security, stopped and removed at the end."""
     fetch()
     folder = Path(tempfile.mkdtemp(prefix="treeline-elasticsearch-"))
     folder.chmod(0o755)
-    cluster = Cluster(folder, password=password, tls=tls, heap=heap)
+    cluster = Cluster(folder, heap=heap)
     try:
-        if tls:
-            _make_certificate(folder)
         cluster.nodes = [Node(f"node{n}", free_port(), free_port(), folder / f"node{n}") for n in range(nodes)]
         for node in cluster.nodes:
-            _configure(cluster, node, settings)
+            _configure(cluster, node)
         for node in cluster.nodes:
             cluster.start(node)
         cluster.wait()
@@ -184,7 +181,7 @@ def running(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _configure(cluster: Cluster, node: Node, settings: Sequence[str]) -> None:
+def _configure(cluster: Cluster, node: Node) -> None:
     config = node.folder / "config"
     shutil.copytree(fetch() / "config", config)
     (node.folder / "tmp").mkdir()
@@ -199,67 +196,14 @@ def _configure(cluster: Cluster, node: Node, settings: Sequence[str]) -> None:
         f"path.data: {node.folder / 'data'}",
         f"path.logs: {node.folder / 'logs'}",
         "cluster.routing.allocation.disk.threshold_enabled: false",
-        f"xpack.security.enabled: {str(bool(cluster.password)).lower()}",
-        *settings,
+        "xpack.security.enabled: false",
     ]
     if len(cluster.nodes) == 1:
         lines.append("discovery.type: single-node")
     else:
         lines += [f"discovery.seed_hosts: [{seeds}]", f"cluster.initial_master_nodes: [{names}]"]
-    if cluster.tls:
-        shutil.copy(cluster.folder / "node.p12", config / "node.p12")
-        for layer in ("http", "transport"):
-            lines += [
-                f"xpack.security.{layer}.ssl.enabled: true",
-                f"xpack.security.{layer}.ssl.keystore.path: node.p12",
-                f"xpack.security.{layer}.ssl.truststore.path: node.p12",
-            ]
-        lines.append("xpack.security.transport.ssl.verification_mode: certificate")
     (config / "elasticsearch.yml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     _give_away(node.folder)
-    secrets = {"bootstrap.password": cluster.password} if cluster.password else {}
-    if cluster.tls:
-        for layer in ("http", "transport"):
-            for store in ("keystore", "truststore"):
-                secrets[f"xpack.security.{layer}.ssl.{store}.secure_password"] = "changeit"
-    if secrets:
-        keystore = [str(fetch() / "bin" / "elasticsearch-keystore")]
-        environment = _environment(config, "64m")
-        subprocess.run(
-            [*keystore, "create"],
-            env=environment,
-            check=True,
-            capture_output=True,
-            user=OTHER_USER,
-            group=OTHER_USER,
-            extra_groups=NO_GROUPS,
-        )
-        for name, value in secrets.items():
-            command = [*keystore, "add", "--stdin", name]
-            subprocess.run(
-                command,
-                env=environment,
-                check=True,
-                capture_output=True,
-                input=value.encode(),
-                user=OTHER_USER,
-                group=OTHER_USER,
-                extra_groups=NO_GROUPS,
-            )
-
-
-def _make_certificate(folder: Path) -> None:
-    """A certificate for loopback that signs itself, made by the JDK's own tool."""
-    store = folder / "node.p12"
-    common = ["-keystore", str(store), "-storetype", "PKCS12", "-storepass", "changeit", "-alias", "node"]
-    make = ["keytool", "-genkeypair", "-keyalg", "RSA", "-keysize", "2048", "-validity", "30", "-dname", "CN=localhost"]
-    subprocess.run([*make, "-ext", "SAN=ip:127.0.0.1,dns:localhost", *common], check=True, capture_output=True)
-    subprocess.run(
-        ["keytool", "-exportcert", "-rfc", "-file", str(folder / "ca.pem"), *common], check=True, capture_output=True
-    )
-    # The server trusts only what is marked as trusted in its store, its own certificate not excepted.
-    trust = ["keytool", "-importcert", "-noprompt", "-file", str(folder / "ca.pem"), *common[:-1], "trusted"]
-    subprocess.run(trust, check=True, capture_output=True)
 
 
 def _environment(config: Path, heap: str) -> dict[str, str]:
@@ -270,7 +214,7 @@ def _environment(config: Path, heap: str) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "ES_JAVA_HOME": str(java),
         "ES_PATH_CONF": str(config),
-        "ES_JAVA_OPTS": f"-Xms{heap} -Xmx{heap}",
+        "ES_JAVA_OPTS": f"-Xms{heap} -Xmx{heap} {SHORT_LIVED}",
         "ES_TMPDIR": str(config.parent / "tmp"),
     }
 
@@ -289,14 +233,12 @@ def _give_away(folder: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=1)
-    parser.add_argument("--password", default="")
-    parser.add_argument("--tls", action="store_true")
     parser.add_argument("--heap", default=HEAP)
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        with running(nodes=chosen.nodes, password=chosen.password, tls=chosen.tls, heap=chosen.heap) as cluster:
-            print(",".join(cluster.urls), cluster.ca, flush=True)
+        with running(nodes=chosen.nodes, heap=chosen.heap) as cluster:
+            print(",".join(cluster.urls), flush=True)
             signal.pause()
     except ServerMissing as error:
         print(error, file=sys.stderr)

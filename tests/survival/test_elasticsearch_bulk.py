@@ -28,14 +28,16 @@ def ids_in(store: Store, name: str) -> list[str]:
     return [function.id for function in engine.scan()]
 
 
-def test_through_a_server_that_is_busy_half_of_the_time_all_arrive_once(single_node: Cluster, tmp_path: Path) -> None:
-    with failing_proxy(single_node.url, chance=0.5) as proxy:
+def test_through_a_server_that_is_busy_half_of_the_time_all_arrive_once(
+    elasticsearch_cluster: Cluster, tmp_path: Path
+) -> None:
+    with failing_proxy(elasticsearch_cluster.url, chance=0.5) as proxy:
         store = open_store("elasticsearch", urls=[proxy.url])
         summary = load(store, "busy", [MadeUpSource(COUNT)], options(tmp_path))
         happened = proxy.happened
     assert summary.total == summary.indexed == COUNT
     assert happened.keys() >= set(WAYS)
-    found = ids_in(open_store("elasticsearch", urls=[single_node.url]), "busy")
+    found = ids_in(open_store("elasticsearch", urls=[elasticsearch_cluster.url]), "busy")
     assert len(found) == COUNT
     assert set(found) == {made_up(number).id for number in range(COUNT)}
 
@@ -79,9 +81,9 @@ class BrokenSource(MadeUpSource):
 
 
 def test_documents_that_the_mapping_refuses_are_counted_and_listed_and_the_rest_goes_in(
-    single_node: Cluster, tmp_path: Path
+    elasticsearch_cluster: Cluster, tmp_path: Path
 ) -> None:
-    store = open_store("elasticsearch", urls=[single_node.url])
+    store = open_store("elasticsearch", urls=[elasticsearch_cluster.url])
     summary = load(store, "refused", [BrokenSource(100)], options(tmp_path))
     assert summary.rejected == 10
     assert summary.total == 90
@@ -91,8 +93,8 @@ def test_documents_that_the_mapping_refuses_are_counted_and_listed_and_the_rest_
     assert store.open("refused").count() == 90
 
 
-def test_a_search_never_sees_a_half_built_index(single_node: Cluster, tmp_path: Path) -> None:
-    store = open_store("elasticsearch", urls=[single_node.url])
+def test_a_search_never_sees_a_half_built_index(elasticsearch_cluster: Cluster, tmp_path: Path) -> None:
+    store = open_store("elasticsearch", urls=[elasticsearch_cluster.url])
     load(store, "swap", [MadeUpSource(500)], options(tmp_path))
     seen: set[int] = set()
 

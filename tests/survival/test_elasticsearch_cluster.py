@@ -43,9 +43,9 @@ def busy_node(cluster: Cluster, store: Store, index: str) -> Node:
 
 def come_back(cluster: Cluster, node: Node, store: Store) -> None:
     cluster.start(node)
-    cluster.wait(3, seconds=240)
+    cluster.wait(3)
     client = store.client  # type: ignore[attr-defined]
-    client.options(request_timeout=120).cluster.health(wait_for_status="green", timeout="110s")
+    client.options(request_timeout=300).cluster.health(wait_for_status="green", timeout="290s")
 
 
 def test_a_node_killed_during_a_load_loses_nothing(three_nodes: Cluster, tmp_path: Path) -> None:
