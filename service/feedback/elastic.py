@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from hashlib import blake2b
+from random import random
+from time import sleep
 from typing import Any
 
 from elasticsearch import ApiError, ConflictError, Elasticsearch, NotFoundError, TransportError
@@ -16,7 +18,8 @@ from service.settings import Settings, listed
 
 log = logging.getLogger(__name__)
 
-ATTEMPTS = 10  # a count that several clients change at once is tried again
+ATTEMPTS = 12  # a count that several clients change at once is tried again …
+FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # … after so many seconds at most: the first time, and later ones
 MOST_VOTES = 500  # rows looked at for one search
 READ_SECONDS = 0.3  # feedback is a nicety: a search does not wait longer for it
 WRITE_SECONDS = 5.0
@@ -56,9 +59,10 @@ class ElasticsearchFeedback:
         words = list(question_terms(question))
         key = blake2b("\0".join([*words, "", function]).encode(), digest_size=16).hexdigest()
         try:
-            for _ in range(ATTEMPTS):
+            for attempt in range(ATTEMPTS):
                 if self._count(key, words, function, COLUMNS[signal], amount):
                     return
+                sleep(random() * min(FIRST_PAUSE * 2**attempt, LONGEST_PAUSE))  # or all come back in step
         except (ApiError, TransportError) as error:
             raise EngineUnavailable(f"feedback could not be kept: {error}", "try again") from error
         raise EngineUnavailable("feedback could not be kept: too many at once", "try again")
