@@ -32,6 +32,7 @@ from engine.postings import MOST_TERMS
 from engine.protocol import NO_FILTERS, Filters, Hit, IndexInfo, Vectors
 from engine.suggesting import casings
 from engine.vectors import normalised
+from engine.vocabulary import MOST_NEIGHBOURS
 
 PAGE = 1_000
 SCAN_PAGE = 200  # whole records
@@ -71,6 +72,15 @@ class ElasticsearchEngine:
         wanted = " ".join(words(text).split()[:MOST_TERMS])
         match = {"match": {WORDS: {"query": wanted, "fuzziness": FUZZINESS}}}
         return self._hits([match], k, filters) if wanted else []
+
+    def spellings(self, word: str) -> dict[str, int]:
+        near = {"field": WORDS, "suggest_mode": "always", "max_edits": 1, "prefix_length": 1, "min_word_length": 3}
+        suggest = {"near": {"text": word, "term": {**near, "size": MOST_NEIGHBOURS, "sort": "frequency"}}}
+        own = {"term": {WORDS: word}}
+        with self._errors():
+            answer: Any = self._client.search(index=self._index, query=own, size=0, suggest=suggest)
+        found = {option["text"]: option["freq"] for part in answer["suggest"]["near"] for option in part["options"]}
+        return {word: answer["hits"]["total"]["value"], **found}
 
     def named(self, name: str, k: int, filters: Filters = NO_FILTERS) -> list[Hit]:
         return self._hits([{"term": {field: name}} for field in ("func_name", "leaf")], k, filters)

@@ -91,6 +91,10 @@ class EmbeddedEngine:
         clauses = list(weighted(self._vocabulary, self._searcher, words))
         return self._search(fulltext.words_query(clauses), k, filters) if clauses else []
 
+    def spellings(self, word: str) -> dict[str, int]:
+        near = (other for other in self._vocabulary.neighbours(word) if other[:1] == word[:1])
+        return {other: self._searcher.doc_freq(fulltext.WORDS, other) for other in near}
+
     def named(self, name: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         return self._search(fulltext.name_query(name), k, filters)
 

@@ -99,10 +99,23 @@ class ExactShape(BaseModel):
     )
 
 
+class SpeltWordShape(BaseModel):
+    typed: str
+    meant: str
+
+
+class SpeltShape(BaseModel):
+    """The question as it was looked for, where words in it seem mistyped; `as_typed` looks for it as it is."""
+
+    text: str
+    words: list[SpeltWordShape]
+
+
 class SearchShape(BaseModel):
     """One page of results, with what happened on the way."""
 
     query: str
+    spelt: SpeltShape | None = Field(description="What was looked for where words seem mistyped; null for others.")
     mode: str
     rerank: str
     index: str

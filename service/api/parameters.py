@@ -70,6 +70,7 @@ class SearchParameters(Parameters):
     code: bool = Field(True, description="Include each function's text.")
     expand: bool = Field(False, description="Widen the question by words of its first results.")
     callees: bool = Field(False, description="Also bring in what the first results call.")
+    as_typed: bool = Field(False, description="Look for words that seem mistyped as they are.")
     feedback: bool = Field(True, description="Let people's thumbs and opens for this question count.")
 
     def query(self, settings: Settings, *, explain: bool = True) -> Query:
@@ -87,6 +88,7 @@ class SearchParameters(Parameters):
             filters=Filters(self.language, self.repo, self.path, self.partition),
             expand=self.expand,
             callees=self.callees,
+            as_typed=self.as_typed,
             explain=explain,
             feedback=self.feedback and settings.feedback,
         )

@@ -40,6 +40,9 @@ def show(
     console = Console(highlight=False)
     for lane in answer.degraded:
         click.echo(f"treeline: without {lane.lane}: {visible(lane.reason)}", err=True)
+    if answer.spelt.words:
+        told = f"{answer.spelt.sentence} (--as-typed looks for it as it is)\n"
+        console.print(Text(told, style="bold"), soft_wrap=True)
     if answer.exact:
         console.print(Text(visible(f"{answer.exact.sentence}\n"), style="bold"), soft_wrap=True)
     if answer.total and not answer.results:

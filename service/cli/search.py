@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @click.option("--partition", default="", help="Only this partition of CodeSearchNet.")
 @click.option("--expand", is_flag=True, help="Also ask for words that the best results share.")
 @click.option("--callees", is_flag=True, help="Also functions that the best results call.")
+@click.option("--as-typed", is_flag=True, help="Look for words that seem mistyped as they are.")
 @click.option("--explain", is_flag=True, help="Say why each result is where it is.")
 @click.option("--full", is_flag=True, help="Whole functions instead of their first lines.")
 @click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
@@ -48,6 +49,7 @@ def command(
     partition: str,
     expand: bool,
     callees: bool,
+    as_typed: bool,
     explain: bool,
     full: bool,
     as_json: bool,
@@ -67,6 +69,7 @@ def command(
         filters=Filters(language=language, repo=repo, path_prefix=path_prefix, partition=partition),
         expand=expand,
         callees=callees,
+        as_typed=as_typed,
     )
     searcher = open_searcher(settings_for(engine, name))
 

@@ -11,6 +11,7 @@ from rerank.ranked import RankedList
 from service.lanes.written import WrittenList
 from service.question.exact import Exact, ExactList
 from service.question.routing import Route
+from service.question.spelling import Spelt
 
 KEYWORD, DENSE, TFIDF, GRAPH, CALLEES, WRITTEN = "keyword", "dense", "tfidf", "graph", "callees", "written"
 MEANING = "meaning"  # the last relaxation: no function has any of the words
@@ -26,8 +27,10 @@ class Degradation:
 
 @dataclass(frozen=True)
 class LaneResults:
-    """The ranked lists of one search before fusion, with the route taken and what was left out."""
+    """The ranked lists of one search before fusion, with what was looked for, the route taken and what was
+    left out."""
 
+    spelt: Spelt
     route: Route
     lists: tuple[RankedList, ...]
     degraded: tuple[Degradation, ...]

@@ -171,6 +171,8 @@ def create_server(settings: Settings, searcher: LiveSearcher | None = None) -> M
         filters = Filters(language=language, repo=repo, path_prefix=path_prefix)
         answer = library.search(Query(query, k=k, mode=mode, filters=filters))
         said = [f"{one.lane} left out: {one.reason}" for one in answer.degraded]
+        if answer.spelt.words:
+            said.append(f"{answer.spelt.sentence} (in quotes it is looked for as it is)")
         if answer.exact:
             said.append(visible(answer.exact.sentence))
         if not answer.results:

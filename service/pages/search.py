@@ -75,7 +75,7 @@ def search() -> Response:
             raise
         page_ = render_template("search.html", answer=None, problem=error, **common)
         return Response(page_, status=400, headers={"Cache-Control": "no-store"})
-    words = question_words(state["q"])
+    words = question_words(answer.spelt.text)
     html = render_template(
         "search.html",
         answer=answer,

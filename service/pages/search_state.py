@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 from flask import request
 
 # What the address of a search may carry; `map` is the script's.
-STATE = ("q", "mode", "rerank", "fusion", "expand", "callees", "language", "repo", "path", "feedback", "page")
+SWITCHES = ("mode", "rerank", "fusion", "expand", "callees", "as_typed", "feedback")
+STATE = ("q", *SWITCHES, "language", "repo", "path", "page")
 SCRIPTS = ("map",)
 DEFAULTS = {
     "mode": "hybrid",
@@ -15,6 +16,7 @@ DEFAULTS = {
     "fusion": "default",
     "expand": "false",
     "callees": "false",
+    "as_typed": "false",
     "feedback": "true",
     "page": "1",
 }

@@ -24,6 +24,7 @@ class Query:
     filters: Filters = NO_FILTERS
     expand: bool = False
     callees: bool = False
+    as_typed: bool = False  # whether words that look mistyped are looked for as they are
     # Whether the results are to say why they are where they are, which takes a while to find out. It is the same
     # question either way, so that it is no part of what is told of it.
     explain: bool = field(default=True, repr=False)

@@ -12,6 +12,7 @@ from rerank.candidate import Candidate
 from service.lanes.results import MEANING, Degradation
 from service.question.exact import Exact
 from service.question.query import Query
+from service.question.spelling import Spelt
 
 NOTHING = Distinct()
 ONLY_BY_MEANING = "no function here contains these words; what follows is the nearest by meaning"
@@ -27,9 +28,11 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The results with what happened on the way: the route, what was relaxed, what was left out, the times."""
+    """The results with what happened on the way: what was looked for, the route, what was relaxed or left out, the
+    times."""
 
     query: Query
+    spelt: Spelt
     results: tuple[Result, ...]
     total: int
     route: str

@@ -17,7 +17,6 @@ from rerank.arrange import placed_in_the_tree
 from rerank.candidate import Candidate, RerankContext, Reranker
 from rerank.candidates import Candidates
 from rerank.fusion import DEFAULT_WEIGHTS, fusion
-from rerank.ranked import RankedList
 from service.lanes.graph import callees_lane
 from service.lanes.lane_set import LaneSet
 from service.lanes.results import CALLEES, GRAPH, Degradation, LaneResults
@@ -27,16 +26,17 @@ from service.question.exact import NEAR_NAMES
 from service.question.filter_hints import Facets, as_spelt
 from service.question.query import Query
 from service.question.routing import route
+from service.question.spelling import Spelt, doubtful, spelt
 from service.question.structural import Direction
 from service.question.structure import Neighbour, Structure, related, structure
 from service.searching.answer import Answer, Result
 from service.searching.computing import Computing
-from service.searching.side_by_side import Outcome, SideBySide, one_by_one
+from service.searching.side_by_side import Run, SideBySide, one_by_one
 from service.settings import Settings
 
-Run = Callable[[Mapping[str, Callable[[], RankedList]], Mapping[str, float]], Outcome[RankedList]]
 Adjust = Callable[[Query, Sequence[Candidate]], Sequence[Candidate]]
 SLOW = frozenset({"cross-encoder"})  # re-rankers that take seconds: other searches must not wait for them
+SPELLING_SECONDS = 0.5  # for an engine to say what is near a mistyped word; the question goes on as it is without
 CALLEES_OF = 5  # top results whose callees are pulled in, when that is asked for
 
 
@@ -104,6 +104,7 @@ class Searcher:
         now = perf_counter()
         return Answer(
             query=query,
+            spelt=lanes.spelt,
             results=results,
             total=len(found),
             route=lanes.route.kind,
@@ -126,11 +127,12 @@ class Searcher:
         limit = max(query.offset + query.k, self.settings.rerank_depth)
         clock = _Clock()
         lanes = self.lanes(query, run=run)
+        looked_for = replace(query, text=lanes.spelt.text)
         timings = {**lanes.timings, "lanes": clock.lap()}
         candidates = self._fused(lanes, query.fusion, limit)
         timings["fusion"] = clock.lap()
         try:
-            candidates = self.rerank(query, candidates, query.rerank)
+            candidates = self.rerank(looked_for, candidates, query.rerank)
         except EngineUnavailable as error:  # a model or the engine is away: better the list as it is than none
             left_out = Degradation(f"rerank {query.rerank}", str(error))
             lanes = replace(lanes, degraded=(*lanes.degraded, left_out))
@@ -145,13 +147,16 @@ class Searcher:
 
     def lanes(self, query: Query, names: Sequence[str] | None = None, run: Run | None = None) -> LaneResults:
         """Run the lanes side by side: those named, or those that the mode and the route ask for."""
+        run = run or self._threads.run
         query = self._as_spelt(checked(query, self.settings))
-        way = route(query.text)
+        mended = self._mended(query, run)
+        query, way = replace(query, text=mended.text), route(mended.text)
         work = self._lanes.make(self._lanes.names(query, way) if names is None else names, query, way)
-        outcome = (run or self._threads.run)(work, dict.fromkeys(work, self.settings.lane_timeout))
+        outcome = run(work, dict.fromkeys(work, self.settings.lane_timeout))
         if work and not outcome.values:
             _raise_for(outcome.failures, outcome.errors)
         found = LaneResults(
+            spelt=mended,
             route=way,
             lists=tuple(outcome.values[lane] for lane in work if lane in outcome.values),
             degraded=tuple(Degradation(lane, reason) for lane, reason in outcome.failures.items()),
@@ -163,6 +168,14 @@ class Searcher:
         if query.filters == NO_FILTERS:
             return query
         return replace(query, filters=as_spelt(query.filters, self._known))
+
+    def _mended(self, query: Query, run: Run) -> Spelt:
+        """The question without slips of the keyboard; as it is where the engine does not say at once what is near."""
+        words = [] if query.as_typed else doubtful(query.text, route(query.text))
+        if not words:
+            return Spelt(query.text)
+        look = {"spelling": lambda: {word: self.engine.spellings(word) for word in words}}
+        return spelt(query.text, run(look, {"spelling": SPELLING_SECONDS}).values.get("spelling", {}))
 
     @cached_property
     def _known(self) -> Facets:

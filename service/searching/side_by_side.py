@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from time import perf_counter
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from corpus.errors import TreelineError
 
@@ -30,6 +30,12 @@ class Outcome(Generic[Value]):
     failures: dict[str, str]
     errors: dict[str, Exception]
     milliseconds: dict[str, float]
+
+
+class Run(Protocol):
+    """A way to call lanes: `SideBySide.run`, or `one_by_one`."""
+
+    def __call__(self, lanes: Mapping[str, Callable[[], Value]], timeouts: Mapping[str, float]) -> Outcome[Value]: ...
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from rerank.candidate import Candidate
 from service.question.exact import Exact, relation_of
 from service.question.filter_hints import Facets, filter_hints
 from service.question.query import Query
+from service.question.spelling import Spelt
 from service.searching.alike import cluster_of
 from service.searching.answer import Answer, Result
 
@@ -36,6 +37,7 @@ def answer_row(
     all_clusters = clusters() if explain else None
     return {
         "query": query.text,
+        "spelt": spelt_row(answer.spelt) if answer.spelt.words else None,
         "mode": query.mode,
         "rerank": query.rerank,
         "index": info.name,
@@ -73,6 +75,11 @@ def result_row(result: Result, clusters: CorpusClusters | None, *, explain: bool
     if explain:
         row["why"] = why_row(candidate, clusters)
     return row
+
+
+def spelt_row(spelt: Spelt) -> dict[str, Any]:
+    words = [{"typed": typed, "meant": meant} for typed, meant in spelt.words]
+    return {"text": spelt.text, "words": words}
 
 
 def exact_row(exact: Exact) -> dict[str, Any]:

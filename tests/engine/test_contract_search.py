@@ -42,6 +42,13 @@ def test_keyword_scores_fall(engine: Engine) -> None:
     assert scores[0] > 0
 
 
+def test_words_one_edit_away_are_counted_with_the_word(engine: Engine) -> None:
+    assert engine.spellings("integr") == {"integr": 0, "integer": 1}
+    assert engine.spellings("sort")["sort"] == 2
+    assert engine.spellings("ort") == {"ort": 0}  # the first letter stays
+    assert engine.spellings("walrusses") == {"walrusses": 0}
+
+
 @pytest.mark.parametrize("k", [0, -1])
 def test_nothing_is_found_when_nothing_is_asked_for(engine: Engine, k: int) -> None:
     assert engine.keyword(terms("sort"), k) == []

@@ -1,6 +1,7 @@
 """Recipes over a real index: lanes are asked once, every recipe ranks, and a failing lane is not scored silently."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -81,7 +82,7 @@ def test_a_lane_that_fails_stops_the_evaluation(searcher: LiveSearcher) -> None:
     class Failing(Counting):
         def lanes(self, query: Query, names: Sequence[str] | None = None) -> LaneResults:
             found = super().lanes(query, names)
-            return LaneResults(found.route, found.lists, (Degradation("dense", "timed out"),), found.timings)
+            return replace(found, degraded=(Degradation("dense", "timed out"),))
 
     with pytest.raises(InputError, match="dense lane failed on 'n largest elements of a list': timed out"):
         Kitchen(Failing(searcher)).answer(KEYWORD, CASE, 10)

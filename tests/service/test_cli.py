@@ -83,6 +83,13 @@ def test_search_shows_the_function_with_its_place_and_code(home: Path) -> None:
     assert "\x1b" not in done.stdout  # no colours where nobody sees them
 
 
+def test_a_word_typed_wrong_is_looked_for_as_meant_unless_told_otherwise(home: Path) -> None:
+    done = treeline(home, "search", "convret int to string", "-k", "1")
+    assert done.stdout.startswith("searched for “convert” instead of “convret” (--as-typed looks for it as it is)\n")
+    assert "number_to_text" in done.stdout
+    assert "instead of" not in treeline(home, "search", "convret int to string", "--as-typed").stdout
+
+
 def test_a_question_needs_no_quotes(home: Path) -> None:
     one = json.loads(treeline(home, "search", "convert", "int", "to", "string", "-k", "1", "--json").stdout)
     assert one["query"] == "convert int to string"

@@ -104,6 +104,16 @@ def test_nonsense_is_told_to_be_answered_by_meaning_alone(home: Path) -> None:
     converse(home, talk)
 
 
+def test_a_word_typed_wrong_is_told(home: Path) -> None:
+    async def talk(client: Client) -> None:
+        answer = text(await client.call_tool("search_code", {"query": "parse the json with bcakoff"}))
+        assert answer.startswith("searched for “backoff” instead of “bcakoff” (in quotes it is looked for as it is)\n[")
+        kept = text(await client.call_tool("search_code", {"query": 'parse the json with "bcakoff"'}))
+        assert "instead of" not in kept
+
+    converse(home, talk)
+
+
 def test_answers_keep_their_budget(home: Path) -> None:
     async def talk(client: Client) -> None:
         for budget in (100, 300, 1_000):

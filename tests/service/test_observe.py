@@ -16,6 +16,7 @@ from engine.protocol import IndexInfo
 from service.http import logs, metrics, observe
 from service.lanes.results import Degradation
 from service.question.query import Query
+from service.question.spelling import Spelt
 from service.searching.answer import Answer
 from service.settings import Settings
 
@@ -128,7 +129,7 @@ def test_metrics_count_requests_searches_and_lanes_left_out(settings: Settings) 
     before = client.get("/metrics").text
     client.get("/api/search?q=x")
     left_out = (Degradation("dense", "timed out after 3 s"), Degradation("graph", "connection refused"))
-    observe.answered(Answer(Query("x"), (), 0, "words", (), left_out, {"keyword": 3.0, "total": 5.0}))
+    observe.answered(Answer(Query("x"), Spelt("x"), (), 0, "words", (), left_out, {"keyword": 3.0, "total": 5.0}))
     after = client.get("/metrics").text
 
     def grown(name: str, **labels: str) -> float:

@@ -14,6 +14,7 @@ from engine.protocol import Filters, Store
 from rerank.candidate import Candidate
 from rerank.fusion import FUSIONS
 from service.question.query import MODES, Query
+from service.searching import searcher as module
 from service.searching.answer import Answer
 from service.searching.searcher import Searcher
 from service.settings import Settings
@@ -47,6 +48,32 @@ def found(answer: Answer) -> list[str]:
 @pytest.mark.parametrize("mode", ["keyword", "dense", "tfidf", "hybrid"])
 def test_every_mode_finds_a_concept(searcher: Searcher, mode: str) -> None:
     assert found(searcher.search(Query("convert int to string", mode=mode)))[0] == "int_to_string"
+
+
+@pytest.mark.parametrize("mode", ["keyword", "dense", "tfidf", "hybrid"])
+def test_a_word_typed_wrong_is_looked_for_as_it_was_meant(
+    searcher: Searcher, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SPELLING_SECONDS", 60.0)
+    meant = searcher.search(Query("download a web page", mode=mode))
+    typed = searcher.search(Query("downlaod a web page", mode=mode))
+    assert typed.spelt.words == (("downlaod", "download"),)
+    assert [(one.id, one.score) for one in typed.ranked] == [(one.id, one.score) for one in meant.ranked]
+    assert typed.query.text == "downlaod a web page"
+    assert not searcher.search(Query("downlaod a web page", mode=mode, as_typed=True)).spelt.words
+
+
+def test_an_engine_that_does_not_say_what_is_near_is_searched_as_typed(
+    searcher: Searcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_word: str) -> dict[str, int]:
+        raise RuntimeError("the list of words is unreadable")
+
+    monkeypatch.setattr(searcher.engine, "spellings", broken)
+    answer = searcher.search(Query("downlaod a web page"))
+    assert answer.results
+    assert not answer.spelt.words
+    assert not answer.degraded
 
 
 def test_meaning_is_found_without_the_words(searcher: Searcher) -> None:

@@ -5,6 +5,7 @@ from flask.testing import FlaskClient
 
 from service.lanes.results import Degradation
 from service.question.query import Query
+from service.question.spelling import Spelt
 from service.searching.answer import Answer
 from service.searching.answer_cache import AnswerCache
 
@@ -16,7 +17,7 @@ def timings(client: FlaskClient, address: str) -> dict[str, float]:
 
 def answer(text: str, degraded: bool = False) -> Answer:
     left_out = (Degradation("dense", "slow"),) if degraded else ()
-    return Answer(Query(text), (), 0, "mixed", (), left_out, {"keyword": 1.0, "total": 2.0})
+    return Answer(Query(text), Spelt(text), (), 0, "mixed", (), left_out, {"keyword": 1.0, "total": 2.0})
 
 
 def test_the_second_time_says_that_it_came_from_memory(app: APIFlask) -> None:

@@ -30,6 +30,14 @@ def test_an_answer_says_what_happened_on_the_way(client: FlaskClient) -> None:
     assert abs(sum(one["share"] for one in why["contributions"]) - why["score"]) < 1e-9
 
 
+def test_what_was_looked_for_is_said_where_words_are_mistyped(client: FlaskClient) -> None:
+    answer = client.get("/api/search?q=wrap+a+paragrpah+of+text").get_json()
+    assert answer["query"] == "wrap a paragrpah of text"
+    words = [{"typed": "paragrpah", "meant": "paragraph"}]
+    assert answer["spelt"] == {"text": "wrap a paragraph of text", "words": words}
+    assert client.get("/api/search?q=wrap+a+paragrpah+of+text&as_typed=true").get_json()["spelt"] is None
+
+
 @mark.parametrize("rerank", ["default", "none"])
 def test_every_result_says_its_cluster(client: FlaskClient, rerank: str) -> None:
     rows = client.get(f"/api/search?q=parse+url&k=20&explain=true&rerank={rerank}").get_json()["results"]

@@ -42,6 +42,19 @@ def test_results_carry_code_reasons_and_links(client: FlaskClient) -> None:
     assert "<mark>" in html and re.search(r'href="/functions/[0-9a-f]{32}\?q=parse\+url"', html)
 
 
+def test_a_question_typed_wrong_says_what_was_looked_for_and_leads_back(client: FlaskClient) -> None:
+    html = page(client, "/search?q=wrap+a+paragrpah&mode=keyword")
+    assert "Searched for “paragraph” instead of “paragrpah”." in html
+    assert "<mark>paragraph</mark>" in html
+    as_typed = "/search?q=wrap+a+paragrpah&amp;mode=keyword&amp;as_typed=true"
+    assert f'<a href="{as_typed}">Search as typed</a>' in html
+    html = page(client, as_typed.replace("&amp;", "&"))
+    assert "Searched for" not in html
+    asking, switches = re.findall(r"<form.*?</form>", html, re.DOTALL)[:2]
+    assert "as_typed" not in asking  # the next question is another one
+    assert "as_typed" in switches
+
+
 def test_an_exact_answer_is_told_from_what_only_shares_words_with_it(client: FlaskClient) -> None:
     page = client.get("/search?q=what+calls+heappush").get_data(as_text=True)
     assert "heappush defined in this index." in page

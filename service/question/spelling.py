@@ -1,0 +1,87 @@
+"""A word typed wrong is looked for as it was meant: it is in no dictionary, and one edit away from what many write.
+
+Both lanes would leave such a word out: no function has it, and its pieces mean nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from encoder.dictionary import is_word
+from service.question.routing import PRODUCTS, Route
+
+# A plain word in a sentence: no part of a name, a path or an address, not in quotes, not written large.
+PLAIN = re.compile(r"(?<![\w.$/#@'\"`-])[A-Za-z][a-z]{4,39}(?![\w$/#@'\"`(-]|\.\w)")
+SENTENCES = ("conceptual", "mixed")
+SHORTEST_MEANT = 4
+MORE_OFTEN = 20  # times as many functions have the word that was meant: what some of them write is no mistake
+COMMON = 20  # functions; a word that so many have is one, in whichever dictionary
+SLIP = 1.0  # letters swapped, one lost, one doubled: what fingers do
+ADDED, WRONG = 0.3, 0.2  # another letter too much, or in the place of one: how likely that is beside a slip
+
+
+class Spelt(NamedTuple):
+    """A question as it is looked for, and the words of it that were typed otherwise."""
+
+    text: str
+    words: tuple[tuple[str, str], ...] = ()  # as typed, as meant
+
+    @property
+    def sentence(self) -> str:
+        """`searched for “convert” instead of “convrt”`; nothing where all is as it was typed."""
+        told = (f"“{meant}” instead of “{typed}”" for typed, meant in self.words)
+        return f"searched for {', '.join(told)}" if self.words else ""
+
+
+def doubtful(text: str, way: Route) -> list[str]:
+    """The words of a sentence that no dictionary has, in small letters."""
+    if way.kind not in SENTENCES:
+        return []
+    words = dict.fromkeys(word.lower() for word in PLAIN.findall(text))
+    return [word for word in words if not is_word(word) and word not in PRODUCTS and word not in way.symbols]
+
+
+def spelt(text: str, near: Mapping[str, Mapping[str, int]]) -> Spelt:
+    """The question with its doubtful words as they were meant; `near` has for each of them how many functions have it
+    and the words one edit away."""
+    meant = {word: _meant(word, found) for word, found in near.items()}
+    changed: dict[str, str] = {}
+
+    def mended(match: re.Match[str]) -> str:
+        typed = match[0]
+        better = meant.get(typed.lower(), "")
+        if not better:
+            return typed
+        changed[typed] = better.capitalize() if typed[0].isupper() else better
+        return changed[typed]
+
+    return Spelt(PLAIN.sub(mended, text), tuple(changed.items()))
+
+
+def _meant(word: str, found: Mapping[str, int]) -> str:
+    """The likeliest of the words near it; nothing where it may be one itself."""
+    own = found.get(word, 0)
+    likeliest, most = "", 0.0
+    for other, functions in found.items():
+        slip = _slip(word, other)
+        is_other = len(other) >= SHORTEST_MEANT and (functions >= COMMON or is_word(other))
+        # What somebody writes with another letter may be a word of theirs: `runge` beside `range`, `codex` and `code`.
+        if not slip or not is_other or functions <= MORE_OFTEN * own or (own and slip < SLIP):
+            continue
+        if slip * functions > most:
+            likeliest, most = other, slip * functions
+    return likeliest
+
+
+def _slip(typed: str, meant: str) -> float:
+    """How likely one is typed for the other; 0 for the same word, and for another first letter."""
+    if typed == meant or typed[0] != meant[0]:
+        return 0.0
+    if len(meant) > len(typed):
+        return SLIP
+    place = next(number for number, letter in enumerate(typed) if letter != meant[number : number + 1])
+    if len(meant) < len(typed):
+        return SLIP if typed[place] == typed[place - 1] else ADDED
+    return SLIP if typed[place : place + 2] == meant[place : place + 2][::-1] else WRONG
