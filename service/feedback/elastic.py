@@ -23,6 +23,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # … after so many seconds at most: the
 MOST_VOTES = 500  # rows looked at for one search
 READ_SECONDS = 0.3  # feedback is a nicety: a search does not wait longer for it
 WRITE_SECONDS = 5.0
+NOT_YET = "no_shard_available"  # of an index that somebody else is making at this moment
 MAPPINGS = {
     "dynamic": "strict",
     "properties": {
@@ -68,7 +69,7 @@ class ElasticsearchFeedback:
         raise EngineUnavailable("feedback could not be kept: too many at once", "try again")
 
     def _count(self, key: str, words: list[str], function: str, column: str, amount: int) -> bool:
-        """Read, change, and write if nobody else did in between."""
+        """Read, change, and write if nobody else did in between; whether it is written."""
         # Not again after a time-out: a count that was kept after all would be seen as somebody else's, and be added to.
         client = self._client.options(request_timeout=WRITE_SECONDS, retry_on_timeout=False)
         fresh = {"terms": words, "size": len(words), "function": function, "ups": 0, "downs": 0, "opens": 0}
@@ -80,6 +81,10 @@ class ElasticsearchFeedback:
             if "index_not_found" in str(error):
                 self._create()
             row, guard = fresh, {"op_type": "create"}
+        except ApiError as error:
+            if NOT_YET in str(error):
+                return False
+            raise
         row[column] = max(0, row[column] + amount)
         try:
             client.index(index=self._index, id=key, document=row, refresh="wait_for", **guard)
