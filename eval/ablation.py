@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eval.systems import Recipe
+from eval.systems import AS_TYPED, Recipe
 from rerank.fusion import FUSIONS
 from rerank.registry import NAMES as RERANKERS
 
@@ -21,6 +21,7 @@ def recipes() -> list[Recipe]:
 def _recipes() -> Iterator[Recipe]:
     yield Recipe("default", "what a plain search does", rerank="default")
     yield Recipe("no re-ranker", "the default without its re-ranker")
+    yield AS_TYPED
     yield Recipe("no routing", "keyword and dense for every question", LANES, rerank="default")
     yield Recipe("no dense lane", "keyword alone, re-ranked", ("keyword",), rerank="default")
     yield Recipe("no keyword lane", "dense alone, re-ranked", ("dense",), rerank="default")

@@ -11,6 +11,7 @@ from eval.cli_codesearchnet import data_folder
 from eval.finish import Output, finish, output_options
 from eval.pools import source_searcher
 from eval.running import choice_options, chosen, loading, measure, patient
+from eval.systems import AS_TYPED, COMPARED
 from ingest.source import ReadOptions
 from service.cli.options import where
 from service.searching.live import open_searcher
@@ -24,6 +25,7 @@ POOL = ("test", "valid")
 @click.option("--questions", metavar="FILE", default="", help="Another file of questions.")
 @click.option("--split", type=click.Choice(web.SPLITS), default="dev", show_default=True, help="Which half is asked.")
 @click.option("--full", is_flag=True, help="Search the index of --name instead of the two partitions.")
+@click.option("--mistyped", is_flag=True, help="Ask each question with a slip in one of its words.")
 @choice_options
 @output_options
 def command(
@@ -33,12 +35,16 @@ def command(
     questions: str,
     split: str,
     full: bool,
+    mistyped: bool,
     compare: bool,
     ablate: bool,
     output: Output,
 ) -> None:
     """Web-style questions; choose on `dev`, report on `test`."""
     asked = web.read(Path(questions) if questions else web.QUERIES)
+    compared = COMPARED
+    if mistyped:
+        asked, compared = web.mistyped(asked), (AS_TYPED, *COMPARED)
     settings = patient(engine, name)
     if full:
         searcher = open_searcher(settings)
@@ -52,9 +58,10 @@ def command(
     try:
         urls = {address.url for _, address in searcher.engine.addresses()}
         dataset = web.dataset(asked, split, urls.__contains__, pool)
-        recipes, baseline = chosen(compare, ablate)
+        recipes, baseline = chosen(compare, ablate, compared)
         _, document = measure(dataset, searcher, recipes, baseline, output.console)
     finally:
         searcher.close()
-    document["dataset"] += ("-full" if full else "") + ("-ablation" if ablate else "")
+    marks = {"-mistyped": mistyped, "-full": full, "-ablation": ablate}
+    document["dataset"] += "".join(mark for mark, given in marks.items() if given)
     finish(document, output)

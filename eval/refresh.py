@@ -23,6 +23,7 @@ RUNS = (
     "web --split dev --ablate",
     "web --split test --compare",
     "web --split test --full --name {name} --compare",
+    "web --split test --mistyped --full --name {name} --compare",
     "mined {repository} --compare",
     "mined {repository} --level symbol --compare",
 )

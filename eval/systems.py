@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Protocol
 
@@ -41,6 +41,7 @@ class Recipe:
     rerank: str = "none"
     expand: bool = False
     callees: bool = False
+    as_typed: bool = False
 
 
 KEYWORD = Recipe("keyword", "BM25 with relaxation", ("keyword",))
@@ -48,6 +49,7 @@ DENSE = Recipe("dense", "nearest vectors", ("dense",))
 HYBRID = Recipe("hybrid", "keyword and dense, reciprocal rank fusion", ("keyword", "dense"), "rrf")
 ROUTED = Recipe("routed", "lanes by the kind of question, default fusion")
 DEFAULT = Recipe("default", "lanes by the kind of question, default fusion and re-ranker", rerank="default")
+AS_TYPED = Recipe("as typed", "the default without mending words typed wrong", rerank="default", as_typed=True)
 COMPARED = (KEYWORD, DENSE, HYBRID, ROUTED, DEFAULT)
 
 
@@ -70,9 +72,16 @@ class Kitchen:
 
     def answer(self, recipe: Recipe, case: Case, depth: int) -> Ranked:
         query = Query(
-            case.text, k=depth, filters=case.filters, expand=recipe.expand, callees=recipe.callees, feedback=False
+            case.text,
+            k=depth,
+            filters=case.filters,
+            expand=recipe.expand,
+            callees=recipe.callees,
+            as_typed=recipe.as_typed,
+            feedback=False,
         )
         lanes = self._asked(query, recipe.lanes)
+        query = replace(query, text=lanes.spelt.text)
         begin = perf_counter()
         candidates = self.searcher.fuse(lanes, recipe.fusion, depth)
         fused = perf_counter()

@@ -6,11 +6,13 @@ No training run may see these: they choose models (the `dev` half) and report on
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from corpus.errors import InputError
+from encoder.training.rewording import mistyped as with_a_slip
 from engine.protocol import Hit
 from eval import jsonl
 from eval.dataset import Case, DataSet, Metric
@@ -41,6 +43,11 @@ class WebQuestion:
 def read(path: Path = QUERIES) -> list[WebQuestion]:
     """The questions of the file; a broken line is named."""
     return jsonl.read(path, _question, "a question with answers", "questions")
+
+
+def mistyped(questions: Sequence[WebQuestion]) -> list[WebQuestion]:
+    """Each question with a slip in one of its words, the same one every time."""
+    return [replace(question, query=with_a_slip(question.query, Random(question.query))) for question in questions]
 
 
 def _question(row: Any) -> WebQuestion:

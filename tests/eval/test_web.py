@@ -48,6 +48,19 @@ def test_every_answer_is_in_the_test_or_valid_partition() -> None:
     assert {url for question in web.read() for url in question.urls} <= known
 
 
+def test_a_mistyped_question_differs_in_one_word_and_is_the_same_every_time() -> None:
+    questions = web.read()
+    slipped = web.mistyped(questions)
+    assert slipped == web.mistyped(questions)
+    assert [one.urls for one in slipped] == [one.urls for one in questions]
+    changed = [
+        sum(word != other for word, other in zip(one.query.split(), slip.query.split(), strict=True))
+        for one, slip in zip(questions, slipped, strict=True)
+    ]
+    assert set(changed) <= {0, 1}
+    assert sum(changed) > 0.95 * len(questions)  # a doubled letter or a swap may give the same word
+
+
 def test_questions_without_an_answer_in_the_index_are_counted() -> None:
     questions = [web.WebQuestion("a", "dev", ("u",)), web.WebQuestion("b", "dev", ("v", "w"))]
     data = web.dataset(questions, "dev", {"v"}.__contains__, "tiny")
