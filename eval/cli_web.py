@@ -11,7 +11,7 @@ from eval.cli_codesearchnet import data_folder
 from eval.finish import Output, finish, output_options
 from eval.pools import source_searcher
 from eval.running import choice_options, chosen, loading, measure, patient
-from eval.systems import AS_TYPED, COMPARED
+from eval.systems import AS_TYPED, COMPARED, Recipe
 from ingest.source import ReadOptions
 from service.cli.options import where
 from service.searching.live import open_searcher
@@ -42,7 +42,7 @@ def command(
 ) -> None:
     """Web-style questions; choose on `dev`, report on `test`."""
     asked = web.read(Path(questions) if questions else web.QUERIES)
-    compared = COMPARED
+    compared: tuple[Recipe, ...] = COMPARED
     if mistyped:
         asked, compared = web.mistyped(asked), (AS_TYPED, *COMPARED)
     settings = patient(engine, name)
