@@ -13,9 +13,9 @@ from encoder.dictionary import is_word
 from service.question.routing import PRODUCTS, Route
 
 # A plain word in a sentence: no part of a name, a path or an address, not in quotes, not written large.
-PLAIN = re.compile(r"(?<![\w.$/#@'\"`-])[A-Za-z][a-z]{4,39}(?![\w$/#@'\"`(-]|\.\w)")
+PLAIN = re.compile(r"(?<![\w.$/#@'\"`-])[A-Za-z][a-z]{3,39}(?![\w$/#@'\"`(-]|\.\w)")
 SENTENCES = ("conceptual", "mixed")
-SHORTEST_MEANT = 4
+LONG = 5  # letters; shorter words are near too many others, and only swapped letters are taken for a slip
 MORE_OFTEN = 20  # times as many functions have the word that was meant: what some of them write is no mistake
 COMMON = 20  # functions; a word that so many have is one, in whichever dictionary
 SLIP = 1.0  # letters swapped, one lost, one doubled: what fingers do
@@ -63,25 +63,27 @@ def spelt(text: str, near: Mapping[str, Mapping[str, int]]) -> Spelt:
 def _meant(word: str, found: Mapping[str, int]) -> str:
     """The likeliest of the words near it; nothing where it may be one itself."""
     own = found.get(word, 0)
-    likeliest, most = "", 0.0
-    for other, functions in found.items():
-        slip = _slip(word, other)
-        is_other = len(other) >= SHORTEST_MEANT and (functions >= COMMON or is_word(other))
-        # What somebody writes with another letter may be a word of theirs: `runge` beside `range`, `codex` and `code`.
-        if not slip or not is_other or functions <= MORE_OFTEN * own or (own and slip < SLIP):
-            continue
-        if slip * functions > most:
-            likeliest, most = other, slip * functions
-    return likeliest
+    likely = {
+        other: _slip(word, other, sure=own > 0) * functions
+        for other, functions in found.items()
+        if functions > MORE_OFTEN * own and (functions >= COMMON or is_word(other))
+    }
+    best = max(likely, key=likely.__getitem__, default="")
+    return best if likely.get(best) else ""
 
 
-def _slip(typed: str, meant: str) -> float:
-    """How likely one is typed for the other; 0 for the same word, and for another first letter."""
-    if typed == meant or typed[0] != meant[0]:
+def _slip(typed: str, meant: str, *, sure: bool) -> float:
+    """How likely one is typed for the other; 0 for the same word, for another first letter, and where it has to be
+    `sure` and another letter may make another word: `runge` beside `range`, `codex` beside `code`."""
+    if typed == meant or typed[0] != meant[0] or (len(typed) < LONG and (sure or len(typed) != len(meant))):
         return 0.0
     if len(meant) > len(typed):
         return SLIP
     place = next(number for number, letter in enumerate(typed) if letter != meant[number : number + 1])
     if len(meant) < len(typed):
-        return SLIP if typed[place] == typed[place - 1] else ADDED
-    return SLIP if typed[place : place + 2] == meant[place : place + 2][::-1] else WRONG
+        is_slip, otherwise = typed[place] == typed[place - 1], ADDED
+    else:
+        is_slip, otherwise = typed[place : place + 2] == meant[place : place + 2][::-1], WRONG
+    if is_slip:
+        return SLIP
+    return 0.0 if sure or len(typed) < LONG else otherwise
