@@ -15,6 +15,7 @@ from service.question.routing import PRODUCTS, Route
 # A plain word in a sentence: no part of a name, a path or an address, not in quotes, not written large.
 PLAIN = re.compile(r"(?<![\w.$/#@'\"`-])[A-Za-z][a-z]{3,39}(?![\w$/#@'\"`(-]|\.\w)")
 SENTENCES = ("conceptual", "mixed")
+MOST_SLIPS = 5  # words of one question
 LONG = 5  # letters; shorter words are near too many others, and only swapped letters are taken for a slip
 MORE_OFTEN = 20  # times as many functions have the word that was meant: what some of them write is no mistake
 COMMON = 20  # functions; a word that so many have is one, in whichever dictionary
@@ -36,11 +37,12 @@ class Spelt(NamedTuple):
 
 
 def doubtful(text: str, way: Route) -> list[str]:
-    """The words of a sentence that no dictionary has, in small letters."""
+    """The words of a sentence that no dictionary has, in small letters; none where many are: it is another language."""
     if way.kind not in SENTENCES:
         return []
     words = dict.fromkeys(word.lower() for word in PLAIN.findall(text))
-    return [word for word in words if not is_word(word) and word not in PRODUCTS and word not in way.symbols]
+    unknown = [word for word in words if not is_word(word) and word not in PRODUCTS and word not in way.symbols]
+    return unknown if len(unknown) <= MOST_SLIPS else []
 
 
 def spelt(text: str, near: Mapping[str, Mapping[str, int]]) -> Spelt:

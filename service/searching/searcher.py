@@ -25,7 +25,7 @@ from service.question.checking import checked
 from service.question.exact import NEAR_NAMES
 from service.question.filter_hints import Facets, as_spelt
 from service.question.query import Query
-from service.question.routing import route
+from service.question.routing import Route, route
 from service.question.spelling import Spelt, doubtful, spelt
 from service.question.structural import Direction
 from service.question.structure import Neighbour, Structure, related, structure
@@ -149,8 +149,10 @@ class Searcher:
         """Run the lanes side by side: those named, or those that the mode and the route ask for."""
         run = run or self._threads.run
         query = self._as_spelt(checked(query, self.settings))
-        mended = self._mended(query, run)
-        query, way = replace(query, text=mended.text), route(mended.text)
+        way = route(query.text)
+        mended = self._mended(query, way, run)
+        if mended.words:
+            query, way = replace(query, text=mended.text), route(mended.text)
         work = self._lanes.make(self._lanes.names(query, way) if names is None else names, query, way)
         outcome = run(work, dict.fromkeys(work, self.settings.lane_timeout))
         if work and not outcome.values:
@@ -169,9 +171,9 @@ class Searcher:
             return query
         return replace(query, filters=as_spelt(query.filters, self._known))
 
-    def _mended(self, query: Query, run: Run) -> Spelt:
+    def _mended(self, query: Query, way: Route, run: Run) -> Spelt:
         """The question without slips of the keyboard; as it is where the engine does not say at once what is near."""
-        words = [] if query.as_typed else doubtful(query.text, route(query.text))
+        words = [] if query.as_typed else doubtful(query.text, way)
         if not words:
             return Spelt(query.text)
         look = {"spelling": lambda: {word: self.engine.spellings(word) for word in words}}

@@ -20,6 +20,7 @@ from service.question.spelling import Spelt, doubtful, spelt
         ("a RECIEVE event", []),
         ("pandas sqlite numpy opencv golang javascript", []),
         ("größe der dateien", ["dateien"]),
+        ("liest zeilenweise dateien und wandelt zeichenketten umlaute schriftarten", []),
     ],
 )
 def test_plain_words_that_no_dictionary_has_are_doubtful(text: str, words: list[str]) -> None:
