@@ -76,10 +76,11 @@ def search() -> Response:
         page_ = render_template("search.html", answer=None, problem=error, **common)
         return Response(page_, status=400, headers={"Cache-Control": "no-store"})
     words = question_words(answer.spelt.text)
+    looked_for = state | {"q": answer.spelt.text} if answer.spelt.words else state
     html = render_template(
         "search.html",
         answer=answer,
-        results=result_views(answer, words, in_address(state), clusters_of(context().searcher)),
+        results=result_views(answer, words, in_address(looked_for), clusters_of(context().searcher)),
         page=page,
         pages=pages(answer, page),
         filters=filters(answer, state),

@@ -46,6 +46,7 @@ def test_a_question_typed_wrong_says_what_was_looked_for_and_leads_back(client: 
     html = page(client, "/search?q=wrap+a+paragrpah&mode=keyword")
     assert "Searched for “paragraph” instead of “paragrpah”." in html
     assert "<mark>paragraph</mark>" in html
+    assert re.search(r'href="/functions/[0-9a-f]{32}\?q=wrap\+a\+paragraph&amp;mode=keyword"', html)
     as_typed = "/search?q=wrap+a+paragrpah&amp;mode=keyword&amp;as_typed=true"
     assert f'<a href="{as_typed}">Search as typed</a>' in html
     html = page(client, as_typed.replace("&amp;", "&"))
