@@ -19,8 +19,6 @@ MOST_SLIPS = 5  # words of one question
 LONG = 5  # letters; shorter words are near too many others, and only swapped letters are taken for a slip
 MORE_OFTEN = 20  # times as many functions have the word that was meant: what some of them write is no mistake
 COMMON = 20  # functions; a word that so many have is one, in whichever dictionary
-SLIP = 1.0  # letters swapped, one lost, one doubled: what fingers do
-ADDED, WRONG = 0.3, 0.2  # another letter too much, or in the place of one: how likely that is beside a slip
 
 
 class Spelt(NamedTuple):
@@ -64,28 +62,23 @@ def spelt(text: str, near: Mapping[str, Mapping[str, int]]) -> Spelt:
 
 def _meant(word: str, found: Mapping[str, int]) -> str:
     """The likeliest of the words near it; nothing where it may be one itself."""
-    own = found.get(word, 0)
+    least = MORE_OFTEN * found.get(word, 0)
     likely = {
-        other: _slip(word, other, sure=own > 0) * functions
+        other: functions
         for other, functions in found.items()
-        if functions > MORE_OFTEN * own and (functions >= COMMON or is_word(other))
+        if functions > least and (functions >= COMMON or is_word(other)) and _is_slip(word, other)
     }
-    best = max(likely, key=likely.__getitem__, default="")
-    return best if likely.get(best) else ""
+    return max(likely, key=likely.__getitem__, default="")
 
 
-def _slip(typed: str, meant: str, *, sure: bool) -> float:
-    """How likely one is typed for the other; 0 for the same word, for another first letter, and where it has to be
-    `sure` and another letter may make another word: `runge` beside `range`, `codex` beside `code`."""
-    if typed == meant or typed[0] != meant[0] or (len(typed) < LONG and (sure or len(typed) != len(meant))):
-        return 0.0
+def _is_slip(typed: str, meant: str) -> bool:
+    """Letters swapped, one lost, one doubled: what fingers do. Another letter may make another word: `runge` beside
+    `range`, `fastapi` beside `fastai`."""
+    if typed == meant or typed[0] != meant[0]:
+        return False
     if len(meant) > len(typed):
-        return SLIP
+        return len(typed) >= LONG
     place = next(number for number, letter in enumerate(typed) if letter != meant[number : number + 1])
     if len(meant) < len(typed):
-        is_slip, otherwise = typed[place] == typed[place - 1], ADDED
-    else:
-        is_slip, otherwise = typed[place : place + 2] == meant[place : place + 2][::-1], WRONG
-    if is_slip:
-        return SLIP
-    return 0.0 if sure or len(typed) < LONG else otherwise
+        return len(typed) >= LONG and typed[place] == typed[place - 1]
+    return typed[place : place + 2] == meant[place : place + 2][::-1]
