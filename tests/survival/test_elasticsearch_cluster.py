@@ -22,10 +22,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch]
 COUNT = 6_000
 INDEX = "cluster"
 LANE_TIMEOUT = 3.0
-# Seconds; a cluster puts a silent node out after three checks of ten, and until then may ask it for its shards.
-EXPELLED = 90.0
+# Seconds; a cluster puts a silent node out after three checks of ten, and until then may ask it for its shards;
+# on a busy machine all of this takes several times as long.
+EXPELLED = 300.0
 # Seconds; the lanes, then the bodies from one node or another, and what a busy machine adds.
-LONGEST = LANE_TIMEOUT + 2 * HANGING_SECONDS + 20
+LONGEST = LANE_TIMEOUT + 2 * HANGING_SECONDS + 60
 
 
 def store_of(cluster: Cluster) -> Store:
@@ -91,16 +92,18 @@ def test_a_node_killed_during_searches_fails_no_search_for_longer_than_the_time_
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
-    wait_for(lambda: len(asked) > 25)
-    node = busy_node(three_nodes, store, INDEX)
-    node.kill()
-    dead = len(asked)
-    time.sleep(15)
-    wait_for(lambda: len(asked) > dead + 25 and all(answered for _, _, answered in asked[-5:]))
-    stop.set()
-    for thread in threads:
-        thread.join()
-    searcher.close()
+    try:
+        wait_for(lambda: len(asked) > 25)
+        node = busy_node(three_nodes, store, INDEX)
+        node.kill()
+        dead = len(asked)
+        time.sleep(15)
+        wait_for(lambda: len(asked) > dead + 25 and all(answered for _, _, answered in asked[-5:]))
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+        searcher.close()
     longest = max(took for _, took, _ in asked)
     failed = [begin for begin, _, answered in asked if not answered]
     assert longest < LONGEST, f"a search took {longest:.1f} s"
