@@ -76,7 +76,7 @@ class Engine(Protocol):
         """BM25 over the raw name, code and docstring, each word matching within one edit."""
 
     def spellings(self, word: str) -> dict[str, int]:
-        """How many functions have a word (in small letters), and those one edit behind its first letter away."""
+        """How many functions have a word (in small letters), and the words one edit away that begin with its letter."""
 
     def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> Sequence[Hit]:
         """The nearest by cosine to one vector of the named (or default) encoder; the score is the cosine."""
