@@ -41,6 +41,7 @@ class Run:
     """What is trained, from whom."""
 
     teachers: tuple[str, ...] = ()
+    experts: tuple[str, ...] = ()  # one for each teacher, or none
     start: str = ""  # an encoder to go on from, or whose token vectors are the first table; empty: the first teacher
     fields: tuple[float, ...] = ()  # how much more or less each field of that encoder counts from now on
     version: str = "own"

@@ -15,7 +15,7 @@ from corpus.function import Function
 from encoder.protocol import DEFAULT_ENCODER
 from encoder.static import SHIPPED, StaticEncoder, is_static
 from encoder.tokens import Tokenizer
-from encoder.training.candidates import hard
+from encoder.training.candidates import asked_of, hard
 from encoder.training.data import HELD_OUT, LIMITS, UNKNOWN, prepare, questions
 from encoder.training.development import Development
 from encoder.training.export import write
@@ -23,7 +23,7 @@ from encoder.training.lexical import lexical
 from encoder.training.model import Student
 from encoder.training.options import Run
 from encoder.training.start import start, token_vectors
-from encoder.training.teachers import teach
+from encoder.training.teachers import teach, with_expert
 from encoder.training.train import Trainer, figures
 from encoder.training.vocabulary import choose, count_words
 
@@ -44,6 +44,10 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
     data = prepare(learnt, begun.tokenizer, begun.pairs, counts, unanswered, run.never, run.options.seed)
     say(f"{len(data.texts):,} questions of {len(learnt):,} functions; {len(held_out):,} held out; on {device}")
     taught = [teach(name, data, device) for name in run.teachers]
+    if run.experts:
+        sentences = asked_of(data.styles, device)[True]
+        experts = [teach(name, data, device) for name in run.experts]
+        taught = [with_expert(*each, sentences) for each in zip(taught, experts, strict=True)]
     student = begun.student(data.tokenizer)
     before = {name: value.clone() for name, value in student.state_dict().items()}
     sharing = lexical(data, device)
@@ -58,6 +62,7 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
         "version": run.version,
         "limits": LIMITS,
         "teachers": list(run.teachers),
+        "experts": list(run.experts),
         "options": asdict(run.options),
         "scores": scores,
     }

@@ -26,6 +26,12 @@ RUN = Run()
     help="A sentence-transformers model, or a folder that this command wrote; repeat for several.",
 )
 @click.option(
+    "--expert",
+    "experts",
+    multiple=True,
+    help="A teacher that was taught to find functions by docstrings, in whose place it teaches those; one for each.",
+)
+@click.option(
     "--start",
     default="",
     help="What to start from: `static` (the shipped encoder) or a folder that this command wrote, to go on from; or a "
@@ -64,6 +70,7 @@ RUN = Run()
 def command(
     sources: tuple[str, ...],
     teachers: tuple[str, ...],
+    experts: tuple[str, ...],
     start: str,
     fields: tuple[float, ...] | None,
     out: Path,
@@ -92,6 +99,8 @@ def command(
         raise InputError(
             f"training needs torch and sentence-transformers: {error}", "install the `transformers` extra"
         ) from error
+    if experts and len(experts) != len(teachers):
+        raise InputError("each teacher has one expert", "repeat --expert in the order of --teacher")
     going_on = goes_on_from(start or teachers[0])
     if fields and not going_on:
         raise InputError("--fields weighs an encoder's parts anew", "go on from one: --start static")
@@ -100,6 +109,7 @@ def command(
     console.print(f"{len(functions):,} functions")
     run = Run(
         teachers=teachers,
+        experts=experts,
         start=start,
         fields=fields or (),
         version=version,

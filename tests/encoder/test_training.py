@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from corpus.errors import InputError
 from corpus.function import Function
 from encoder.tokens import Tokenizer
 from encoder.training.data import TrainingData, essence, prepare
@@ -70,6 +71,24 @@ def test_hard_candidates_are_the_highest_of_a_part_of_all() -> None:
     places = ranks.gather(1, found.long()).float()
     assert places.mean() < 12  # the mean place of the first 16 is 7.5; of any function 39.5
     assert len(torch.unique(found)) > 3 * len(FARM) / PARTS  # of every part
+
+
+def test_an_expert_speaks_of_sentences_on_the_scale_of_its_teacher() -> None:
+    from encoder.training.teachers import Taught, spread, with_expert
+
+    generator = torch.Generator().manual_seed(2)
+    asked, whole, bare = (torch.randn(size, 8, generator=generator) for size in (40, 60, 60))
+    teacher = Taught(asked, whole, bare, spread(asked, whole))
+    expert = Taught(7 * asked.roll(1, 0), 7 * whole.roll(1, 0), 7 * bare.roll(1, 0), 1.0)
+    sentences, others = torch.arange(0, 40, 2), torch.arange(1, 40, 2)
+    both, everyone = with_expert(teacher, expert, sentences), torch.arange(60)
+    assert torch.equal(both.similarity(others, everyone, bare=False), teacher.similarity(others, everyone, bare=False))
+    said, own = both.similarity(sentences, everyone, bare=True), expert.similarity(sentences, everyone, bare=True)
+    assert torch.equal(said.argsort(dim=1), own.argsort(dim=1))
+    assert float(said.std()) == pytest.approx(1.0, rel=0.1)
+    narrow = Taught(asked[:, :4], whole[:, :4], bare[:, :4], 1.0)
+    with pytest.raises(InputError, match="dimension of its teacher"):
+        with_expert(teacher, narrow, sentences)
 
 
 def test_a_field_that_counts_for_nothing_is_not_read() -> None:

@@ -112,7 +112,12 @@ def test_training_writes_an_encoder_that_numpy_runs(tmp_path: Path) -> None:
     assert encoder.encode_functions(functions).shape == (len(functions), 64)
     assert 0 < scores["sentences"] <= 1
     assert any(line.startswith("epoch 1: loss") for line in said)
-    taught_again = replace(run, teachers=(str(first),), options=Options(epochs=1, batch=64, depth=8, table_rate=1e-4))
+    taught_again = replace(
+        run,
+        teachers=(str(first),),
+        experts=(str(first),),
+        options=Options(epochs=1, batch=64, depth=8, table_rate=1e-4),
+    )
     train(functions, taught_again, tmp_path / "second", said.append)
     again = StaticEncoder(tmp_path / "second")
     assert np.array_equal(again.tokenizer.pairs, StaticEncoder(first).tokenizer.pairs)
@@ -126,6 +131,13 @@ def test_too_few_functions_are_refused(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="too few"):
         train(FUNCTIONS, Run(teachers=(MINILM,)), tmp_path, print)
+
+
+def test_each_teacher_has_its_expert_or_none_has(tmp_path: Path) -> None:
+    asked = ["train-encoder", str(tmp_path), "--teacher", MINILM, "--teacher", MINILM, "--expert", MINILM]
+    said = CliRunner().invoke(cli, [*asked, "--out", str(tmp_path / "out")])
+    assert isinstance(said.exception, InputError)
+    assert "each teacher has one expert" in str(said.exception)
 
 
 VERBS = ("sell", "buy", "count", "weigh", "send", "sort")
