@@ -49,6 +49,8 @@ def with_expert(teacher: Taught, expert: Taught, sentences: Tensor) -> Taught:
     """The teacher, but what it says of docstring sentences is said by an expert of them, on the teacher's scale."""
     if expert.queries.shape[1] != teacher.queries.shape[1]:
         raise InputError("an expert has the dimension of its teacher", "give the teacher itself, taught further")
+    if not len(sentences):
+        return teacher
     queries = teacher.queries.clone()
     queries[sentences] = expert.queries[sentences]
     scale = teacher.spread / spread(expert.queries[sentences], expert.bare)

@@ -86,6 +86,7 @@ def test_an_expert_speaks_of_sentences_on_the_scale_of_its_teacher() -> None:
     said, own = both.similarity(sentences, everyone, bare=True), expert.similarity(sentences, everyone, bare=True)
     assert torch.equal(said.argsort(dim=1), own.argsort(dim=1))
     assert float(said.std()) == pytest.approx(1.0, rel=0.1)
+    assert with_expert(teacher, expert, sentences[:0]) is teacher
     narrow = Taught(asked[:, :4], whole[:, :4], bare[:, :4], 1.0)
     with pytest.raises(InputError, match="dimension of its teacher"):
         with_expert(teacher, narrow, sentences)
