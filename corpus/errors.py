@@ -29,6 +29,9 @@ class IndexMissing(InputError):
     code = "index_missing"
 
 
+MAKE_ANEW = "make it anew with `treeline index SOURCE… --fresh`; `treeline status` names its sources"
+
+
 class IndexOutdated(InputError):
     """The index was written by another version of Treeline, in a form that this one does not read."""
 
@@ -37,7 +40,7 @@ class IndexOutdated(InputError):
     def __init__(self, where: str, written: int, read: int) -> None:
         super().__init__(
             f"{where} was written by another version of Treeline (format {written}, this one reads {read})",
-            "make it anew with `treeline index SOURCE… --fresh`; `treeline status` names its sources",
+            MAKE_ANEW,
         )
 
 

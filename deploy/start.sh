@@ -1,5 +1,6 @@
 #!/bin/sh
-# Starts the service: waits for the engine, loads a small index when there is none, then becomes gunicorn.
+# Starts the service: waits for the engine, loads a small index when there is none (or makes an index of another version
+# anew from its own sources), then becomes gunicorn.
 # All it needs to know comes from TREELINE_* settings, so it runs the same in a container and out of one.
 set -eu
 
@@ -8,9 +9,9 @@ index=${TREELINE_INDEX:-default}
 
 treeline wait
 
-if [ -n "$source" ] && ! treeline wait --index --seconds 0 2>/dev/null; then
+if [ -n "$source" ]; then
     code=0
-    treeline index "$source" --name "$index" || code=$?
+    treeline first-index "$source" --name "$index" || code=$?
     case $code in
         0) ;;
         # A bad source, or another container that is loading already: serve; an index is opened when there is one.

@@ -17,7 +17,7 @@ def load(name: str = DEFAULT_ENCODER, cache: Path | None = None) -> Encoder | No
         return None
     from encoder.static import StaticEncoder, is_static
 
-    if name == DEFAULT_ENCODER or name.startswith(DEFAULT_ENCODER + ":"):
+    if is_shipped(name):
         return StaticEncoder.shipped(name)
     if is_static(Path(name)):
         return StaticEncoder(Path(name), name)
@@ -27,6 +27,11 @@ def load(name: str = DEFAULT_ENCODER, cache: Path | None = None) -> Encoder | No
     from encoder.cache import CachedEncoder
 
     return CachedEncoder(encoder, cache)
+
+
+def is_shipped(name: str) -> bool:
+    """Whether this is the encoder that comes with Treeline, of whichever version (`static:5`)."""
+    return name == DEFAULT_ENCODER or name.startswith(DEFAULT_ENCODER + ":")
 
 
 def _transformer(name: str) -> Encoder:

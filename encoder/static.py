@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from corpus.errors import EncoderMismatch, InputError
+from corpus.errors import MAKE_ANEW, EncoderMismatch, InputError
 from corpus.function import Function
 from encoder import standing
 from encoder.protocol import DEFAULT_ENCODER, Vectors
@@ -58,7 +58,7 @@ class StaticEncoder:
         encoder = cls(SHIPPED)
         if name not in (DEFAULT_ENCODER, encoder.name):
             raise EncoderMismatch(
-                f"the index was made with encoder {name!r}, this Treeline ships {encoder.name!r}", "index again"
+                f"the index was made with encoder {name!r}, this Treeline ships {encoder.name!r}", MAKE_ANEW
             )
         return encoder
 

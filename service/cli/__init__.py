@@ -22,6 +22,7 @@ COMMANDS = {
     "doctor": ("service.cli.doctor", "Say what is there, what is missing, and how to get it."),
     "mcp": ("service.cli.mcp", "Serve search to a coding agent."),
     "keys": ("service.cli.keys", "Make, list and revoke API keys."),
+    "first-index": ("service.cli.first_index", "Make an index to serve, unless there is one."),
     "wait": ("service.cli.wait", "Wait until the engine answers."),
     "eval": ("eval.cli", "Measure retrieval quality."),
     "bench": ("eval.bench", "Measure speed, memory and growth."),

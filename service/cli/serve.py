@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from corpus.errors import CredentialsRefused, EngineUnavailable, IndexOutdated, InputError
+from corpus.errors import CredentialsRefused, EngineUnavailable, InputError
 from service.cli.options import how_to_index, settings_for, where
 from service.settings import PREFIX, Settings
 
@@ -24,7 +24,9 @@ def command(engine: str | None, name: str, host: str, port: int, workers: int | 
     settings = settings_for(engine, name)
     check_port(host, port)
     if first_index:
-        make_first_index(settings, first_index)
+        from service.cli.first_index import make_first_index
+
+        make_first_index(settings, (first_index,))
     elif not there(settings):
         click.echo(f"there is no index {settings.index!r} yet; make it with: {how_to_index(settings)}")
     shown = f"[{host}]" if ":" in host else host
@@ -64,28 +66,3 @@ def check_port(host: str, port: int) -> None:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
         raise InputError(f"cannot listen on {host}:{port}: {reason}", "choose another --port or --host") from error
-
-
-def make_first_index(settings: Settings, source: str) -> None:
-    """Index the source where there is no index; one of another version is made anew from its own sources."""
-    from ingest.manifest import ARTIFACT, sources_in
-    from ingest.source import ReadOptions
-    from service.cli.index import allowed_hosts, index_sources, progress_bar
-    from service.cli.summary_text import show
-    from service.stores import open_store
-
-    store = open_store(settings)
-    outdated, sources = False, [source]
-    if settings.index in store.names():
-        try:
-            store.open(settings.index).close()
-            return
-        except IndexOutdated as error:
-            click.echo(error.message)
-            outdated, sources = True, sources_in(store.artifact(settings.index, ARTIFACT) or b"") or sources
-    click.echo(f"{'indexing' if outdated else f'no index {settings.index!r} yet: indexing'} {' '.join(sources)}")
-    with progress_bar() as progress:
-        hosts = allowed_hosts(settings)
-        reading = ReadOptions(git_hosts=hosts, cache=settings.cache_path, progress=progress)
-        summary = index_sources(settings, tuple(sources), reading, progress, fresh=outdated)
-    show(summary)

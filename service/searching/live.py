@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
-from corpus.errors import EncoderMismatch
+from corpus.errors import MAKE_ANEW, EncoderMismatch
 from corpus.function import Function
 from encoder.loading import load
 from encoder.protocol import Encoder
@@ -142,7 +142,7 @@ class LiveSearcher:
                 found = f"{encoder.name} ({encoder.dimension} dimensions)" if encoder else "none"
                 engine.close()
                 raise EncoderMismatch(
-                    f"the index {self.name!r} was made with encoder {made}, at hand is {found}", "index it again"
+                    f"the index {self.name!r} was made with encoder {made}, at hand is {found}", MAKE_ANEW
                 )
             self._encoders[spec.name] = encoder
         return self._encoders

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from corpus.errors import InputError, TreelineError
-from service.cli.serve import make_first_index
+from service.cli.first_index import make_first_index
 from service.mcp.indexing import index_folder
 from service.settings import Settings
 from tests.service.test_cli import treeline
@@ -30,9 +30,9 @@ def test_the_command_lets_a_host_pass_that_the_setting_names(tmp_path: Path) -> 
 
 def test_the_first_index_of_a_server_keeps_to_the_setting(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=REFUSED):
-        make_first_index(Settings(home=str(tmp_path)), URL)
+        make_first_index(Settings(home=str(tmp_path)), (URL,))
     with pytest.raises(TreelineError) as failed:
-        make_first_index(Settings(home=str(tmp_path), git_hosts="127.0.0.1"), URL)
+        make_first_index(Settings(home=str(tmp_path), git_hosts="127.0.0.1"), (URL,))
     assert REFUSED not in str(failed.value)
 
 

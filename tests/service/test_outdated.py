@@ -1,15 +1,16 @@
 """An index that another version of Treeline wrote: said in words, no obstacle to the others, made anew when loaded."""
 
+import re
 from pathlib import Path
 
 import orjson
 import pytest
 from click.testing import CliRunner
 
-from corpus.errors import IndexOutdated
+from corpus.errors import EncoderMismatch, IndexOutdated
 from engine.embedded import EmbeddedStore
-from service.cli import index, status
-from service.cli.serve import make_first_index
+from service.cli import first_index, index, search, status
+from service.cli.first_index import make_first_index
 from service.settings import Settings
 from tests.ingest.loading import project
 
@@ -58,6 +59,24 @@ def test_a_server_makes_it_anew_from_what_it_was_made_of(source: str, tmp_path: 
     other = str(project(tmp_path / "other", {"words.py": "def shout(word):\n    return word.upper()\n"}))
     store = EmbeddedStore(tmp_path / "home")
     for _ in range(2):
-        make_first_index(settings, other)  # for where there is no index at all
+        make_first_index(settings, (other,))  # for where there is no index at all
         assert store.current("default") == "000002"
         assert [address.func_name for _, address in store.open("default").addresses()] == ["add_one"]
+
+
+def test_with_the_encoder_of_another_version_it_is_told_and_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
+    folder = str(project(tmp_path / "demo", FILES))
+    CliRunner().invoke(index.command, [folder, "--encoder", "static"], catch_exceptions=False)
+    info = tmp_path / "home" / "default" / "000001" / "info.json"
+    info.write_bytes(re.sub(rb"static:\d+", b"static:0", info.read_bytes()))
+    for command, asked in ((search.command, "add one"), (index.command, folder)):
+        with pytest.raises(EncoderMismatch, match=r"with encoder 'static:0'.*--fresh"):
+            CliRunner().invoke(command, [asked], catch_exceptions=False)
+    other = str(project(tmp_path / "other", {"words.py": "def shout(word):\n    return word.upper()\n"}))
+    for _ in range(2):
+        CliRunner().invoke(first_index.command, [other], catch_exceptions=False)
+        assert EmbeddedStore(tmp_path / "home").current("default") == "000002"
+        assert "add_one" in CliRunner().invoke(search.command, ["add one"], catch_exceptions=False).output

@@ -1,0 +1,66 @@
+"""`treeline first-index`: an index to serve, made where there is none or this version cannot search it."""
+
+from __future__ import annotations
+
+import click
+
+from corpus.errors import EncoderMismatch, IndexOutdated
+from encoder.loading import is_shipped, load
+from encoder.protocol import DEFAULT_ENCODER
+from engine.protocol import Store
+from ingest.manifest import ARTIFACT, sources_in
+from ingest.source import ReadOptions
+from service.cli.index import allowed_hosts, end_in_order, goes_on, index_sources, progress_bar
+from service.cli.options import settings_for, where
+from service.cli.summary_text import show
+from service.settings import Settings
+from service.stores import open_store
+
+
+@click.command("first-index")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
+@where
+def command(sources: tuple[str, ...], engine: str | None, name: str) -> None:
+    """Make an index to serve, unless there is one.
+
+    For start scripts: one that another version of Treeline made, or its encoder, is made anew from its own sources.
+    """
+    end_in_order()
+    with goes_on():
+        make_first_index(settings_for(engine, name), sources)
+
+
+def make_first_index(settings: Settings, sources: tuple[str, ...]) -> None:
+    """Index the sources where there is no index; one of another version is made anew from its own sources."""
+    store = open_store(settings)
+    encoders: tuple[str, ...] = ()
+    outdated = False
+    if settings.index in store.names():
+        try:
+            encoders = _encoders(store, settings.index)
+            _check(encoders)
+            return
+        except (IndexOutdated, EncoderMismatch) as error:
+            click.echo(error.message)
+            outdated, sources = True, tuple(sources_in(store.artifact(settings.index, ARTIFACT) or b"")) or sources
+    click.echo(f"{'indexing' if outdated else f'no index {settings.index!r} yet: indexing'} {' '.join(sources)}")
+    with progress_bar() as progress:
+        reading = ReadOptions(git_hosts=allowed_hosts(settings), cache=settings.cache_path, progress=progress)
+        anew = tuple(DEFAULT_ENCODER if is_shipped(name) else name for name in encoders)
+        summary = index_sources(settings, sources, reading, progress, encoders=anew, fresh=outdated)
+    show(summary)
+
+
+def _encoders(store: Store, index: str) -> tuple[str, ...]:
+    engine = store.open(index)
+    try:
+        return tuple(spec.name for spec in engine.info.encoders)
+    finally:
+        engine.close()
+
+
+def _check(encoders: tuple[str, ...]) -> None:
+    """Raise where the shipped encoder has been replaced since; whether others are there is the server's to say."""
+    for name in encoders:
+        if is_shipped(name):
+            load(name)
