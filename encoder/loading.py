@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from encoder.protocol import DEFAULT_ENCODER, NO_ENCODER, Encoder
@@ -32,6 +33,12 @@ def load(name: str = DEFAULT_ENCODER, cache: Path | None = None) -> Encoder | No
 def is_shipped(name: str) -> bool:
     """Whether this is the encoder that comes with Treeline, of whichever version (`static:5`)."""
     return name == DEFAULT_ENCODER or name.startswith(DEFAULT_ENCODER + ":")
+
+
+def check_shipped(names: Iterable[str]) -> None:
+    """Raise `EncoderMismatch` where an index was made with the shipped encoder of another version."""
+    for name in filter(is_shipped, names):
+        load(name)
 
 
 def _transformer(name: str) -> Encoder:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpus.errors import EncoderMismatch, IndexMissing, InputError
+from encoder.loading import is_shipped
 from encoder.protocol import DEFAULT_ENCODER, Encoder
 from engine.protocol import Engine, Store
 from ingest import manifest
@@ -24,7 +25,7 @@ class Beginning:
 
     def light_encoders(self) -> dict[str, Encoder]:
         """Those of which each worker can have one; a transformer takes all cores and much memory by itself."""
-        return {name: encoder for name, encoder in self.encoders.items() if name.partition(":")[0] == DEFAULT_ENCODER}
+        return {name: encoder for name, encoder in self.encoders.items() if is_shipped(name)}
 
     def check_removable(self, name: str, unwanted: Sequence[str]) -> None:
         """Only a source of the index can be removed from it."""

@@ -14,7 +14,7 @@ from typing import Literal
 import click
 
 from corpus.counting import counted
-from corpus.errors import CredentialsRefused, EngineUnavailable, TreelineError
+from corpus.errors import CredentialsRefused, EncoderMismatch, EngineUnavailable, TreelineError
 from service.cli.options import settings_for, where
 from service.settings import Settings
 
@@ -72,6 +72,7 @@ def encoder(settings: Settings) -> Iterator[Finding]:
 
 
 def index(settings: Settings) -> Iterator[Finding]:
+    from encoder.loading import check_shipped
     from engine.names import alias_name, index_name
     from service.stores import open_store
 
@@ -89,11 +90,15 @@ def index(settings: Settings) -> Iterator[Finding]:
     if settings.engine == "elasticsearch":
         where = f"alias {alias_name(info.name)} → {index_name(info.name, info.generation)}"
     detail = f"{info.name}: {counted(info.functions, 'function')}, {where}, encoder {made}"
-    if there == info.functions:
-        yield Finding("index", "ok", detail)
-    else:
+    if there != info.functions:
         hint = "go back with `treeline status --roll-back`, or index again with --fresh"
         yield Finding("index", "failed", f"{detail}; but {there:,} are there", hint)
+        return
+    try:
+        check_shipped(one.name for one in info.encoders)
+        yield Finding("index", "ok", detail)
+    except EncoderMismatch as error:
+        yield Finding("index", "failed", error.message, error.hint)
 
 
 def elasticsearch(settings: Settings) -> Iterator[Finding]:

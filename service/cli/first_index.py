@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from corpus.errors import EncoderMismatch, IndexOutdated
-from encoder.loading import is_shipped, load
+from encoder.loading import check_shipped, is_shipped
 from encoder.protocol import DEFAULT_ENCODER
 from engine.protocol import Store
 from ingest.manifest import ARTIFACT, sources_in
@@ -38,7 +38,7 @@ def make_first_index(settings: Settings, sources: tuple[str, ...]) -> None:
     if settings.index in store.names():
         try:
             encoders = _encoders(store, settings.index)
-            _check(encoders)
+            check_shipped(encoders)
             return
         except (IndexOutdated, EncoderMismatch) as error:
             click.echo(error.message)
@@ -57,10 +57,3 @@ def _encoders(store: Store, index: str) -> tuple[str, ...]:
         return tuple(spec.name for spec in engine.info.encoders)
     finally:
         engine.close()
-
-
-def _check(encoders: tuple[str, ...]) -> None:
-    """Raise where the shipped encoder has been replaced since; whether others are there is the server's to say."""
-    for name in encoders:
-        if is_shipped(name):
-            load(name)

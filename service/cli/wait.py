@@ -15,8 +15,7 @@ PAUSE = 1.0
 
 @click.command("wait")
 @click.option("--seconds", type=click.FloatRange(0), default=None, help="How long at most; default: `start_wait`.")
-@click.option("--index", "for_index", is_flag=True, help="Wait for the index too, not only for the engine.")
-def command(seconds: float | None, for_index: bool) -> None:
+def command(seconds: float | None) -> None:
     """Wait until the engine answers; fail when it does not in time."""
     settings = from_environment()
     store = open_store(settings)
@@ -25,10 +24,8 @@ def command(seconds: float | None, for_index: bool) -> None:
     told = False
     while True:
         try:
-            if not for_index or settings.index in store.names():
-                store.names()
-                return
-            reason = f"there is no index {settings.index!r}"
+            store.names()
+            return
         except CredentialsRefused:
             raise
         except EngineUnavailable as error:

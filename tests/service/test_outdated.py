@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from corpus.errors import EncoderMismatch, IndexOutdated
 from engine.embedded import EmbeddedStore
-from service.cli import first_index, index, search, status
+from service.cli import doctor, first_index, index, search, status
 from service.cli.first_index import make_first_index
 from service.settings import Settings
 from tests.ingest.loading import project
@@ -75,6 +75,7 @@ def test_with_the_encoder_of_another_version_it_is_told_and_made_anew(
     for command, asked in ((search.command, "add one"), (index.command, folder)):
         with pytest.raises(EncoderMismatch, match=r"with encoder 'static:0'.*--fresh"):
             CliRunner().invoke(command, [asked], catch_exceptions=False)
+    assert "made with encoder 'static:0'" in CliRunner().invoke(doctor.command, []).output
     other = str(project(tmp_path / "other", {"words.py": "def shout(word):\n    return word.upper()\n"}))
     for _ in range(2):
         CliRunner().invoke(first_index.command, [other], catch_exceptions=False)
