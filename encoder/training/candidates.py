@@ -13,6 +13,7 @@ from torch import Tensor
 
 from corpus.function import Function
 from encoder.training.data import TrainingData
+from encoder.training.queries import SENTENCE
 from encoder.training.teachers import Taught
 
 CHUNK = 1024  # questions whose similarities to every function are held at once
@@ -29,7 +30,7 @@ class Hard(NamedTuple):
 
 def asked_of(styles: Sequence[str], device: str) -> dict[bool, Tensor]:
     """The numbers of the questions asked of functions without their docstring (its sentences), and of whole ones."""
-    sentences = np.array(styles) == "sentence"
+    sentences = np.array(styles) == SENTENCE
     return {bare: torch.from_numpy(np.flatnonzero(sentences == bare)).to(device) for bare in (True, False)}
 
 

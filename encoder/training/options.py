@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from encoder.training.answered import Answered
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -17,6 +19,9 @@ class Options:
     student_scale: float = 14.0  # 1 / temperature of the student's softmax
     distilled: float = 0.9  # share of the loss from the teachers; the rest from the right answers
     distilled_sentences: float = 0.6  # the same for docstring sentences, where the right answer is sure
+    distilled_answered: float = 0.5  # the same for questions whose answer is known
+    answered_times: int = 4  # how often an epoch goes through these, which are few and worth most
+    leniency: float = 1.0  # their other functions are no wrong answers where the teachers rank them so much higher
     lexical: float = 0.05  # how much shared words count beside the teachers' mean
     depth: int = 64  # how far down the teachers' list hard candidates are drawn
     hard: int = 4  # hard candidates a question
@@ -41,7 +46,6 @@ class Run:
     """What is trained, from whom."""
 
     teachers: tuple[str, ...] = ()
-    experts: tuple[str, ...] = ()  # one for each teacher, or none
     start: str = ""  # an encoder to go on from, or whose token vectors are the first table; empty: the first teacher
     fields: tuple[float, ...] = ()  # how much more or less each field of that encoder counts from now on
     version: str = "own"
@@ -51,6 +55,7 @@ class Run:
     hidden: int = 256
     questions: int = 800_000
     wishes: tuple[str, ...] = ()  # sentences that say what somebody wants, asked in several ways
+    answered: Answered = field(default_factory=dict)  # questions whose answer is known, by the answer's URL
     never: tuple[str, ...] = ()
     options: Options = field(default_factory=Options)
     device: str = ""

@@ -17,6 +17,7 @@ from encoder.training.rewording import reworded
 COMMENT = re.compile(r"(?:^|\s)#+\s*([A-Za-z][^\n#]{10,120})$", re.MULTILINE)
 DIRECTIVE = re.compile(r"(?i)\b(type:|noqa|pylint|todo|fixme|xxx|copyright|coding[:=])")
 FEWEST_WORDS, MOST_WORDS = 2, 24
+SENTENCE, ANSWERED = "sentence", "answered"  # styles that are learnt from in their own way
 HALF = 0.5  # of the functions: who is asked for by the plain sentence and not by its rewording; who by keywords
 MOST_REWORDED = 9  # words of a wish: a longer question is rarely typed
 EMPTY_WORDS = frozenset("a an the of to for from in on at by with and or is are be this that it its as if into".split())
@@ -28,7 +29,7 @@ class Example:
 
     text: str
     target: int
-    style: str  # sentence, reworded, keywords or comment
+    style: str  # sentence, reworded, keywords, comment or answered
 
 
 def examples(functions: Iterable[Function], rarity: Counter[str], rng: random.Random) -> Iterable[Example]:
@@ -39,9 +40,9 @@ def examples(functions: Iterable[Function], rarity: Counter[str], rng: random.Ra
     for number, function in enumerate(functions):
         sentence = plain_sentence(function)
         if sentence:
-            yield Example(asked(sentence, rng), number, "sentence")
+            yield Example(asked(sentence, rng), number, SENTENCE)
             if rng.random() < HALF:
-                yield Example(sentence, number, "sentence")
+                yield Example(sentence, number, SENTENCE)
             else:
                 yield Example(reworded(asked(sentence, rng), rng), number, "reworded")
         rare = keywords(function, rarity, rng) if rng.random() < HALF else []

@@ -15,15 +15,16 @@ from corpus.function import Function
 from encoder.protocol import DEFAULT_ENCODER
 from encoder.static import SHIPPED, StaticEncoder, is_static
 from encoder.tokens import Tokenizer
-from encoder.training.candidates import asked_of, hard
+from encoder.training.answered import numbered
+from encoder.training.candidates import hard
 from encoder.training.data import HELD_OUT, LIMITS, UNKNOWN, prepare, questions
-from encoder.training.development import Development
+from encoder.training.development import Case, Development
 from encoder.training.export import write
 from encoder.training.lexical import lexical
 from encoder.training.model import Student
 from encoder.training.options import Run
 from encoder.training.start import start, token_vectors
-from encoder.training.teachers import teach, with_expert
+from encoder.training.teachers import teach
 from encoder.training.train import Trainer, figures
 from encoder.training.vocabulary import choose, count_words
 
@@ -41,18 +42,16 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
     counts = count_words(learnt)
     begun = beginning(run, counts, len(learnt))
     unanswered = questions(run.questions, run.wishes, run.options.seed)
-    data = prepare(learnt, begun.tokenizer, begun.pairs, counts, unanswered, run.never, run.options.seed)
+    answered = numbered(run.answered, learnt)
+    data = prepare(learnt, begun.tokenizer, begun.pairs, counts, unanswered, run.never, run.options.seed, answered)
     say(f"{len(data.texts):,} questions of {len(learnt):,} functions; {len(held_out):,} held out; on {device}")
     taught = [teach(name, data, device) for name in run.teachers]
-    if run.experts:
-        sentences = asked_of(data.styles, device)[True]
-        experts = [teach(name, data, device) for name in run.experts]
-        taught = [with_expert(*each, sentences) for each in zip(taught, experts, strict=True)]
     student = begun.student(data.tokenizer)
     before = {name: value.clone() for name, value in student.state_dict().items()}
     sharing = lexical(data, device)
     candidates = hard(data, taught, sharing, run.options.depth, device)
-    development = Development(held_out, data.tokenizer, {}, device)
+    kept_back = [Case(question, (number,)) for question, number in numbered(run.answered, held_out)]
+    development = Development(held_out, data.tokenizer, {"answered": kept_back} if kept_back else {}, device)
     scores = Trainer(data, taught, sharing, candidates, run.options, device).fit(student, development, say)
     if run.options.way < 1:
         student.back_towards(before, run.options.way)
@@ -62,7 +61,6 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
         "version": run.version,
         "limits": LIMITS,
         "teachers": list(run.teachers),
-        "experts": list(run.experts),
         "options": asdict(run.options),
         "scores": scores,
     }

@@ -1,8 +1,4 @@
-"""Teachers, whose rankings the student learns: transformers with the prompts they were made with, static encoders.
-
-An expert is a teacher that was taught to find functions by their docstrings: it knows code better, and people's
-questions worse, so it speaks of docstring sentences only (docs/encoder.md).
-"""
+"""Teachers, whose rankings the student learns: transformers with the prompts they were made with, static encoders."""
 
 from __future__ import annotations
 
@@ -14,7 +10,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from corpus.errors import InputError
 from encoder import standing
 from encoder.prompts import prompts
 from encoder.static import StaticEncoder, is_static
@@ -43,18 +38,6 @@ def teach(name: str, data: TrainingData, device: str) -> Taught:
     encoded = _by_static(Path(name), data) if is_static(Path(name)) else _by_transformer(name, data, device)
     asked, whole, stripped = (vectors.half() if device != "cpu" else vectors.float() for vectors in encoded)
     return Taught(asked, whole, stripped, spread(asked, whole))
-
-
-def with_expert(teacher: Taught, expert: Taught, sentences: Tensor) -> Taught:
-    """The teacher, but what it says of docstring sentences is said by an expert of them, on the teacher's scale."""
-    if expert.queries.shape[1] != teacher.queries.shape[1]:
-        raise InputError("an expert has the dimension of its teacher", "give the teacher itself, taught further")
-    if not len(sentences):
-        return teacher
-    queries = teacher.queries.clone()
-    queries[sentences] = expert.queries[sentences]
-    scale = teacher.spread / spread(expert.queries[sentences], expert.bare)
-    return replace(teacher, queries=queries, bare=expert.bare * scale)
 
 
 def _by_static(folder: Path, data: TrainingData) -> tuple[Tensor, Tensor, Tensor]:

@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div, log_softmax, softmax
 
 from encoder.static import FIELDS
 from encoder.training.bags import Bags
-from encoder.training.candidates import Hard, asked_of, siblings
+from encoder.training.candidates import Hard, siblings
 from encoder.training.data import NO_TARGET, TrainingData
 from encoder.training.development import DOCSTRING, Development
 from encoder.training.model import Student
 from encoder.training.options import Options
+from encoder.training.queries import ANSWERED, SENTENCE
 from encoder.training.teachers import Taught
 
 NAME = FIELDS.index("name")
+
+
+class Group(NamedTuple):
+    """Questions that are learnt from in the same way, in batches of their own."""
+
+    numbers: Tensor
+    distilled: float  # share of the loss from the teachers
+    bare: bool = False  # asked of functions without their docstring, which would give the answer away
+    lenient: bool = False  # what the teachers find clearly better than the right answer is not held to be wrong
 
 
 class Trainer:
@@ -41,7 +53,7 @@ class Trainer:
         self.targets = torch.from_numpy(data.targets).to(device)
         rng = np.random.default_rng(options.seed)
         self.siblings = torch.from_numpy(siblings(data.functions, rng)).to(device)
-        self.groups = asked_of(data.styles, device)
+        self.groups = self._grouped(np.array(data.styles))
 
     def fit(self, student: Student, development: Development, say: Callable[[str], None]) -> dict[str, float]:
         """Train; leaves the student as it was at its best epoch and returns its scores there."""
@@ -54,7 +66,7 @@ class Trainer:
             weight_decay=options.decay,
         )
         generator = torch.Generator().manual_seed(options.seed)
-        steps = options.epochs * sum(-(-len(group) // options.batch) for group in self.groups.values())
+        steps = options.epochs * sum(-(-len(group.numbers) // options.batch) for group in self.groups)
         schedule = torch.optim.lr_scheduler.LambdaLR(
             optimiser, lambda step: min(1.0, (step + 1) / 50) * 0.5 * (1 + math.cos(math.pi * min(1.0, step / steps)))
         )
@@ -63,8 +75,8 @@ class Trainer:
         for epoch in range(options.epochs):
             losses = []
             student.train()
-            for bare, numbers in self._batches(generator):
-                loss = self._loss(student, numbers, bare)
+            for numbers, group in self._batches(generator):
+                loss = self._loss(student, numbers, group)
                 optimiser.zero_grad(set_to_none=True)
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
@@ -79,14 +91,27 @@ class Trainer:
         student.load_state_dict(kept)
         return best
 
-    def _batches(self, generator: torch.Generator) -> list[tuple[bool, Tensor]]:
+    def _grouped(self, styles: NDArray[np.str_]) -> list[Group]:
+        options = self.options
+
+        def numbers(chosen: NDArray[np.bool_]) -> Tensor:
+            return torch.from_numpy(np.flatnonzero(chosen)).to(self.device)
+
+        sentences, answered = styles == SENTENCE, styles == ANSWERED
+        return [
+            Group(numbers(sentences), options.distilled_sentences, bare=True),
+            Group(numbers(answered).repeat(options.answered_times), options.distilled_answered, lenient=True),
+            Group(numbers(~sentences & ~answered), options.distilled),
+        ]
+
+    def _batches(self, generator: torch.Generator) -> list[tuple[Tensor, Group]]:
         batches = []
-        for bare, numbers in self.groups.items():
-            order = numbers[torch.randperm(len(numbers), generator=generator).to(self.device)]
-            batches += [(bare, batch) for batch in torch.split(order, self.options.batch)]
+        for group in self.groups:
+            order = group.numbers[torch.randperm(len(group.numbers), generator=generator).to(self.device)]
+            batches += [(batch, group) for batch in torch.split(order, self.options.batch) if len(batch)]
         return [batches[place] for place in torch.randperm(len(batches), generator=generator).tolist()]
 
-    def _loss(self, student: Student, numbers: Tensor, bare: bool) -> Tensor:
+    def _loss(self, student: Student, numbers: Tensor, group: Group) -> Tensor:
         options = self.options
         targets = self.targets[numbers]
         answered = targets != NO_TARGET
@@ -98,19 +123,21 @@ class Trainer:
         ]
         functions = torch.unique(torch.cat(candidates))
         asked = student.queries(self.query_bags, numbers)
-        found = student.functions(self.function_bags, functions, self._kept(len(functions), bare))
-        expected = softmax(self._taught(numbers, functions, bare) * options.teacher_scale, dim=1)
+        found = student.functions(self.function_bags, functions, self._kept(len(functions), group.bare))
+        taught = self._taught(numbers, functions, group.bare)
+        expected = softmax(taught * options.teacher_scale, dim=1)
         places = torch.searchsorted(functions, targets[answered])
-        share = options.distilled_sentences if bare else options.distilled
+        right_too = _better(taught[answered], places, options.leniency) if group.lenient else None
         loss = torch.zeros((), device=self.device)
         for width in {student.table.shape[1], options.truncated or student.table.shape[1]}:
             left, right = asked[:, :width], found[:, :width]
             if width < student.table.shape[1]:
                 left, right = torch.nn.functional.normalize(left), torch.nn.functional.normalize(right)
             logits = left @ right.T * options.student_scale
-            loss = loss + share * kl_div(log_softmax(logits, dim=1), expected, reduction="batchmean")
+            loss = loss + group.distilled * kl_div(log_softmax(logits, dim=1), expected, reduction="batchmean")
             if len(places):
-                loss = loss + (1 - share) * cross_entropy(logits[answered], places)
+                judged = logits[answered] if right_too is None else logits[answered].masked_fill(right_too, -torch.inf)
+                loss = loss + (1 - group.distilled) * cross_entropy(judged, places)
         return loss
 
     def _taught(self, numbers: Tensor, functions: Tensor, bare: bool) -> Tensor:
@@ -126,6 +153,11 @@ class Trainer:
         shown = torch.rand(functions, device=self.device) >= self.options.hide_docstring
         kept[:, DOCSTRING] = 0.0 if bare else shown.float()
         return kept
+
+
+def _better(taught: Tensor, places: Tensor, by: float) -> Tensor:
+    """Which functions the teachers find better than the right answer, by so many standard deviations and more."""
+    return taught > taught.gather(1, places[:, None]) + by
 
 
 def _drawn(candidates: Tensor, count: int) -> Tensor:

@@ -11,9 +11,23 @@ from rich.console import Console
 
 from corpus.errors import InputError
 from corpus.function import Function
+from encoder.training.answered import read_answered
 from encoder.training.options import AFRESH, GOING_ON, Run
 
 RUN = Run()
+NEVER = click.option(
+    "--never",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    help="File of questions (lines, or JSON lines with `query`) that no example may ask.",
+)
+ANSWERED = click.option(
+    "--answered",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    help="JSON lines of questions (`query`) with the function that answers each (its `url`): what people asked and "
+    "chose. They teach most; those of functions that are held out say when to stop.",
+)
 
 
 @click.command("train-encoder")
@@ -24,12 +38,6 @@ RUN = Run()
     multiple=True,
     required=True,
     help="A sentence-transformers model, or a folder that this command wrote; repeat for several.",
-)
-@click.option(
-    "--expert",
-    "experts",
-    multiple=True,
-    help="A teacher that was taught to find functions by docstrings, in whose place it teaches those; one for each.",
 )
 @click.option(
     "--start",
@@ -45,12 +53,7 @@ RUN = Run()
     help="How much more or less each part of a function counts from now on; only where it goes on.",
 )
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write the encoder to.")
-@click.option(
-    "--never",
-    type=click.Path(exists=True, path_type=Path),
-    multiple=True,
-    help="File of questions (lines, or JSON lines with `query`) that no example may ask.",
-)
+@NEVER
 @click.option("--version", "version", default="own", show_default=True, help="Written into the folder.")
 @click.option("--vocabulary", default=RUN.vocabulary, show_default=True, help="Tokens.")
 @click.option("--pairs", default=RUN.pairs, show_default=True, help="Pairs of tokens with a vector of their own.")
@@ -63,6 +66,7 @@ RUN = Run()
     multiple=True,
     help="File of what people want (lines, or JSON lines with `query`), such as what packages say they do.",
 )
+@ANSWERED
 @click.option("--epochs", type=int, help=f"Default: {AFRESH.epochs}, or {GOING_ON.epochs} where it goes on.")
 @click.option("--batch", default=RUN.options.batch, show_default=True)
 @click.option("--seed", default=RUN.options.seed, show_default=True)
@@ -70,7 +74,6 @@ RUN = Run()
 def command(
     sources: tuple[str, ...],
     teachers: tuple[str, ...],
-    experts: tuple[str, ...],
     start: str,
     fields: tuple[float, ...] | None,
     out: Path,
@@ -82,6 +85,7 @@ def command(
     hidden: int,
     questions: int,
     wishes: tuple[Path, ...],
+    answered: tuple[Path, ...],
     epochs: int | None,
     batch: int,
     seed: int,
@@ -99,8 +103,6 @@ def command(
         raise InputError(
             f"training needs torch and sentence-transformers: {error}", "install the `transformers` extra"
         ) from error
-    if experts and len(experts) != len(teachers):
-        raise InputError("each teacher has one expert", "repeat --expert in the order of --teacher")
     going_on = goes_on_from(start or teachers[0])
     if fields and not going_on:
         raise InputError("--fields weighs an encoder's parts anew", "go on from one: --start static")
@@ -109,7 +111,6 @@ def command(
     console.print(f"{len(functions):,} functions")
     run = Run(
         teachers=teachers,
-        experts=experts,
         start=start,
         fields=fields or (),
         version=version,
@@ -119,6 +120,7 @@ def command(
         hidden=hidden,
         questions=questions,
         wishes=lines_of(wishes),
+        answered=read_answered(answered),
         never=lines_of(never),
         options=replace(options, epochs=epochs or options.epochs, batch=batch, seed=seed),
         device=device,

