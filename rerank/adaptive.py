@@ -26,7 +26,7 @@ IN_WORDS: Mapping[str, float] = {"keyword": 1.0, "tfidf": 0.5, "graph": 1.0, "ca
 # The dense lane's weight beside them: the words of the question less two. Chosen on other questions than are reported
 # (docs/lanes.md).
 FEWER, LEAST, MOST = 2.0, 2.0, 6.0
-SURER = 5.0  # .14 of cosine more than usual doubles it
+SURER = 10.0  # .07 of cosine more than usual doubles it
 
 
 def adaptive(
