@@ -10,6 +10,7 @@ DATASETS = {
     "codesearchnet": ("eval.cli_codesearchnet", "CodeSearchNet's 99 questions, with the official NDCG."),
     "docstrings": ("eval.cli_docstrings", "Docstrings ask, their functions (stripped of them) answer."),
     "encoders": ("eval.cli_encoders", "Other encoders beside the static one."),
+    "judged": ("eval.cli_judged", "Questions whose first answers were judged one by one."),
     "mined": ("eval.cli_mined", "Commit subjects ask, the files or functions they changed answer."),
     "web": ("eval.cli_web", "Web-style questions; choose on `dev`, report on `test`."),
 }

@@ -24,6 +24,7 @@ RUNS = (
     "web --split test --compare",
     "web --split test --full --name {name} --compare",
     "web --split test --mistyped --full --name {name} --compare",
+    "judged --name {name} --compare",
     "mined {repository} --compare",
     "mined {repository} --level symbol --compare",
 )

@@ -15,7 +15,7 @@ from eval.summary import FORMAT, Document
 KEPT = Path(__file__).parent / "results"
 # A mean that moved less than this since the last result is called unchanged.
 SAME = 0.0005
-OWN = ("web", "mined")  # data sets whose questions are written here, or mined from a history
+OWN = ("web", "judged", "mined")  # data sets whose questions are written here, or mined from a history
 JUDGED_ELSEWHERE = "codesearchnet"  # the data set whose judgements are not ours either
 # More single values than this, and only the headline's are kept: files stay small enough to live in the repository.
 MOST_VALUES = 10_000

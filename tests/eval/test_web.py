@@ -79,3 +79,11 @@ def test_a_broken_file_is_named(tmp_path: Path, text: str, message: str) -> None
     (tmp_path / "q.jsonl").write_text(text)
     with pytest.raises(InputError, match=message):
         web.read(tmp_path / "q.jsonl")
+
+
+def test_written_questions_are_web_questions_of_the_dev_half() -> None:
+    written = web.read(web.QUERIES.with_name("written_queries.jsonl"))
+    assert len(written) > 1_000
+    assert {question.split for question in written} == {"dev"}
+    assert all(len(question.urls) == 1 for question in written)
+    assert not {question.query for question in written} & {question.query for question in web.read()}

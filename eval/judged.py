@@ -1,0 +1,89 @@
+"""Questions whose first answers were judged one by one, by how well each function does what was asked for.
+
+No training run may see these. What nobody judged counts as wrong, as is usual; `judged_10` says how much that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from corpus.errors import InputError
+from engine.protocol import Hit
+from eval import jsonl
+from eval.dataset import Case, DataSet, Metric
+from eval.metrics import distinct, ndcg, once, reciprocal_rank
+
+QUERIES = Path(__file__).parent / "data" / "judged_queries.jsonl"
+GRADES = (0, 1, 2, 3)  # not asked for, related, does it in a special setting, exactly that
+DOES_IT = 2
+FIRST = 10
+
+METRICS = (
+    Metric("ndcg_10", "NDCG@10"),
+    Metric("mrr", "MRR"),
+    Metric("precision_5", "P@5"),
+    Metric("judged_10", "judged@10"),
+    Metric("repositories_10", "repositories@10", share=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedQuestion:
+    """A question and the grade of each judged function, by its URL."""
+
+    query: str
+    grades: Mapping[str, int]
+
+
+def read(path: Path = QUERIES) -> list[JudgedQuestion]:
+    """The questions of the file; a broken line is named."""
+    return jsonl.read(path, _question, "a question with judgements", "questions")
+
+
+def _question(row: Any) -> JudgedQuestion:
+    return JudgedQuestion(row["query"], {url: int(grade) for url, grade in dict(row["grades"]).items()})
+
+
+def dataset(questions: Sequence[JudgedQuestion], indexed: Callable[[str], bool], pool: str) -> DataSet:
+    """The questions that a function of the index answers; only judgements of functions that are there count."""
+    cases = []
+    for number, question in enumerate(questions, start=1):
+        present = {url: float(grade) for url, grade in question.grades.items() if indexed(url)}
+        if any(grade >= DOES_IT for grade in present.values()):
+            cases.append(Case(f"#{number}", question.query, present))
+    if not cases:
+        raise InputError(
+            f"none of the {len(questions)} questions has an answer in this index", "index CodeSearchNet's data"
+        )
+    return DataSet(
+        name="judged",
+        about="questions whose first answers were judged",
+        cases=cases,
+        metrics=METRICS,
+        headline="ndcg_10",
+        measure=measure,
+        depth=100,
+        facts={
+            "pool": pool,
+            "questions": float(len(cases)),
+            "judged functions": float(sum(len(case.relevance) for case in cases)),
+            "questions without an answer in the index": float(len(questions) - len(cases)),
+        },
+        notes=("MRR and P@5 count functions that do what was asked for, if perhaps in a special setting (2 and 3).",),
+    )
+
+
+def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
+    urls = [found.address.url for found in hits]
+    doing_it = {url for url, grade in case.relevance.items() if grade >= DOES_IT}
+    first = once(urls)[:FIRST]
+    return {
+        "ndcg_10": ndcg(urls, case.relevance, FIRST, gain="exponential"),
+        "mrr": reciprocal_rank(urls, doing_it),
+        "precision_5": len(doing_it.intersection(first[:5])) / 5,
+        "judged_10": sum(url in case.relevance for url in first) / max(len(first), 1),
+        "repositories_10": distinct([found.address.repo for found in hits]),
+    }
