@@ -25,6 +25,7 @@ RUNS = (
     "web --split test --full --name {name} --compare",
     "web --split test --mistyped --full --name {name} --compare",
     "judged --name {name} --compare",
+    "judged --name {name} --ablate",
     "mined {repository} --compare",
     "mined {repository} --level symbol --compare",
 )
