@@ -54,7 +54,7 @@ def create_app(settings: Settings | None = None, searcher: LiveSearcher | None =
     app.config["DESCRIPTION"] = "Find functions by what they do."
     store = open_feedback(settings)
     adjust = adjuster(store, settings)
-    here = Context(settings, store, lambda: searcher or open_searcher(settings, adjust=adjust))
+    here = Context(settings, store, lambda: searcher or open_searcher(settings, adjust=adjust, without_encoder=True))
     app.extensions["treeline"] = here
 
     errors.init_app(app)

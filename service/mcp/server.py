@@ -83,7 +83,7 @@ class Library:
     @property
     def searcher(self) -> LiveSearcher:
         if self._searcher is None:
-            self._searcher = open_searcher(self.settings)
+            self._searcher = open_searcher(self.settings, without_encoder=True)
         return self._searcher
 
     def refresh(self) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
-from corpus.errors import MAKE_ANEW, EncoderMismatch
+from corpus.errors import MAKE_ANEW, EncoderMismatch, InputError
 from corpus.function import Function
+from encoder.absent import AbsentEncoder
 from encoder.loading import load
 from encoder.protocol import Encoder
-from engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo, Store
+from engine.protocol import NO_FILTERS, EncoderSpec, Engine, Filters, Hit, IndexInfo, Store
 from graph.references import Relation
 from rerank.candidate import Candidate
 from service.lanes.results import LaneResults
@@ -33,14 +34,26 @@ LOOK_EVERY = 1.0
 LOOK_FOR = 0.05
 
 
-def open_searcher(settings: Settings, index: str = "", *, adjust: Adjust | None = None) -> LiveSearcher:
+def open_searcher(
+    settings: Settings, index: str = "", *, adjust: Adjust | None = None, without_encoder: bool = False
+) -> LiveSearcher:
     """The searcher of the named (or the settings') index; raises `IndexMissing`, `EncoderMismatch`."""
-    name = index or settings.index
-    return LiveSearcher(open_store(settings), name, settings, adjust=adjust, cache=settings.cache_path)
+    return LiveSearcher(
+        open_store(settings),
+        index or settings.index,
+        settings,
+        adjust=adjust,
+        cache=settings.cache_path,
+        without_encoder=without_encoder,
+    )
 
 
 class LiveSearcher:
-    """The methods of `Searcher` over whichever generation is current; searches in flight finish on theirs."""
+    """The methods of `Searcher` over whichever generation is current; searches in flight finish on theirs.
+
+    With `without_encoder` an index is opened though its encoder is not at hand: it is searched by its other lanes, and
+    every answer says why. That is for servers, which better answer with less than not at all.
+    """
 
     def __init__(
         self,
@@ -51,6 +64,7 @@ class LiveSearcher:
         adjust: Adjust | None = None,
         load_encoder: Callable[[str], Encoder | None] = load,
         cache: Path | None = None,
+        without_encoder: bool = False,
     ) -> None:
         self.store, self.name, self.settings = store, name, settings or Settings()
         self._adjust, self._cache = adjust, cache
@@ -62,7 +76,7 @@ class LiveSearcher:
         self._users: dict[Searcher, int] = {}
         self._retired: list[Searcher] = []
         self._looked = monotonic()
-        self._current = self._open()
+        self._current = self._open(without_encoder)
 
     @contextmanager
     def searcher(self) -> Iterator[Searcher]:
@@ -120,11 +134,16 @@ class LiveSearcher:
         # still answers, and the next look tries again.
         self._threads.run({"look": self.refresh}, {"look": LOOK_FOR})
 
-    def _open(self) -> Searcher:
+    def _open(self, without_encoder: bool = False) -> Searcher:
         engine = self.store.open(self.name)
+        try:
+            self._have_encoders(engine.info.encoders, without_encoder)
+        except InputError:
+            engine.close()
+            raise
         return Searcher(
             engine,
-            self._encoders_of(engine),
+            self._encoders,
             self.settings,
             adjust=self._adjust,
             threads=self._threads,
@@ -132,20 +151,25 @@ class LiveSearcher:
             cache=self._cache,
         )
 
-    def _encoders_of(self, engine: Engine) -> Mapping[str, Encoder]:
-        for spec in engine.info.encoders:
-            if spec.name in self._encoders:
-                continue
-            encoder = self._load_encoder(spec.name)
-            if encoder is None or (encoder.name, encoder.dimension) != (spec.name, spec.dimension):
-                made = f"{spec.name} ({spec.dimension} dimensions)"
-                found = f"{encoder.name} ({encoder.dimension} dimensions)" if encoder else "none"
-                engine.close()
-                raise EncoderMismatch(
-                    f"the index {self.name!r} was made with encoder {made}, at hand is {found}", MAKE_ANEW
-                )
-            self._encoders[spec.name] = encoder
-        return self._encoders
+    def _have_encoders(self, specs: Sequence[EncoderSpec], without: bool) -> None:
+        for spec in specs:
+            if spec.name not in self._encoders:
+                try:
+                    self._encoders[spec.name] = self._encoder(spec)
+                except InputError as error:
+                    if not without:
+                        raise
+                    self._encoders[spec.name] = AbsentEncoder(spec.name, spec.dimension, error)
+
+    def _encoder(self, spec: EncoderSpec) -> Encoder:
+        encoder = self._load_encoder(spec.name)
+        if encoder is None or (encoder.name, encoder.dimension) != (spec.name, spec.dimension):
+            made = f"{spec.name} ({spec.dimension} dimensions)"
+            found = f"{encoder.name} ({encoder.dimension} dimensions)" if encoder else "none"
+            raise EncoderMismatch(
+                f"the index {self.name!r} was made with encoder {made}, at hand is {found}", MAKE_ANEW
+            )
+        return encoder
 
     def _close_unused(self) -> None:
         # A lane past its time-out may still be reading: closing under it would pull away memory it maps.

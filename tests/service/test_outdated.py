@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from time import sleep
 
 import orjson
 import pytest
@@ -9,9 +10,10 @@ from click.testing import CliRunner
 
 from corpus.errors import EncoderMismatch, IndexOutdated
 from engine.embedded import EmbeddedStore
+from service.app import create_app
 from service.cli import doctor, first_index, index, search, status
 from service.cli.first_index import make_first_index
-from service.settings import Settings
+from service.settings import Settings, from_environment
 from tests.ingest.loading import project
 
 FILES = {"numbers.py": "def add_one(number):\n    return number + 1\n"}
@@ -69,9 +71,7 @@ def test_with_the_encoder_of_another_version_it_is_told_and_made_anew(
 ) -> None:
     monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
     folder = str(project(tmp_path / "demo", FILES))
-    CliRunner().invoke(index.command, [folder, "--encoder", "static"], catch_exceptions=False)
-    info = tmp_path / "home" / "default" / "000001" / "info.json"
-    info.write_bytes(re.sub(rb"static:\d+", b"static:0", info.read_bytes()))
+    index_of_another_encoder(folder, tmp_path / "home")
     for command, asked in ((search.command, "add one"), (index.command, folder)):
         with pytest.raises(EncoderMismatch, match=r"with encoder 'static:0'.*--fresh"):
             CliRunner().invoke(command, [asked], catch_exceptions=False)
@@ -81,3 +81,34 @@ def test_with_the_encoder_of_another_version_it_is_told_and_made_anew(
         CliRunner().invoke(first_index.command, [other], catch_exceptions=False)
         assert EmbeddedStore(tmp_path / "home").current("default") == "000002"
         assert "add_one" in CliRunner().invoke(search.command, ["add one"], catch_exceptions=False).output
+
+
+def test_a_server_answers_without_the_encoder_until_it_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
+    folder = str(project(tmp_path / "demo", FILES))
+    index_of_another_encoder(folder, tmp_path / "home")
+    client = create_app(from_environment()).test_client()
+    answer = client.get("/api/search?q=add+one").get_json()
+    assert [result["func_name"] for result in answer["results"]] == ["add_one"]
+    (left_out,) = answer["degraded"]
+    assert left_out["lane"] == "dense"
+    assert re.search(r"made with encoder 'static:0'.*--fresh", left_out["reason"])
+    assert "static:0" in client.get("/search?q=add+one").get_data(as_text=True)
+    assert client.get("/api/search?q=add+one&mode=dense").status_code == 503
+    make_first_index(from_environment(), (folder,))
+    for _ in range(40):  # looks for a new generation once a second
+        answer = client.get("/api/search?q=add+one").get_json()
+        if not answer["degraded"]:
+            break
+        sleep(0.1)
+    assert answer["degraded"] == []
+    assert client.get("/api/search?q=add+one&mode=dense").get_json()["results"]
+
+
+def index_of_another_encoder(folder: str, home: Path) -> None:
+    """An index that another version of Treeline made, with the encoder that it shipped."""
+    CliRunner().invoke(index.command, [folder, "--encoder", "static"], catch_exceptions=False)
+    info = home / "default" / "000001" / "info.json"
+    info.write_bytes(re.sub(rb"static:\d+", b"static:0", info.read_bytes()))

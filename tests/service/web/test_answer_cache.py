@@ -31,8 +31,8 @@ def test_the_second_time_says_that_it_came_from_memory(app: APIFlask) -> None:
 def test_an_answer_without_explanations_is_not_given_to_who_wants_them(app: APIFlask) -> None:
     client = app.test_client()
     for address, kept in (("", False), ("&explain=true", False), ("&explain=true", True), ("", True)):
-        assert ("cache" in timings(client, f"/api/search?q=parse+url{address}")) == kept
-    rows = client.get("/api/search?q=parse+url&explain=true").get_json()["results"]
+        assert ("cache" in timings(client, f"/api/search?q=convert+string{address}")) == kept
+    rows = client.get("/api/search?q=convert+string&explain=true").get_json()["results"]
     assert any(row["why"]["reason"] for row in rows) and rows[1]["why"]["tree_distance"] is not None
 
 
