@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,10 +15,11 @@ Answered = Mapping[str, Sequence[str]]  # a function's URL → the questions tha
 
 
 def read_answered(files: Iterable[Path]) -> Answered:
-    """JSON lines with `query` and the answer's `url`; the questions of each function in their order."""
+    """JSON lines (`.gz` too) with `query` and the answer's `url`; the questions of each function in their order."""
     found: dict[str, list[str]] = defaultdict(list)
     for file in files:
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+        for number, line in enumerate(data.decode().splitlines(), start=1):
             try:
                 one = json.loads(line)
                 found[one["url"]].append(one["query"])

@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 
 from corpus.errors import InputError
+from encoder.static import SHIPPED
 from encoder.training.answered import numbered, read_answered
+from encoder.training.data import essence
+from eval import judged, web
 from tests.encoder.functions import FUNCTIONS
+
+WRITTEN = web.QUERIES.with_name("written_queries.jsonl")
 
 
 def test_questions_go_to_the_function_of_their_address(tmp_path: Path) -> None:
@@ -20,6 +25,15 @@ def test_questions_go_to_the_function_of_their_address(tmp_path: Path) -> None:
     )
     functions = [replace(function, url=url) for function, url in zip(FUNCTIONS, "abc", strict=False)]
     assert numbered(read_answered([file]), functions) == [("parse csv", 1), ("rows", 1)]
+
+
+def test_the_questions_that_come_with_it_ask_nothing_that_is_measured() -> None:
+    answered = read_answered([SHIPPED.parent / "questions" / "codesearchnet.jsonl.gz"])
+    asked = {essence(question) for questions in answered.values() for question in questions}
+    assert len(asked) > 20_000
+    measured = {question.query for question in (*web.read(), *web.read(WRITTEN))}
+    measured |= {question.query for question in judged.read()}
+    assert not asked & {essence(question) for question in measured}
 
 
 @pytest.mark.parametrize("line", ["parse csv", '{"query": "parse csv"}', '["parse csv", "b"]'])
