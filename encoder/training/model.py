@@ -56,11 +56,13 @@ class Student(nn.Module):
                 inputs = self.function_layer.get_parameter("0.weight")
                 inputs.mul_(each.repeat_interleave(self.table.shape[1]))
 
-    def back_towards(self, start: Mapping[str, Tensor], way: float) -> None:
-        """Only so much of the way from what it was (Wortsman et al. 2022): what the last data does not have is kept."""
+    def settle(self, start: Mapping[str, Tensor], ends: Sequence[Mapping[str, Tensor]], way: float) -> None:
+        """So much of the way from what it was to the mean of what runs made of it (Wortsman et al. 2022, twice): the
+        mean is better than each of them, and what the last data does not have is kept."""
         with torch.no_grad():
             for name, value in self.state_dict().items():
-                value.copy_(torch.lerp(start[name].to(value.device), value, way))
+                mean = torch.stack([end[name].to(value.device) for end in ends]).mean(0)
+                value.copy_(torch.lerp(start[name].to(value.device), mean, way))
 
     def pool(self, bags: Bags, numbers: Tensor, field: int) -> Tensor:
         """The weighted mean of the token vectors of each row."""

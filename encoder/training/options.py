@@ -58,4 +58,5 @@ class Run:
     answered: Answered = field(default_factory=dict)  # questions whose answer is known, by the answer's URL
     never: tuple[str, ...] = ()
     options: Options = field(default_factory=Options)
+    runs: int = 1  # from the same start with other seeds; what is written is their mean
     device: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,16 +52,23 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
     candidates = hard(data, taught, sharing, run.options.depth, device)
     kept_back = [Case(question, (number,)) for question, number in numbered(run.answered, held_out)]
     development = Development(held_out, data.tokenizer, {"answered": kept_back} if kept_back else {}, device)
-    scores = Trainer(data, taught, sharing, candidates, run.options, device).fit(student, development, say)
-    if run.options.way < 1:
-        student.back_towards(before, run.options.way)
+    ends = []
+    for seed in range(run.options.seed, run.options.seed + run.runs):
+        torch.manual_seed(seed)
+        student.load_state_dict(before)
+        options = replace(run.options, seed=seed)
+        scores = Trainer(data, taught, sharing, candidates, options, device).fit(student, development, say)
+        ends.append({name: value.clone() for name, value in student.state_dict().items()})
+    if run.runs > 1 or run.options.way < 1:
+        student.settle(before, ends, run.options.way)
         scores = development.score(student)
-        say(f"{run.options.way:.0%} of the way: " + figures(scores))
+        say(f"{run.options.way:.0%} of the way to the mean of {run.runs}: " + figures(scores))
     config = {
         "version": run.version,
         "limits": LIMITS,
         "teachers": list(run.teachers),
         "options": asdict(run.options),
+        "runs": run.runs,
         "scores": scores,
     }
     size = write(folder, data.tokenizer, student.table.detach().float().cpu().numpy(), student.small_parts(), config)

@@ -70,6 +70,13 @@ ANSWERED = click.option(
 @click.option("--epochs", type=int, help=f"Default: {AFRESH.epochs}, or {GOING_ON.epochs} where it goes on.")
 @click.option("--batch", default=RUN.options.batch, show_default=True)
 @click.option("--seed", default=RUN.options.seed, show_default=True)
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    default=RUN.runs,
+    show_default=True,
+    help="Runs from one encoder with other seeds; their mean is written, which is better than each of them.",
+)
 @click.option("--device", default="", help="cuda or cpu; empty: what is there.")
 def command(
     sources: tuple[str, ...],
@@ -89,6 +96,7 @@ def command(
     epochs: int | None,
     batch: int,
     seed: int,
+    runs: int,
     device: str,
 ) -> None:
     """Train a static encoder from the functions of SOURCES.
@@ -106,6 +114,8 @@ def command(
     going_on = goes_on_from(start or teachers[0])
     if fields and not going_on:
         raise InputError("--fields weighs an encoder's parts anew", "go on from one: --start static")
+    if runs > 1 and not going_on:
+        raise InputError("the mean of runs is one only where all begin with the same encoder", "--start static")
     options = GOING_ON if going_on else AFRESH
     functions = read(sources)
     console.print(f"{len(functions):,} functions")
@@ -123,6 +133,7 @@ def command(
         answered=read_answered(answered),
         never=lines_of(never),
         options=replace(options, epochs=epochs or options.epochs, batch=batch, seed=seed),
+        runs=runs,
         device=device,
     )
     scores = train(functions, run, out, console.print)

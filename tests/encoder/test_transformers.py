@@ -119,8 +119,12 @@ def test_training_writes_an_encoder_that_numpy_runs(tmp_path: Path) -> None:
         run,
         teachers=(str(first),),
         options=Options(epochs=1, batch=64, depth=8, table_rate=1e-4),
+        runs=2,
     )
+    said.clear()
     train(functions, taught_again, tmp_path / "second", said.append)
+    assert sum(line.startswith("epoch 1: loss") for line in said) == 2
+    assert any(line.startswith("100% of the way to the mean of 2: ") for line in said)
     again = StaticEncoder(tmp_path / "second")
     assert np.array_equal(again.tokenizer.pairs, StaticEncoder(first).tokenizer.pairs)
     alike = np.sum(again.encode_functions(functions) * encoder.encode_functions(functions), axis=1)
