@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from apiflask import APIBlueprint
-from flask import Response, render_template
+from flask import Response, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response as BaseResponse
 
 from corpus.errors import TreelineError
 from service.evaluation.figures import headline
@@ -14,7 +15,10 @@ blueprint = APIBlueprint("home", __name__, enable_openapi=False)
 
 
 @blueprint.get("/")
-def home() -> Response:
+def home() -> BaseResponse:
+    """A question asked at the root of the address, as people type one by hand, is answered where answers are."""
+    if "q" in request.args:
+        return redirect(f"{url_for('search_page.search')}?{request.query_string.decode('ascii', 'replace')}")
     here = context()
     try:
         index, problem = here.figures(), None

@@ -35,6 +35,13 @@ def test_the_front_page_shows_live_figures_and_six_questions(client: FlaskClient
     assert html.count('<li><a href="/search?q=') == 6
 
 
+def test_a_question_at_the_root_is_answered_where_answers_are(client: FlaskClient) -> None:
+    moved = client.get("/?q=parse+url&language=python&_scheme=ftp&endpoint=x")
+    assert moved.status_code == 302
+    assert moved.location == "/search?q=parse+url&language=python&_scheme=ftp&endpoint=x"
+    assert client.get("/?q=caf%C3%A9+\u2713").location.startswith("/search?q=caf%C3%A9")
+
+
 def test_results_carry_code_reasons_and_links(client: FlaskClient) -> None:
     html = page(client, "/search?q=parse+url")
     assert html.count('<li class="result"') == 10
