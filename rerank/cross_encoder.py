@@ -14,12 +14,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from corpus.errors import InputError
 from corpus.hub import cached, loaded
 from rerank.arrange import arrange
 from rerank.candidate import Candidate, RerankContext
+from rerank.scaling import scaled
 
 MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
+SHARE = 0.3  # of the order is the model's, the rest the fused score's; by itself it loses (docs/ranking.md)
 
 
 def missing(model: str) -> str:
@@ -51,7 +55,7 @@ def load(model: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class CrossEncoded:
-    """The first `depth` by the model's score; the rest follow as they were."""
+    """The first `depth` by the fused and the model's score, each scaled over them; the rest follow as they were."""
 
     model: str = MODEL
     depth: int = 30
@@ -63,6 +67,7 @@ class CrossEncoded:
         if context.texts is None:
             raise InputError("the cross-encoder reads the functions' text and got none", "choose another method here")
         texts = context.texts([candidate.id for candidate in head])
-        scores = [float(score) for score in load(self.model).predict([(context.query, text) for text in texts])]
-        order = sorted(range(len(head)), key=lambda i: -scores[i])
+        scores = np.asarray(load(self.model).predict([(context.query, text) for text in texts]), dtype=float)
+        fused = np.array([candidate.score for candidate in head])
+        order = (-(1 - SHARE) * scaled(fused) - SHARE * scaled(scores)).argsort(kind="stable")
         return arrange(candidates, order, reasons=[f"cross-encoder score {score:.3f}" for score in scores])

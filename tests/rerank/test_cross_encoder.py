@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from corpus import hub
 from corpus.errors import InputError
-from rerank.candidate import RerankContext
+from rerank.candidate import Candidate, RerankContext
 from rerank.cross_encoder import CrossEncoded, load
 from service.question.query import Query
 from service.searching.computing import Computing
@@ -39,15 +40,24 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-def test_it_orders_the_top_by_the_models_scores_and_leaves_the_rest(model: str) -> None:
+def test_it_moves_the_top_by_the_models_scores_and_leaves_the_rest(model: str) -> None:
+    """Functions that were found about equally well go by the model; one found far better stays above them."""
     texts = ["sort a list", "parse json", "read the file"]
-    candidates = ranked([address("o/a", "f.py", f"f{i}") for i in range(4)])
-    found = CrossEncoded(model, depth=3)(candidates, RerankContext("sort list", texts=lambda ids: texts))
     scores = load(model).predict([("sort list", text) for text in texts]).tolist()
     assert len(set(scores)) == 3
-    expected = sorted(range(3), key=lambda i: -scores[i])
-    assert [candidate.id for candidate in found] == [*(f"id{i}" for i in expected), "id3"]
-    assert found[0].reason == f"cross-encoder score {max(scores):.3f}"
+    best_first = sorted(range(3), key=lambda i: -scores[i])
+    near = ranked([address("o/a", "f.py", f"f{i}") for i in range(4)])
+
+    def found(fused: Sequence[float]) -> Sequence[Candidate]:
+        candidates = [one._replace(score=score) for one, score in zip(near, fused, strict=True)]
+        return CrossEncoded(model, depth=3)(candidates, RerankContext("sort list", texts=lambda ids: texts))
+
+    even = found([0.9, 0.9, 0.9, 0.1])
+    assert [candidate.id for candidate in even] == [*(f"id{i}" for i in best_first), "id3"]
+    assert even[0].reason == f"cross-encoder score {max(scores):.3f}"
+    far_ahead = [0.1, 0.1, 0.1, 0.0]
+    far_ahead[best_first[-1]] = 0.9
+    assert [candidate.id for candidate in found(far_ahead)] == [f"id{i}" for i in [best_first[-1], *best_first[:2], 3]]
 
 
 def test_a_search_uses_the_model_and_the_depth_of_the_settings(
