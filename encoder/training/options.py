@@ -37,7 +37,17 @@ class Options:
 
 AFRESH = Options()
 GOING_ON = replace(
-    AFRESH, epochs=1, table_rate=2e-3, distilled=0.5, distilled_sentences=0.3, hide_name=0.5, way=0.5
+    AFRESH,
+    epochs=1,
+    table_rate=1.5e-3,
+    teacher_scale=2.9,
+    student_scale=18.0,
+    distilled=0.7,
+    distilled_sentences=0.3,
+    distilled_answered=0.3,
+    answered_times=6,
+    hard=8,
+    way=0.5,
 )  # from a static encoder: slowly, and half the way
 
 

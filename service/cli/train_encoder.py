@@ -68,6 +68,12 @@ ANSWERED = click.option(
 )
 @ANSWERED
 @click.option("--epochs", type=int, help=f"Default: {AFRESH.epochs}, or {GOING_ON.epochs} where it goes on.")
+@click.option(
+    "--way",
+    type=click.FloatRange(0, 1, min_open=True),
+    help=f"How far to go from the encoder it starts from to what it learns. Default: {GOING_ON.way}, which forgets "
+    "less; 1 where much is to be learnt.",
+)
 @click.option("--batch", default=RUN.options.batch, show_default=True)
 @click.option("--seed", default=RUN.options.seed, show_default=True)
 @click.option(
@@ -94,6 +100,7 @@ def command(
     wishes: tuple[Path, ...],
     answered: tuple[Path, ...],
     epochs: int | None,
+    way: float | None,
     batch: int,
     seed: int,
     runs: int,
@@ -116,6 +123,8 @@ def command(
         raise InputError("--fields weighs an encoder's parts anew", "go on from one: --start static")
     if runs > 1 and not going_on:
         raise InputError("the mean of runs is one only where all begin with the same encoder", "--start static")
+    if way and not going_on:
+        raise InputError("--way begins with an encoder", "go on from one: --start static")
     options = GOING_ON if going_on else AFRESH
     functions = read(sources)
     console.print(f"{len(functions):,} functions")
@@ -132,7 +141,7 @@ def command(
         wishes=lines_of(wishes),
         answered=read_answered(answered),
         never=lines_of(never),
-        options=replace(options, epochs=epochs or options.epochs, batch=batch, seed=seed),
+        options=replace(options, epochs=epochs or options.epochs, way=way or options.way, batch=batch, seed=seed),
         runs=runs,
         device=device,
     )

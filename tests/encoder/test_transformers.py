@@ -168,7 +168,7 @@ def shop(partition: str = "") -> list[Function]:
     ]
 
 
-@pytest.mark.parametrize("only_going_on", [["--runs", "2"], ["--fields", "1", "1", "1", "1"]])
+@pytest.mark.parametrize("only_going_on", [["--runs", "2"], ["--way", "0.5"], ["--fields", "1", "1", "1", "1"]])
 def test_what_needs_an_encoder_to_go_on_from_says_so(only_going_on: list[str], tmp_path: Path) -> None:
     order = ["train-encoder", str(tmp_path), "--teacher", MINILM, "--out", str(tmp_path / "out"), *only_going_on]
     refused = CliRunner().invoke(cli, order).exception
