@@ -79,7 +79,7 @@ def test_a_field_that_counts_for_nothing_is_not_read() -> None:
     from encoder.training.model import Student
 
     shipped = StaticEncoder.shipped()
-    columns = (["feed_goat", "wash_cat"], ["", ""], ["return open(path)"] * 2, ["", ""])
+    columns = (["sort_numbers", "send_email"], ["", ""], ["return open(path)"] * 2, ["", ""])
     bags = tuple(
         Bags(shipped.tokenizer.bags(texts, LIMITS[field]), "cpu") for field, texts in zip(FIELDS, columns, strict=True)
     )
@@ -90,7 +90,7 @@ def test_a_field_that_counts_for_nothing_is_not_read() -> None:
         return float((left @ right).detach())
 
     assert alike((0.0, 1.0, 1.0, 1.0)) == pytest.approx(1.0, abs=1e-5)
-    assert alike((0.3, 1.0, 1.0, 1.0)) > alike((1.0, 1.0, 1.0, 1.0)) + 0.02
+    assert alike((0.3, 1.0, 1.0, 1.0)) > alike((1.0, 1.0, 1.0, 1.0)) + 0.05
 
 
 def test_half_of_the_way_is_between_what_it_was_and_the_mean_of_what_runs_learnt() -> None:
