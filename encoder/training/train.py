@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from encoder.training.development import DOCSTRING, Development
 from encoder.training.model import Student
 from encoder.training.options import Options
 from encoder.training.queries import ANSWERED, SENTENCE
+from encoder.training.schedule import warm_then_cosine
 from encoder.training.teachers import Taught
 
 NAME = FIELDS.index("name")
@@ -67,9 +67,7 @@ class Trainer:
         )
         generator = torch.Generator().manual_seed(options.seed)
         steps = options.epochs * sum(-(-len(group.numbers) // options.batch) for group in self.groups)
-        schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimiser, lambda step: min(1.0, (step + 1) / 50) * 0.5 * (1 + math.cos(math.pi * min(1.0, step / steps)))
-        )
+        schedule = warm_then_cosine(optimiser, steps)
         best: dict[str, float] = {"mean": -1.0}
         kept: dict[str, Tensor] = {}
         for epoch in range(options.epochs):

@@ -6,7 +6,6 @@ there are questions whose answer is known.
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,14 +23,15 @@ from encoder import standing
 from encoder.prompts import prompts
 from encoder.static import StaticEncoder
 from encoder.training.data import TrainingData
+from encoder.training.models import embedding_model
 from encoder.training.queries import ANSWERED, SENTENCE
+from encoder.training.schedule import warm_then_cosine
 from encoder.training.teachers import PASSAGE_TOKENS
 
 WITH_DOCSTRING = {ANSWERED: 0.85, SENTENCE: 0.25}  # share of functions that show it: it would give a sentence away
 BACKWARDS = 0.3  # how much it counts that a function finds its question
 THE_SAME = 0.9  # cosine of two questions: what answers one answers the other
 LENIENCY = 0.1  # of cosine: a function that the guide finds so much better than the right answer may be right as well
-WARM_UP = 40  # steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def tune(name: str, data: TrainingData, tuning: Tuning, device: str, say: Callab
     """The sentence transformer of that name, taught these questions."""
     if ANSWERED not in data.styles:
         raise InputError("no question has its answer among the functions", "give --answered a file with their URLs")
-    model: SentenceTransformer = SentenceTransformer(name, device=device)
+    model = embedding_model(name, device)
     model.max_seq_length = PASSAGE_TOKENS
     before_query, before_passage = prompts(name)
     full, bare = data.passages
@@ -69,9 +69,7 @@ def tune(name: str, data: TrainingData, tuning: Tuning, device: str, say: Callab
     rng = random.Random(tuning.seed)
     batches = [batch for _ in range(tuning.epochs) for batch in _epoch(np.array(data.styles), guide, tuning, rng)]
     optimiser = torch.optim.AdamW(model.parameters(), lr=tuning.rate, weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: min(1.0, (step + 1) / WARM_UP) * 0.5 * (1 + math.cos(math.pi * step / len(batches)))
-    )
+    schedule = warm_then_cosine(optimiser, len(batches))
     model.train()
     for step, numbers in enumerate(batches, start=1):
         targets = data.targets[numbers]

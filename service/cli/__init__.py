@@ -28,8 +28,9 @@ COMMANDS = {
     "bench": ("eval.bench", "Measure speed, memory and growth."),
     "export-onnx": ("service.cli.export_onnx", "Write a transformer encoder in int8, to be used without torch."),
     "train-encoder": ("service.cli.train_encoder", "Train the static encoder."),
+    "write-questions": ("service.cli.write_questions", "Have a language model write questions for functions."),
     "train-teacher": ("service.cli.train_teacher", "Teach a transformer which functions answer questions."),
-    "train-ranker": ("eval.train_ranker", "Learn the default re-ranker's weights."),
+    "train-ranker": ("eval.train_ranker", "Learn the weights of the re-ranker `learnt`."),
 }
 INTERRUPTED = 130  # what a shell reports for a process that Ctrl-C ended
 

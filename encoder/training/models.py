@@ -1,0 +1,74 @@
+"""The transformers that training takes by name: one that embeds, to teach the student, and one that writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from huggingface_hub import try_to_load_from_cache
+from sentence_transformers import SentenceTransformer
+from tokenizers.processors import TemplateProcessing
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from corpus.errors import InputError
+from corpus.hub import loaded
+
+Model = TypeVar("Model")
+MODULES = "modules.json"  # a sentence-transformers model says in it how its vectors are made
+
+
+def embedding_model(name: str, device: str) -> SentenceTransformer:
+    """A sentence-transformers model, or any other: one that was made to write text has read all only at its end."""
+
+    def make(local: bool) -> SentenceTransformer:
+        model: SentenceTransformer = SentenceTransformer(name, device=device, local_files_only=local)
+        return model
+
+    model = _loaded(name, make)
+    model.float()  # many are kept in half precision, which learns too little at a step
+    transformer: Any = model[0]
+    architectures: list[str] = transformer.auto_model.config.architectures or []
+    if any(one.endswith("ForCausalLM") for one in architectures) and not _says_how(name):
+        _read_to_the_end(model)
+    return model
+
+
+def writing_model(name: str, device: str) -> tuple[Any, Any]:
+    """A causal language model and its tokenizer."""
+
+    def make(local: bool) -> tuple[Any, Any]:
+        tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=local)  # type: ignore[no-untyped-call]
+        model: Any = AutoModelForCausalLM.from_pretrained(name, local_files_only=local)
+        return model.float().to(device), tokenizer  # not in half precision, which learns too little at a step
+
+    model, tokenizer = _loaded(name, make)
+    if tokenizer.eos_token_id is None:
+        raise InputError(f"{name} has no token that ends a text", "take a model that writes text")
+    return model, tokenizer
+
+
+def _loaded(name: str, make: Callable[[bool], Model]) -> Model:
+    try:
+        return loaded(name, make)
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        first_line = str(error).strip().split("\n")[0]
+        raise InputError(f"{name!r} cannot be loaded: {first_line}", "give a model's name or its folder") from error
+
+
+def _says_how(name: str) -> bool:
+    if Path(name).exists():
+        return (Path(name) / MODULES).is_file()
+    return isinstance(try_to_load_from_cache(name, MODULES), str)
+
+
+def _read_to_the_end(model: SentenceTransformer) -> None:
+    """A token after every text, which alone has seen the whole of it, is the text's vector; saved with the model."""
+    tokenizer = model.tokenizer
+    end = tokenizer.eos_token
+    tokenizer.pad_token = tokenizer.pad_token or end
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single=f"$A {end}", special_tokens=[(end, tokenizer.eos_token_id)]
+    )
+    pooling: Any = model[1]
+    model[1] = type(pooling)(pooling.get_embedding_dimension(), "lasttoken")

@@ -1,0 +1,80 @@
+"""`treeline write-questions`: a language model writes what people would ask for the functions of a source."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from corpus.errors import InputError
+from corpus.function import Function
+from encoder.training.answered import numbered, read_answered
+from service.cli.train_encoder import ANSWERED, NEVER, lines_of, read
+
+
+@click.command("write-questions")
+@click.argument("model")
+@click.argument("sources", nargs=-1, required=True)
+@ANSWERED
+@NEVER
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write, .jsonl or .jsonl.gz.")
+@click.option("--each", type=click.IntRange(min=1), help="Questions a function.")
+@click.option("--epochs", type=int)
+@click.option("--batch", type=int, help="Functions at once.")
+@click.option("--rate", type=float, help="Learning rate: the smaller the model, the higher.")
+@click.option("--device", default="", help="cuda or cpu; empty: what is there.")
+def command(
+    model: str,
+    sources: tuple[str, ...],
+    answered: tuple[Path, ...],
+    never: tuple[Path, ...],
+    out: Path,
+    each: int | None,
+    epochs: int | None,
+    batch: int | None,
+    rate: float | None,
+    device: str,
+) -> None:
+    """Have the language model MODEL write questions for the functions of SOURCES.
+
+    It first learns from those of --answered what such questions are. Functions of held-out repositories are neither
+    learnt from nor asked for. The file is then one more --answered of `train-teacher` and `train-encoder`.
+    """
+    console = Console(stderr=True)
+    try:
+        import torch
+
+        from encoder.training.run import split
+        from encoder.training.writing import Writer, Writing, found_again
+    except ImportError as error:
+        raise InputError(
+            f"writing needs torch and sentence-transformers: {error}", "install the `transformers` extra"
+        ) from error
+    from encoder.training.data import essence
+
+    functions, _ = split(read(sources))
+    known = numbered(read_answered(answered), functions)
+    console.print(f"{len(functions):,} functions, {len(known):,} questions to learn from")
+    usual = Writing()
+    writing = Writing(
+        epochs=epochs or usual.epochs, batch=batch or usual.batch, rate=rate or usual.rate, each=each or usual.each
+    )
+    writer = Writer(model, device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    writer.learn(functions, known, writing, console.print)
+    wanted = [function for function in functions if _worth_asking(function)]
+    written = dict.fromkeys(writer.write(wanted, writing, console.print))
+    forbidden = {essence(text) for text in lines_of(never)}
+    asked = [question for question in written if (said := essence(question[0])) and said not in forbidden]
+    kept = found_again(asked, wanted)
+    console.print(f"{len(kept):,} of {len(written):,} questions find the function they were written for")
+    lines = "".join(json.dumps({"query": text, "url": wanted[number].url}) + "\n" for text, number in kept)
+    out.write_bytes(gzip.compress(lines.encode()) if out.suffix == ".gz" else lines.encode())
+    click.echo(str(out))
+
+
+def _worth_asking(function: Function) -> bool:
+    name = function.func_name.rpartition(".")[2]
+    return not name.startswith(("__", "test"))
