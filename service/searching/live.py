@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 
@@ -32,6 +32,8 @@ from service.stores import open_store
 LOOK_EVERY = 1.0
 # Seconds that a search waits for that look. A folder answers in 20 µs; a cluster that is away must not hold it up.
 LOOK_FOR = 0.05
+# Seconds until an encoder that was not at hand is asked for again: the hub may be back, a package installed.
+ASK_EVERY = 60.0
 
 
 def open_searcher(
@@ -75,7 +77,7 @@ class LiveSearcher:
         self._refreshing = threading.Lock()
         self._users: dict[Searcher, int] = {}
         self._retired: list[Searcher] = []
-        self._looked = monotonic()
+        self._looked = self._asked = monotonic()
         self._current = self._open(without_encoder)
 
     @contextmanager
@@ -94,11 +96,11 @@ class LiveSearcher:
                 self._close_unused()
 
     def refresh(self) -> bool:
-        """Switch to a newer generation now, if there is one; whether it did."""
+        """Switch to a newer generation now, or to the same with its encoder, if there is one; whether it did."""
         if not self._refreshing.acquire(blocking=False):
             return False
         try:
-            if self._is_current():
+            if self._is_current() and not self._encoder_came():
                 return False
             fresh = self._open()
             with self._lock:
@@ -160,6 +162,17 @@ class LiveSearcher:
                     if not without:
                         raise
                     self._encoders[spec.name] = AbsentEncoder(spec.name, spec.dimension, error)
+
+    def _encoder_came(self) -> bool:
+        """Whether an encoder that was not at hand when the index was opened is now."""
+        absent = [spec for spec in self._current.info.encoders if isinstance(self._encoders[spec.name], AbsentEncoder)]
+        if not absent or monotonic() - self._asked < ASK_EVERY:
+            return False
+        self._asked = monotonic()
+        for spec in absent:
+            with suppress(InputError):
+                self._encoders[spec.name] = self._encoder(spec)
+        return not all(isinstance(self._encoders[spec.name], AbsentEncoder) for spec in absent)
 
     def _encoder(self, spec: EncoderSpec) -> Encoder:
         encoder = self._load_encoder(spec.name)

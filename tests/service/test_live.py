@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from corpus.errors import EncoderMismatch, IndexMissing
+from corpus.errors import EncoderMismatch, IndexMissing, InputError
+from encoder.protocol import Encoder
 from engine.embedded import EmbeddedStore
 from service.question.query import Query
 from service.searching import live
@@ -147,6 +148,28 @@ def test_an_index_of_another_encoder_is_refused_and_both_are_named(tmp_path: Pat
 
     with pytest.raises(EncoderMismatch, match=rf"{shipped().name}.*stranger \(7 dimensions\)"):
         LiveSearcher(small_store(tmp_path), "small", load_encoder=lambda _name: Stranger())
+
+
+@pytest.mark.usefixtures("always_looking")
+def test_an_encoder_that_was_away_is_used_when_it_is_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def away_twice(name: str) -> Encoder:
+        asked.append(name)
+        if len(asked) <= 2:
+            raise InputError("the hub does not answer", "try again")
+        return shipped()
+
+    searcher = LiveSearcher(small_store(tmp_path), "small", load_encoder=away_twice, without_encoder=True)
+    query = Query("convert int to string")
+    assert [one.lane for one in searcher.search(query).degraded] == ["dense"]
+    assert len(asked) == 1  # not asked again for every question
+    monkeypatch.setattr(live, "ASK_EVERY", 0.0)
+    assert [one.lane for one in searcher.search(query).degraded] == ["dense"]
+    assert searcher.search(query).degraded == ()
+    assert searcher.search(query).results[0].function.func_name == "int_to_string"
+    assert len(asked) == 3
+    searcher.close()
 
 
 def test_a_missing_index_is_said(tmp_path: Path) -> None:
