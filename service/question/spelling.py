@@ -26,6 +26,7 @@ class Spelt(NamedTuple):
 
     text: str
     words: tuple[tuple[str, str], ...] = ()  # as typed, as meant
+    unsure: bool = False  # the engine did not say in time what is near: the next time it may
 
     @property
     def sentence(self) -> str:

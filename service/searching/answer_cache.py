@@ -1,7 +1,8 @@
 """The last answers, kept for those who ask again: paging back, the map beside its list, a popular question.
 
 An answer is kept under everything it depends on (generation, question, feedback), so that it can never be stale; one
-that a failing lane cut short is not kept. Answers hold on to the generation they were found in, so they go with it.
+that a failing lane cut short, or whose slips of the keyboard were not looked up in time, is not kept. Answers hold on
+to the generation they were found in, so they go with it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class AnswerCache:
             took = (time.perf_counter() - begin) * 1_000
             return replace(kept, timings={"cache": took, "total": took})
         answer = search()
-        if not answer.degraded:
+        if not answer.degraded and not answer.spelt.unsure:
             with self._lock:
                 if generation == self._generation:
                     self._answers[key] = answer

@@ -177,7 +177,8 @@ class Searcher:
         if not words:
             return Spelt(query.text)
         look = {"spelling": lambda: {word: self.engine.spellings(word) for word in words}}
-        return spelt(query.text, run(look, {"spelling": SPELLING_SECONDS}).values.get("spelling", {}))
+        near = run(look, {"spelling": SPELLING_SECONDS}).values.get("spelling")
+        return Spelt(query.text, unsure=True) if near is None else spelt(query.text, near)
 
     @cached_property
     def _known(self) -> Facets:

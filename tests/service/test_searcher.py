@@ -58,6 +58,7 @@ def test_a_word_typed_wrong_is_looked_for_as_it_was_meant(
     meant = searcher.search(Query("download a web page", mode=mode))
     typed = searcher.search(Query("downlaod a web page", mode=mode))
     assert typed.spelt.words == (("downlaod", "download"),)
+    assert not typed.spelt.unsure
     assert [(one.id, one.score) for one in typed.ranked] == [(one.id, one.score) for one in meant.ranked]
     assert typed.query.text == "downlaod a web page"
     assert not searcher.search(Query("downlaod a web page", mode=mode, as_typed=True)).spelt.words
@@ -73,6 +74,7 @@ def test_an_engine_that_does_not_say_what_is_near_is_searched_as_typed(
     answer = searcher.search(Query("downlaod a web page"))
     assert answer.results
     assert not answer.spelt.words
+    assert answer.spelt.unsure
     assert not answer.degraded
 
 

@@ -15,9 +15,9 @@ def timings(client: FlaskClient, address: str) -> dict[str, float]:
     return found
 
 
-def answer(text: str, degraded: bool = False) -> Answer:
+def answer(text: str, degraded: bool = False, unsure: bool = False) -> Answer:
     left_out = (Degradation("dense", "slow"),) if degraded else ()
-    return Answer(Query(text), Spelt(text), (), 0, "mixed", (), left_out, {"keyword": 1.0, "total": 2.0})
+    return Answer(Query(text), Spelt(text, unsure=unsure), (), 0, "mixed", (), left_out, {"keyword": 1.0, "total": 2.0})
 
 
 def test_the_second_time_says_that_it_came_from_memory(app: APIFlask) -> None:
@@ -54,6 +54,12 @@ def test_the_least_recently_used_goes_first() -> None:
 def test_a_degraded_answer_is_not_kept() -> None:
     cache = AnswerCache(2)
     cache.get("a", "1", lambda: answer("x", degraded=True))
+    assert len(cache) == 0
+
+
+def test_an_answer_to_what_may_be_typed_wrong_is_not_kept() -> None:
+    cache = AnswerCache(2)
+    cache.get("a", "1", lambda: answer("x", unsure=True))
     assert len(cache) == 0
 
 
