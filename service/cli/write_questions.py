@@ -69,7 +69,7 @@ def command(
     forbidden = {essence(text) for text in lines_of(never)}
     asked = [question for question in written if (said := essence(question[0])) and said not in forbidden]
     kept = found_again(asked, wanted)
-    console.print(f"{len(kept):,} of {len(written):,} questions find the function they were written for")
+    console.print(f"{len(kept):,} of {len(asked):,} questions find the function they were written for")
     lines = "".join(json.dumps({"query": text, "url": wanted[number].url}) + "\n" for text, number in kept)
     out.write_bytes(gzip.compress(lines.encode()) if out.suffix == ".gz" else lines.encode())
     click.echo(str(out))
