@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
 from huggingface_hub import try_to_load_from_cache
 from sentence_transformers import SentenceTransformer
 from tokenizers.processors import TemplateProcessing
@@ -16,6 +17,11 @@ from corpus.hub import loaded
 
 Model = TypeVar("Model")
 MODULES = "modules.json"  # a sentence-transformers model says in it how its vectors are made
+
+
+def device_of(asked: str) -> str:
+    """The device that was asked for; a GPU where none was and one is there."""
+    return asked or ("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def embedding_model(name: str, device: str) -> SentenceTransformer:

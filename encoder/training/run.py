@@ -22,6 +22,7 @@ from encoder.training.development import Case, Development
 from encoder.training.export import write
 from encoder.training.lexical import lexical
 from encoder.training.model import Student
+from encoder.training.models import device_of
 from encoder.training.options import Run
 from encoder.training.start import start, token_vectors
 from encoder.training.teachers import teach
@@ -34,7 +35,7 @@ FEWEST = 10  # functions on either side, below which nothing can be learnt or ju
 
 def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
     """Train and write the encoder; the scores on held-out repositories."""
-    device = run.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = device_of(run.device)
     torch.manual_seed(run.options.seed)
     learnt, held_out = split(functions)
     if min(len(learnt), len(held_out)) < FEWEST:

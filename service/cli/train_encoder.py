@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import click
 from rich.console import Console
 
 from corpus.errors import InputError
-from corpus.function import Function
 from encoder.training.answered import read_answered
 from encoder.training.options import AFRESH, GOING_ON, Run
+from service.cli.training import ANSWERED, DEVICE, NEVER, lines_of, needing_torch, read, with_given
 
 RUN = Run()
-NEVER = click.option(
-    "--never",
-    type=click.Path(exists=True, path_type=Path),
-    multiple=True,
-    help="File of questions (lines, or JSON lines with `query`) that no example may ask.",
-)
-ANSWERED = click.option(
-    "--answered",
-    type=click.Path(exists=True, path_type=Path),
-    multiple=True,
-    help="JSON lines of questions (`query`) with the function that answers each (its `url`): what people asked and "
-    "chose. They teach most; those of functions that are held out say when to stop.",
-)
 
 
 @click.command("train-encoder")
@@ -83,7 +69,7 @@ ANSWERED = click.option(
     show_default=True,
     help="Runs from one encoder with other seeds; their mean is written, which is better than each of them.",
 )
-@click.option("--device", default="", help="cuda or cpu; empty: what is there.")
+@DEVICE
 def command(
     sources: tuple[str, ...],
     teachers: tuple[str, ...],
@@ -112,12 +98,8 @@ def command(
     held out: training stops when it no longer helps to find them.
     """  # fmt: skip
     console = Console(stderr=True)
-    try:
+    with needing_torch("training"):
         from encoder.training.run import goes_on_from, train
-    except ImportError as error:
-        raise InputError(
-            f"training needs torch and sentence-transformers: {error}", "install the `transformers` extra"
-        ) from error
     going_on = goes_on_from(start or teachers[0])
     if fields and not going_on:
         raise InputError("--fields weighs an encoder's parts anew", "go on from one: --start static")
@@ -141,29 +123,9 @@ def command(
         wishes=lines_of(wishes),
         answered=read_answered(answered),
         never=lines_of(never),
-        options=replace(options, epochs=epochs or options.epochs, way=way or options.way, batch=batch, seed=seed),
+        options=with_given(options, epochs=epochs, way=way, batch=batch, seed=seed),
         runs=runs,
         device=device,
     )
     scores = train(functions, run, out, console.print)
     click.echo(json.dumps({"folder": str(out), "scores": scores}))
-
-
-def read(sources: tuple[str, ...]) -> list[Function]:
-    """All functions of the sources; what cannot be read is left out."""
-    from ingest.opening import open_source
-    from ingest.source import ReadOptions
-
-    return [
-        function
-        for source in sources
-        for unit in open_source(source, ReadOptions()).units()
-        for chunk in unit.chunks()
-        for function in chunk.parse().functions
-    ]
-
-
-def lines_of(files: tuple[Path, ...]) -> tuple[str, ...]:
-    """The questions or wishes in text, CSV or JSON lines files."""
-    lines = [line.strip() for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-    return tuple(json.loads(line)["query"] if line.startswith("{") else line for line in lines if line)

@@ -9,10 +9,9 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from corpus.errors import InputError
 from corpus.function import Function
 from encoder.training.answered import numbered, read_answered
-from service.cli.train_encoder import ANSWERED, NEVER, lines_of, read
+from service.cli.training import ANSWERED, DEVICE, NEVER, RATE, lines_of, needing_torch, read, with_given
 
 
 @click.command("write-questions")
@@ -24,8 +23,8 @@ from service.cli.train_encoder import ANSWERED, NEVER, lines_of, read
 @click.option("--each", type=click.IntRange(min=1), help="Questions a function.")
 @click.option("--epochs", type=int)
 @click.option("--batch", type=int, help="Functions at once.")
-@click.option("--rate", type=float, help="Learning rate: the smaller the model, the higher.")
-@click.option("--device", default="", help="cuda or cpu; empty: what is there.")
+@RATE
+@DEVICE
 def command(
     model: str,
     sources: tuple[str, ...],
@@ -44,25 +43,17 @@ def command(
     learnt from nor asked for. The file is then one more --answered of `train-teacher` and `train-encoder`.
     """
     console = Console(stderr=True)
-    try:
-        import torch
-
+    with needing_torch("writing"):
+        from encoder.training.models import device_of
         from encoder.training.run import split
         from encoder.training.writing import Writer, Writing, found_again
-    except ImportError as error:
-        raise InputError(
-            f"writing needs torch and sentence-transformers: {error}", "install the `transformers` extra"
-        ) from error
     from encoder.training.data import essence
 
     functions, _ = split(read(sources))
     known = numbered(read_answered(answered), functions)
     console.print(f"{len(functions):,} functions, {len(known):,} questions to learn from")
-    usual = Writing()
-    writing = Writing(
-        epochs=epochs or usual.epochs, batch=batch or usual.batch, rate=rate or usual.rate, each=each or usual.each
-    )
-    writer = Writer(model, device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    writing = with_given(Writing(), epochs=epochs, batch=batch, rate=rate, each=each)
+    writer = Writer(model, device_of(device))
     writer.learn(functions, known, writing, console.print)
     wanted = [function for function in functions if _worth_asking(function)]
     written = dict.fromkeys(writer.write(wanted, writing, console.print))

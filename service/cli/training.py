@@ -1,0 +1,72 @@
+"""What the commands that teach models share: their options, what they read, and the extra that they need."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from corpus.errors import InputError
+from corpus.function import Function
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Numbers = TypeVar("Numbers", bound=DataclassInstance)
+
+NEVER = click.option(
+    "--never",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    help="File of questions (lines, or JSON lines with `query`) that no example may ask.",
+)
+ANSWERED = click.option(
+    "--answered",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    help="JSON lines of questions (`query`) with the function that answers each (its `url`): what people asked and "
+    "chose. They teach most; those of functions that are held out say when to stop.",
+)
+RATE = click.option("--rate", type=float, help="Learning rate: the smaller the model, the higher.")
+DEVICE = click.option("--device", default="", help="cuda or cpu; empty: what is there.")
+
+
+@contextmanager
+def needing_torch(what: str) -> Iterator[None]:
+    """Where the imports inside fail, say which extra brings them."""
+    try:
+        yield
+    except ImportError as error:
+        raise InputError(
+            f"{what} needs torch and sentence-transformers: {error}", "install the `transformers` extra"
+        ) from error
+
+
+def with_given(usual: Numbers, **given: float | None) -> Numbers:
+    """The usual numbers, with those that the caller gave in their place."""
+    return replace(usual, **{name: value for name, value in given.items() if value is not None})
+
+
+def read(sources: tuple[str, ...]) -> list[Function]:
+    """All functions of the sources; what cannot be read is left out."""
+    from ingest.opening import open_source
+    from ingest.source import ReadOptions
+
+    return [
+        function
+        for source in sources
+        for unit in open_source(source, ReadOptions()).units()
+        for chunk in unit.chunks()
+        for function in chunk.parse().functions
+    ]
+
+
+def lines_of(files: tuple[Path, ...]) -> tuple[str, ...]:
+    """The questions or wishes in text, CSV or JSON lines files."""
+    lines = [line.strip() for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    return tuple(json.loads(line)["query"] if line.startswith("{") else line for line in lines if line)
