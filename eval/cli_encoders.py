@@ -64,7 +64,7 @@ def _show(found: encoders.Found, console: Console) -> None:
     for row in found["encoders"]:
         quality = [row["quality"][name] for name in names]
         table.add_row(
-            Path(row["encoder"]).name,
+            encoders.shown(row["encoder"]),
             f"{row['functions_a_second']:,.0f}",
             f"{row['question_ms']:.2f}",
             f"{row['load_seconds']:.2f}",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from corpus.function import Function
 from encoder.loading import load
+from encoder.onnx import PREFIX as IN_INT8
 from encoder.protocol import Encoder
 from eval import docstrings
 from eval.metrics import OFFICIAL_DEPTH, official_ndcg, reciprocal_rank
@@ -64,6 +66,12 @@ class Outcome:
             "question_ms": round(self.question_ms, 3),
             "quality": {name: asdict(found) for name, found in self.quality.items()},
         }
+
+
+def shown(name: str) -> str:
+    """An encoder's name without its folder; one in int8 is told apart from the model that it was made of."""
+    short = Path(name.removeprefix(IN_INT8)).name
+    return f"{short}, int8" if name.startswith(IN_INT8) else short
 
 
 def pool_of(functions: Iterable[Function], known: frozenset[str], size: int) -> list[Function]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from html import escape
 from math import ceil, floor, log10
-from pathlib import Path
 
-from eval.encoders import Found
+from eval.encoders import Found, shown
 from eval.scale_plot import short
 
 COLOURS = ("#1f6feb", "#d1242f", "#1a7f37", "#8250df", "#9a6700", "#57606a")
@@ -18,7 +17,7 @@ def svg(found: Found) -> str:
     """The mean over all sets of questions (up is better) over functions a second (right is faster)."""
     points: list[tuple[str, float, float]] = [
         (
-            Path(row["encoder"]).name,
+            shown(row["encoder"]),
             row["functions_a_second"],
             sum(one["mean"] for one in row["quality"].values()) / len(row["quality"]),
         )

@@ -73,7 +73,9 @@ def test_the_picture_has_every_encoder_and_no_markup_of_its_name() -> None:
     rows = [
         {"encoder": "static", "functions_a_second": 5000.0, "quality": quality},
         {"encoder": "models/<b>", "functions_a_second": 40.0, "quality": {"web": {"mean": 0.4}}},
+        {"encoder": "onnx:models/<b>", "functions_a_second": 80.0, "quality": {"web": {"mean": 0.3}}},
     ]
     drawn = svg({"questions": {"web": 3}, "encoders": rows})
-    assert drawn.count("<circle") == 2
+    assert drawn.count("<circle") == 3
+    assert ">&lt;b&gt; 0.400<" in drawn and ">&lt;b&gt;, int8 0.300<" in drawn
     assert ">static 0.500<" in drawn and "&lt;b&gt;" in drawn and "<b>" not in drawn
