@@ -17,7 +17,7 @@ from encoder.static import FIELDS
 from encoder.text import fields, first_sentence
 from encoder.tokens import Tokenizer, identifier_parts
 from encoder.training.pairs import choose_pairs
-from encoder.training.queries import ANSWERED, EMPTY_WORDS, Example, examples, wished
+from encoder.training.queries import ANSWERED, EMPTY_WORDS, GENERATED, Example, examples, wished
 from encoder.training.questions import question
 
 LIMITS = {"name": 32, "docstring": 64, "code": 256, "place": 24, "query": 64}  # tokens of each field
@@ -71,11 +71,12 @@ def prepare(
     never: Collection[str],
     seed: int,
     answered: Sequence[tuple[str, int]] = (),
+    generated: Sequence[tuple[str, int]] = (),
 ) -> TrainingData:
     """Examples from the given functions plus `unanswered` questions, without any that asks the same as one of `never`.
 
-    `answered` are questions with the number of the function that answers them. With `pairs`, so many are chosen for
-    the tokenizer; otherwise it stays as it is.
+    `answered` are questions with the number of the function that answers them, `generated` those that a model wrote.
+    With `pairs`, so many are chosen for the tokenizer; otherwise it stays as it is.
     """
     rng = random.Random(seed)
     kept = list(functions)
@@ -83,6 +84,7 @@ def prepare(
     offered = chain(
         examples(kept, rarity, rng),
         (Example(text, number, ANSWERED) for text, number in answered),
+        (Example(text, number, GENERATED) for text, number in generated),
         (Example(text, NO_TARGET, "question") for text in unanswered),
     )
     found = [example for example in offered if essence(example.text) not in forbidden]

@@ -21,6 +21,8 @@ class Options:
     distilled_sentences: float = 0.6  # the same for docstring sentences, where the right answer is sure
     distilled_answered: float = 0.5  # the same for questions whose answer is known
     answered_times: int = 4  # how often an epoch goes through these, which are few and worth most
+    distilled_generated: float = 0.5  # as for answered ones, for what a model wrote
+    generated_times: int = 1
     leniency: float = 1.0  # their other functions are no wrong answers where the teachers rank them so much higher
     lexical: float = 0.05  # how much shared words count beside the teachers' mean
     depth: int = 64  # how far down the teachers' list hard candidates are drawn
@@ -66,6 +68,7 @@ class Run:
     questions: int = 800_000
     wishes: tuple[str, ...] = ()  # sentences that say what somebody wants, asked in several ways
     answered: Answered = field(default_factory=dict)  # questions whose answer is known, by the answer's URL
+    generated: Answered = field(default_factory=dict)  # the same, written by a model: more of them, less sure
     never: tuple[str, ...] = ()
     options: Options = field(default_factory=Options)
     runs: int = 1  # from the same start with other seeds; what is written is their mean

@@ -17,7 +17,7 @@ from encoder.training.rewording import reworded
 COMMENT = re.compile(r"(?:^|\s)#+\s*([A-Za-z][^\n#]{10,120})$", re.MULTILINE)
 DIRECTIVE = re.compile(r"(?i)\b(type:|noqa|pylint|todo|fixme|xxx|copyright|coding[:=])")
 FEWEST_WORDS, MOST_WORDS = 2, 24
-SENTENCE, ANSWERED = "sentence", "answered"  # styles that are learnt from in their own way
+SENTENCE, ANSWERED, GENERATED = "sentence", "answered", "generated"  # styles that are learnt from in their own way
 HALF = 0.5  # of the functions: who is asked for by the plain sentence and not by its rewording; who by keywords
 MOST_REWORDED = 9  # words of a wish: a longer question is rarely typed
 EMPTY_WORDS = frozenset("a an the of to for from in on at by with and or is are be this that it its as if into".split())
@@ -29,7 +29,7 @@ class Example:
 
     text: str
     target: int
-    style: str  # sentence, reworded, keywords, comment or answered
+    style: str  # sentence, reworded, keywords, comment, answered or generated
 
 
 def examples(functions: Iterable[Function], rarity: Counter[str], rng: random.Random) -> Iterable[Example]:

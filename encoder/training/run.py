@@ -43,8 +43,8 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
     counts = count_words(learnt)
     begun = beginning(run, counts, len(learnt))
     unanswered = questions(run.questions, run.wishes, run.options.seed)
-    answered = numbered(run.answered, learnt)
-    data = prepare(learnt, begun.tokenizer, begun.pairs, counts, unanswered, run.never, run.options.seed, answered)
+    known = numbered(run.answered, learnt), numbered(run.generated, learnt)
+    data = prepare(learnt, begun.tokenizer, begun.pairs, counts, unanswered, run.never, run.options.seed, *known)
     say(f"{len(data.texts):,} questions of {len(learnt):,} functions; {len(held_out):,} held out; on {device}")
     taught = [teach(name, data, device) for name in run.teachers]
     student = begun.student(data.tokenizer)

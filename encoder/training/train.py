@@ -18,7 +18,7 @@ from encoder.training.data import NO_TARGET, TrainingData
 from encoder.training.development import DOCSTRING, Development
 from encoder.training.model import Student
 from encoder.training.options import Options
-from encoder.training.queries import ANSWERED, SENTENCE
+from encoder.training.queries import ANSWERED, GENERATED, SENTENCE
 from encoder.training.schedule import warm_then_cosine
 from encoder.training.teachers import Taught
 
@@ -95,11 +95,12 @@ class Trainer:
         def numbers(chosen: NDArray[np.bool_]) -> Tensor:
             return torch.from_numpy(np.flatnonzero(chosen)).to(self.device)
 
-        sentences, answered = styles == SENTENCE, styles == ANSWERED
+        sentences, answered, generated = (styles == style for style in (SENTENCE, ANSWERED, GENERATED))
         return [
             Group(numbers(sentences), options.distilled_sentences, bare=True),
             Group(numbers(answered).repeat(options.answered_times), options.distilled_answered, lenient=True),
-            Group(numbers(~sentences & ~answered), options.distilled),
+            Group(numbers(generated).repeat(options.generated_times), options.distilled_generated, lenient=True),
+            Group(numbers(~sentences & ~answered & ~generated), options.distilled),
         ]
 
     def _batches(self, generator: torch.Generator) -> list[tuple[Tensor, Group]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -24,11 +25,13 @@ from encoder.prompts import prompts
 from encoder.static import StaticEncoder
 from encoder.training.data import TrainingData
 from encoder.training.models import embedding_model
-from encoder.training.queries import ANSWERED, SENTENCE
+from encoder.training.queries import ANSWERED, GENERATED, SENTENCE
 from encoder.training.schedule import warm_then_cosine
 from encoder.training.teachers import PASSAGE_TOKENS
 
-WITH_DOCSTRING = {ANSWERED: 0.85, SENTENCE: 0.25}  # share of functions that show it: it would give a sentence away
+# Share of functions that show their docstring, which would give a sentence away.
+WITH_DOCSTRING = {ANSWERED: 0.85, GENERATED: 0.85, SENTENCE: 0.25}
+BESIDE = {GENERATED: 0.6, SENTENCE: 0.5}  # questions of an epoch for each one whose answer is known
 BACKWARDS = 0.3  # how much it counts that a function finds its question
 THE_SAME = 0.9  # cosine of two questions: what answers one answers the other
 LENIENCY = 0.1  # of cosine: a function that the guide finds so much better than the right answer may be right as well
@@ -92,11 +95,14 @@ def tune(name: str, data: TrainingData, tuning: Tuning, device: str, say: Callab
 
 
 def _epoch(styles: NDArray[np.str_], guide: Guide, tuning: Tuning, rng: random.Random) -> Iterator[NDArray[np.int64]]:
-    """Batches of one style each, in any order: all questions with answers, and half as many sentences, drawn anew."""
-    answered, sentences = (np.flatnonzero(styles == style) for style in (ANSWERED, SENTENCE))
-    drawn = np.array(rng.sample(sentences.tolist(), min(len(sentences), -(-len(answered) // 2))), dtype=np.int64)
+    """Batches of one style each, in any order: all questions with answers, and fewer of others, drawn anew."""
+    answered = np.flatnonzero(styles == ANSWERED)
+    chosen = [answered]
+    for style, share in BESIDE.items():
+        others = np.flatnonzero(styles == style).tolist()
+        chosen.append(np.array(rng.sample(others, min(len(others), ceil(share * len(answered)))), dtype=np.int64))
     batches = []
-    for numbers in (answered, drawn):
+    for numbers in chosen:
         groups = grouped(numbers, guide.questions, tuning.alike, rng)
         rng.shuffle(groups)
         order = np.concatenate(groups)

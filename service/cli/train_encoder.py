@@ -11,7 +11,7 @@ from rich.console import Console
 from corpus.errors import InputError
 from encoder.training.answered import read_answered
 from encoder.training.options import AFRESH, GOING_ON, Run
-from service.cli.training import ANSWERED, DEVICE, NEVER, lines_of, needing_torch, read, with_given
+from service.cli.training import ANSWERED, DEVICE, GENERATED, NEVER, lines_of, needing_torch, read, with_given
 
 RUN = Run()
 
@@ -53,6 +53,7 @@ RUN = Run()
     help="File of what people want (lines, or JSON lines with `query`), such as what packages say they do.",
 )
 @ANSWERED
+@GENERATED
 @click.option("--epochs", type=int, help=f"Default: {AFRESH.epochs}, or {GOING_ON.epochs} where it goes on.")
 @click.option(
     "--way",
@@ -85,6 +86,7 @@ def command(
     questions: int,
     wishes: tuple[Path, ...],
     answered: tuple[Path, ...],
+    generated: tuple[Path, ...],
     epochs: int | None,
     way: float | None,
     batch: int,
@@ -122,6 +124,7 @@ def command(
         questions=questions,
         wishes=lines_of(wishes),
         answered=read_answered(answered),
+        generated=read_answered(generated),
         never=lines_of(never),
         options=with_given(options, epochs=epochs, way=way, batch=batch, seed=seed),
         runs=runs,

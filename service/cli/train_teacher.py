@@ -9,13 +9,14 @@ import click
 from rich.console import Console
 
 from encoder.training.answered import numbered, read_answered
-from service.cli.training import ANSWERED, DEVICE, NEVER, RATE, lines_of, needing_torch, read, with_given
+from service.cli.training import ANSWERED, DEVICE, GENERATED, NEVER, RATE, lines_of, needing_torch, read, with_given
 
 
 @click.command("train-teacher")
 @click.argument("model")
 @click.argument("sources", nargs=-1, required=True)
 @ANSWERED
+@GENERATED
 @NEVER
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write the model to.")
 @click.option("--epochs", type=int)
@@ -27,6 +28,7 @@ def command(
     model: str,
     sources: tuple[str, ...],
     answered: tuple[Path, ...],
+    generated: tuple[Path, ...],
     never: tuple[Path, ...],
     out: Path,
     epochs: int | None,
@@ -48,9 +50,9 @@ def command(
     from encoder.training.data import prepare
 
     learnt, _ = split(read(sources))
-    questions = numbered(read_answered(answered), learnt)
-    data = prepare(learnt, StaticEncoder.shipped().tokenizer, 0, Counter(), [], lines_of(never), 0, questions)
-    console.print(f"{len(learnt):,} functions, {len(questions):,} questions with their answers")
+    known = [numbered(read_answered(files), learnt) for files in (answered, generated)]
+    data = prepare(learnt, StaticEncoder.shipped().tokenizer, 0, Counter(), [], lines_of(never), 0, *known)
+    console.print(f"{len(learnt):,} functions, {sum(map(len, known)):,} questions with their answers")
     tuning = with_given(Tuning(), epochs=epochs, batch=batch, rate=rate, scale=scale)
     tune(model, data, tuning, device_of(device), console.print).save(str(out))
     click.echo(str(out))

@@ -32,6 +32,12 @@ ANSWERED = click.option(
     help="JSON lines of questions (`query`) with the function that answers each (its `url`): what people asked and "
     "chose. They teach most; those of functions that are held out say when to stop.",
 )
+GENERATED = click.option(
+    "--generated",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    help="The same, written by a model (`treeline write-questions`): more of them, and they count less.",
+)
 RATE = click.option("--rate", type=float, help="Learning rate: the smaller the model, the higher.")
 DEVICE = click.option("--device", default="", help="cuda or cpu; empty: what is there.")
 

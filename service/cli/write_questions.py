@@ -40,7 +40,7 @@ def command(
     """Have the language model MODEL write questions for the functions of SOURCES.
 
     It first learns from those of --answered what such questions are. Functions of held-out repositories are neither
-    learnt from nor asked for. The file is then one more --answered of `train-teacher` and `train-encoder`.
+    learnt from nor asked for. The file is then a --generated of `train-teacher` and `train-encoder`.
     """
     console = Console(stderr=True)
     with needing_torch("writing"):

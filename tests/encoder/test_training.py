@@ -130,11 +130,38 @@ def test_like_questions_lie_together() -> None:
 
 
 def test_a_known_answer_is_an_example_of_its_own_style() -> None:
-    words = Tokenizer(["goat", "feed"])
-    known = prepare(FARM, words, 0, Counter(), [], ["feeding my goat"], 0, [("hungry goat", 5), ("my feeding goat", 5)])
-    answered = [
-        (text, target)
-        for text, style, target in zip(known.texts, known.styles, known.targets, strict=True)
-        if style == "answered"
-    ]
-    assert answered == [("hungry goat", 5)]
+    known = taught_more()
+    assert asked_as("answered", known) == [("hungry goat", 5)]  # the other asks what was never to be asked
+    assert asked_as("generated", known) == [("goat wants food", 5), ("food for a lion", 6)]
+
+
+def test_what_a_model_wrote_is_learnt_apart() -> None:
+    from encoder.training.candidates import hard
+    from encoder.training.options import Options
+    from encoder.training.teachers import Taught
+    from encoder.training.train import Trainer
+
+    known = taught_more()
+    answering = torch.randn(len(FARM), 8)
+    teacher = Taught(torch.randn(len(known.texts), 8), answering, answering, 1.0)
+    options = Options(answered_times=3, generated_times=2, distilled_answered=0.3, distilled_generated=0.6)
+    trainer = Trainer(known, [teacher], teacher, hard(known, [teacher], teacher, 16, "cpu"), options, "cpu")
+    asked = {
+        group.distilled: [known.texts[number] for number in group.numbers.tolist()]
+        for group in trainer.groups
+        if group.lenient
+    }
+    assert asked == {0.3: ["hungry goat"] * 3, 0.6: ["goat wants food", "food for a lion"] * 2}
+    everyone = sorted(number for group in trainer.groups for number in set(group.numbers.tolist()))
+    assert everyone == list(range(len(known.texts)))
+
+
+def taught_more() -> TrainingData:
+    answered = [("hungry goat", 5), ("my feeding goat", 5)]
+    generated = [("goat wants food", 5), ("food for a lion", 6)]
+    return prepare(FARM, Tokenizer(["goat", "feed"]), 0, Counter(), [], ["feeding my goat"], 0, answered, generated)
+
+
+def asked_as(style: str, known: TrainingData) -> list[tuple[str, int]]:
+    rows = zip(known.texts, known.styles, known.targets.tolist(), strict=True)
+    return [(text, target) for text, its, target in rows if its == style]

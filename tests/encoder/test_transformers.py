@@ -103,7 +103,7 @@ def test_training_writes_an_encoder_that_numpy_runs(tmp_path: Path) -> None:
     answered = {one.url: [f"how to {one.func_name.replace('_', ' a ')}"] for one in functions}
     run = Run(
         teachers=(MINILM,), vocabulary=9_000, pairs=500, dimension=64, questions=20, device="cpu",
-        answered=answered, never=("sell the apple",), options=Options(epochs=1, batch=64, depth=8),
+        answered=answered, generated=answered, never=("sell the apple",), options=Options(epochs=1, batch=64, depth=8),
     )  # fmt: skip
     said: list[str] = []
     first = tmp_path / "first"
@@ -138,7 +138,9 @@ def test_a_teacher_learns_which_function_answers(tmp_path: Path) -> None:
     secret = {"sell": "glorp", "buy": "frim", "count": "zaxo", "weigh": "hulp", "send": "quend", "sort": "bistle"}
     questions = {one.url: f"{secret[one.func_name.split('_')[0]]} {one.func_name.split('_')[1]}" for one in functions}
     lines = [json.dumps({"query": question, "url": url}) for url, question in questions.items()]
-    asked.write_text("\n".join(lines), encoding="utf-8")
+    asked.write_text("\n".join(lines[::3] + lines[1::3]), encoding="utf-8")
+    generated = tmp_path / "generated.jsonl"
+    generated.write_text("\n".join(lines[2::3]), encoding="utf-8")
 
     def found(name: str) -> float:
         encoder = load(name)
@@ -148,6 +150,7 @@ def test_a_teacher_learns_which_function_answers(tmp_path: Path) -> None:
 
     taught = tmp_path / "taught"
     order = ["train-teacher", MINILM, str(source), "--answered", str(asked), "--out", str(taught), "--device", "cpu"]
+    order += ["--generated", str(generated)]
     said = CliRunner().invoke(cli, [*order, "--epochs", "12", "--batch", "33", "--rate", "2e-4"])
     assert said.exception is None, said.output
     assert found(str(taught)) > found(MINILM) + 0.3
