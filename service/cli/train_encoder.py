@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ from rich.console import Console
 from corpus.errors import InputError
 from encoder.training.answered import read_answered
 from encoder.training.options import AFRESH, GOING_ON, Run
-from service.cli.training import ANSWERED, DEVICE, GENERATED, NEVER, lines_of, needing_torch, read, with_given
+from service.cli.training import ANSWERED, DEVICE, GENERATED, NEVER, given, lines_of, needing_torch, read
 
 RUN = Run()
 
@@ -126,7 +127,7 @@ def command(
         answered=read_answered(answered),
         generated=read_answered(generated),
         never=lines_of(never),
-        options=with_given(options, epochs=epochs, way=way, batch=batch, seed=seed),
+        options=replace(options, **given(epochs=epochs, way=way, batch=batch, seed=seed)),
         runs=runs,
         device=device,
     )

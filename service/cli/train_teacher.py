@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import click
 from rich.console import Console
 
 from encoder.training.answered import numbered, read_answered
-from service.cli.training import ANSWERED, DEVICE, GENERATED, NEVER, RATE, lines_of, needing_torch, read, with_given
+from service.cli.training import ANSWERED, DEVICE, GENERATED, NEVER, RATE, given, lines_of, needing_torch, read
 
 
 @click.command("train-teacher")
@@ -53,6 +54,6 @@ def command(
     known = [numbered(read_answered(files), learnt) for files in (answered, generated)]
     data = prepare(learnt, StaticEncoder.shipped().tokenizer, 0, Counter(), [], lines_of(never), 0, *known)
     console.print(f"{len(learnt):,} functions, {sum(map(len, known)):,} questions with their answers")
-    tuning = with_given(Tuning(), epochs=epochs, batch=batch, rate=rate, scale=scale)
+    tuning = replace(Tuning(), **given(epochs=epochs, batch=batch, rate=rate, scale=scale))
     tune(model, data, tuning, device_of(device), console.print).save(str(out))
     click.echo(str(out))

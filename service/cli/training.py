@@ -5,19 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any
 
 import click
 
 from corpus.errors import InputError
 from corpus.function import Function
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-    Numbers = TypeVar("Numbers", bound=DataclassInstance)
 
 NEVER = click.option(
     "--never",
@@ -53,9 +47,9 @@ def needing_torch(what: str) -> Iterator[None]:
         ) from error
 
 
-def with_given(usual: Numbers, **given: float | None) -> Numbers:
-    """The usual numbers, with those that the caller gave in their place."""
-    return replace(usual, **{name: value for name, value in given.items() if value is not None})
+def given(**numbers: float | None) -> dict[str, Any]:
+    """Those that the caller gave, to replace the usual ones."""
+    return {name: value for name, value in numbers.items() if value is not None}
 
 
 def read(sources: tuple[str, ...]) -> list[Function]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ from rich.console import Console
 
 from corpus.function import Function
 from encoder.training.answered import numbered, read_answered
-from service.cli.training import ANSWERED, DEVICE, NEVER, RATE, lines_of, needing_torch, read, with_given
+from service.cli.training import ANSWERED, DEVICE, NEVER, RATE, given, lines_of, needing_torch, read
 
 
 @click.command("write-questions")
@@ -52,7 +53,7 @@ def command(
     functions, _ = split(read(sources))
     known = numbered(read_answered(answered), functions)
     console.print(f"{len(functions):,} functions, {len(known):,} questions to learn from")
-    writing = with_given(Writing(), epochs=epochs, batch=batch, rate=rate, each=each)
+    writing = replace(Writing(), **given(epochs=epochs, batch=batch, rate=rate, each=each))
     writer = Writer(model, device_of(device))
     writer.learn(functions, known, writing, console.print)
     wanted = [function for function in functions if _worth_asking(function)]
