@@ -1,4 +1,4 @@
-"""The transformers that training takes by name: one that embeds, to teach the student, and one that writes."""
+"""The transformers that training takes by name, one that embeds and one that writes, and the device they run on."""
 
 from __future__ import annotations
 

@@ -55,7 +55,11 @@ RUN = Run()
 )
 @ANSWERED
 @GENERATED
-@click.option("--epochs", type=int, help=f"Default: {AFRESH.epochs}, or {GOING_ON.epochs} where it goes on.")
+@click.option(
+    "--epochs",
+    type=click.IntRange(min=1),
+    help=f"Default: {AFRESH.epochs}, or {GOING_ON.epochs} where it goes on.",
+)
 @click.option(
     "--way",
     type=click.FloatRange(0, 1, min_open=True),

@@ -20,8 +20,10 @@ from service.cli.training import ANSWERED, DEVICE, GENERATED, NEVER, RATE, given
 @GENERATED
 @NEVER
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write the model to.")
-@click.option("--epochs", type=int)
-@click.option("--batch", type=int, help="Questions at once; each is compared with all functions of the batch.")
+@click.option("--epochs", type=click.IntRange(min=1))
+@click.option(
+    "--batch", type=click.IntRange(min=1), help="Questions at once; each is compared with all functions of the batch."
+)
 @RATE
 @click.option("--scale", type=float, help="1 / temperature; what the model was made with, where it is known.")
 @DEVICE

@@ -22,8 +22,8 @@ from service.cli.training import ANSWERED, DEVICE, NEVER, RATE, given, lines_of,
 @NEVER
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write, .jsonl or .jsonl.gz.")
 @click.option("--each", type=click.IntRange(min=1), help="Questions a function.")
-@click.option("--epochs", type=int)
-@click.option("--batch", type=int, help="Functions at once.")
+@click.option("--epochs", type=click.IntRange(min=1))
+@click.option("--batch", type=click.IntRange(min=1), help="Functions at once.")
 @RATE
 @DEVICE
 def command(
