@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from corpus.errors import EngineUnavailable
@@ -11,9 +10,11 @@ from engine.protocol import Hit
 from graph import corpus_clusters
 from graph.corpus_clusters import CorpusClusters
 from rerank.candidate import Candidate
+from service.searching.once import once_a_generation
 
 if TYPE_CHECKING:
     from service.searching.live import LiveSearcher
+    from service.searching.searcher import Searcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ def alike(searcher: LiveSearcher, function_id: str, k: int) -> Alike:
 def clusters_of(searcher: LiveSearcher) -> CorpusClusters | None:
     """The clusters of the whole index; a tenth of a second the first time, for 182,431 functions."""
     try:
-        return _clusters(searcher, searcher.info.generation)
+        return _clusters(searcher)
     except EngineUnavailable:  # an answer that was found is not lost for want of its clusters
         return None
 
@@ -51,8 +52,7 @@ def cluster_of(candidate: Candidate, clusters: CorpusClusters | None) -> tuple[i
     return cluster, "" if cluster is None else clusters.labels[cluster]
 
 
-@lru_cache(2)
-def _clusters(searcher: LiveSearcher, generation: str) -> CorpusClusters | None:
-    """Of this generation; when another one is current, it is loaded anew."""
+@once_a_generation
+def _clusters(searcher: Searcher) -> CorpusClusters | None:
     data = searcher.engine.artifact("clusters")
     return corpus_clusters.load(data) if data else None

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from graph import tree as trees
 from graph.tree import Tree
+from service.searching.once import once_a_generation
 
 if TYPE_CHECKING:
     from engine.protocol import IndexInfo
-    from service.searching.live import LiveSearcher
+    from service.searching.searcher import Searcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,11 @@ class Overview:
     repositories: int
 
 
-def overview(searcher: LiveSearcher) -> Overview:
-    return _overview(searcher, searcher.info.generation)
+@once_a_generation
+def overview(searcher: Searcher) -> Overview:
+    facets = searcher.engine.facets()
+    languages = dict(sorted(facets.get("language", {}).items(), key=lambda pair: -pair[1]))
+    return Overview(searcher.info, languages, len(facets.get("repo", {})))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +38,9 @@ class Places:
     ids: dict[int, str]
 
 
-def places_of(searcher: LiveSearcher) -> Places | None:
+@once_a_generation
+def places_of(searcher: Searcher) -> Places | None:
     """Where everything is, when the index has a tree."""
-    return _places(searcher, searcher.info.generation)
-
-
-# The generation is part of the key: when another one is current, it is looked at anew.
-@lru_cache(2)
-def _overview(searcher: LiveSearcher, generation: str) -> Overview:
-    facets = searcher.engine.facets()
-    languages = dict(sorted(facets.get("language", {}).items(), key=lambda pair: -pair[1]))
-    return Overview(searcher.info, languages, len(facets.get("repo", {})))
-
-
-@lru_cache(2)
-def _places(searcher: LiveSearcher, generation: str) -> Places | None:
     data = searcher.engine.artifact("tree")
     if not data:
         return None

@@ -1,6 +1,7 @@
 """A long-lived searcher switches to a new generation without failing a search, and refuses a foreign encoder."""
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any
@@ -12,8 +13,11 @@ from encoder.protocol import Encoder
 from engine.embedded import EmbeddedStore
 from service.question.query import Query
 from service.searching import live
+from service.searching.alike import clusters_of
 from service.searching.live import LiveSearcher, open_searcher
+from service.searching.overview import overview, places_of
 from service.settings import Settings
+from tests.ingest.loading import loaded, project
 from tests.service.small_index import FILES, parsed, publish, shipped, small_store
 
 MORE = {**FILES, "text/more.py": 'def frobnicate():\n    """Turn the knob."""\n    return "knob"\n'}
@@ -54,6 +58,33 @@ def test_another_index_of_the_same_name_and_number_is_noticed(tmp_path: Path) ->
     assert searcher.info.identity != before.identity
     assert not searcher.refresh()
     searcher.close()
+
+
+@pytest.mark.usefixtures("always_looking")
+def test_what_is_read_once_a_generation_is_read_anew_after_a_drop(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    loaded(home, project(tmp_path / "one", {"a.py": "def alpha(x):\n    return x\n"}))
+    store = EmbeddedStore(home)
+    (name,) = store.names()
+    searcher = LiveSearcher(store, name)
+    assert "alpha" in labels(searcher) and overview(searcher).info == searcher.info
+    before = clusters_of(searcher)
+    assert clusters_of(searcher) is before  # not for every question
+    store.drop(name)
+    sleep(1.1)  # an index knows the second in which it was made
+    loaded(home, project(tmp_path / "two", {"b.py": "def beta(x):\n    return x\n"}))
+    assert "beta" in labels(searcher) and "alpha" not in labels(searcher)
+    assert overview(searcher).info == searcher.info == store.info(name)
+    (beta,) = (id_ for id_, _ in searcher.engine.addresses())
+    after = clusters_of(searcher)
+    assert after is not None and after is not before and after.of(beta) is not None
+    searcher.close()
+
+
+def labels(searcher: LiveSearcher) -> Sequence[str]:
+    places = places_of(searcher)
+    assert places is not None
+    return places.tree.labels
 
 
 def test_it_looks_at_the_store_only_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
