@@ -106,6 +106,11 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     return Settings(**values)
 
 
+def as_environment(settings: Settings) -> dict[str, str]:
+    """The variables that give another process these settings, whatever its own environment says."""
+    return {PREFIX + row.name.upper(): str(getattr(settings, row.name)) for row in fields(Settings)}
+
+
 def listed(value: str) -> list[str]:
     """The parts of a setting that are separated by commas."""
     return [part.strip() for part in value.split(",") if part.strip()]

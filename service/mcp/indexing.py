@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from corpus.errors import InputError, TreelineError
-from service.settings import Settings
+from service.settings import Settings, as_environment
 from service.shown.visible import visible
 
 TIME_LIMIT = 1_800  # seconds; a repository of 100,000 functions takes about one minute
@@ -18,12 +18,16 @@ def index_folder(folder: str, settings: Settings) -> str:
     """Index one folder into the served index; what the loader says of it: its counts, and why records were rejected.
 
     It runs as a process of its own: the protocol owns this one's standard output, and a loader that runs out of
-    memory must not take the agent's connection with it.
+    memory must not take the agent's connection with it. What this one was set up with by options, that one is told by
+    variables: it writes where this one reads.
     """
     path = allowed_folder(folder, settings)
-    command = [sys.executable, "-m", "service.cli", "index", str(path), "--name", settings.index]
+    command = [sys.executable, "-m", "service.cli", "index", str(path)]
+    environment = os.environ | as_environment(settings)
     try:
-        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=TIME_LIMIT)
+        done = subprocess.run(
+            command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=TIME_LIMIT, env=environment
+        )
     except subprocess.TimeoutExpired as error:
         raise TreelineError(f"{path} took longer than {TIME_LIMIT} s", "index it with `treeline index`") from error
     if done.returncode:

@@ -4,17 +4,18 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, TextContent
 
-from corpus.errors import InputError
+from corpus.errors import InputError, TreelineError
 from engine.stores import open_store
 from ingest.opening import open_source
 from ingest.pipeline import LoadOptions, load
-from service.mcp.indexing import allowed_folder
+from service.mcp.indexing import allowed_folder, index_folder
 from service.mcp.server import create_server
 from service.mcp.text import tokens
 from service.settings import Settings
@@ -164,6 +165,20 @@ def test_an_agent_can_have_a_folder_indexed_and_then_search_it(tmp_path: Path) -
         assert "tame_wild_llamas" in text(await client.call_tool("search_code", {"query": "calm llamas"}))
 
     converse(tmp_path / "home", talk, root=tmp_path / "work")
+
+
+def test_a_folder_is_indexed_where_the_server_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "environment"))
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "llamas.py").write_text("def tame(herd):\n    return sorted(herd)\n", encoding="utf-8")
+    own = Settings(home=str(tmp_path / "own"), index="farm", encoder="none", mcp_roots=str(tmp_path))
+    assert "Indexed" in index_folder(str(project), own)
+    assert open_store("embedded", home=tmp_path / "own").info("farm").encoders == ()
+    away = replace(own, engine="elasticsearch", elasticsearch_url="http://127.0.0.1:9")
+    with pytest.raises(TreelineError, match="127.0.0.1:9"):
+        index_folder(str(project), away)
+    assert not (tmp_path / "environment").exists()
 
 
 def test_neither_dots_nor_links_lead_out_of_the_allowed_folder(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from corpus.errors import InputError
-from service.settings import PREFIX, Settings, from_environment, listed
+from service.settings import PREFIX, Settings, as_environment, from_environment, listed
 from service.settings_doc import PAGE, page
 
 
@@ -24,6 +24,12 @@ def test_a_variable_overrides_its_default() -> None:
     )
     assert (settings.max_k, settings.lane_timeout, settings.engine) == (7, 0.5, "elasticsearch")
     assert settings.index == Settings().index
+
+
+def test_another_process_can_be_given_the_same_settings() -> None:
+    own = Settings(engine="elasticsearch", lane_timeout=0.25, max_k=7, feedback=False, mcp_roots="/srv/a:/srv/b")
+    for settings in (own, Settings()):
+        assert from_environment(as_environment(settings)) == settings
 
 
 @pytest.mark.parametrize("row", [row for row in fields(Settings) if row.type != "str"], ids=lambda row: row.name)
