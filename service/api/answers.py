@@ -217,6 +217,7 @@ class StatusShape(BaseModel):
     index: IndexShape
     languages: list[CountShape]
     repositories: int
+    passed_over: str | None = Field(description="Why the newest generation is not the open one; null when it is.")
     timings: dict[str, float]
 
 

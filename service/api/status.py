@@ -31,6 +31,7 @@ def status() -> Response:
         "index": index_row(searcher.info),
         "languages": count_rows(facets.get("language", {})),
         "repositories": len(facets.get("repo", {})),
+        "passed_over": searcher.passed_over or None,
         "timings": {"total": elapsed(started)},
     }
     return json_reply(body, cache="private, max-age=10")

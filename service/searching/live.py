@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 
-from corpus.errors import MAKE_ANEW, EncoderMismatch, InputError
+from corpus.errors import MAKE_ANEW, EncoderMismatch, EngineUnavailable, InputError
 from corpus.function import Function
 from encoder.absent import AbsentEncoder
 from encoder.loading import load
@@ -27,6 +28,8 @@ from service.searching.searcher import Adjust, Ranking, Searcher
 from service.searching.side_by_side import SideBySide
 from service.settings import Settings
 from service.stores import open_store
+
+log = logging.getLogger(__name__)
 
 # Seconds between two looks at the store: a new index is seen soon enough, and a busy server asks once a second.
 LOOK_EVERY = 1.0
@@ -79,6 +82,8 @@ class LiveSearcher:
         self._retired: list[Searcher] = []
         self._looked = self._asked = monotonic()
         self._current = self._open(without_encoder)
+        self._newest = self._current.info.identity
+        self._passed_over: tuple[str, str] | None = None  # the newest generation seen, and why it is not open
 
     @contextmanager
     def searcher(self) -> Iterator[Searcher]:
@@ -100,20 +105,44 @@ class LiveSearcher:
         if not self._refreshing.acquire(blocking=False):
             return False
         try:
-            if self._is_current() and not self._encoder_came():
-                return False
-            fresh = self._open()
-            with self._lock:
-                self._retired.append(self._current)
-                self._current = fresh
+            switched = self._switch()
+            self._passed_over = None
+        except EngineUnavailable:  # of no generation in particular, and every search says so itself
+            raise
+        except Exception as error:
+            self._pass_over(error)
+            raise
         finally:
             self._refreshing.release()
         self._close_unused()
+        return switched
+
+    @property
+    def passed_over(self) -> str:
+        """Why the current generation is not the one that answers; empty when it is."""
+        return self._passed_over[1] if self._passed_over else ""
+
+    def _switch(self) -> bool:
+        if self._is_current() and not self._encoder_came():
+            return False
+        fresh = self._open()
+        with self._lock:
+            self._retired.append(self._current)
+            self._current = fresh
         return True
 
     def _is_current(self) -> bool:
         """Whether the open generation is the current one, and not another of its number, made after a drop."""
-        return self.store.info(self.name).identity == self._current.info.identity
+        self._newest = self.store.info(self.name).identity
+        return self._newest == self._current.info.identity
+
+    def _pass_over(self, error: Exception) -> None:
+        """Logged once a generation, not at every look: a look has nobody to raise it to."""
+        told = (self._newest, str(error))
+        if told != self._passed_over:
+            open_one = self._current.info.generation
+            log.warning("index %r stays at generation %s: %s", self.name, open_one, error)
+        self._passed_over = told
 
     def close(self) -> None:
         with self._lock:
@@ -133,7 +162,7 @@ class LiveSearcher:
                 return
             self._looked = now
         # Whatever goes wrong here (the store is away, the new generation needs another encoder), the open generation
-        # still answers, and the next look tries again.
+        # still answers, `passed_over` says why, and the next look tries again.
         self._threads.run({"look": self.refresh}, {"look": LOOK_FOR})
 
     def _open(self, without_encoder: bool = False) -> Searcher:

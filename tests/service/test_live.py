@@ -182,6 +182,30 @@ def test_an_index_of_another_encoder_is_refused_and_both_are_named(tmp_path: Pat
 
 
 @pytest.mark.usefixtures("always_looking")
+def test_a_generation_that_cannot_be_opened_is_told_once_until_one_can(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = small_store(tmp_path)
+    searcher = LiveSearcher(store, "small")
+    assert searcher.passed_over == ""
+    for generation in (2, 3):
+        publish(store, *parsed(MORE))
+        info = tmp_path / "small" / f"{generation:06}" / "info.json"
+        info.write_bytes(info.read_bytes().replace(shipped().name.encode(), b"static:0"))
+        for _ in range(3):
+            assert first(searcher, "convert int to string") == "int_to_string"
+    assert "made with encoder 'static:0'" in searcher.passed_over
+    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(told) == 2  # one a generation, not one a look
+    assert "index 'small' stays at generation 000001: " in told[0] and "'static:0'" in told[0]
+    store.roll_back("small")
+    store.roll_back("small")
+    first(searcher, "convert int to string")
+    assert searcher.passed_over == ""
+    searcher.close()
+
+
+@pytest.mark.usefixtures("always_looking")
 def test_an_encoder_that_was_away_is_used_when_it_is_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 

@@ -107,6 +107,22 @@ def test_a_server_answers_without_the_encoder_until_it_is_made_anew(
     assert client.get("/api/search?q=add+one&mode=dense").get_json()["results"]
 
 
+def test_a_server_says_why_it_does_not_switch_to_one_that_it_cannot_read(source: str, tmp_path: Path) -> None:
+    client = create_app(
+        from_environment({"TREELINE_HOME": str(tmp_path / "home"), "TREELINE_INDEX": "good"})
+    ).test_client()
+    assert client.get("/api/status").get_json()["passed_over"] is None
+    CliRunner().invoke(index.command, [source, "--name", "good", "--fresh"], catch_exceptions=False)
+    age(tmp_path / "home" / "good" / "000002" / "info.json")
+    for _ in range(40):  # looks for a new generation once a second
+        told = client.get("/api/status").get_json()
+        if told["passed_over"]:
+            break
+        sleep(0.1)
+    assert told["index"]["generation"] == "000001"
+    assert "another version of Treeline" in told["passed_over"]
+
+
 def index_of_another_encoder(folder: str, home: Path) -> None:
     """An index that another version of Treeline made, with the encoder that it shipped."""
     CliRunner().invoke(index.command, [folder, "--encoder", "static"], catch_exceptions=False)
