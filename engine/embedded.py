@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from corpus.errors import IndexMissing, IndexOutdated, TreelineError
 from engine.durable import WriterLock, disk_errors, write_atomically
@@ -17,6 +18,11 @@ from engine.generations import newest_before, prunable
 from engine.names import check_name
 from engine.protocol import EncoderSpec, IndexInfo
 
+log = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
+
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError)  # what damaged files come to when they are read
 ROLLED_BACK = "rolled-back"  # an empty file in a generation that was rejected
 
 
@@ -30,16 +36,7 @@ class EmbeddedStore:
         return sorted(path.parent.name for path in self._home.glob(f"*/{CURRENT}"))
 
     def open(self, name: str) -> EmbeddedEngine:
-        for _ in range(3):  # it may be pruned between being named and being opened
-            generation = self.current(name)
-            try:
-                return EmbeddedEngine(self._home / name / generation)
-            except FileNotFoundError as error:
-                if self.current(name) == generation:
-                    raise self._damaged(name, error) from error
-            except (OSError, ValueError, KeyError) as error:
-                raise self._damaged(name, error) from error
-        raise IndexMissing(f"the index {name!r} changes faster than it can be opened", "try again")
+        return self._of_current(name, EmbeddedEngine)
 
     def begin(
         self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, *, fresh: bool = False
@@ -71,7 +68,7 @@ class EmbeddedStore:
             ) from None
 
     def info(self, name: str) -> IndexInfo:
-        return read_info(self._home / name / self.current(name))
+        return self._of_current(name, read_info)
 
     def artifact(self, name: str, artifact: str) -> bytes | None:
         file = self._home / name / self.current(name) / "artifacts" / artifact
@@ -104,9 +101,22 @@ class EmbeddedStore:
             finally:
                 lock.release()
 
-    def _damaged(self, name: str, error: Exception) -> TreelineError:
+    def _of_current(self, name: str, read: Callable[[Path], Value]) -> Value:
+        """What `read` makes of the current generation's folder."""
+        for _ in range(3):  # it may be pruned between being named and being read
+            generation = self.current(name)
+            try:
+                return read(self._home / name / generation)
+            except FileNotFoundError as error:
+                if self.current(name) == generation:
+                    raise self._damaged(name, generation, error) from error
+            except UNREADABLE as error:
+                raise self._damaged(name, generation, error) from error
+        raise IndexMissing(f"the index {name!r} changes faster than it can be opened", "try again")
+
+    def _damaged(self, name: str, generation: str, error: Exception) -> TreelineError:
         return TreelineError(
-            f"the index {name!r} in {self._home} cannot be opened: {error}",
+            f"generation {generation} of the index {name!r} in {self._home} cannot be opened: {error}",
             "go back to the generation before it, or index again with a fresh start",
         )
 
@@ -116,12 +126,17 @@ class EmbeddedStore:
         return sorted(folders, reverse=True)
 
     def _readable(self, name: str) -> list[IndexInfo]:
-        """Of those, the ones that this version reads."""
+        """Of those, the ones that this version reads; a damaged one is neither shown as whole nor gone back to."""
         found = []
         for generation in self._complete(name):
-            with suppress(IndexOutdated):
+            try:
                 info = read_info(self._home / name / generation)
-                found.append(replace(info, rolled_back=self._rolled_back(name, generation)))
+            except IndexOutdated:
+                continue
+            except UNREADABLE as error:
+                log.warning("left out: %s", self._damaged(name, generation, error).message)
+                continue
+            found.append(replace(info, rolled_back=self._rolled_back(name, generation)))
         return found
 
     def _rolled_back(self, name: str, generation: str) -> bool:

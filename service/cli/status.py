@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from corpus.counting import counted
-from corpus.errors import IndexOutdated, InputError
+from corpus.errors import MAKE_ANEW, EngineUnavailable, IndexMissing, InputError, TreelineError
 from service.cli.options import how_to_index, settings_for, where
 
 if TYPE_CHECKING:
@@ -67,11 +68,17 @@ def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | N
 
 
 def _row_or_problem(store: Store, settings: Settings, name: str) -> dict[str, Any]:
-    """One index that cannot be read does not hide the others."""
+    """One index that cannot be read does not hide the others; its sources, to make it anew from, are told if known."""
     try:
         return _row(store, settings, name)
-    except IndexOutdated as error:
-        return {"name": name, "current": store.current(name), "problem": str(error), "sources": _sources(store, name)}
+    except (EngineUnavailable, IndexMissing):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever damaged files come to when they are read
+        problem = str(error) if isinstance(error, TreelineError) else f"cannot be read: {error!r} ({MAKE_ANEW})"
+    row = {"name": name, "current": store.current(name), "problem": problem, "sources": []}
+    with suppress(Exception):
+        row["sources"] = _sources(store, name)
+    return row
 
 
 def _sources(store: Store, name: str) -> list[str]:

@@ -176,7 +176,7 @@ def test_a_folder_is_indexed_where_the_server_reads(tmp_path: Path, monkeypatch:
     assert "Indexed" in index_folder(str(project), own)
     assert open_store("embedded", home=tmp_path / "own").info("farm").encoders == ()
     away = replace(own, engine="elasticsearch", elasticsearch_url="http://127.0.0.1:9")
-    with pytest.raises(TreelineError, match="127.0.0.1:9"):
+    with pytest.raises(TreelineError, match=r"127\.0\.0\.1:9"):
         index_folder(str(project), away)
     assert not (tmp_path / "environment").exists()
 
