@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from corpus.errors import TreelineError
+from corpus.errors import EngineUnavailable, TreelineError
 from service.feedback.protocol import COLUMNS, SIMILAR_FROM, Signal, Votes, question_terms, similarity
 
 SCHEMA = """
@@ -51,8 +51,12 @@ class SqliteFeedback:
         return connection
 
     def record(self, question: str, function: str, signal: Signal, amount: int = 1) -> None:
-        words = question_terms(question)
-        column = COLUMNS[signal]
+        try:
+            self._count(question_terms(question), function, COLUMNS[signal], amount)
+        except sqlite3.Error as error:
+            raise EngineUnavailable(f"feedback could not be kept in {self._path.name}: {error}", "try again") from error
+
+    def _count(self, words: Sequence[str], function: str, column: str, amount: int) -> None:
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             number = self._question(connection, words)

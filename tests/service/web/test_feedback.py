@@ -9,6 +9,7 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
+from service.feedback import sqlite
 from service.feedback.protocol import Votes
 from service.feedback.sqlite import SqliteFeedback
 from service.searching import computing
@@ -50,6 +51,21 @@ def test_it_counts_for_very_similar_questions_and_not_for_others(app: APIFlask) 
             signal(client, function)
     assert ids(client, near).index(near_before[5]) < 5
     assert ids(client, other).index(other_before[5]) == 5
+
+
+def test_while_another_program_holds_the_file_it_is_to_be_sent_again(
+    app: APIFlask, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.1)
+    client = app.test_client()
+    function = ids(client, extra="&feedback=false")[0]
+    holding = sqlite3.connect(own_home / ".feedback" / f"{INDEX}.sqlite3", isolation_level=None)
+    holding.execute("BEGIN EXCLUSIVE")
+    answer = client.post("/api/feedback", json={"query": QUESTION, "function": function, "signal": "up"})
+    assert answer.status_code == 503 and answer.headers["Retry-After"]
+    assert "database is locked" in answer.get_json()["error"]["message"]
+    holding.close()
+    signal(client, function)
 
 
 def test_the_switch_turns_it_off(app: APIFlask) -> None:
