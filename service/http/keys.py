@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import json
 import os
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,18 +59,18 @@ class KeyRing:
             raise InputError(f"unknown scope {', '.join(sorted(unknown))}", f"scopes are {' and '.join(SCOPES)}")
         if not wanted:
             raise InputError("a key needs a scope", "--scope read or --scope write")
-        self._refresh()
         key_id, secret = secrets.token_hex(4), secrets.token_urlsafe(SECRET_BYTES)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._save({**self._keys, key_id: ApiKey(key_id, name, wanted, _digest(secret), now)})
+        with self._alone():
+            self._save({**self._keys, key_id: ApiKey(key_id, name, wanted, _digest(secret), now)})
         return f"tl_{key_id}_{secret}"
 
     def revoke(self, key_id: str) -> ApiKey:
-        self._refresh()
-        if key_id not in self._keys:
-            raise InputError(f"no key with id {key_id!r} in {self.path}", "`treeline keys list` shows them")
-        gone = self._keys[key_id]
-        self._save({each: key for each, key in self._keys.items() if each != key_id})
+        with self._alone():
+            if key_id not in self._keys:
+                raise InputError(f"no key with id {key_id!r} in {self.path}", "`treeline keys list` shows them")
+            gone = self._keys[key_id]
+            self._save({each: key for each, key in self._keys.items() if each != key_id})
         return gone
 
     def check(self, presented: str) -> ApiKey | None:
@@ -98,9 +100,18 @@ class KeyRing:
             ) from error
         self._stamp = stamp
 
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """The keys as they are now, and nobody else changes them meanwhile: of two changes at once both are kept."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        # Beside the file and not the file itself, which every change replaces.
+        with self.path.with_name(f"{self.path.name}.lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._refresh()
+            yield
+
     def _save(self, keys: dict[str, ApiKey]) -> None:
         """Replace the file whole, so that a reader never sees half of it; only its owner may read it."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         fresh = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -1,6 +1,7 @@
 """API keys are kept as hashes, checked whole, and worthless once revoked."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,17 @@ def test_a_revoked_key_is_refused_by_a_running_service_at_once(tmp_path: Path) -
     assert running.check(key)
     console.revoke(key.split("_")[1])
     assert running.check(key) is None
+
+
+def test_keys_made_at_once_are_all_kept(tmp_path: Path) -> None:
+    path = tmp_path / "home" / "keys.json"
+    with ThreadPoolExecutor(8) as pool:  # each with a ring of its own, as processes have
+        made = list(pool.map(lambda number: KeyRing(path).create(f"key {number}", ["read"]), range(40)))
+    ring = KeyRing(path)
+    assert all(map(ring.check, made)) and len(ring.all()) == 40
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda key: KeyRing(path).revoke(key.split("_")[1]), made[:20]))
+    assert not any(map(ring.check, made[:20])) and all(map(ring.check, made[20:]))
 
 
 def test_a_broken_key_file_is_an_error_that_names_it(tmp_path: Path) -> None:
