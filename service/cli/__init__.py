@@ -64,6 +64,8 @@ def _run() -> int:
         # The reader has had enough (`| head`). What Python still wants to flush at exit goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:  # a file that was named cannot be read or written, the disk is full
+        return _say(f"{error.filename}: {error.strerror}" if error.filename else str(error), "", 1)
 
 
 def _say(message: str, hint: str, code: int) -> int:

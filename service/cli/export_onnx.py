@@ -7,10 +7,12 @@ from pathlib import Path
 
 import click
 
+from service.cli.target import Target
+
 
 @click.command("export-onnx")
 @click.argument("model")
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", type=Target(folder=True))
 def command(model: str, folder: Path) -> None:
     """Write MODEL, a sentence-transformers name or folder, to FOLDER in int8.
 

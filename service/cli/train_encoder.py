@@ -12,6 +12,7 @@ from rich.console import Console
 from corpus.errors import InputError
 from encoder.training.answered import read_answered
 from encoder.training.options import AFRESH, GOING_ON, Run
+from service.cli.target import Target
 from service.cli.training import ANSWERED, DEVICE, GENERATED, NEVER, given, lines_of, needing_torch, read
 
 RUN = Run()
@@ -39,7 +40,7 @@ RUN = Run()
     metavar="NAME DOCSTRING CODE PLACE",
     help="How much more or less each part of a function counts from now on; only where it goes on.",
 )
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write the encoder to.")
+@click.option("--out", type=Target(folder=True), required=True, help="Folder to write the encoder to.")
 @NEVER
 @click.option("--version", "version", default="own", show_default=True, help="Written into the folder.")
 @click.option("--vocabulary", default=RUN.vocabulary, show_default=True, help="Tokens.")

@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 
 from encoder.training.answered import numbered, read_answered
+from service.cli.target import Target
 from service.cli.training import ANSWERED, DEVICE, GENERATED, NEVER, RATE, given, lines_of, needing_torch, read
 
 
@@ -19,7 +20,7 @@ from service.cli.training import ANSWERED, DEVICE, GENERATED, NEVER, RATE, given
 @ANSWERED
 @GENERATED
 @NEVER
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write the model to.")
+@click.option("--out", type=Target(folder=True), required=True, help="Folder to write the model to.")
 @click.option("--epochs", type=click.IntRange(min=1))
 @click.option(
     "--batch", type=click.IntRange(min=1), help="Questions at once; each is compared with all functions of the batch."

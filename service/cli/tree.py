@@ -10,6 +10,7 @@ import click
 from corpus.counting import counted
 from corpus.errors import InputError
 from service.cli.options import settings_for, where
+from service.cli.target import Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @where
 @click.option("--split", is_flag=True, help="Also a disk for each repository (the paper's Method 1).")
 @click.option("--refine", type=click.IntRange(2, 64), metavar="DIMENSIONS", help="Refine QUERY's tree by geoopt.")
-@click.option("--export", "target", type=click.Path(path_type=Path), metavar="FILE", help="Write .graphml or .json.")
+@click.option("--export", "target", type=Target(), metavar="FILE", help="Write .graphml or .json.")
 @click.option("--forest", is_flag=True, help="Export without the common root (Method 1).")
 def command(
     query: str | None,

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from corpus.function import Function
 from encoder.training.answered import numbered, read_answered
+from service.cli.target import Target
 from service.cli.training import ANSWERED, DEVICE, NEVER, RATE, given, lines_of, needing_torch, read
 
 
@@ -20,7 +21,7 @@ from service.cli.training import ANSWERED, DEVICE, NEVER, RATE, given, lines_of,
 @click.argument("sources", nargs=-1, required=True)
 @ANSWERED
 @NEVER
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write, .jsonl or .jsonl.gz.")
+@click.option("--out", type=Target(), required=True, help="File to write, .jsonl or .jsonl.gz.")
 @click.option("--each", type=click.IntRange(min=1), help="Questions a function.")
 @click.option("--epochs", type=click.IntRange(min=1))
 @click.option("--batch", type=click.IntRange(min=1), help="Functions at once.")

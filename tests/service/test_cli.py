@@ -321,6 +321,11 @@ def test_doctor_shows_the_clusters_health_version_alias_count_and_encoder(
         (("index", "python-env", "--encoder", "none"), "none"),
         (("index", "--remove", "nothing"), "nothing"),
         (("status", "--name", "other-name"), "other-name"),
+        (("tree", "--export", "/not/there/x.json"), "cannot write /not/there/x.json: /not/there is no folder"),
+        (("tree", "--export", "/dev/null/x.graphml"), "/dev/null is no folder"),
+        (("write-questions", "some/model", ".", "--out", "/not/there/x.jsonl"), "/not/there is no folder"),
+        (("train-teacher", "some/model", ".", "--out", "/dev/null/x"), "/dev/null is no folder"),
+        (("export-onnx", "some/model", "/dev/null/x"), "/dev/null is no folder"),
         (("serve", "--port", "99999"), "99999"),
         (("--no-such-option",), "--no-such-option"),
     ],
@@ -347,6 +352,20 @@ def test_an_engine_that_does_not_answer_is_a_failure_in_one_line(home: Path) -> 
     nowhere = {"TREELINE_ENGINE": "elasticsearch", "TREELINE_ELASTICSEARCH_URL": "http://127.0.0.1:9"}
     done = treeline(home, "search", "x", **nowhere)
     assert "127.0.0.1:9" in only_line(done)
+    assert done.returncode == 1
+
+
+def test_a_file_that_cannot_be_written_to_its_end_is_a_failure_in_one_line(home: Path, tmp_path: Path) -> None:
+    full = tmp_path / "tree.json"
+    full.symlink_to("/dev/full")
+    done = treeline(home, "tree", "--export", str(full))
+    assert done.stderr == "treeline: [Errno 28] No space left on device\n"
+    assert done.returncode == 1
+
+
+def test_a_key_file_in_no_folder_is_a_failure_in_one_line(home: Path) -> None:
+    done = treeline(home, "keys", "create", "ci", TREELINE_KEY_FILE="/dev/null/keys.json")
+    assert "/dev/null" in only_line(done)
     assert done.returncode == 1
 
 
