@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 
 from engine.protocol import IndexInfo
 from service.searching.answer import Answer
+from service.searching.side_by_side import timed_out
 
 MULTIPROCESS_DIR = "PROMETHEUS_MULTIPROC_DIR"  # the client library's own name for it
 # A search takes 2 to 40 ms; the upper buckets are there to see what a time-out of a lane does.
@@ -48,7 +49,7 @@ def record(answer: Answer) -> None:
     if answer.degraded:
         DEGRADED.inc()
     for left_out in answer.degraded:
-        LANE_FAILURES.labels(left_out.lane, "timeout" if "time" in left_out.reason.lower() else "error").inc()
+        LANE_FAILURES.labels(left_out.lane, "timeout" if timed_out(left_out.reason) else "error").inc()
 
 
 class IndexCollector(Collector):

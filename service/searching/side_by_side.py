@@ -21,6 +21,8 @@ OVERDUE = 4
 # … but for one attempt in this many seconds, which notices that it works again.
 PROBE_EVERY = 5.0
 
+LATE, HANGING = "no answer within", "does not answer"  # how the reasons begin that are given for such lanes
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Value]):
@@ -138,7 +140,7 @@ class SideBySide:
             if self._of(lane).submit(call):
                 open_calls[lane] = call
             else:
-                outcome.failures[lane] = "does not answer (earlier searches still wait for it)"
+                outcome.failures[lane] = f"{HANGING} (earlier searches still wait for it)"
         while open_calls:
             soonest = min(begin + timeouts[lane] for lane in open_calls)
             try:
@@ -186,10 +188,15 @@ class SideBySide:
             if now >= begin + timeouts[lane]:
                 if self._of(lane).give_up(call):
                     del open_calls[lane]
-                    outcome.failures[lane] = f"no answer within {timeouts[lane]:g} s"
+                    outcome.failures[lane] = f"{LATE} {timeouts[lane]:g} s"
                     outcome.milliseconds[lane] = (now - begin) * 1000
                 else:
                     self._take(call, open_calls, outcome)
+
+
+def timed_out(reason: str) -> bool:
+    """Whether a lane is missing because of the time it takes: its own time-out, or one of what it asks."""
+    return reason.startswith((LATE, HANGING)) or "timed out" in reason
 
 
 def _said(error: Exception) -> str:

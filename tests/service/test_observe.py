@@ -128,7 +128,7 @@ def test_metrics_count_requests_searches_and_lanes_left_out(settings: Settings) 
     assert client.get("/metrics").headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     before = client.get("/metrics").text
     client.get("/api/search?q=x")
-    left_out = (Degradation("dense", "timed out after 3 s"), Degradation("graph", "connection refused"))
+    left_out = (Degradation("dense", "no answer within 3 s"), Degradation("graph", "needs onnxruntime"))
     observe.answered(Answer(Query("x"), Spelt("x"), (), 0, "words", (), left_out, {"keyword": 3.0, "total": 5.0}))
     after = client.get("/metrics").text
 

@@ -9,7 +9,7 @@ import pytest
 
 from corpus.errors import EngineUnavailable
 from service.searching import side_by_side as module
-from service.searching.side_by_side import OVERDUE, WORKERS, SideBySide
+from service.searching.side_by_side import OVERDUE, WORKERS, SideBySide, timed_out
 
 LONG = 60.0  # seconds; no lane that answers takes as long, also on a busy machine
 
@@ -60,12 +60,14 @@ def test_a_hanging_lane_is_left_out_after_its_own_timeout(side_by_side: SideBySi
     assert perf_counter() - begin < LONG / 2
     assert outcome.values == {"good": "found"}
     assert outcome.failures == {"hung": "no answer within 0.1 s"}
+    assert timed_out(outcome.failures["hung"])
 
 
 def test_a_raising_lane_is_left_out_and_says_why(side_by_side: SideBySide) -> None:
     outcome = side_by_side.run({"good": lambda: "found", "bad": fail}, {"good": LONG, "bad": LONG})
     assert outcome.values == {"good": "found"}
     assert outcome.failures == {"bad": "ValueError: no such luck"}
+    assert not timed_out(outcome.failures["bad"])
 
 
 def test_an_error_for_people_is_said_in_its_own_words(side_by_side: SideBySide) -> None:
@@ -84,7 +86,7 @@ def test_a_lane_that_keeps_hanging_is_soon_skipped_at_once(
     outcome = side_by_side.run({"good": lambda: "found", "hung": hang_on(release)}, {"good": LONG, "hung": LONG})
     assert perf_counter() - begin < LONG / 2
     assert outcome.values == {"good": "found"}
-    assert "does not answer" in outcome.failures["hung"]
+    assert "does not answer" in outcome.failures["hung"] and timed_out(outcome.failures["hung"])
 
 
 def test_a_lane_that_answers_again_is_used_again(side_by_side: SideBySide) -> None:
