@@ -11,10 +11,12 @@ from typing import Any
 from corpus.errors import InputError
 
 PREFIX = "TREELINE_"
+MOST = 1_000_000_000  # no number means anything beyond it, and seconds are still ones that can be waited for
 
 
-def setting(default: Any, help_text: str) -> Any:
-    return field(default=default, metadata={"help": help_text})
+def setting(default: Any, help_text: str, least: float = 0) -> Any:
+    """`least` is the smallest number that means something."""
+    return field(default=default, metadata={"help": help_text, "least": least})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,17 +32,17 @@ class Settings:
     elasticsearch_password: str = setting("", "Password of that user.")
     elasticsearch_api_key: str = setting("", "API key, instead of user and password.")
     elasticsearch_ca: str = setting("", "File with the certificate authority of the cluster's TLS.")
-    lane_timeout: float = setting(3.0, "Seconds that a lane may take before it is left out of the answer.")
-    lane_depth: int = setting(300, "How many results each lane brings to fusion.")
+    lane_timeout: float = setting(3.0, "Seconds that a lane may take before it is left out of the answer.", 0.001)
+    lane_depth: int = setting(300, "How many results each lane brings to fusion.", 1)
     rerank_depth: int = setting(100, "How many fused results the re-ranker looks at.")
-    clusters: int = setting(10, "Clusters of the re-ranker; fewer clusters, less diversity.")
+    clusters: int = setting(10, "Clusters of the re-ranker; fewer clusters, less diversity.", 1)
     cross_encoder: str = setting(
         "cross-encoder/ms-marco-MiniLM-L6-v2",
         "Model of `rerank=cross-encoder`: a name or a folder.",
     )
     cross_encoder_depth: int = setting(30, "How many results the cross-encoder reads.")
-    max_query_length: int = setting(1_000, "Longest question, in characters.")
-    max_k: int = setting(300, "Most results a request may ask for.")
+    max_query_length: int = setting(1_000, "Longest question, in characters.", 1)
+    max_k: int = setting(300, "Most results a request may ask for.", 1)
     max_offset: int = setting(10_000, "How far into a list of results a request may page.")
     max_body: int = setting(65_536, "Largest request body, in bytes.")
     map_depth: int = setting(100, "How many results the map draws.")
@@ -52,8 +54,8 @@ class Settings:
         "", "Folder with CodeSearchNet's `queries.csv`: the evaluation's page then shows its questions in words."
     )
     answer_cache: int = setting(128, "Answers that each worker keeps for whoever asks the same again; 0: none.")
-    workers: int = setting(2, "Worker processes of the HTTP server; one a core is a good start.")
-    threads: int = setting(4, "Threads of each worker process.")
+    workers: int = setting(2, "Worker processes of the HTTP server; one a core is a good start.", 1)
+    threads: int = setting(4, "Threads of each worker process.", 1)
     git_hosts: str = setting(
         "github.com,gitlab.com,bitbucket.org,codeberg.org",
         "Hosts that a git URL may name, separated by commas; `*` for any.",
@@ -76,7 +78,7 @@ class Settings:
         "", "Folders that an agent may have indexed, separated by `:`; empty: the folder `treeline mcp` runs in."
     )
     mcp_tokens: int = setting(2_000, "Tokens of an answer to an agent, unless it asks for another number.")
-    elasticsearch_shards: int = setting(1, "Shards of a new index; one holds some ten million functions.")
+    elasticsearch_shards: int = setting(1, "Shards of a new index; one holds some ten million functions.", 1)
 
     @property
     def home_path(self) -> Path:
@@ -102,7 +104,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     for row in fields(Settings):
         raw = environment.get(PREFIX + row.name.upper())
         if raw is not None:
-            values[row.name] = _parse(row.name, raw, type(row.default))
+            values[row.name] = _parse(row.name, raw, type(row.default), row.metadata["least"])
     return Settings(**values)
 
 
@@ -116,7 +118,7 @@ def listed(value: str) -> list[str]:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
-def _parse(name: str, raw: str, kind: type) -> Any:
+def _parse(name: str, raw: str, kind: type, least: float) -> Any:
     if kind is bool:
         lowered = raw.strip().lower()
         if lowered in {"1", "true", "yes", "on"}:
@@ -126,9 +128,10 @@ def _parse(name: str, raw: str, kind: type) -> Any:
     else:
         try:
             value = kind(raw)
-            if isinstance(value, str) or value >= 0:  # no setting means anything below zero
+            if isinstance(value, str) or least <= value <= MOST:
                 return value
         except ValueError:
             pass
-    wanted = {bool: "true or false", int: "a whole number from 0", float: "a number from 0"}.get(kind, "valid")
+    numbers = f"number from {least} to {MOST:,}"
+    wanted = {bool: "true or false", int: f"a whole {numbers}", float: f"a {numbers}"}.get(kind, "valid")
     raise InputError(f"{PREFIX}{name.upper()}={raw!r} is not {wanted}", "correct or unset it")

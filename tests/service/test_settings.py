@@ -40,6 +40,22 @@ def test_a_value_of_the_wrong_type_is_named_with_its_variable(row: object) -> No
             from_environment({name: bad})
 
 
+@pytest.mark.parametrize(
+    ("variable", "bad", "said"),
+    [
+        ("TREELINE_LANE_TIMEOUT", "inf", "a number from 0.001 to 1,000,000,000"),
+        ("TREELINE_LANE_TIMEOUT", "nan", "a number from"),
+        ("TREELINE_LANE_TIMEOUT", "0", "a number from"),
+        ("TREELINE_START_WAIT", "1" + "0" * 30, "a whole number from 0 to 1,000,000,000"),
+        ("TREELINE_CLUSTERS", "0", "a whole number from 1"),
+        ("TREELINE_WORKERS", "0", "a whole number from 1"),
+    ],
+)
+def test_a_number_that_means_nothing_is_refused(variable: str, bad: str, said: str) -> None:
+    with pytest.raises(InputError, match=f"{variable}='{bad}' is not {said}"):
+        from_environment({variable: bad})
+
+
 def test_a_list_is_separated_by_commas_and_spaces_and_empty_parts_do_not_count() -> None:
     assert listed(" http://a:9200, http://b:9200 ,,") == ["http://a:9200", "http://b:9200"]
     assert listed("") == []
