@@ -19,7 +19,8 @@ def read_answered(files: Iterable[Path]) -> Answered:
     found: dict[str, list[str]] = defaultdict(list)
     for file in files:
         data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-        for number, line in enumerate(data.decode().splitlines(), start=1):
+        # As bytes: what else ends a line for Unicode (U+2028), JSON may hold in a string.
+        for number, line in enumerate(data.splitlines(), start=1):
             try:
                 one = json.loads(line)
                 found[one["url"]].append(one["query"])

@@ -68,5 +68,6 @@ def read(sources: tuple[str, ...]) -> list[Function]:
 
 def lines_of(files: tuple[Path, ...]) -> tuple[str, ...]:
     """The questions or wishes in text, CSV or JSON lines files."""
-    lines = [line.strip() for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    # Not by `splitlines`: of what else ends a line for Unicode (U+2028), JSON may hold some in a string.
+    lines = [line.strip() for file in files for line in file.read_text(encoding="utf-8").split("\n")]
     return tuple(json.loads(line)["query"] if line.startswith("{") else line for line in lines if line)
