@@ -226,13 +226,3 @@ class EvalShape(BaseModel):
 
     runs: list[dict[str, object]]
     unreadable: list[str]
-
-
-class ErrorShape(BaseModel):
-    code: str
-    message: str
-    hint: str
-
-
-class EnvelopeShape(BaseModel):
-    error: ErrorShape

@@ -116,12 +116,6 @@ def writes(route: Route) -> Route:
     return route
 
 
-def reading(route: Route) -> Route:
-    """Mark a route that only reads although it is called with POST."""
-    route.__treeline_scope__ = "read"  # type: ignore[attr-defined]
-    return route
-
-
 def scope_of_request() -> Scope:
     """What the route is marked with; without a mark, what its method means."""
     by_method: Scope = "read" if request.method in SAFE_METHODS else "write"

@@ -32,10 +32,6 @@ class RateLimiter:
         if self._file is not None:
             weakref.finalize(self, os.close, self._file)
 
-    @property
-    def shared(self) -> bool:
-        return self._file is not None
-
     def wait(self, caller: str, per_minute: float, burst: int, now: float | None = None) -> float:
         """Count one call; `burst` of them may come at once, then `per_minute`."""
         now = time.time() if now is None else now

@@ -41,11 +41,6 @@ def client(settings: Settings) -> FlaskClient:
     def feedback() -> dict[str, bool]:
         return {"stored": True}
 
-    @app.post("/api/ask")
-    @guard.reading
-    def ask() -> dict[str, bool]:
-        return {"answered": True}
-
     @app.get("/healthz")
     def healthz() -> dict[str, bool]:
         return {"alive": True}
@@ -83,10 +78,6 @@ def test_a_stranger_reads_freely_by_default_but_needs_a_key_to_write(settings: S
     assert refused.status_code == 401
     assert refused.json and refused.json["error"]["code"] == "key_required"
     assert refused.headers["WWW-Authenticate"].startswith("Bearer")
-
-
-def test_a_post_marked_as_reading_needs_no_key(settings: Settings) -> None:
-    assert client(settings).post("/api/ask", environ_base=FAR).status_code == 200
 
 
 def test_reads_need_a_key_when_the_setting_says_so_but_probes_never_do(settings: Settings) -> None:
