@@ -64,24 +64,9 @@ def init_app(app: Flask, settings: Settings, info: Callable[[], IndexInfo | None
                 asked.method,
                 asked.path,
                 response.status_code,
-                extra={"fields": line(response, seconds)},
+                extra={"fields": line(response, seconds, settings)},
             )
         return response
-
-    def line(response: Response, seconds: float) -> dict[str, object]:
-        fields: dict[str, object] = {
-            "method": request.method,
-            "path": request.path,
-            "status": response.status_code,
-            "ms": round(seconds * 1000, 2),
-            "address": request.remote_addr or "",
-            "bytes": response.content_length or 0,
-        }
-        if key := g.get("api_key"):
-            fields["key"] = key.id
-        if settings.log_queries and (question := request.args.get("q")):
-            fields["q"] = question
-        return fields
 
     @app.teardown_request
     def end(_error: BaseException | None) -> None:
@@ -90,6 +75,27 @@ def init_app(app: Flask, settings: Settings, info: Callable[[], IndexInfo | None
             metrics.IN_PROGRESS.dec()
             request_id.reset(seen.token)
 
+    serve_metrics(app, info)
+
+
+def line(response: Response, seconds: float, settings: Settings) -> dict[str, object]:
+    """What the access log says of a request beside its message."""
+    fields: dict[str, object] = {
+        "method": request.method,
+        "path": request.path,
+        "status": response.status_code,
+        "ms": round(seconds * 1000, 2),
+        "address": request.remote_addr or "",
+        "bytes": response.content_length or 0,
+    }
+    if key := g.get("api_key"):
+        fields["key"] = key.id
+    if settings.log_queries and (question := request.args.get("q")):
+        fields["q"] = question
+    return fields
+
+
+def serve_metrics(app: Flask, info: Callable[[], IndexInfo | None]) -> None:
     def port() -> int | None:
         return int(raw) if (raw := request.environ.get("SERVER_PORT", "")).isdigit() else None
 
