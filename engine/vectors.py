@@ -19,6 +19,7 @@ from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from engine.columns import Mask, Positions, mapped
+from engine.hits import NO_ROWS
 from engine.product_codes import ProductCodes
 from engine.protocol import Vectors
 
@@ -86,12 +87,15 @@ def differing(bits: Bits, query: Bits) -> NDArray[np.uint16]:
 def nearest_by(distances: NDArray[np.uint16], kept: int) -> Positions:
     """About the `kept` nearest, all that are as near as the last of them: the same question always finds the same.
 
-    How near that is, every eighth row tells well enough; if the rows should happen to lie otherwise, all of them do.
+    How near that is, every eighth row tells well enough; if the rows should happen to lie otherwise, all of them do,
+    as where those of a filter are seldom the eighth. Rows that do not count are not among them, however few do.
     """
     sample, place = distances[::SAMPLED], kept // SAMPLED
-    found = np.flatnonzero(distances <= np.partition(sample, place)[place])
+    edge = np.partition(sample, place)[place]
+    found = np.flatnonzero(distances <= edge) if edge < FAR else NO_ROWS
     if len(found) < kept * ENOUGH_OF_KEPT:
-        found = np.flatnonzero(distances <= np.partition(distances, kept - 1)[kept - 1])
+        edge = np.partition(distances, kept - 1)[kept - 1]
+        found = np.flatnonzero(distances <= min(edge, FAR - 1))
     return found
 
 

@@ -77,6 +77,37 @@ def test_signs_leave_hardly_any_of_the_nearest_out(tmp_path: Path, passing: floa
     assert np.mean(shares) >= 0.98
 
 
+def test_rows_that_pass_in_a_regular_pattern_are_the_only_ones_found(tmp_path: Path) -> None:
+    rows = clustered(48_000, dimension=192)
+    matrix = matrix_of(tmp_path, rows)
+    place = np.arange(len(rows))
+    for mask in (place % 2 == 0, place % 2 == 1, place % 8 == 0, place % 8 != 0, place % 16 > 7):
+        allowed = np.flatnonzero(mask)
+        for query in near_some_of(rows)[:5]:
+            positions, _ = matrix.nearest(query, 10, mask)
+            best = allowed[np.argsort(-(rows[allowed] @ query))[:10]]
+            assert mask[positions].all()
+            assert len(set(positions.tolist()) & set(best.tolist())) >= 9
+
+
+@pytest.mark.parametrize("passing", [0, 1, 7])
+def test_where_fewer_pass_than_are_asked_for_all_of_them_are_found_and_no_others(tmp_path: Path, passing: int) -> None:
+    rows = clustered(25_000, dimension=192)
+    mask = np.zeros(len(rows), dtype=np.bool_)
+    mask[3 : 3 + passing] = True
+    positions, scores = matrix_of(tmp_path, rows).nearest(rows[0], 10, mask)
+    assert sorted(positions.tolist()) == np.flatnonzero(mask).tolist()
+    assert len(scores) == passing
+
+
+@pytest.mark.parametrize("counting", [0, 5, 500])
+def test_rows_that_do_not_count_are_not_near_however_few_do(counting: int) -> None:
+    distances = np.full(8_000, vectors.FAR, dtype=np.uint16)
+    distances[1 : 1 + 8 * counting : 8] = np.arange(counting)  # never where the sample looks
+    assert len(vectors.nearest_by(distances, 100)) == min(counting, 100)
+    assert (distances[vectors.nearest_by(distances, 100)] < vectors.FAR).all()
+
+
 def near_some_of(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """Questions that mean something: each is like some of what there is."""
     return normalised(rows[1:2_000:100] + 0.05 * np.random.default_rng(3).standard_normal((20, rows.shape[1])))
