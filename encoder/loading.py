@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from encoder.protocol import DEFAULT_ENCODER, NO_ENCODER, Encoder
+from encoder.protocol import DEFAULT_ENCODER, NO_ENCODER, ONNX, Encoder
 
 
 def load(name: str = DEFAULT_ENCODER, cache: Path | None = None) -> Encoder | None:
@@ -30,6 +30,12 @@ def load(name: str = DEFAULT_ENCODER, cache: Path | None = None) -> Encoder | No
     return CachedEncoder(encoder, cache)
 
 
+def full_name(name: str) -> str:
+    """The name as an index records it: folders in full, because it is searched from anywhere."""
+    folder = _folder(name)
+    return name if folder is None else f"{ONNX if name.startswith(ONNX) else ''}{folder}"
+
+
 def is_shipped(name: str) -> bool:
     """Whether this is the encoder that comes with Treeline, of whichever version (`static:5`)."""
     return name == DEFAULT_ENCODER or name.startswith(DEFAULT_ENCODER + ":")
@@ -41,8 +47,14 @@ def check_shipped(names: Iterable[str]) -> None:
         load(name)
 
 
+def _folder(name: str) -> Path | None:
+    """The folder of this machine that the name means; nothing for what is shipped, or fetched from a hub."""
+    folder = Path(name.removeprefix(ONNX)).expanduser()
+    return folder.resolve() if folder.is_dir() and name != NO_ENCODER and not is_shipped(name) else None
+
+
 def _transformer(name: str) -> Encoder:
-    if name.startswith("onnx:"):
+    if name.startswith(ONNX):
         from encoder.onnx import OnnxEncoder
 
         return OnnxEncoder(name)

@@ -13,14 +13,13 @@ from corpus.errors import InputError
 from corpus.hub import HubAway, loaded
 from encoder.prompted import PromptedEncoder
 from encoder.prompts import prompts
-from encoder.protocol import Vectors
+from encoder.protocol import ONNX, Vectors
 from encoder.transformer import BATCH, LONGEST_PASSAGE
 from encoder.unit import unit
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-PREFIX = "onnx:"
 INT8_FILES = ("model_qint8_avx512_vnni.onnx", "model_qint8_avx512.onnx", "model_quint8_avx2.onnx", "model_int8.onnx")
 HOW = "make one with `treeline export-onnx MODEL FOLDER`, or leave out the `onnx:` to use torch"
 
@@ -36,7 +35,7 @@ class OnnxEncoder(PromptedEncoder):
             raise InputError(
                 f"encoder {name!r} needs onnxruntime", "install Treeline's `transformers` extra"
             ) from error
-        folder = Path(name.removeprefix(PREFIX)).expanduser()
+        folder = Path(name.removeprefix(ONNX)).expanduser()
         model = _int8_file(folder)
         try:
             self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))

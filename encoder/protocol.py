@@ -14,6 +14,7 @@ Vectors = NDArray[np.float32]
 
 DEFAULT_ENCODER = "static"
 NO_ENCODER = "none"
+ONNX = "onnx:"  # in front of a folder with a model in int8
 
 
 class Encoder(Protocol):

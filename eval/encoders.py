@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from corpus.function import Function
 from encoder.loading import load
-from encoder.onnx import PREFIX as IN_INT8
-from encoder.protocol import Encoder
+from encoder.protocol import ONNX, Encoder
 from eval import docstrings
 from eval.metrics import OFFICIAL_DEPTH, official_ndcg, reciprocal_rank
 from eval.statistics import Mean, mean_of
@@ -70,8 +69,8 @@ class Outcome:
 
 def shown(name: str) -> str:
     """An encoder's name without its folder; one in int8 is told apart from the model that it was made of."""
-    short = Path(name.removeprefix(IN_INT8)).name
-    return f"{short}, int8" if name.startswith(IN_INT8) else short
+    short = Path(name.removeprefix(ONNX)).name
+    return f"{short}, int8" if name.startswith(ONNX) else short
 
 
 def pool_of(functions: Iterable[Function], known: frozenset[str], size: int) -> list[Function]:

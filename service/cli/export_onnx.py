@@ -18,14 +18,14 @@ def command(model: str, folder: Path) -> None:
 
     `treeline index SOURCE --encoder onnx:FOLDER` then encodes with it.
     """  # fmt: skip
-    from encoder.loading import load
-    from encoder.onnx import PREFIX, export
+    from encoder.loading import full_name, load
+    from encoder.onnx import export
+    from encoder.protocol import ONNX
 
-    folder = folder.resolve()  # which an index records, and is searched from anywhere
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter's, about its own tracing
-        encoder = load(f"{PREFIX}{export(model, folder)}")
+        encoder = load(full_name(f"{ONNX}{export(model, folder)}"))
     assert encoder is not None
     size = sum(file.stat().st_size for file in (folder / "onnx").glob("*int8*.onnx"))
     click.echo(f"{folder}: {encoder.dimension} dimensions, {size / 1e6:.1f} MB in int8")
-    click.echo(f"use it: treeline index SOURCE --encoder {PREFIX}{folder}")
+    click.echo(f"use it: treeline index SOURCE --encoder {encoder.name}")

@@ -135,6 +135,7 @@ def index_sources(
     workers: int | None = None,
 ) -> Summary:
     """Open the sources and load them into the index that the settings name."""
+    from encoder.loading import full_name
     from ingest.opening import open_source
     from ingest.pipeline import LoadOptions, load
     from service.stores import open_store
@@ -145,7 +146,7 @@ def index_sources(
         encoders = (settings.encoder,)
     options = LoadOptions(
         work=settings.home_path / ".loading",
-        encoders=encoders,
+        encoders=tuple(map(full_name, encoders)),
         strict=strict,
         fresh=fresh,
         remove=remove,

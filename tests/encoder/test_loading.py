@@ -1,0 +1,40 @@
+"""Encoders by name: what an index records must lead to the same encoder from anywhere."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from encoder.loading import full_name
+from encoder.static import SHIPPED
+from service.cli import cli
+
+
+def test_folders_are_named_in_full_and_other_names_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("model", "static", "none"):
+        Path(folder).mkdir()
+    assert full_name("model") == full_name("./model/") == str(tmp_path / "model")
+    assert full_name("onnx:model") == f"onnx:{tmp_path / 'model'}"
+    for name in ("static", "static:9", "none", "sentence-transformers/all-MiniLM-L6-v2", "onnx:nowhere"):
+        assert full_name(name) == name
+
+
+def test_an_index_made_with_a_folder_of_here_is_searched_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
+    shutil.copytree(SHIPPED, tmp_path / "model")
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "fruit.py").write_text("def sell_apples(count):\n    return count * PRICE\n")
+    monkeypatch.chdir(tmp_path)
+    made = CliRunner().invoke(cli, ["index", "shop", "--encoder", "model", "--workers", "0"])
+    assert made.exit_code == 0, made.output
+    monkeypatch.chdir("/")
+    found = CliRunner().invoke(cli, ["search", "sell apples", "--mode", "dense", "--json"])
+    assert found.exit_code == 0, found.output
+    assert [one["func_name"] for one in json.loads(found.stdout)["results"]] == ["sell_apples"]
