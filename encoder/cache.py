@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
-from collections.abc import Sequence
-from hashlib import blake2b
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from threading import Lock
 
@@ -15,19 +17,26 @@ from encoder.protocol import Encoder, Vectors
 from encoder.text import passage
 from encoder.unit import unit
 
+log = logging.getLogger(__name__)
+
+DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+CODE = 0xFF  # the part of SQLite's error numbers that tells one kind from another
 ASKED_AT_ONCE = 500  # SQLite's limit on variables in one statement is 999 on old builds
 
 
 class CachedEncoder:
-    """An encoder with its function vectors kept in one SQLite file, half precision, keyed by encoder and text."""
+    """An encoder with its function vectors kept in one SQLite file, half precision, keyed by encoder and text.
 
-    def __init__(self, encoder: Encoder, file: Path) -> None:
+    `model` is the digest of a model's folder, which may hold another one tomorrow.
+    """
+
+    def __init__(self, encoder: Encoder, file: Path, model: bytes = b"") -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        self._encoder = encoder
+        self._encoder, self._file, self._model = encoder, file, model
         self._lock = Lock()
         self._rows = sqlite3.connect(file, check_same_thread=False, timeout=30)
-        self._rows.execute("PRAGMA journal_mode=WAL")
-        self._rows.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+        with self._begun_anew_if_damaged():
+            self._prepare()
 
     @property
     def name(self) -> str:
@@ -51,7 +60,7 @@ class CachedEncoder:
         if new:
             vectors = self._encoder.encode_functions(list(new.values()))
             fresh = {key: vector.astype(np.float16).tobytes() for key, vector in zip(new, vectors, strict=True)}
-            with self._lock, self._rows:
+            with self._lock, self._begun_anew_if_damaged(), self._rows:
                 self._rows.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", fresh.items())
             known |= fresh
         stored = np.frombuffer(b"".join(known[key] for key in keys), dtype=np.float16)
@@ -61,17 +70,46 @@ class CachedEncoder:
         self._rows.close()
 
     def _key(self, text: str) -> bytes:
-        name = self.name.encode("utf-8", "surrogatepass")
-        return blake2b(name + b"\0" + text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        named = f"{self.name}\0{text}".encode("utf-8", "surrogatepass")
+        return blake2b(named, digest_size=16, key=self._model).digest()
 
     def _known(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         known: dict[bytes, bytes] = {}
         unique = list(dict.fromkeys(keys))
         size = self.dimension * 2
-        with self._lock:
+        with self._lock, self._begun_anew_if_damaged():
             for start in range(0, len(unique), ASKED_AT_ONCE):
                 some = unique[start : start + ASKED_AT_ONCE]
                 marks = ",".join("?" * len(some))
                 found = self._rows.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", some)  # noqa: S608
                 known |= {key: vector for key, vector in found if len(vector) == size}
         return known
+
+    @contextmanager
+    def _begun_anew_if_damaged(self) -> Iterator[None]:
+        """All that is in the file can be computed again, so a damaged one costs time and stops nobody."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & CODE not in DAMAGED:
+                raise
+            log.warning("%s is damaged (%s) and begun anew", self._file, error)
+            self._rows.close()
+            for end in ("", "-wal", "-shm"):
+                self._file.with_name(self._file.name + end).unlink(missing_ok=True)
+            self._rows = sqlite3.connect(self._file, check_same_thread=False, timeout=30)
+            self._prepare()
+
+    def _prepare(self) -> None:
+        self._rows.execute("PRAGMA journal_mode=WAL")
+        self._rows.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+
+
+def digest(folder: Path) -> bytes:
+    """A digest of all files of a model's folder: who trains it again in the same place has another model."""
+    found = blake2b(digest_size=16)
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with path.open("rb") as file:
+            found.update(str(path.relative_to(folder)).encode("utf-8", "surrogateescape") + b"\0")
+            found.update(file_digest(file, "blake2b").digest())
+    return found.digest()

@@ -25,9 +25,10 @@ def load(name: str = DEFAULT_ENCODER, cache: Path | None = None) -> Encoder | No
     encoder = _transformer(name)
     if cache is None:
         return encoder
-    from encoder.cache import CachedEncoder
+    from encoder.cache import CachedEncoder, digest
 
-    return CachedEncoder(encoder, cache)
+    folder = _folder(name)
+    return CachedEncoder(encoder, cache, b"" if folder is None else digest(folder))
 
 
 def full_name(name: str) -> str:

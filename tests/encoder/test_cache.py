@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from corpus.function import Function
-from encoder.cache import CachedEncoder
+from encoder.cache import CachedEncoder, digest
 from encoder.protocol import Vectors
 from encoder.static import StaticEncoder
 from tests.encoder.functions import FUNCTIONS
@@ -48,3 +49,36 @@ def test_a_function_is_read_once_across_runs(tmp_path: Path) -> None:
         assert slow.read == expected
         assert np.allclose(vectors[: len(FUNCTIONS)], slow.inner.encode_functions(FUNCTIONS), atol=2e-3)
         assert np.array_equal(vectors[: len(FUNCTIONS)], vectors[len(FUNCTIONS) :])
+
+
+def read_anew(file: Path, model: bytes = b"") -> int:
+    """How many functions the encoder had to read to answer, with what the file has."""
+    slow = Counting()
+    cached = CachedEncoder(slow, file, model)
+    vectors = cached.encode_functions(FUNCTIONS)
+    cached.close()
+    assert np.allclose(vectors, slow.inner.encode_functions(FUNCTIONS), atol=2e-3)
+    return slow.read
+
+
+def test_a_model_trained_again_in_the_same_folder_reads_for_itself(tmp_path: Path) -> None:
+    file, folder = tmp_path / "vectors.sqlite", tmp_path / "model"
+    weights = folder / "inner" / "model.safetensors"
+    weights.parent.mkdir(parents=True)
+    weights.write_bytes(b"one")
+    first = digest(folder)
+    assert [read_anew(file, first), read_anew(file, digest(folder))] == [len(FUNCTIONS), 0]
+    weights.write_bytes(b"two")
+    assert [read_anew(file, digest(folder)), read_anew(file, first)] == [len(FUNCTIONS), 0]
+    weights.rename(folder / "model.safetensors")
+    assert read_anew(file, digest(folder)) == len(FUNCTIONS)
+
+
+@pytest.mark.parametrize("begin", [0, 4096])  # the head of the file, or a page of the vectors
+def test_a_damaged_file_is_begun_anew(tmp_path: Path, begin: int, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "vectors.sqlite"
+    read_anew(file)
+    whole = file.read_bytes()
+    file.write_bytes(whole[:begin] + b"\xff" * (len(whole) - begin))
+    assert [read_anew(file), read_anew(file)] == [len(FUNCTIONS), 0]
+    assert "damaged" in caplog.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from safetensors.numpy import load_file, save_file
 
 from corpus import hub
 from corpus.errors import InputError
@@ -93,6 +95,21 @@ def test_a_model_that_is_not_there_is_one_clear_line(tmp_path: Path, monkeypatch
         load(str(tmp_path / "nowhere"))
     with pytest.raises(InputError, match="no int8 ONNX file"):
         load(f"onnx:{tmp_path}")
+
+
+def test_a_model_with_other_weights_in_the_same_folder_is_not_given_the_vectors_of_the_first(tmp_path: Path) -> None:
+    folder, cache = tmp_path / "model", tmp_path / "vectors.sqlite"
+    shutil.copytree(MINILM, folder)
+    before = load(str(folder), cache)
+    assert before is not None
+    first = before.encode_functions(FUNCTIONS)
+    weights = load_file(folder / "model.safetensors")
+    words = next(name for name in weights if name.endswith("word_embeddings.weight"))
+    save_file({**weights, words: weights[words][::-1].copy()}, folder / "model.safetensors", {"format": "pt"})
+    after, uncached = load(str(folder), cache), load(str(folder))
+    assert after is not None and uncached is not None
+    assert np.allclose(after.encode_functions(FUNCTIONS), uncached.encode_functions(FUNCTIONS), atol=2e-3)
+    assert not np.allclose(after.encode_functions(FUNCTIONS), first, atol=0.1)
 
 
 def test_training_writes_an_encoder_that_numpy_runs(tmp_path: Path) -> None:
