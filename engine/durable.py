@@ -97,15 +97,16 @@ def sync_tree(folder: Path) -> None:
 
 
 def link_tree(source: Path, target: Path) -> None:
-    """A second name for every file of a folder whose files are never changed in place; a copy across devices."""
-    shutil.copytree(source, target, copy_function=_link_or_copy)
+    """A second name for every file of a folder of files that are never changed in place: see `link_or_copy`."""
+    shutil.copytree(source, target, copy_function=link_or_copy)
 
 
-def _link_or_copy(source: str, target: str) -> None:
+def link_or_copy(source: str | Path, target: str | Path) -> None:
+    """A second name for a file that is never changed in place; a copy on disks that know no second names."""
     try:
         os.link(source, target)
     except OSError as error:
-        if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP}:
+        if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS}:
             raise
         shutil.copy2(source, target)
 

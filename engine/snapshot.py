@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
 import orjson
 
 from corpus.errors import TreelineError
-from engine.durable import sync_folder
+from engine.durable import link_or_copy, sync_tree
 
 ATTEMPTS = 50  # a merge may finish in between; each finished merge can spoil one attempt
 META = "meta.json"
@@ -17,7 +16,7 @@ MANAGED = ".managed.json"
 
 
 def freeze(text: Path, target: Path) -> None:
-    """Hard-link what the last commit consists of. Files of a commit never change; a merge replaces the list of them."""
+    """Link what the last commit consists of. Files of a commit never change; a merge replaces the list of them."""
     for _ in range(ATTEMPTS):
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
@@ -26,14 +25,13 @@ def freeze(text: Path, target: Path) -> None:
         try:
             for path in text.iterdir():
                 if path.name.partition(".")[0] in segments:
-                    os.link(path, target / path.name)
+                    link_or_copy(path, target / path.name)
             managed = (text / MANAGED).read_bytes()
         except FileNotFoundError:
             continue
         if (text / META).read_bytes() == meta:
             (target / META).write_bytes(meta)
             (target / MANAGED).write_bytes(managed)
-            for path in (target / META, target / MANAGED, target):
-                sync_folder(path)
+            sync_tree(target)
             return
     raise TreelineError(f"the text index in {text} does not come to rest", "run it again")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import subprocess
 import sys
@@ -81,6 +83,23 @@ def of_two_generations(home: Path) -> EmbeddedStore:
         write(writer, SAMPLE)
         writer.publish()
     return store
+
+
+def test_a_loader_goes_on_from_its_checkpoint_on_a_disk_without_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    store = EmbeddedStore(tmp_path)
+    for resumed, functions in ((None, SAMPLE[:3]), (b"state", SAMPLE[3:])):
+        with store.begin("x", [ENCODER], "plan") as writer:
+            assert writer.resumed == resumed
+            write(writer, functions)
+            writer.checkpoint(b"state")
+    with store.begin("x", [ENCODER], "plan") as writer:
+        assert writer.publish().functions == len(SAMPLE)
 
 
 def test_a_large_index_is_searched_by_graph_and_filtered_by_scan(
