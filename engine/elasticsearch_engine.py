@@ -18,12 +18,12 @@ from engine.elasticsearch_mapping import (
     ARTIFACT,
     FUNCTION,
     ID,
-    LONGEST_PREFIX,
     TERMS,
     address_of,
     clauses,
     function_of,
     info_of,
+    too_long,
     words,
 )
 from engine.fulltext import WORDS
@@ -133,7 +133,7 @@ class ElasticsearchEngine:
         return normalised(rows)
 
     def suggest(self, prefix: str, k: int) -> list[str]:
-        if len(prefix) > LONGEST_PREFIX:
+        if too_long(prefix):
             return []
         names: dict[str, Any] = {"names": {"terms": {"field": "leaf", "size": k}}}
         own: dict[str, Any] = {"prefix": {"leaf": prefix}} if prefix else {"term": {"kind": FUNCTION}}

@@ -25,7 +25,7 @@ CHUNK_BYTES = 1 << 20  # of an artifact in one document
 JOINING_SIGNS = re.compile(r"[^\w\s]")
 # Cosine does not care for length, so a vector is sent as whole numbers: 1.4 KB instead of 3.1, and quicker to parse.
 WHOLE_NUMBERS = 9_999
-LONGEST_PREFIX = 1_000  # that the server takes as a prefix; nothing here is called by a longer one
+LONGEST_PREFIX = 1_000  # bytes that the server takes as a prefix; nothing here is called by a longer one
 # Half of the server's default: building the graph is most of the work of loading (1.9 ms a function against .8 without
 # it), and searching looks at enough candidates to make up for it.
 EF_CONSTRUCTION = 50
@@ -177,11 +177,16 @@ def clauses(filters: Filters) -> list[dict[str, Any]]:
         if value
     ]
     prefix = filters.path_prefix
-    if len(prefix) > LONGEST_PREFIX:
+    if too_long(prefix):
         found.append({"match_none": {}})
     elif prefix:
         found.append({"prefix": {"path": prefix}})
     return found
+
+
+def too_long(prefix: str) -> bool:
+    """Whether the server would refuse to look for what begins so."""
+    return len(prefix.encode("utf-8", "surrogatepass")) > LONGEST_PREFIX
 
 
 def info_of(name: str, generation: str, meta: Mapping[str, Any]) -> IndexInfo:

@@ -16,7 +16,7 @@ from tantivy import Query
 from corpus.errors import EncoderMismatch, IndexOutdated
 from corpus.function import Address, Function
 from engine import fulltext
-from engine.columns import LANGUAGE, PARTITION, REPO, Positions, Table
+from engine.columns import LANGUAGE, PARTITION, PATH, REPO, Positions, Table
 from engine.documents import Documents
 from engine.graph_search import Hnsw
 from engine.hits import Hits
@@ -202,7 +202,8 @@ class EmbeddedEngine:
     def _search(self, query: Query, k: int, filters: Filters) -> Sequence[Hit]:
         if k <= 0 or not len(self._table):
             return []
-        hits = self._searcher.search(fulltext.filtered(query, filters), k, count=False).hits
+        narrowed = fulltext.filtered(query, filters, self._table.strings[PATH])
+        hits = self._searcher.search(narrowed, k, count=False).hits
         if not hits:
             return []
         scores, addresses = zip(*hits, strict=True)

@@ -170,6 +170,26 @@ def test_every_search_keeps_to_the_filters(engine: Engine, filters: Filters) -> 
     assert engine.count(filters) == len(passing)
 
 
+@pytest.mark.parametrize("letter", ["a", "é", "日", "."])
+def test_a_path_filter_may_be_as_long_as_the_api_takes(store: Store, name: str, letter: str) -> None:
+    longest = 990 // len(letter.encode())
+    paths = [f"{letter * (longest - shorter)}/x.py" for shorter in range(5)]
+    long = [function(f"f{number}", path=path, line=number + 1) for number, path in enumerate(paths)]
+    build(store, name, [*SAMPLE, *long])
+    engine = store.open(name)
+    for length, expected in ((1, 5), (longest // 2, 5), (longest - 1, 2), (longest, 1), (longest + 1, 0), (1_000, 0)):
+        filters = Filters(path_prefix=letter * length)
+        every = [
+            engine.keyword(terms("def return value"), 20, filters),
+            engine.fuzzy("retrun", 20, filters),
+            [hit for one in long for hit in engine.named(one.func_name, 2, filters)],
+            engine.knn(vectors(SAMPLE)[0], 20, filters),
+        ]
+        assert [len(hits) for hits in every] == [expected] * 4
+        assert engine.count(filters) == expected
+    engine.close()
+
+
 def test_filters_do_not_change_scores(engine: Engine) -> None:
     plain = {hit.id: hit.score for hit in engine.keyword(terms("sort"), 10)}
     narrowed = engine.keyword(terms("sort"), 10, Filters(repo="bob/tools", path_prefix="lib"))
@@ -224,7 +244,9 @@ def test_suggest_finds_names_whatever_the_case_and_those_in_the_prefixs_own_firs
     engine.close()
 
 
-@pytest.mark.parametrize("text", ["\0", "a" * 5_000, "🐍 שלום", "NOT (x AND", "*:*", "\\", "'\"", "a b " * 1_000])
+@pytest.mark.parametrize(
+    "text", ["\0", "a" * 5_000, "é" * 600, "🐍 שלום", "NOT (x AND", "*:*", "\\", "'\"", "a b " * 1_000]
+)
 def test_odd_questions_are_answered(engine: Engine, text: str) -> None:
     for hits in (engine.keyword(terms(text), 5), engine.fuzzy(text, 5), engine.named(text, 5)):
         assert len(hits) <= 5
