@@ -79,7 +79,9 @@ def command(
         from eval import bench_http
 
         steps = clients or bench_http.CLIENTS
-        document = bench_http.run(name, url=url, clients=steps, minutes=minutes, tell=console.print)
+        document = bench_http.run(
+            settings.index, engine=settings.engine, url=url, clients=steps, minutes=minutes, tell=console.print
+        )
     elif scale:
         from eval import bench_scale, scale_plot
 
@@ -155,8 +157,7 @@ def searching(searcher: LiveSearcher, questions: Sequence[str], rounds: int) -> 
         for stage, spent in whole_search(current, questions, rounds).items():
             goals = {"total": (10.0, 25.0), "rerank": (4.0, None)}.get(stage, (None, None))
             yield from _percentiles(f"search, {stage}", spent, *goals)
-        hits = [engine.keyword(question.lower().split(), 100) for question in questions]
-        for what, value in tree(engine, hits).items():
+        for what, value in tree(engine, questions).items():
             yield Line(f"tree, {what}", value, "", 5.0 if what == "whole tree embedded, s" else None)
 
 

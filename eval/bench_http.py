@@ -43,16 +43,17 @@ def questions(file: Path | None = None) -> list[str]:
 def run(
     index: str = "",
     *,
+    engine: str = "",
     url: str = "",
     clients: Sequence[int] = CLIENTS,
-    seconds: float = SECONDS,
+    seconds: float | None = None,
     minutes: float = 0.0,
     tool: str = "",
     tell: Callable[[str], None] = print,
 ) -> dict[str, Any]:
     """Figures of each step, and of the soak when `minutes` are given; `url` measures a server that already runs."""
-    wanted = paths(questions())
-    with nullcontext((url, 0)) if url else served(index) as (base, process):
+    wanted, seconds = paths(questions()), SECONDS if seconds is None else seconds
+    with nullcontext((url, 0)) if url else served(index, engine) as (base, process):
         drive(base, wanted, 2, WARM_UP, tool=tool)
         begin = memory(process) if process else 0.0
         tell(GIVEN if url else COMPUTED)
@@ -63,7 +64,7 @@ def run(
         if minutes:
             found["soak"] = soak(base, process, wanted, minutes, tool, tell)
     if not url:
-        with served(index, kept_answers=True) as (base, process):
+        with served(index, engine, kept_answers=True) as (base, process):
             drive(base, wanted, 2, WARM_UP, tool=tool)
             tell(KEPT)
             found["kept_steps"] = stepped(base, process, wanted, clients, seconds, tool, tell)

@@ -11,7 +11,7 @@ import numpy as np
 
 from corpus.analysis import terms
 from encoder.protocol import Encoder, Vectors
-from engine.protocol import Engine, Hit
+from engine.protocol import Engine
 from eval.statistics import percentile
 from service.question.query import Query
 from service.searching.searcher import Searcher
@@ -106,8 +106,8 @@ def encoding(engine: Engine, encoder: Encoder, questions: Sequence[str], functio
     return {"one question, p50 ms": single.p50, "functions per second": round(len(some) / spent)}
 
 
-def tree(engine: Engine, hits: Sequence[Sequence[Hit]]) -> dict[str, float]:
-    """The whole tree built and embedded once, and the query-local one per question."""
+def tree(engine: Engine, questions: Sequence[str]) -> dict[str, float]:
+    """The whole tree built and embedded once, and per question the query-local one of what the keyword lane finds."""
     from graph import combinatorial, global_embedding
     from graph import tree as whole
     from graph.local_tree import local_tree
@@ -118,9 +118,12 @@ def tree(engine: Engine, hits: Sequence[Sequence[Hit]]) -> dict[str, float]:
     global_embedding.embed_whole(grown)
     embedded = perf_counter()
     local = []
-    for found in hits:
+    for question in questions:
+        addresses = [hit.address for hit in engine.keyword(terms(question), DEPTH)]
+        if not addresses:
+            continue
         start = perf_counter()
-        small = local_tree([hit.address for hit in found])
+        small = local_tree(addresses)
         combinatorial.embed(small.parents, small.weights)
         local.append((perf_counter() - start) * 1000)
     times = Times.of(local)

@@ -21,20 +21,20 @@ START_SECONDS = 120.0
 
 @contextmanager
 def served(
-    index: str = "", *, kept_answers: bool = False, extra: dict[str, str] | None = None
+    index: str = "", engine: str = "", *, kept_answers: bool = False, extra: dict[str, str] | None = None
 ) -> Iterator[tuple[str, int]]:
     """(address, process id) of a server over the index without rate limits; answers are kept as the settings say, or
-    not at all: then searching is measured."""
+    not at all: then searching is measured. Index and engine are the settings' own where none is named."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     measured = {"TREELINE_RATE_PER_ADDRESS": "0", "TREELINE_LOG_LEVEL": "warning"}
     if not kept_answers:
         measured["TREELINE_ANSWER_CACHE"] = "0"
-    environment = {**os.environ, **measured, **(extra or {})}
+    named = {"TREELINE_INDEX": index, "TREELINE_ENGINE": engine}
+    named = {name: value for name, value in named.items() if value}
+    environment = {**os.environ, **measured, **named, **(extra or {})}
     environment["GUNICORN_BIND"] = f"127.0.0.1:{port}"
-    if index:
-        environment["TREELINE_INDEX"] = index
     command = [sys.executable, "-m", "gunicorn", "--config", "python:service.gunicorn_conf"]
     server = subprocess.Popen(command, env=environment)
     base = f"http://127.0.0.1:{port}"

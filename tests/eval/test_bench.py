@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from eval.bench import Line, command
-from eval.bench_stages import Times, exact_neighbours, recall, timed
+from eval.bench_stages import Times, exact_neighbours, recall, timed, tree
 from service.searching.live import LiveSearcher
 
 
@@ -30,6 +30,13 @@ def test_exact_neighbours_are_the_true_ones(searcher: LiveSearcher) -> None:
 
 def test_recall_is_the_share_of_the_exact_ones_found() -> None:
     assert recall([{"a", "b"}, {"c"}], [{"a", "x"}, {"c"}]) == pytest.approx(0.75)
+
+
+def test_trees_are_made_of_what_the_keyword_lane_finds(searcher: LiveSearcher) -> None:
+    asked = ["Wrapping TEXTS", "zzzzzz"]  # words that are found by their stems, and one that is not there
+    found = tree(searcher.engine, asked)
+    assert found["nodes"] > 0 and found["query-local tree embedded, p50 ms"] > 0
+    assert tree(searcher.engine, asked[1:])["query-local tree embedded, p50 ms"] == 0
 
 
 def test_a_goal_is_met_or_missed() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from eval import bench_http
+from eval import bench_http, served
+from eval.bench import command
 from tests.service.small_index import small_store
 
 
@@ -21,3 +23,17 @@ def test_both_ways_of_answering_are_measured_and_told_apart(tmp_path: Path, monk
     for steps in (found["steps"], found["kept_steps"]):
         assert [step["clients"] for step in steps] == [2]
         assert steps[0]["errors"] == 0 and steps[0]["requests"] > 0 and steps[0]["cpu_ms"] > 0
+
+
+def test_the_engine_that_is_named_is_the_one_that_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_store(tmp_path)
+    monkeypatch.setenv("TREELINE_HOME", str(tmp_path))
+    monkeypatch.setenv("TREELINE_WORKERS", "1")
+    monkeypatch.setenv("TREELINE_ENGINE", "elasticsearch")
+    monkeypatch.setenv("TREELINE_ELASTICSEARCH_URL", "http://127.0.0.1:9")  # nobody answers there
+    monkeypatch.setattr(bench_http, "WARM_UP", 0.5)
+    monkeypatch.setattr(bench_http, "SECONDS", 0.5)
+    monkeypatch.setattr(served, "START_SECONDS", 20.0)
+    result = CliRunner().invoke(command, ["--http", "--engine", "embedded", "--name", "small", "--clients", "1"])
+    assert result.exit_code == 0, result.exception
+    assert bench_http.KEPT in result.output
