@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -40,12 +40,11 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RerankContext:
-    """What a re-ranker may ask for beside the list: the question and, lazily, vectors by id."""
+    """What a re-ranker may ask for beside the list: the question and, when it asks, vectors and texts by id."""
 
     query: str
     vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
     texts: Callable[[Sequence[str]], Sequence[str]] | None = None
-    settings: Mapping[str, float] = field(default_factory=dict)
     explain: bool = True  # whether anybody will read the candidates' reasons
 
 

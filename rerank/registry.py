@@ -33,7 +33,7 @@ class RerankOptions:
 
 
 def unchanged(candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
-    """The list as fusion made it, with tree distances filled in."""
+    """The list as fusion made it."""
     return arrange(candidates, [])
 
 
