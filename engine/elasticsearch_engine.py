@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from elasticsearch import ConnectionTimeout, Elasticsearch, NotFoundError
 
-from corpus.errors import EncoderMismatch, EngineUnavailable
+from corpus.errors import EngineUnavailable
 from corpus.function import Address, Function
 from engine.elasticsearch_client import server_errors
 from engine.elasticsearch_mapping import (
@@ -59,7 +59,7 @@ class ElasticsearchEngine:
         self._hasty = client.options(request_timeout=HANGING_SECONDS)
         self._index = index_name(name, generation)
         self._info = info_of(name, generation, meta)
-        self._fields = {encoder: (f"vector{number}", size) for encoder, size, number in meta["encoders"]}
+        self._fields = [f"vector{number}" for _, _, number in meta["encoders"]]  # in the order of the encoders
 
     @property
     def info(self) -> IndexInfo:
@@ -86,19 +86,15 @@ class ElasticsearchEngine:
         return self._hits([{"term": {field: name}} for field in ("func_name", "leaf")], k, filters)
 
     def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> list[Hit]:
-        field, dimension = self._field_of(encoder)
+        number = self._info.encoder_number(encoder)
         query = np.asarray(vector, dtype=np.float32).ravel()
-        if len(query) != dimension:
-            raise EncoderMismatch(
-                f"the query has {len(query)} dimensions, the index {self._info.name!r} has {dimension}",
-                f"ask with the encoder {encoder or self._info.encoders[0].name!r}",
-            )
+        self._info.check_query(query, number)
         query = normalised(query[None])[0]
         if k <= 0 or not query.any():
             return []
         k = min(k, MOST_HITS)
         knn = {
-            "field": field,
+            "field": self._fields[number],
             "query_vector": query.tolist(),
             "k": k,
             "num_candidates": min(max(CANDIDATES_PER_RESULT * k, FEWEST_CANDIDATES), MOST_HITS),
@@ -120,8 +116,9 @@ class ElasticsearchEngine:
         return [Hit(id, 0.0, found[id]) for id in ids if id in found]
 
     def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
-        field, dimension = self._field_of(encoder)
-        rows = np.zeros((len(ids), dimension), dtype=np.float32)
+        number = self._info.encoder_number(encoder)
+        field = self._fields[number]
+        rows = np.zeros((len(ids), self._info.encoders[number].dimension), dtype=np.float32)
         found = {
             id_of(hit): hit["fields"][field][0]
             for hit in self._by_ids(ids, NO_FILTERS, **columns(field))
@@ -174,17 +171,6 @@ class ElasticsearchEngine:
 
     def close(self) -> None:
         """The client belongs to the store."""
-
-    def _field_of(self, encoder: str) -> tuple[str, int]:
-        names = [spec.name for spec in self._info.encoders]
-        if not names:
-            raise EncoderMismatch(f"the index {self._info.name!r} has no vectors", "search it by keyword")
-        if encoder and encoder not in names:
-            raise EncoderMismatch(
-                f"the index {self._info.name!r} was made with {', '.join(names)}, not with {encoder}",
-                "search with that encoder or index it again",
-            )
-        return self._fields[encoder or names[0]]
 
     def _hits(self, should: list[dict[str, Any]], k: int, filters: Filters) -> list[Hit]:
         if k <= 0 or not should:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import orjson
 from elasticsearch import ApiError, Elasticsearch, TransportError
 
-from corpus.errors import EncoderMismatch, TreelineError
+from corpus.errors import TreelineError
 from corpus.function import Function
 from engine.elasticsearch_bulk import Action, Bulk
 from engine.elasticsearch_client import ADMIN_SECONDS, server_errors
@@ -236,11 +236,7 @@ class ElasticsearchWriter:
         given = vectors.get(encoder.name)
         if given is None:
             return [None] * count
-        if given.shape != (count, encoder.dimension):
-            raise EncoderMismatch(
-                f"{encoder.name} gave vectors of shape {given.shape}, the index takes {(count, encoder.dimension)}",
-                "index with a fresh start",
-            )
+        encoder.check(given, count)
         return whole_numbers(given)
 
     def _there(self, ids: Sequence[str]) -> set[str]:

@@ -13,7 +13,7 @@ import orjson
 from numpy.typing import ArrayLike
 from tantivy import Query
 
-from corpus.errors import EncoderMismatch, IndexOutdated
+from corpus.errors import IndexOutdated
 from corpus.function import Address, Function
 from engine import fulltext
 from engine.columns import LANGUAGE, PARTITION, PATH, REPO, Positions, Table
@@ -99,14 +99,10 @@ class EmbeddedEngine:
         return self._search(fulltext.name_query(name), k, filters)
 
     def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> Sequence[Hit]:
-        number = self._number_of(encoder)
+        number = self._info.encoder_number(encoder)
         matrix, graph = self._matrices[number], self._graphs[number]
         query = np.asarray(vector, dtype=np.float32).ravel()
-        if len(query) != matrix.dimension:
-            raise EncoderMismatch(
-                f"the query has {len(query)} dimensions, the index {self._info.name!r} has {matrix.dimension}",
-                f"ask with the encoder {self._info.encoders[number].name!r}",
-            )
+        self._info.check_query(query, number)
         query = normalised(query[None])[0]
         if k <= 0 or not query.any() or not len(self._table):
             return []
@@ -133,7 +129,7 @@ class EmbeddedEngine:
         return self._hits(positions, np.zeros(len(positions)))
 
     def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
-        matrix = self._matrices[self._number_of(encoder)]
+        matrix = self._matrices[self._info.encoder_number(encoder)]
         positions = self._table.positions_of(ids)
         missing = positions < 0
         if not missing.any():
@@ -187,17 +183,6 @@ class EmbeddedEngine:
         """A generation that a search in flight was the last to hold goes without being closed by anyone."""
         for file in getattr(self, "_artifacts", {}).values():
             file.close()
-
-    def _number_of(self, encoder: str) -> int:
-        names = [spec.name for spec in self._info.encoders]
-        if not names:
-            raise EncoderMismatch(f"the index {self._info.name!r} has no vectors", "search it by keyword")
-        if encoder and encoder not in names:
-            raise EncoderMismatch(
-                f"the index {self._info.name!r} was made with {', '.join(names)}, not with {encoder}",
-                "search with that encoder or index it again",
-            )
-        return names.index(encoder) if encoder else 0
 
     def _search(self, query: Query, k: int, filters: Filters) -> Sequence[Hit]:
         if k <= 0 or not len(self._table):

@@ -14,7 +14,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from corpus.errors import EncoderMismatch, InputError, TreelineError
+from corpus.errors import InputError, TreelineError
 from corpus.function import Function
 from engine import documents, fulltext, snapshot, vocabulary
 from engine.building_rows import BASE, PART, BuildingRows
@@ -263,11 +263,7 @@ def _rows_of(encoder: EncoderSpec, given: Vectors | None, count: int) -> NDArray
     """An encoder's vectors as they are kept; zeros when it gave none."""
     if given is None:
         return np.zeros((count, encoder.dimension), dtype=np.float16)
-    if given.shape != (count, encoder.dimension):
-        raise EncoderMismatch(
-            f"{encoder.name} gave vectors of shape {given.shape}, the index takes {(count, encoder.dimension)}",
-            "index with a fresh start",
-        )
+    encoder.check(given, count)
     return normalised(given).astype(np.float16)
 
 

@@ -9,6 +9,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from corpus.errors import EncoderMismatch
 from corpus.function import Address, Function
 
 Vectors = NDArray[np.float32]
@@ -43,6 +44,14 @@ class EncoderSpec:
     name: str
     dimension: int
 
+    def check(self, given: Vectors, count: int) -> None:
+        """Raise `EncoderMismatch` unless these are its vectors of so many functions."""
+        if given.shape != (count, self.dimension):
+            raise EncoderMismatch(
+                f"{self.name} gave vectors of shape {given.shape}, the index takes {(count, self.dimension)}",
+                "index with a fresh start",
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class IndexInfo:
@@ -61,6 +70,27 @@ class IndexInfo:
     def identity(self) -> str:
         """One generation of one index and no other: numbers begin anew when an index was dropped."""
         return f"{self.engine}/{self.name}/{self.generation}/{self.created}/{self.functions}"
+
+    def encoder_number(self, name: str) -> int:
+        """Which of its encoders has this name (none: the default); raises `EncoderMismatch`."""
+        names = [spec.name for spec in self.encoders]
+        if not names:
+            raise EncoderMismatch(f"the index {self.name!r} has no vectors", "search it by keyword")
+        if name and name not in names:
+            raise EncoderMismatch(
+                f"the index {self.name!r} was made with {', '.join(names)}, not with {name}",
+                "search with that encoder or index it again",
+            )
+        return names.index(name) if name else 0
+
+    def check_query(self, query: Vectors, number: int) -> None:
+        """Raise `EncoderMismatch` unless the vector is one that this encoder's can be compared with."""
+        spec = self.encoders[number]
+        if len(query) != spec.dimension:
+            raise EncoderMismatch(
+                f"the query has {len(query)} dimensions, the index {self.name!r} has {spec.dimension}",
+                f"ask with the encoder {spec.name!r}",
+            )
 
 
 class Engine(Protocol):
