@@ -14,7 +14,8 @@ from rerank.clusters import Labels, leaf_points
 def cluster(local: LocalTree, count: int, seed: int = 0) -> Labels:
     from sklearn.cluster import KMeans  # a second to import: only when this method is asked for
 
-    places = np.unique(leaf_points(local).x.round(12), axis=0)
+    points = leaf_points(local).x
+    places = np.unique(points.round(12), axis=0)
     means = KMeans(min(count, len(places)), n_init=1, random_state=seed)
-    labels: Labels = means.fit_predict(leaf_points(local).x).astype(np.intp)
+    labels: Labels = means.fit_predict(points).astype(np.intp)
     return labels

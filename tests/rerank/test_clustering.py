@@ -1,4 +1,4 @@
-"""The three clustering methods find the branches of a clear-cut tree."""
+"""What all clustering methods promise, claimed of each: they find the branches of a clear-cut tree."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from graph.local_tree import local_tree
 from rerank import hyperbolic_kmeans, kmeans, spectral
-from rerank.clusters import Clusterer, by_average_score, leaf_points
+from rerank.clusters import Clusterer
 from tests.graph.trees import address
 
 CLEAR = [address(f"o/r{i % 4}", f"src/deep/er/f{i % 4}.py", f"f{i}") for i in range(40)]
@@ -26,13 +26,3 @@ def test_repositories_far_apart_are_clusters(cluster: Clusterer) -> None:
 def test_more_clusters_than_candidates_is_no_trouble(cluster: Clusterer) -> None:
     assert len(cluster(local_tree(CLEAR[:3]), 10)) == 3
     assert cluster(local_tree(CLEAR[:1]), 10).tolist() == [0]
-
-
-def test_seeds_are_spread_over_the_branches() -> None:
-    seeds = hyperbolic_kmeans.seeds(leaf_points(local_tree(CLEAR)), 4)
-    assert len({CLEAR[i].repo for i in seeds}) >= 3
-
-
-def test_clusters_come_by_average_score_and_keep_the_order_of_the_list() -> None:
-    groups = by_average_score(np.array([0, 1, 0, 1]), [1.0, 0.9, 0.2, 0.8])
-    assert groups == [[1, 3], [0, 2]]
