@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from eval.codesearchnet import BESIDE, QUERIES, read_queries
 from eval.load import drive, paths
 from eval.served import MemoryWatch, memory, processor_seconds, served
 
@@ -19,7 +19,6 @@ WARM_UP = 3.0
 COMPUTED = "every answer computed, none kept:"
 KEPT = "as served by default, the last answers kept:"  # here all of them, after the warm-up
 GIVEN = "the server at this address, as it is set up:"
-OFFICIAL = Path("..") / "shared" / "codesearchnet" / "queries.csv"
 # When CodeSearchNet's own 99 are not at hand: names, concepts, a typo, one word, a sentence.
 QUESTIONS = (
     "convert int to string", "retry with exponential backoff", "sort list of dictionaries by key", "parse json",
@@ -33,11 +32,8 @@ QUESTIONS = (
 
 def questions(file: Path | None = None) -> list[str]:
     """CodeSearchNet's queries where they are at hand, else our own."""
-    file = file or OFFICIAL
-    if not file.exists():
-        return list(QUESTIONS)
-    with file.open(encoding="utf-8", newline="") as rows:
-        return [row[0] for row in csv.reader(rows) if row and row[0] != "query"]
+    file = file or BESIDE / QUERIES
+    return read_queries(file) if file.exists() else list(QUESTIONS)
 
 
 def run(

@@ -16,6 +16,7 @@ import numpy as np
 from corpus.errors import TreelineError
 from engine.names import alias_name
 from eval.bench_http import questions
+from eval.codesearchnet import data_folder
 from eval.growth import GrownSource
 from ingest.opening import open_source
 from ingest.pipeline import LoadOptions, load
@@ -28,7 +29,6 @@ from service.stores import open_store
 if TYPE_CHECKING:
     from engine.elasticsearch import ElasticsearchStore
 
-DATA = "codesearchnet:../shared/codesearchnet"
 TARGET = 1_000_000
 COPY_SIZE = 182_431  # functions of one copy; of the last one only the share that is still wanted is taken
 INDEX = "scale"
@@ -61,7 +61,7 @@ def run(
     target: int = TARGET,
     *,
     settings: Settings,
-    data: str = DATA,
+    data: str = "",
     rounds: int = 3,
     before: Sequence[dict[str, Any]] = (),
     leave: bool = False,
@@ -73,7 +73,7 @@ def run(
     The index is one of its own, and gone at the end unless it is to be left. `keep` is given the figures after every
     step; given to a later run as `before`, this goes on from there when the index is as they say.
     """
-    settings = replace(settings, index=INDEX)
+    settings, data = replace(settings, index=INDEX), data or f"codesearchnet:{data_folder()}"
     steps = list(before) if before and size(settings) == before[-1]["functions"] else []
     if not steps:
         drop(settings)

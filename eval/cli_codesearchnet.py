@@ -16,17 +16,6 @@ from eval.systems import DEFAULT, Kitchen
 from service.cli.options import where
 from service.searching.live import open_searcher
 
-BESIDE = Path(__file__).parent.parent.parent / "shared" / "codesearchnet"
-
-
-def data_folder(given: str) -> Path:
-    """The folder with the official files: the one given, else the one beside the checkout."""
-    if given:
-        return Path(given)
-    if BESIDE.is_dir():
-        return BESIDE
-    raise InputError("no CodeSearchNet data", "give --data a folder with queries.csv and annotationStore.csv")
-
 
 @click.command("codesearchnet")
 @where
@@ -50,7 +39,7 @@ def command(
     output: Output,
 ) -> None:
     """CodeSearchNet's 99 questions, with the official NDCG."""
-    folder = data_folder(data)
+    folder = codesearchnet.data_folder(data)
     queries = codesearchnet.read_queries(folder / codesearchnet.QUERIES)
     judgements = codesearchnet.read_judgements(folder / codesearchnet.ANNOTATIONS)
     if score:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from eval import docstrings
-from eval.cli_codesearchnet import data_folder
+from eval.codesearchnet import data_folder
 from eval.finish import Output, finish, output_options
 from eval.pools import read_functions, records_searcher
 from eval.running import choice_options, chosen, loading, measure, patient

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 
 from eval import codesearchnet, encoders, web
-from eval.cli_codesearchnet import data_folder
 from eval.encoders_plot import svg
 from eval.pools import read_functions
 
@@ -28,7 +27,7 @@ LANGUAGE = "python"
 def command(names: tuple[str, ...], data: str, pool: int, split: str, json_file: str, svg_file: str) -> None:
     """Read and rank with the encoders NAMES beside `static`: a name or folder each, `onnx:FOLDER` for int8."""
     console = Console(stderr=json_file == "-", highlight=False)
-    folder = data_folder(data)
+    folder = codesearchnet.data_folder(data)
     queries = codesearchnet.read_queries(folder / codesearchnet.QUERIES)
     judgements = codesearchnet.read_judgements(folder / codesearchnet.ANNOTATIONS)[LANGUAGE]
     questions = [(one.query, one.urls) for one in web.read() if split in (one.split, "all")]

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from eval import web
-from eval.cli_codesearchnet import data_folder
+from eval.codesearchnet import data_folder
 from eval.finish import Output, finish, output_options
 from eval.pools import source_searcher
 from eval.running import choice_options, chosen, loading, measure, patient

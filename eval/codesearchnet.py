@@ -15,6 +15,7 @@ from eval.metrics import OFFICIAL_DEPTH, distinct, ndcg, official_ndcg, reciproc
 
 QUERIES = "queries.csv"
 ANNOTATIONS = "annotationStore.csv"
+BESIDE = Path(__file__).parent.parent.parent / "shared" / "codesearchnet"  # where a checkout has them, if anywhere
 
 METRICS = (
     Metric("ndcg_within", "NDCG within"),
@@ -40,6 +41,17 @@ class Coverage:
     present: int
     queries: int
     with_answer: int
+
+
+def data_folder(given: str = "") -> Path:
+    """The folder with the functions and the official files: the one given, else the one beside the checkout."""
+    if given:
+        return Path(given)
+    if BESIDE.is_dir():
+        return BESIDE
+    raise InputError(
+        "no CodeSearchNet data", f"give --data a folder with {QUERIES} and {ANNOTATIONS}, or put it at {BESIDE}"
+    )
 
 
 def read_queries(path: Path) -> list[str]:

@@ -11,7 +11,7 @@ from corpus.errors import InputError
 from corpus.function import Address
 from engine.protocol import Hit
 from eval import codesearchnet, paper, report, results
-from eval.cli_codesearchnet import BESIDE
+from eval.codesearchnet import BESIDE
 from eval.dataset import Case, DataSet, Metric, Ranked, System, evaluate
 from eval.finish import Output, finish
 from eval.metrics import reciprocal_rank
