@@ -54,14 +54,19 @@ def output_options(command: Decorated) -> Decorated:
 
 
 def finish(document: Document, output: Output) -> None:
-    """Show the document and write it wherever it was asked for."""
+    """Show the document and write it wherever it was asked for; an old result that cannot be read costs no new one."""
     document = results.stamp(document)
     console = output.console
     report.show(document, console)
-    before = results.last(document["dataset"], output.results)
-    if before is not None:
-        same = results.comparable(document, before)
-        report.show_changes(results.changes(document, before), before, same, console)
+    try:
+        _write_files(document, output, console)
+        _compare(document, output, console)  # with the last one, so before this one is kept
+    finally:
+        if output.keep:
+            _keep(document, output, console)
+
+
+def _write_files(document: Document, output: Output, console: Console) -> None:
     if output.json_file == "-":
         sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
     elif output.json_file:
@@ -70,10 +75,19 @@ def finish(document: Document, output: Output) -> None:
         from eval.report_html import page
 
         _write(Path(output.html_file), page(document).encode(), console)
-    if output.keep:
-        if document["changed"]:
-            console.print("the checkout has changes: this result cannot be repeated from its commit", style="yellow")
-        console.print(f"kept as {results.keep(document, output.results)}", soft_wrap=True)
+
+
+def _compare(document: Document, output: Output, console: Console) -> None:
+    before = results.last(document["dataset"], output.results)
+    if before is not None:
+        same = results.comparable(document, before)
+        report.show_changes(results.changes(document, before), before, same, console)
+
+
+def _keep(document: Document, output: Output, console: Console) -> None:
+    if document["changed"]:
+        console.print("the checkout has changes: this result cannot be repeated from its commit", style="yellow")
+    console.print(f"kept as {results.keep(document, output.results)}", soft_wrap=True)
 
 
 def _write(path: Path, data: bytes, console: Console) -> None:

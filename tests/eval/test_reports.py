@@ -115,6 +115,17 @@ def test_keeping_a_result_of_changed_code_warns(
     assert ("cannot be repeated from its commit" in " ".join(capsys.readouterr().out.split())) == changed
 
 
+@pytest.mark.parametrize("broken", ["{", '{"format": "of another version"}'])
+def test_a_kept_result_that_cannot_be_read_does_not_cost_the_new_one(tmp_path: Path, broken: str) -> None:
+    (tmp_path / f"abc-{document()['dataset']}.json").write_text(broken)
+    written = Output(str(tmp_path / "out.json"), str(tmp_path / "out.html"), tmp_path, keep=True)
+    with pytest.raises(InputError, match="is not a result file"):
+        finish(document(), written)
+    kept = results.read(next(path for path in tmp_path.glob("*-*.json") if not path.name.startswith("abc")))
+    assert kept["systems"][0]["means"] == results.read(tmp_path / "out.json")["systems"][0]["means"]
+    assert "<html" in (tmp_path / "out.html").read_text()
+
+
 def test_tidied_the_newest_of_each_stays(tmp_path: Path) -> None:
     for commit, name in (("aaa", "web-test"), ("bbb", "web-test"), ("aaa", "codesearchnet"), ("bbb", "web-ablation")):
         made = {"commit": commit, "dataset": name, "made": f"2026-01-0{1 + (commit == 'bbb')}T00:00:00+00:00"}
