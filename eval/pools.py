@@ -11,7 +11,7 @@ import orjson
 
 from corpus.errors import EncoderMismatch, InputError
 from corpus.function import Function
-from ingest.opening import open_source
+from ingest.opening import functions_of, open_source
 from ingest.pipeline import LoadOptions, load
 from ingest.source import Progress, ReadOptions, no_progress
 from service.searching.live import LiveSearcher, open_searcher
@@ -23,10 +23,7 @@ FIELDS = ("repo", "path", "func_name", "original_string", "language", "docstring
 
 def read_functions(folder: Path, partitions: Iterable[str] = ()) -> Iterator[Function]:
     """The functions of a CodeSearchNet folder, of these partitions (none named: all), read as an index would."""
-    source = open_source(f"codesearchnet:{folder}", ReadOptions(partitions=frozenset(partitions)))
-    for unit in source.units():
-        for chunk in unit.chunks():
-            yield from chunk.parse().functions
+    return functions_of(open_source(f"codesearchnet:{folder}", ReadOptions(partitions=frozenset(partitions))))
 
 
 def eval_settings(settings: Settings) -> Settings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -22,8 +22,7 @@ from engine.protocol import EncoderSpec
 from engine.stores import open_store
 from eval.hidden_docstrings import Question, questions
 from eval.ranker_training import Example, before, fit, sweep
-from ingest.opening import open_source
-from ingest.source import ReadOptions
+from ingest.opening import functions_of, open_source
 from rerank.arrange import DEPTH
 from rerank.features import NAMES, features
 from rerank.learnt import WEIGHTS
@@ -66,7 +65,7 @@ def command(
     console = Console(stderr=True)
     encoder = load(DEFAULT_ENCODER)
     assert encoder is not None
-    functions = [function for source in sources for function in _functions(source)]
+    functions = [function for source in sources for function in functions_of(open_source(source))]
     if not functions:
         raise InputError(
             f"{' '.join(sources)} has no functions", "give a CodeSearchNet folder, or another source with docstrings"
@@ -89,12 +88,6 @@ def command(
     )
     out.write_text(json.dumps({"made": made, "share": share, "repository": cost, "columns": columns}, indent=1) + "\n")
     console.print(f"wrote {out}")
-
-
-def _functions(source: str) -> Iterator[Function]:
-    for unit in open_source(source, ReadOptions()).units():
-        for chunk in unit.chunks():
-            yield from chunk.parse().functions
 
 
 def _index(folder: Path, functions: Sequence[Function], encoder: Encoder) -> Searcher:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import logging
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from corpus.counting import counted
 from corpus.errors import InputError
+from corpus.function import Function
 from ingest.source import Listed, ReadOptions, Source
+
+log = logging.getLogger(__name__)
 
 FORMS = "codesearchnet:DIR-or-zip, a folder, a git URL, python-env, or a .jsonl[.gz] file"
 CODESEARCHNET = "codesearchnet:"
@@ -20,6 +25,19 @@ def open_source(spec: str, options: ReadOptions | None = None) -> Source:
         return _open(spec, options)
     except (OSError, ValueError) as error:
         raise InputError(f"{spec!r} cannot be read: {error}", f"a source is {FORMS}") from error
+
+
+def functions_of(source: Source) -> Iterator[Function]:
+    """Every function of a source, for who needs no index; what had to be left out is counted and said in the end."""
+    left_out, first = 0, ""
+    for unit in source.units():
+        for chunk in unit.chunks():
+            parsed = chunk.parse()
+            yield from parsed.functions
+            left_out += len(parsed.problems)
+            first = first or "".join(map(str, parsed.problems[:1]))
+    if left_out:
+        log.warning("%s: %s left out; the first: %s", source.name, counted(left_out, "record"), first)
 
 
 def _open(spec: str, options: ReadOptions) -> Source:
