@@ -7,14 +7,12 @@ import click
 from eval import docstrings
 from eval.codesearchnet import data_folder
 from eval.finish import Output, finish, output_options
-from eval.pools import read_functions, records_searcher
+from eval.pools import POOLS, read_functions, records_searcher
 from eval.running import choice_options, chosen, loading, measure, patient
 from eval.systems import DEFAULT, DENSE, HYBRID, KEYWORD, ROUTED
-from service.cli.options import where
 
 
 @click.command("docstrings")
-@where
 @click.option("--data", metavar="DIR", default="", help="Folder in CodeSearchNet's layout.")
 @click.option("--partition", default="test", show_default=True, help="Whose docstrings ask.")
 @click.option("--questions", default=docstrings.QUESTIONS, show_default=True, type=click.IntRange(1))
@@ -23,8 +21,6 @@ from service.cli.options import where
 @choice_options
 @output_options
 def command(
-    engine: str | None,
-    name: str,
     data: str,
     partition: str,
     questions: int,
@@ -35,8 +31,7 @@ def command(
     output: Output,
 ) -> None:
     """Docstrings ask, their functions (stripped of them) answer; the pool is indexed on its own."""
-    del name  # the pool is an index of its own
-    settings = patient(engine, "")
+    settings = patient(POOLS, "")
     functions = read_functions(data_folder(data), [partition])
     experiment = docstrings.prepare(functions, questions, None if full else pool)
     pool_name = "full" if full else f"{len(experiment.pool)}"

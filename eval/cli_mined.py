@@ -12,11 +12,10 @@ from corpus.errors import InputError
 from eval import mined
 from eval.dataset import DataSet, Evaluation, Measured
 from eval.finish import Output, finish, output_options
-from eval.pools import source_searcher
+from eval.pools import POOLS, source_searcher
 from eval.running import choice_options, chosen, loading, measure, patient
 from eval.summary import summarise
 from eval.systems import DEFAULT, DENSE, HYBRID, KEYWORD, Recipe
-from service.cli.options import where
 from service.settings import Settings
 
 COMPARED = (
@@ -32,7 +31,6 @@ COMPARED = (
 
 @click.command("mined")
 @click.argument("repositories", nargs=-1, metavar="REPO…")
-@where
 @click.option("--manifest", metavar="FILE", default="", help="A file with one repository a line.")
 @click.option("--build", metavar="FILE", default="", help="Write the cases as JSONL and stop.")
 @click.option("--cases", metavar="FILE", default="", help="Use cases that --build wrote.")
@@ -43,8 +41,6 @@ COMPARED = (
 @output_options
 def command(
     repositories: Sequence[str],
-    engine: str | None,
-    name: str,
     manifest: str,
     build: str,
     cases: str,
@@ -56,7 +52,6 @@ def command(
     output: Output,
 ) -> None:
     """Commit subjects ask, the files or functions they changed answer."""
-    del name  # every repository is an index of its own
     paths = [Path(repository) for repository in repositories] + (read_manifest(Path(manifest)) if manifest else [])
     if not paths:
         raise InputError("no repository given", "name one or more git checkouts, or a --manifest")
@@ -74,7 +69,7 @@ def command(
         return
     recipes, baseline = chosen(compare, ablate, COMPARED)
     evaluations = [
-        evaluate_repository(path, found, level, cut_offs, recipes, patient(engine, ""), output.console)
+        evaluate_repository(path, found, level, cut_offs, recipes, patient(POOLS, ""), output.console)
         for path, found in by_path.items()
         if usable(path, found, level, output.console)
     ]

@@ -18,6 +18,7 @@ from service.searching.live import LiveSearcher, open_searcher
 from service.settings import Settings
 from service.stores import open_store
 
+POOLS = "embedded"  # the engine of every pool: it needs no server, and is gone with its folder
 FIELDS = ("repo", "path", "func_name", "original_string", "language", "docstring", "sha", "partition", "url")
 
 
@@ -28,8 +29,11 @@ def read_functions(folder: Path, partitions: Iterable[str] = ()) -> Iterator[Fun
 
 def eval_settings(settings: Settings) -> Settings:
     """The same settings with a home of their own, so that an evaluation never touches the user's indexes."""
-    if settings.engine != "embedded":
-        raise InputError("evaluation pools are made on the embedded engine", "leave out --engine, or name an --index")
+    if settings.engine != POOLS:
+        raise InputError(
+            "evaluation pools are made on the embedded engine",
+            "use --engine embedded, or --full to search the index itself",
+        )
     return replace(settings, home=str(settings.home_path / ".eval"))
 
 

@@ -150,3 +150,22 @@ def test_bad_input_is_one_line(arguments: list[str], message: str, data: Path) -
     assert result.exit_code != 0
     assert message in said(result)
     assert "\n" not in said(result)
+
+
+@pytest.mark.parametrize("dataset", ["docstrings", "mined"])
+def test_what_makes_its_own_index_takes_no_name_of_one(dataset: str) -> None:
+    result = run(dataset, "--name", "mine")
+    assert result.exit_code == 2
+    assert "No such option" in result.output and "--name" in result.output
+
+
+def test_a_repository_is_mined_wherever_the_users_indexes_are(
+    repository: Path,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TREELINE_ENGINE", "elasticsearch")
+    result = run("mined", str(repository), "--results", str(tmp_path / "results"))
+    assert result.exit_code == 0, result.output
+    refused = run("web", "--data", str(tmp_path))
+    assert "--engine embedded" in refused.exception.hint  # type: ignore[union-attr]
