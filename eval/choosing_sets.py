@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from corpus.analysis import analyse
+from corpus.analysis import analyse, parts
 from corpus.function import Function
 from encoder.loading import load
 from engine.embedded import EmbeddedStore
@@ -27,7 +27,6 @@ SEED = 7
 POOL = 6_000  # functions of the smaller pools; the web questions' has twice as many and all that answer
 AT_ONCE = 1_000
 HIDDEN = "hidden_name"
-PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ def sets(index: str, home: Path, settings: Settings, questions: int) -> list[Set
 
 
 def words_of(name: str) -> str:
-    return " ".join(part.lower() for part in PARTS.findall(name.rpartition(".")[2]))
+    return " ".join(part.lower() for part in parts(name.rpartition(".")[2]))
 
 
 def name_questions(functions: Sequence[Function], count: int) -> list[Question]:

@@ -15,9 +15,8 @@ from engine.protocol import Hit
 from eval import jsonl
 from eval.dataset import Case, DataSet, Metric
 from eval.metrics import hit, ndcg, recall, reciprocal_rank
-from eval.mining import changes, file_at, question, touched
+from eval.mining import changes, file_at, grammar_of, question, touched
 from ingest.parsers.outline import outline
-from ingest.parsers.registry import by_suffix
 
 LEVELS = ("file", "symbol")
 KS = (1, 5, 10)
@@ -66,7 +65,7 @@ def mine(repository: Path, limit: int = 5000) -> list[MinedCase]:
 
 def functions_in(path: str, source: bytes) -> dict[str, tuple[int, int]]:
     """The functions of a file and their lines; nothing for a language without a parser."""
-    grammar = by_suffix().get(Path(path).suffix)
+    grammar = grammar_of(path)
     if grammar is None or not source:
         return {}
     return {found.name: (found.first_line, found.last_line) for found in outline(grammar, source).functions}

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpus.errors import InputError
+from ingest.parsers.grammar import Grammar
+from ingest.parsers.registry import by_suffix
 
 # A commit that touches more code files than this is a sweep (a rename, a reformat): it asks for nothing.
 MOST_FILES = 15
@@ -25,7 +27,6 @@ TRIVIAL = re.compile(
 # "fix(scope): …" and "Fix #123": the words count, the bookkeeping does not.
 PREFIX = re.compile(r"^(\w+)(\([^)]*\))?!?:\s+")
 REFERENCE = re.compile(r"\(?(?:#\d+|GH-\d+|[A-Z]{2,}-\d+)\)?")
-CODE = frozenset({".py", ".java", ".go", ".js", ".jsx", ".mjs", ".ts", ".tsx", ".php", ".rb"})
 FIELD, RECORD = "\x1f", "\x1e"
 HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
@@ -67,9 +68,14 @@ def changes(repository: Path, limit: int = 5000) -> Iterator[Change]:
             "--diff-filter=AM",
             commit,
         )
-        lines = {path: hunks for path, hunks in _hunks(patch) if Path(path).suffix in CODE}
+        lines = {path: hunks for path, hunks in _hunks(patch) if grammar_of(path)}
         if 0 < len(lines) <= MOST_FILES:
             yield Change(commit, subject, lines)
+
+
+def grammar_of(path: str) -> Grammar | None:
+    """How the file is parsed; nothing for what is no code, or of a language without a parser."""
+    return by_suffix().get(Path(path).suffix.lower())
 
 
 def touched(hunks: list[tuple[int, int]], names: dict[str, tuple[int, int]]) -> list[str]:

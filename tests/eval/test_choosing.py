@@ -29,6 +29,7 @@ def test_a_hidden_name_is_nowhere_in_the_function() -> None:
 def test_names_are_asked_for_in_words() -> None:
     assert words_of("Reader.read_csv_file") == "read csv file"
     assert words_of("openHTTPSession") == "open http session"
+    assert words_of("parseURLs2") == "parse urls 2"
 
 
 def test_only_names_of_three_words_that_one_function_has_are_asked_for() -> None:

@@ -60,6 +60,16 @@ def test_a_subject_asks_and_the_changed_function_answers(repository: Path) -> No
     ]
 
 
+@pytest.mark.parametrize("name", ["read.cjs", "read.mts", "READ.PY", "Rakefile.rake"])
+def test_every_language_with_a_parser_can_answer(repository: Path, name: str) -> None:
+    ruby, python = "def read(path)\n  path\nend\n", "def read(path):\n    return path\n"
+    script = "function read(path) {\n  return path;\n}\n"
+    (repository / name).write_text({".rake": ruby, ".PY": python}.get(Path(name).suffix, script))
+    commit(repository, "Read from wherever the path leads")
+    case = next(case for case in mined.mine(repository) if case.query.startswith("Read"))
+    assert (case.files, case.symbols) == ((name,), (f"{name}::read",))
+
+
 def test_merges_are_left_out(repository: Path) -> None:
     git(repository, "checkout", "-q", "-b", "side", "HEAD~1")
     commit(repository, "Shout when the config is written", config=FIRST.replace("write(text)", "write(text.upper())"))
