@@ -79,6 +79,10 @@ def ranked_top(ranked: Sequence[str], k: int) -> list[str]:
     return once(ranked)[:k]
 
 
+def discounted(gains: Iterable[float]) -> float:
+    """The sum of the gains, each divided by log2(rank + 1)."""
+    return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1))
+
+
 def _dcg(relevances: Iterable[float], gain: Gain) -> float:
-    gained = (2.0**value - 1.0 if gain == "exponential" else value for value in relevances)
-    return sum(value / log2(rank + 1) for rank, value in enumerate(gained, start=1))
+    return discounted(2.0**value - 1.0 if gain == "exponential" else value for value in relevances)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
+from eval.metrics import discounted
 from graph.hyperbolic import Floats
 from rerank.candidate import Candidate
 from rerank.features import NAMES
@@ -64,11 +65,9 @@ def fit(examples: Sequence[Example], columns: Sequence[str] = NAMES) -> dict[str
 
 def ndcg(example: Example, order: Sequence[int], depth: int = 10) -> float:
     """NDCG of the first `depth`, against the best order of the same candidates."""
-    discounts = 1.0 / np.log2(np.arange(2, depth + 2))
-    best = np.sort(example.gains)[::-1][:depth]
-    gained = example.gains[list(order[:depth])]
-    ideal = float(best @ discounts[: len(best)])
-    return float(gained @ discounts[: len(gained)]) / ideal if ideal > 0 else 0.0
+    gains = example.gains.tolist()
+    ideal = discounted(sorted(gains, reverse=True)[:depth])
+    return discounted(gains[place] for place in order[:depth]) / ideal if ideal > 0 else 0.0
 
 
 def sweep(examples: Sequence[Example], columns: dict[str, float], share: float) -> list[Row]:
