@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from graph.callgraph_modules import Modules
@@ -26,20 +26,29 @@ class File:
 
 
 class Classes:
-    """Members and bases; `bases` is filled in while inheritance is resolved."""
+    """Members and bases; what a class extends is told while inheritance is resolved.
+
+    A Ruby class or module may be opened in any number of files, and has what is in all of them. Members and bases are
+    then gathered under its first opening, so that looking through it is one look, however many there are.
+    """
 
     def __init__(self, files: Mapping[str, File], modules: Modules, names: Sequence[str], kinds: Sequence[str]) -> None:
         self._files, self._modules, self._names, self._kinds = files, modules, names, kinds
         self.members: dict[int, dict[str, int]] = defaultdict(dict)
         self.owner: dict[int, int] = {}
-        self.bases: dict[int, list[int]] = defaultdict(list)
+        self._bases: dict[int, dict[int, None]] = defaultdict(dict)
+        self._gathered: dict[int, dict[str, int]] = defaultdict(dict)
+        self._opened_first: dict[int, int] = {}
         self._by_name: dict[str, list[int]] = defaultdict(list)
+        opened: dict[str, int] = {}
         for file in files.values():
             for name, node in file.nodes.items():
                 if kinds[node] in CLASSES:
                     self._by_name[last_of(name)].append(node)
                     if "." in name:
                         self._by_name[name].append(node)
+                    if file.language == "ruby":
+                        self._opened_first[node] = opened.setdefault(name, node)
         for file in files.values():
             for name, node in file.nodes.items():
                 self._place(file, name, node)
@@ -58,18 +67,24 @@ class Classes:
             node = self.owner.get(node)
         return node
 
+    def extend(self, node: int, base: int) -> None:
+        self._bases[self._first(node)][base] = None
+
+    def bases(self, node: int) -> Iterable[int]:
+        return self._bases.get(self._first(node), ())
+
     def member(self, node: int, name: str) -> int | None:
-        """A member of a class or of the nearest class it extends."""
-        seen = {node}
-        level = [node]
-        while level:
-            for holder in level:
-                found = self.members[holder].get(name) if holder in self.members else None
-                if found is not None:
-                    return found
-            level = [base for holder in level for base in self.bases.get(holder, ()) if base not in seen]
+        """A member of a class, from the same file rather than from another, or of the nearest class it extends."""
+        found = self.members[node].get(name) if node in self.members else None
+        seen: set[int] = set()
+        level = [self._first(node)]
+        while found is None and level:
             seen.update(level)
-        return None
+            holding = (self._gathered[holder].get(name) for holder in level if holder in self._gathered)
+            found = next((member for member in holding if member is not None), None)
+            bases = (self._first(base) for holder in level for base in self._bases.get(holder, ()))
+            level = list(dict.fromkeys(base for base in bases if base not in seen))
+        return found
 
     def constructor(self, node: int) -> int | None:
         """What creating an object of this class calls, its own or inherited."""
@@ -79,16 +94,17 @@ class Classes:
                 return found
         return None
 
+    def _first(self, node: int) -> int:
+        return self._opened_first.get(node, node)
+
     def _place(self, file: File, name: str, node: int) -> None:
-        """Give a member to its class; a Ruby class that is opened again elsewhere shares what it has."""
+        """Give a member to its class."""
         outer, _, last = name.rpartition(".")
         owner = self._owner(file, outer) if outer else None
         if owner is not None and owner != node:
             self.owner[node] = owner
             self.members[owner].setdefault(last, node)
-        if file.language == "ruby" and self.is_class(node):
-            same = [other for other in self._by_name[name] if other != node and self._names[other] == name]
-            self.bases[node].extend(same)
+            self._gathered[self._first(owner)].setdefault(last, node)
 
     def _owner(self, file: File, name: str) -> int | None:
         """The class that a member's name begins with: in this file, or where the language lets it be elsewhere."""

@@ -63,7 +63,7 @@ class Resolver:
 
     def extend(self, node: int, base: int) -> None:
         """A class extends another; what was looked up before may have another answer now."""
-        self.classes.bases[node].append(base)
+        self.classes.extend(node, base)
         self._known.clear()
 
     def _resolve(self, file: File, own: int | None, parts: list[str], guess: bool) -> Found:
@@ -87,7 +87,7 @@ class Resolver:
 
     def _of_self(self, file: File, own: int | None, parts: list[str], guess: bool) -> Found:
         if len(parts) == 2 and own is not None:
-            starts = self.classes.bases.get(own, []) if parts[0] in PARENT else [own]
+            starts = self.classes.bases(own) if parts[0] in PARENT else [own]
             for start in starts:
                 member = self.classes.member(start, parts[1])
                 if member is not None:

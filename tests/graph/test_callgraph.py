@@ -1,5 +1,7 @@
 """The call graph against a brute-force oracle, and what it promises about names, ids and loading."""
 
+from time import process_time
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -126,6 +128,30 @@ def test_methods_are_looked_up_in_what_a_class_extends() -> None:
 def test_classes_that_extend_each_other_do_not_loop() -> None:
     found = graph(facts("a.py", "A:class B:class A.m", "A-extends>B B-extends>A A.m>self.gone"))
     assert callers(found, "A.m") == set()
+
+
+def test_a_ruby_class_has_what_every_file_that_opens_it_gives_it() -> None:
+    calls = " ".join(f"Gem.Shop.sell>{name}" for name in ("buy", "self.pay", "log", "help"))
+    found = graph(
+        facts("a.rb", "Gem:class Gem.Shop:class Gem.Shop.buy Gem.Shop.help", language="ruby"),
+        facts("b.rb", "Gem:class Gem.Shop:class Gem.Shop.pay", "Gem.Shop-extends>Base", language="ruby"),
+        facts("c.rb", "Base:class Base.log Base.help", language="ruby"),
+        facts("d.rb", "Gem:class Gem.Shop:class Gem.Shop.sell Gem.Shop.help", calls, language="ruby"),
+    )
+    called = names(found, (step.node for step in found.walk(found.named("sell"), ("calls",), "out")))
+    assert called == {"a.rb:Gem.Shop.buy", "b.rb:Gem.Shop.pay", "c.rb:Base.log", "d.rb:Gem.Shop.help"}
+
+
+def test_a_module_that_a_thousand_files_open_takes_time_in_proportion() -> None:
+    started = process_time()
+    found = graph(
+        *(
+            facts(f"{n}.rb", f"Gem:class Gem.C{n}:class Gem.C{n}.m", f"Gem.C{n}.m>a Gem.C{n}.m>b", "ruby")
+            for n in range(1_000)
+        )
+    )
+    assert process_time() - started < 5
+    assert len(found) == 3_000
 
 
 def test_go_interfaces_are_implemented_by_who_has_all_methods() -> None:
