@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -32,19 +33,21 @@ class Imports:
         self._aliases = {
             path: {seen.alias: seen for seen in file.imports if seen.alias} for path, file in files.items()
         }
+        self._dotted = {
+            path: [seen for seen in file.imports if not seen.name and "." in seen.alias]
+            for path, file in files.items()
+            if file.language == "python"
+        }
+        self._stars = {path: self._all_of(file) for path, file in files.items()}
+        self._star_modules: dict[str, list[File]] = {}
+        self._through_stars: dict[tuple[str, str, int], Scope | None] = {}
 
     def find(self, file: File, name: str, passes: int = PASSES) -> Scope | None:
         """What `name` was imported as in this file; nothing when it was not."""
         seen = self._aliases[file.path].get(name)
         if seen is not None:
             return self._meaning(file, seen, passes)
-        for star in file.imports:
-            if star.name == "*" and passes:
-                for module in self._module(file, star.module):
-                    found = self.exported(module, name, passes - 1)
-                    if found is not None and not found.outside:
-                        return found
-        return self._package(file, name, passes) if file.language == "python" else None
+        return self._starred(file, name, passes) or self._package(file, name, passes)
 
     def exported(self, module: File, name: str, passes: int = PASSES) -> Scope | None:
         """A symbol that a module defines or hands on."""
@@ -59,9 +62,48 @@ class Imports:
             return []
         return self._module(package, "." + name)
 
+    def _starred(self, file: File, name: str, passes: int) -> Scope | None:
+        """What a star import brought, also one of a built-in's name: that is what the file calls then.
+
+        Kept for each number of passes left, because modules that import all of each other ask for the same again
+        and again.
+        """
+        modules = self._poured_into(file)
+        if not modules or not passes:
+            return None
+        key = (file.path, name, passes)
+        if key not in self._through_stars:
+            handed = (self._own(module, name, passes - 1) for module in modules)
+            self._through_stars[key] = next((scope for scope in handed if scope and not scope.outside), None)
+        return self._through_stars[key]
+
+    def _own(self, module: File, name: str, passes: int) -> Scope | None:
+        """What a module itself defines or imports by name."""
+        node = module.nodes.get(name)
+        if node is not None:
+            return Scope((node,), how=IMPORTED)
+        seen = self._aliases[module.path].get(name)
+        return self._meaning(module, seen, passes) if seen else self._package(module, name, passes)
+
+    def _poured_into(self, file: File) -> list[File]:
+        """All files whose names star imports bring into this one, the nearest first."""
+        if file.path not in self._star_modules:
+            reached = {file.path: file}
+            waiting = deque(self._stars[file.path])
+            while waiting:
+                module = waiting.popleft()
+                if module.path not in reached:
+                    reached[module.path] = module
+                    waiting += self._stars[module.path]
+            self._star_modules[file.path] = list(reached.values())[1:]
+        return self._star_modules[file.path]
+
+    def _all_of(self, file: File) -> list[File]:
+        return [module for seen in file.imports if seen.name == "*" for module in self._module(file, seen.module)]
+
     def _package(self, file: File, name: str, passes: int) -> Scope | None:
-        """`import a.b` binds `a`; what follows is looked for inside it."""
-        dotted = [seen for seen in file.imports if not seen.name and seen.alias.startswith(name + ".")]
+        """`import a.b` binds `a` in Python; what follows is looked for inside it."""
+        dotted = [seen for seen in self._dotted.get(file.path, ()) if seen.alias.startswith(name + ".")]
         if not dotted:
             return None
         files = self._module(file, name)

@@ -117,6 +117,49 @@ def test_builtins_and_well_known_modules_are_no_calls_into_the_repository(target
     assert callers(found, last) == set()
 
 
+def test_a_star_import_brings_what_its_module_defines_or_has_from_another_and_shadows_a_builtin() -> None:
+    found = graph_of(
+        {
+            "shop/a.py": "from .b import *\n\n\ndef use(path):\n    open(path)\n    far(path)\n    len(path)\n",
+            "shop/b.py": "from .a import *\nfrom .c import *\nfrom os.path import *\n\n\ndef open(path): ...\n",
+            "shop/c.py": "from .b import *\nfrom .d import deep as far\n",
+            "shop/d.py": "def deep(path): ...\n",
+        },
+        "python",
+    )
+    called = names(found, (step.node for step in found.walk(found.named("use"), ("calls",), "out")))
+    assert called == {"shop/b.py:open", "shop/d.py:deep"}
+
+
+def test_of_several_that_star_imports_bring_the_nearest_is_meant() -> None:
+    found = graph_of(
+        {
+            "shop/__init__.py": "from .solve import *\nfrom .norms import *\n",
+            "shop/solve/__init__.py": "from .direct import *\n",
+            "shop/solve/direct.py": "from plain import norm\n",
+            "shop/norms.py": "def norm(x): ...\n",
+            "plain.py": "def norm(x): ...\n",
+            "main.py": "from shop import norm\n\n\ndef use(x):\n    norm(x)\n",
+        },
+        "python",
+    )
+    called = names(found, (step.node for step in found.walk(found.named("use"), ("calls",), "out")))
+    assert called == {"shop/norms.py:norm"}
+
+
+def test_modules_that_import_all_of_each_other_take_no_time() -> None:
+    others = "".join(f"from .m{other} import *\n" for other in range(30))
+    handed_on = "from .m0 import nowhere\n"
+    files = {
+        f"pkg/m{n}.py": f"{others}{handed_on if n else ''}\n\ndef f{n}(x):\n    len(x)\n    nowhere(x)\n    f0(x)\n"
+        for n in range(30)
+    }
+    started = process_time()
+    found = graph_of(files, "python")
+    assert process_time() - started < 5
+    assert callers(found, "f0") == {f"pkg/m{n}.py:f{n}" for n in range(30)}
+
+
 def test_methods_are_looked_up_in_what_a_class_extends() -> None:
     found = graph(
         facts("a.py", "A:class A.m"),
