@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-LINES_IN_URL = re.compile(r"#L(\d+)(?:-L?(\d+))?$")
+# No file has a line of ten digits, and the call graph keeps lines in 32 bits.
+LINES_IN_URL = re.compile(r"#L(\d{1,9})(?:-L?(\d{1,9}))?$")
 
 
 class Address(NamedTuple):

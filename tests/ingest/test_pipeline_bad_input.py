@@ -8,7 +8,7 @@ import pytest
 
 from corpus.errors import InputError
 from engine.embedded import EmbeddedStore
-from tests.ingest.loading import NAME, loaded, names, record
+from tests.ingest.loading import NAME, functions, loaded, names, record, records_file
 
 GOOD = [json.dumps(record(f"good_{n}")).encode() for n in range(3)]
 BROKEN = {
@@ -41,6 +41,15 @@ def test_strict_stops_at_the_first_and_the_index_stays_as_it_was(tmp_path: Path,
     with pytest.raises(InputError, match=r"records.jsonl:2: "):
         loaded(home, source, strict=True)
     assert names(home) == ["good_0"]
+
+
+@pytest.mark.parametrize("line", ["3000000000", "9" * 23, "9" * 5_000, "1-L3000000000"])
+def test_a_number_that_no_line_has_in_a_url_is_no_line(tmp_path: Path, line: str) -> None:
+    address = f"https://example.org/f.py#L{line}"
+    source = records_file(tmp_path / "records.jsonl", [record("odd", url=address), record("good")])
+    assert loaded(tmp_path / "home", source).indexed == 2
+    odd, good = sorted(functions(tmp_path / "home").values(), key=lambda one: one.func_name, reverse=True)
+    assert (odd.url, odd.address.lines, good.address.lines) == (address, None, (1, 2))
 
 
 def test_a_truncated_gzip_gives_what_it_has(tmp_path: Path) -> None:
