@@ -7,7 +7,7 @@ import re
 SEPARATORS = re.compile(r"\?->|->|::|\?\.|&\.|!\.|\\")
 SPACE = re.compile(r"\s+")
 DOTTED = re.compile(r"[\w$@]+[?!]?(?:\.[\w$@]+[?!]?)*")
-LAST = re.compile(r"[\w$@]+[?!]?$")
+PART = re.compile(r"[\w$@]+[?!]?")
 # The receiver is an expression, not a name: `make().close()` refers to `?.close`.
 UNKNOWN = "?"
 # Longer than any name that can be resolved; reading no more keeps endless call chains linear.
@@ -23,8 +23,8 @@ def dotted(text: str) -> str:
     text = SPACE.sub("", SEPARATORS.sub(".", text)).strip(".")
     if DOTTED.fullmatch(text):
         return text
-    last = LAST.search(text)
-    return f"{UNKNOWN}.{last[0]}" if last and text[last.start() - 1 : last.start()] == "." else ""
+    _, dot, last = text.rpartition(".")
+    return f"{UNKNOWN}.{last}" if dot and PART.fullmatch(last) else ""
 
 
 class _Names(dict[bytes, str]):

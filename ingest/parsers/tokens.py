@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from functools import cache
 
-STRING = r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`'
+# Every part takes time in proportion to the text, also where something is opened again and again and never closed: no
+# string begins behind a backslash, as in a heap of `\"`, and a block comment that is not closed goes to the end.
+STRING = r'(?<!\\)(?:"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`)'
 WORD = r"[\w$@]+|[^\w\s]"
 PROSE = re.compile(r"\w+|[^\w\s]")
 PARAGRAPH = re.compile(r"\r?\n[ \t]*\r?\n")
@@ -13,7 +15,7 @@ PARAGRAPH = re.compile(r"\r?\n[ \t]*\r?\n")
 
 @cache
 def _pattern(line_comment: str) -> re.Pattern[str]:
-    comment = re.escape(line_comment) + ".*" + (r"|/\*[\s\S]*?\*/" if line_comment == "//" else "")
+    comment = re.escape(line_comment) + ".*" + (r"|/\*[\s\S]*?(?:\*/|\Z)" if line_comment == "//" else "")
     return re.compile(f"(?:{comment})|({STRING}|{WORD})")
 
 

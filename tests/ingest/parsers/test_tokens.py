@@ -1,0 +1,31 @@
+"""Tokens of code: comments are dropped, strings stay whole, and no text takes the square of its length."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import pytest
+
+from ingest.parsers.tokens import code_tokens
+
+
+def test_comments_are_dropped_and_strings_stay_whole() -> None:
+    code = 'say("it is // \\"so\\"", \'a\'); // all\n/* of\nit */ `b\n${c}`'
+    assert code_tokens(code, "//") == ("say", "(", '"it is // \\"so\\""', ",", "'a'", ")", ";", "`b\n${c}`")
+    assert code_tokens('x = """a\nb""" # all', "#") == ("x", "=", '"""a\nb"""')
+
+
+def test_a_quote_behind_a_backslash_begins_no_string() -> None:
+    assert code_tokens('/\\"/ + "a"', "//") == ("/", "\\", '"', "/", "+", '"a"')
+
+
+def test_a_block_comment_that_is_not_closed_goes_to_the_end() -> None:
+    assert code_tokens("a /* b\nc", "//") == ("a",)
+
+
+@pytest.mark.parametrize("heap", ["/* ", '\\"', "\\'", "\\`", '"""' + "'''", '"\\\\', "`\\\n", '\\"\\`'])
+def test_what_is_opened_again_and_again_takes_time_in_proportion(heap: str) -> None:
+    for line_comment in ("//", "#"):
+        started = process_time()
+        code_tokens(heap * (200_000 // len(heap)), line_comment)
+        assert process_time() - started < 5
