@@ -19,6 +19,8 @@ RUBY_BEGIN, RUBY_END = b"=begin", b"=end"
 # Longer ones are licences or commented-out code.
 MAX_LINES = 400
 MAX_BYTES = 64_000
+# Farther from the beginning of its line a function has none: looking for it there for each would take the square.
+MAX_INDENT = 1_000
 
 
 def slashes_above(node: Node, source: bytes) -> Doc:
@@ -32,17 +34,22 @@ def hashes_above(node: Node, source: bytes) -> Doc:
 
 
 def comment_above(source: bytes, start: int, marker: bytes) -> Doc:
-    line = source.rfind(b"\n", 0, start) + 1
+    line = line_of(source, start)
     if line == 0 or OTHER.search(source, line, start):
         return NO_DOC
-    above = source[max(0, line - MAX_BYTES) : line - 1].rstrip(b"\r")
+    above = source[max(0, line - MAX_BYTES) : line - 1].rstrip(b" \t\r")
     if marker == b"//" and above.endswith(b"*/"):
         text = _block(above)
     elif marker == b"#" and _last_line(above).startswith(RUBY_END):
-        text = above.rpartition(RUBY_BEGIN)[2].rpartition(RUBY_END)[0]
+        text = _between(above)
     else:
         text = _lines(above, marker)
     return Doc(STAR.sub("", _decode(text)).strip()) if above.endswith(b"*/") else Doc(_decode(text).strip())
+
+
+def line_of(source: bytes, start: int) -> int:
+    """Where the line of a function begins; 0 when that is the first one, or far away."""
+    return source.rfind(b"\n", max(0, start - MAX_INDENT), start) + 1
 
 
 def _decode(text: bytes) -> str:
@@ -59,6 +66,12 @@ def _block(above: bytes) -> bytes:
     if begin < 0 or above[above.rfind(b"\n", 0, begin) + 1 : begin].strip():
         return b""
     return above[begin + 2 : -2].lstrip(b"*!").rstrip(b"*")
+
+
+def _between(above: bytes) -> bytes:
+    """The inside of Ruby's `=begin … =end`; nothing where no `=begin` is near."""
+    _, begin, text = above.rpartition(RUBY_BEGIN)
+    return text.rpartition(RUBY_END)[0] if begin else b""
 
 
 def _lines(above: bytes, marker: bytes) -> bytes:

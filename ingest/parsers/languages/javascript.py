@@ -8,7 +8,7 @@ import tree_sitter_javascript
 from tree_sitter import Node
 
 from graph.references import Import
-from ingest.parsers.comments import comment_above
+from ingest.parsers.comments import comment_above, line_of
 from ingest.parsers.grammar import Doc, Grammar, text_of
 from ingest.parsers.names import MAX_TARGET, UNKNOWN, dotted
 
@@ -101,7 +101,7 @@ def _callbacks(call: Node) -> Iterator[tuple[Node, str]]:
 def doc_of(node: Node, source: bytes) -> Doc:
     """The comment above the line where the function begins, or where `const f =` alone gives it its name."""
     start = node.start_byte
-    line = source.rfind(b"\n", 0, start) + 1
+    line = line_of(source, start)
     if line and not source[line:start].strip() and source[max(0, line - MAX_TARGET) : line].rstrip().endswith(b"="):
         start = line - 1
     return comment_above(source, start, b"//")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import process_time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -120,5 +121,13 @@ def test_many_small_functions_and_comments_take_time_in_proportion() -> None:
         (".js", b"// c\na=()=>{}\n"),
         (".py", b"# c\ndef f(): pass\n"),
         (".rb", b"# c\ndef f; end\n"),
+        (".rb", b"=end\ndef f; end\n"),
     ):
         assert len(parse(suffix, source * 5_000).functions) == 5_000
+
+
+def test_one_long_line_and_one_long_name_take_time_in_proportion() -> None:
+    started = process_time()
+    assert len(parse(".js", b"\nvar a=0" + b",f=()=>0" * 30_000).functions) == 30_000
+    assert dotted("a" * 100_000 + "=") == ""
+    assert process_time() - started < 10

@@ -44,6 +44,12 @@ def test_the_range_begins_with_the_annotation_and_the_javadoc_is_the_docstring()
     assert "Adds one" not in add.code
 
 
+def test_blanks_behind_a_comment_do_not_part_it_from_its_method_and_an_empty_line_does() -> None:
+    for behind, docstring in ((" ", "Adds."), ("\t\r", "Adds."), ("\n", ""), (" \n  ", "")):
+        seen = see(".java", f"class A {{\n  /** Adds. */{behind}\n  void add() {{ }}\n}}\n")
+        assert seen.functions["A.add"].docstring == docstring
+
+
 def test_what_is_extended_implemented_called_and_imported() -> None:
     seen = see(".java", SOURCE)
     assert seen.targets("extends") == ["Base", "Countable"]

@@ -50,6 +50,10 @@ def test_comments_above_are_the_docstring() -> None:
     assert functions["Shop.Cart.last"].docstring == "Long words."
 
 
+def test_an_end_without_a_begin_is_no_docstring() -> None:
+    assert see(".rb", "def a; end\n=end\ndef b; end\n").functions["b"].docstring == ""
+
+
 def test_a_bare_name_is_a_call_unless_it_is_bound() -> None:
     calls = see(".rb", SOURCE).targets("calls", "Shop.Cart.add")
     assert {"price", "notify", "Item.build", "check!"} <= set(calls)
