@@ -127,11 +127,19 @@ class CallGraph:
 
     def named(self, name: str, repo: str = "") -> list[int]:
         """Nodes of this whole, trailing or last name (`Session.send`, `send`), in the given case if there are any;
-        a leading part may also name the file (`sessions.Session.send`)."""
-        wanted = name.replace("::", ".").replace("#", ".").replace("->", ".")
+        those of the whole name first. A leading part may also name the file (`sessions.Session.send`) or, where no file
+        is called so, the package that offers what one of its files defines (`asyncio.run`)."""
+        wanted = dotted(name)
         nodes = [node for node in self._with_last(wanted) if not repo or self._repo(node) == repo]
         exact = [node for node in nodes if self._is(node, wanted)]
-        return exact or [node for node in nodes if self._is(node, wanted, fold=True)]
+        found = exact or [node for node in nodes if self._is(node, wanted, fold=True)]
+        found = found or [node for node in nodes if self._is_offered(node, wanted)]
+        return sorted(found, key=lambda node: not self.is_whole(node, wanted))
+
+    def is_whole(self, node: int, name: str) -> bool:
+        """Whether this is all of its name, with or without its module, and not the end of a longer one."""
+        own = self._names[node]
+        return dotted(name) in (own, f"{self._module(node)}.{own}")
 
     def near(self, name: str, k: int) -> list[str]:
         """Up to `k` last names like this one, of those that are beside it in the alphabet or have a word of it."""
@@ -206,8 +214,16 @@ class CallGraph:
             return True
         if "." not in wanted:
             return False
-        where = module_of(self._paths[int(self._node_file[node])])
+        where = self._module(node)
         return f".{where.lower() if fold else where}.{name}".endswith("." + wanted)
+
+    def _is_offered(self, node: int, wanted: str) -> bool:
+        """Whether the package is named whose file defines it: people may well import it from there."""
+        package = self._module(node).rpartition(".")[0]
+        return bool(package) and f".{package}.{self._names[node]}".endswith("." + wanted)
+
+    def _module(self, node: int) -> str:
+        return module_of(self._paths[int(self._node_file[node])])
 
     def _repo(self, node: int) -> str:
         return self._repos[int(self._file_repo[int(self._node_file[node])])]
@@ -215,6 +231,11 @@ class CallGraph:
     def _id(self, place: int) -> str:
         # numpy drops trailing zero bytes when it hands out a bytes scalar.
         return bytes(self._ids[place]).ljust(16, b"\0").hex()
+
+
+def dotted(name: str) -> str:
+    """A name as it stands in the graph, however its language joins the parts."""
+    return name.replace("::", ".").replace("#", ".").replace("->", ".")
 
 
 def _listed(ends: Array, nodes: Array) -> tuple[Array, Array]:

@@ -17,8 +17,10 @@ from rerank.score_sum import score_sum
 
 # A structural question has an exact answer: its weight keeps everything that the graph found, ten edges away too, in
 # front of what only shares words with it. Where the call is at least written (all those score alike) comes next.
+# Who types a name wants its definition first, whatever else has the word in it: the graph's steps of a quarter (the
+# whole name, the end of one, those around it) are each worth more than all of a keyword score.
 WEIGHTS_BY_KIND: Mapping[str, Mapping[str, float]] = {
-    "identifier": {"keyword": 1.0, "dense": 0.5, "tfidf": 0.5, "graph": 1.0, "callees": 0.5},
+    "identifier": {"keyword": 1.0, "dense": 0.5, "tfidf": 0.5, "graph": 5.0, "callees": 0.5},
     "structural": {"keyword": 1.0, "dense": 1.0, "tfidf": 0.5, "graph": 16.0, "written": 4.0, "callees": 0.5},
 }
 KINDS_IN_WORDS = ("conceptual", "mixed")

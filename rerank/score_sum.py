@@ -15,9 +15,10 @@ from engine.hits import Scores, scores_of
 from rerank.candidate import Candidate
 from rerank.ranked import Asked, RankedList, sum_of_shares, weight_of
 
-# Their scores have a zero that means something (how many edges away), so that the last of a list is still worth its
-# distance. A lane of 300 by BM25 or cosine has none: its last is worth nothing.
-FROM_ZERO = frozenset({"graph", "callees"})
+# Their scores are shares of one already (how surely named, how many edges away), so that the last of a list is still
+# worth its distance, and a guess is a guess also where nothing is surer. BM25 and cosines have no such scale: their
+# last is worth nothing.
+AS_THEY_ARE = frozenset({"graph", "callees"})
 
 
 def score_sum(
@@ -29,13 +30,14 @@ def score_sum(
     shares = []
     for ranked in filled:
         weight = weight_of(ranked.lane, weights) / total
-        shares.append(weight * normalised(scores_of(ranked.hits), from_zero=ranked.lane in FROM_ZERO))
+        scores = scores_of(ranked.hits)
+        shares.append(weight * (scores if ranked.lane in AS_THEY_ARE else normalised(scores)))
     return sum_of_shares(filled, shares, limit)
 
 
-def normalised(scores: Scores, *, from_zero: bool = False) -> Scores:
+def normalised(scores: Scores) -> Scores:
     """Scores from 0 to 1; all ones when they do not differ."""
-    low, high = 0.0 if from_zero else scores.min(), scores.max()
+    low, high = scores.min(), scores.max()
     if high <= low:
         return np.ones(len(scores))
     scaled: Scores = (scores - low) / (high - low)

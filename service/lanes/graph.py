@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from corpus.analysis import terms
 from engine.hits import ids_of, rescored
@@ -32,6 +33,11 @@ PASSIVE: Mapping[Relation, str] = {
 NO_WORDS: Mapping[Relation, str] = {}
 LISTED = 10_000  # of a structural answer at most: as far as pages reach
 MEMBERS = 5  # functions that stand for one class in a list: its constructor and the first methods
+CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor", "initialize", "__construct"})
+# Of what a question names: all of a name, the end of a longer one or a method of a class, those around it. A near name
+# is a guess, and so is what is around it.
+WHOLE, PART, AROUND, GUESSED = 1.0, 0.75, 0.5, 0.2
+SURE = 0.5  # above the usual where the question is a name and nothing else: no other lane then changes its order
 
 Reached = tuple[str, float, str]  # function id, score, stage
 
@@ -40,11 +46,12 @@ def graph_lane(engine: Engine, graph: CallGraph | None, way: Route, text: str, k
     """The first `k` functions of the walk; without a call graph, only the definitions."""
     if graph is None:
         hits = [hit for symbol in way.symbols for hit in engine.named(symbol, k, filters)][:k]
-        return RankedList(LANE, hits, [DEFINITION] * len(hits))
+        return RankedList(LANE, rescored(hits, [WHOLE] * len(hits)), [DEFINITION] * len(hits))
     if way.relations:
         return _exactly(engine, graph, way, filters)
     seeds, stage = _seeds(engine, graph, way, text, filters)
-    return _first(_located(engine, _around(graph, seeds, stage), filters), k)
+    found = _first(_located(engine, _around(graph, seeds, stage, way.symbols), filters), k)
+    return replace(found, above=SURE if stage == DEFINITION and way.words == 1 else 0.0)
 
 
 def callees_lane(engine: Engine, graph: CallGraph, ids: Iterable[str], k: int, filters: Filters) -> RankedList:
@@ -77,12 +84,16 @@ def _seeds(engine: Engine, graph: CallGraph, way: Route, text: str, filters: Fil
     return [node for hit in top if (node := graph.node_of(hit.id)) is not None], BY_WORDS
 
 
-def _around(graph: CallGraph, seeds: list[int], stage: str) -> Iterator[Reached]:
+def _around(graph: CallGraph, seeds: list[int], stage: str, symbols: Sequence[str]) -> Iterator[Reached]:
+    """The definitions, who calls them, what they call."""
+    believed = GUESSED if stage == NEAR_NAME else 1.0
     for node in seeds:
-        for id_ in _standing_for(graph, node):
-            yield id_, 1.0, stage
-    yield from _functions(graph, graph.walk(seeds, CALLS, "in"))
-    yield from _functions(graph, graph.walk(seeds, CALLS, "out"), PASSIVE)
+        whole = stage != DEFINITION or any(graph.is_whole(node, symbol) for symbol in symbols)
+        for place, id_ in enumerate(_standing_for(graph, node)):
+            yield id_, believed * (WHOLE if whole and not place else PART), stage
+    callers, called = graph.walk(seeds, CALLS, "in"), graph.walk(seeds, CALLS, "out")
+    for id_, score, word in chain(_functions(graph, callers), _functions(graph, called, PASSIVE)):
+        yield id_, believed * AROUND * score, word
 
 
 def _functions(graph: CallGraph, steps: Sequence[Step], words: Mapping[Relation, str] = NO_WORDS) -> Iterator[Reached]:
@@ -92,14 +103,26 @@ def _functions(graph: CallGraph, steps: Sequence[Step], words: Mapping[Relation,
         # A class that calls or is called is not its methods; its constructor has an edge of its own.
         ids = own if step.relation == "calls" else _standing_for(graph, step.node)
         for id_ in ids:
-            yield id_, 1 / (1 + step.depth), stage
+            yield id_, 2 / (1 + step.depth), stage
 
 
 def _standing_for(graph: CallGraph, node: int) -> list[str]:
-    """A function's own ids; for a class those of its first methods, because results are functions."""
+    """A function's own ids, of several definitions the last first: it replaces those before, which may be overloads
+    without a body. For a class those of its constructor and of the methods it offers: results are functions."""
     if not graph.is_class(node):
-        return graph.ids(node)
-    return [id_ for member in graph.members(node)[:MEMBERS] for id_ in graph.ids(member)]
+        return graph.ids(node)[::-1]
+    owner = _last(graph, node)
+
+    def comes_later(member: int) -> tuple[bool, bool]:
+        name = _last(graph, member)
+        return name not in CONSTRUCTORS and name != owner, name.startswith("_")
+
+    members = sorted(graph.members(node), key=comes_later)[:MEMBERS]
+    return [id_ for member in members for id_ in graph.ids(member)]
+
+
+def _last(graph: CallGraph, node: int) -> str:
+    return graph.symbol(node).name.rpartition(".")[2]
 
 
 def _located(engine: Engine, reached: Iterable[Reached], filters: Filters) -> RankedList:

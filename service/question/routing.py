@@ -38,6 +38,7 @@ PADDING = frozenset(
     "usage use example look up python java javascript go ruby php please".split()
 )
 WORD = re.compile(r"[A-Za-z][\w']*")
+ONE_WORD = re.compile(r"[^\W\d]\w+")  # `Flask`, `open`: a word like any other, and maybe the name of something
 LONGEST_STRUCTURAL = 200  # characters; a longer text is no question about one symbol, and patterns need not try it
 
 
@@ -89,7 +90,7 @@ def _structural(text: str, quoted: tuple[str, ...], words: int) -> Route | None:
 def _by_names(text: str, quoted: tuple[str, ...], words: int) -> Route:
     symbols = tuple(dict.fromkeys([*map(bare, quoted), *shaped_names(text)]))
     if not symbols:
-        return Route("conceptual", words=words)
+        return Route("mixed", (text,), words=words) if ONE_WORD.fullmatch(text) else Route("conceptual", words=words)
     rest = SHAPED.sub(" ", QUOTED.sub(" ", text))
     others = len(symbols) > 1 or any(word.lower() not in PADDING for word in WORD.findall(rest))
     return Route("mixed" if others else "identifier", symbols, words=words)

@@ -68,7 +68,13 @@ def _of_module(searcher: LiveSearcher, reference: str, filters: Filters) -> list
     hits = searcher.engine.named(name, NAMESAKES, filters) if module else ()
     called = [(hit, f"{module_of(hit.address.path)}.{hit.address.func_name}") for hit in hits]
     exactly = [hit for hit, dotted in called if dotted == reference]
-    return exactly or [hit for hit, dotted in called if dotted.endswith(f".{reference}")]
+    by_file = exactly or [hit for hit, dotted in called if dotted.endswith(f".{reference}")]
+    return by_file or [hit for hit in hits if f".{_offered_as(hit)}".endswith(f".{reference}")]
+
+
+def _offered_as(hit: Hit) -> str:
+    """Its name behind the package, which often offers what one of its files defines: `asyncio.run`."""
+    return f"{module_of(hit.address.path).rpartition('.')[0]}.{hit.address.func_name}"
 
 
 def _class_called(searcher: LiveSearcher, name: str) -> str:

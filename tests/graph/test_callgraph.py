@@ -225,6 +225,19 @@ def test_functions_are_found_by_whole_trailing_last_and_file_qualified_name() ->
     assert found.named("other.Session.send") == found.named("nothing") == found.named("") == []
 
 
+def test_a_package_is_named_for_what_its_files_define_unless_a_file_is_called_so() -> None:
+    found = graph(facts("pkg/runners.py", "run"), facts("pkg/deep/other.py", "run stop"), facts("stop.py", "run"))
+    assert names(found, found.named("pkg.run")) == {"pkg/runners.py:run"}
+    assert names(found, found.named("stop.run")) == {"stop.py:run"}
+    assert found.named("pkg.stop") == found.named("deep.none") == []
+
+
+def test_all_of_a_name_goes_before_the_end_of_a_longer_one() -> None:
+    found = graph(facts("a/json.py", "dumps"), facts("json.py", "dumps"), facts("tag.py", "C:class C.dumps"))
+    assert [found.symbol(node).path for node in found.named("json.dumps")] == ["json.py", "a/json.py"]
+    assert [found.symbol(node).name for node in found.named("dumps")] == ["dumps", "dumps", "C.dumps"]
+
+
 def test_the_case_that_was_given_goes_before_any_other() -> None:
     found = graph(facts("a.py", "run Run:class"))
     assert names(found, found.named("Run")) == {"a.py:Run"}

@@ -35,7 +35,7 @@ def test_where_a_call_is_written_comes_behind_the_graph_and_before_what_only_sha
 
 
 def test_what_the_graph_found_ten_edges_away_stays_in_front_of_what_only_shares_words() -> None:
-    walked = RankedList("graph", [Hit(id_, 1 / (1 + depth), address(id_)) for depth, id_ in enumerate("ABCDEFGHIJ", 1)])
+    walked = RankedList("graph", [Hit(id_, 2 / (1 + depth), address(id_)) for depth, id_ in enumerate("ABCDEFGHIJ", 1)])
     lists = [ranked("keyword", "XYZ"), ranked("dense", "XYZ"), walked]
     fused = adaptive(lists, {}, Asked("structural"), 20)
     assert [candidate.id for candidate in fused][:10] == list("ABCDEFGHIJ")

@@ -37,6 +37,7 @@ class Writer:
     def close(self):
         self.file.flush()
 """,
+    "talk/quietly.py": "def whisper(text):\n    return text.lower()\n",
     "Shout.java": """
 class Shout {
     /** Make it loud. */
@@ -75,6 +76,11 @@ def test_show_as_json_is_the_record_with_its_neighbours_and_its_id_shows_it_agai
     assert [caller["name"] for caller in row["callers"]] == ["read_both"]
     assert row["callees"] == []
     assert json.loads(treeline(home, "show", row["id"], "--json").stdout) == row
+
+
+def test_show_knows_a_function_behind_the_package_that_offers_it(home: Path) -> None:
+    assert treeline(home, "show", "talk.whisper").stdout.startswith("whisper  demo  talk/quietly.py:1\n")
+    assert treeline(home, "show", "tal.whisper").returncode != 0
 
 
 def test_similar_lists_the_nearest_first(home: Path) -> None:

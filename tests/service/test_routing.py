@@ -36,7 +36,6 @@ def test_an_identifier_is_known_by_its_shape_or_quotes(text: str, symbol: str) -
     [
         "convert int to string",
         "how to read a csv file in python",
-        "quicksort",
         "implementation of binary search",
         "function that retries with exponential backoff",
         "what's the fastest way to don't repeat",
@@ -53,6 +52,13 @@ def test_a_concept_goes_to_dense_and_keyword(text: str) -> None:
     found = route(text)
     assert found.kind == "conceptual"
     assert found.lanes() == ("keyword", "dense")
+
+
+@pytest.mark.parametrize("word", ["quicksort", "Flask", "öffnen"])
+def test_one_word_may_be_a_name_and_may_be_a_concept(word: str) -> None:
+    found = route(word)
+    assert (found.kind, found.symbols) == ("mixed", (word,))
+    assert found.lanes() == ("keyword", "dense", "graph")
 
 
 def test_ways_of_writing_are_words_not_symbols() -> None:
