@@ -8,8 +8,8 @@ from pathlib import Path
 from corpus.errors import InputError
 from ingest import parquet, pool
 from ingest.download import LANGUAGES, archive_path, fetch_archive
-from ingest.shards import LINES, PARTITIONS, FileShard, ZipEntry, partition_of, zip_entries
-from ingest.source import Listed, ReadOptions, Unit, Unreadable
+from ingest.shards import LINES, PARTITIONS, FileShard, partition_of, zip_entries
+from ingest.source import Listed, ReadOptions, Unit, Unreadable, readable
 
 SHARDS = "final/jsonl"
 HINT = f"give the folder that holds LANGUAGE/{SHARDS}, a LANGUAGE.zip, a {parquet.SUFFIX} or a {pool.SUFFIX} file"
@@ -44,7 +44,7 @@ def _units(root: Path, options: ReadOptions) -> Iterator[Unit]:
     inside = root.resolve()
     for path in sorted(root.rglob("*")):
         if path.is_file() and path.resolve().is_relative_to(inside):
-            yield from _of_file(path, path.relative_to(root).as_posix(), options, named=False)
+            yield from _of_file(path, readable(path.relative_to(root).as_posix()), options, named=False)
 
 
 def _of_file(path: Path, key: str, options: ReadOptions, *, named: bool) -> Iterator[Unit]:
@@ -57,23 +57,19 @@ def _of_file(path: Path, key: str, options: ReadOptions, *, named: bool) -> Iter
             yield parquet.ParquetShard(path, key, options)
     elif path.name.endswith(".pkl") if named else path.name.endswith(pool.SUFFIX):
         if named or "pool" in options.partitions:
-            yield pool.Pool(FileShard(path, key, options), str(path), options)
+            yield pool.Pool(FileShard(path, key, options), options)
     elif path.suffix == ".zip":
-        yield from _of_zip(path, options)
+        yield from _of_zip(path, "" if named else f"{key}/", options)
     elif named:
         raise InputError(f"{path} is not a form of CodeSearchNet that can be read", HINT)
 
 
-def _of_zip(path: Path, options: ReadOptions) -> Iterator[Unit]:
-    for entry in zip_entries(path, options):
-        if isinstance(entry, Unreadable) or (entry.key.endswith(LINES) and _wanted(entry.key, options)):
+def _of_zip(path: Path, inside: str, options: ReadOptions) -> Iterator[Unit]:
+    for entry in zip_entries(path, inside, options):
+        if isinstance(entry, Unreadable) or (entry.member.endswith(LINES) and _wanted(entry.member, options)):
             yield entry
-        elif entry.key.endswith(pool.SUFFIX) and "pool" in options.partitions:
-            yield _pool_of(entry, options)
-
-
-def _pool_of(entry: ZipEntry, options: ReadOptions) -> Unit:
-    return pool.Pool(entry, f"{entry.archive}/{entry.key}", options)
+        elif entry.member.endswith(pool.SUFFIX) and "pool" in options.partitions:
+            yield pool.Pool(entry, options)
 
 
 def _wanted(path: str, options: ReadOptions) -> bool:

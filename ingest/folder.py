@@ -18,7 +18,7 @@ from ingest.ignoring import Ignored, is_generated, reason_by_name
 from ingest.parsers.file import Place, parse_file
 from ingest.parsers.registry import by_suffix
 from ingest.published import Published, published
-from ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected, Unit
+from ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected, Unit, readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,6 @@ class FileUnit:
             yield Rejected((), self.size)
         else:
             yield FileChunk(content, self.place, readable(str(self.file)), self.options.max_function_bytes)
-
-
-def readable(path: str) -> str:
-    """A path as text, also when its bytes are none."""
-    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def read_plain(path: Path, limit: int) -> bytes | str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from corpus.counting import counted
 from corpus.errors import InputError
 from corpus.function import Function
-from ingest.source import Listed, ReadOptions, Source
+from ingest.source import Listed, ReadOptions, Source, readable
 
 log = logging.getLogger(__name__)
 
@@ -22,9 +22,14 @@ def open_source(spec: str, options: ReadOptions | None = None) -> Source:
     """Open it, or say in one line what was wrong with it."""
     options = options or ReadOptions()
     try:
-        return _open(spec, options)
+        source = _open(spec, options)
     except (OSError, ValueError) as error:
         raise InputError(f"{spec!r} cannot be read: {error}", f"a source is {FORMS}") from error
+    if source.name != readable(source.name):
+        raise InputError(
+            f"{readable(source.name)} has bytes in its name that are no text", "rename it, or give the folder above it"
+        )
+    return source
 
 
 def functions_of(source: Source) -> Iterator[Function]:

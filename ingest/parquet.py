@@ -63,10 +63,10 @@ class ParquetShard(StoredFile):
                         raise ValueError(f"row group {group} is over {MAX_GROUP_BYTES:,} bytes")
                 for batch in file.iter_batches(ROWS_A_CHUNK, columns=columns):
                     share = self.size * batch.num_rows // max(1, meta.num_rows)
-                    yield Rows(str(self.path), row, batch, share, self.defaults, options)
+                    yield Rows(self.name, row, batch, share, self.defaults, options)
                     row, told = row + batch.num_rows, told + share
         except (pyarrow.ArrowException, OSError, ValueError, MemoryError) as error:
             reason = f"cannot be read further: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-            yield Rejected((Problem(str(self.path), row, reason),), self.size - told)
+            yield Rejected((Problem(self.name, row, reason),), self.size - told)
             return
         yield Rejected((), self.size - told)

@@ -23,6 +23,9 @@ class Stored(Protocol):
     def key(self) -> str: ...
 
     @property
+    def name(self) -> str: ...
+
+    @property
     def digest(self) -> str: ...
 
     @property
@@ -63,7 +66,6 @@ class Pool:
     """The pool as a unit; the place of a problem is the number of its record."""
 
     stored: Stored
-    file: str
     options: ReadOptions
 
     @property
@@ -90,11 +92,13 @@ class Pool:
                     waiting.append((number, flat(record)))
                     if len(waiting) == RECORDS_A_CHUNK:
                         position = max(told, position_of(stream))
-                        yield Records(self.file, tuple(waiting), position - told, options)
+                        yield Records(self.stored.name, tuple(waiting), position - told, options)
                         waiting, told = [], position
         except DAMAGE as error:
             if waiting:
-                yield Records(self.file, tuple(waiting), 0, options)
-            yield Rejected((Problem(self.file, number + 1, f"cannot be read further: {error}"),), self.size - told)
+                yield Records(self.stored.name, tuple(waiting), 0, options)
+            yield Rejected(
+                (Problem(self.stored.name, number + 1, f"cannot be read further: {error}"),), self.size - told
+            )
             return
-        yield Records(self.file, tuple(waiting), max(0, self.size - told), options)
+        yield Records(self.stored.name, tuple(waiting), max(0, self.size - told), options)

@@ -11,7 +11,7 @@ from ingest import manifest
 from ingest.generation import Generation
 from ingest.manifest import Manifest
 from ingest.preparing import Clock, Item
-from ingest.source import Problem, Source, Unit
+from ingest.source import Problem, Source, Unit, Unreadable
 
 # A trip to a worker: large enough for the journey and the matrix products to pay, small enough for flat memory.
 BATCH_BYTES = 400_000
@@ -31,6 +31,7 @@ class Reading:
     notice: Callable[[Sequence[Problem]], None]
     """Told of the problems of units that are not read now."""
     units: Counter[str] = field(default_factory=Counter)
+    _repeated: Counter[str] = field(default_factory=Counter)
 
     def batches(self) -> Iterator[list[Item]]:
         items: list[Item] = []
@@ -48,10 +49,14 @@ class Reading:
 
     def _items(self, source: str, unit: Unit) -> Iterator[Item]:
         """The chunks of a unit that are still to be done, and its end; nothing when it has not changed."""
-        with self.clock("read"):
-            key, digest = manifest.key(source, unit.key), unit.digest
+        key = manifest.key(source, unit.key)
         if key in self.after.entries:
-            return
+            # Two members of a zip may have one name; the second is told, as everything that is left out is.
+            self._repeated[key] += 1
+            again = f"{unit.key} ({self._repeated[key] + 1})"
+            key, unit = manifest.key(source, again), Unreadable(again, "another one of the source has the same name")
+        with self.clock("read"):
+            digest = unit.digest
         known = self.generation.knows(self.before.entries.get(key), key, digest)
         if known is not None and known.digest == digest:
             self.units["unchanged"] += 1

@@ -13,7 +13,7 @@ from typing import IO
 
 from corpus.errors import InputError
 from ingest.lines import line_chunks
-from ingest.source import Chunk, ReadOptions, Unreadable
+from ingest.source import Chunk, ReadOptions, Unreadable, readable
 
 PARTITIONS = ("train", "valid", "test")
 LINES = (".jsonl.gz", ".jsonl")
@@ -56,6 +56,11 @@ class StoredFile:
         return file_digest(self.path, self.options)
 
     @property
+    def name(self) -> str:
+        """What it is called where something in it cannot be read."""
+        return readable(str(self.path))
+
+    @property
     def defaults(self) -> dict[str, str]:
         """What records that do not say it themselves have from their file."""
         return {"partition": partition_of(str(self.path))}
@@ -75,7 +80,7 @@ class FileShard(StoredFile):
             yield stream
 
     def chunks(self) -> Iterator[Chunk]:
-        return line_chunks(self, str(self.path), self.key.endswith(".gz"), self.defaults, self.options)
+        return line_chunks(self, self.name, self.key.endswith(".gz"), self.defaults, self.options)
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,7 @@ class ZipEntry:
     """One member of a zip, read as a stream."""
 
     archive: Path
+    member: str
     key: str
     size: int
     stored: int
@@ -90,24 +96,31 @@ class ZipEntry:
     options: ReadOptions
 
     @property
+    def name(self) -> str:
+        return readable(f"{self.archive}/{self.member}")
+
+    @property
     def digest(self) -> str:
         """The checksum and size that the archive lists; reading checks them."""
-        listed = f"{self.options.fingerprint}|{self.key}|{self.crc}|{self.size}"
+        listed = f"{self.options.fingerprint}|{self.member}|{self.crc}|{self.size}"
         return blake2b(listed.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        with zipfile.ZipFile(self.archive) as archive, archive.open(self.key) as stream:
+        with zipfile.ZipFile(self.archive) as archive, archive.open(self.member) as stream:
             yield stream
 
     def chunks(self) -> Iterator[Chunk]:
-        defaults = {"partition": partition_of(self.key)}
-        packed = self.key.endswith(".gz")
-        return line_chunks(self, f"{self.archive}/{self.key}", packed, defaults, self.options)
+        defaults = {"partition": partition_of(self.member)}
+        packed = self.member.endswith(".gz")
+        return line_chunks(self, self.name, packed, defaults, self.options)
 
 
-def zip_entries(archive: Path, options: ReadOptions) -> Iterator[ZipEntry | Unreadable]:
-    """Every member in the order of its name; one that would leave the archive's folder is refused."""
+def zip_entries(archive: Path, inside: str, options: ReadOptions) -> Iterator[ZipEntry | Unreadable]:
+    """Every member in the order of its name; one that would leave the archive's folder is refused.
+
+    `inside` goes before the members' keys, so that those of several archives are told apart.
+    """
     try:
         with zipfile.ZipFile(archive) as opened:
             listed = sorted(opened.infolist(), key=lambda info: info.filename)
@@ -118,6 +131,7 @@ def zip_entries(archive: Path, options: ReadOptions) -> Iterator[ZipEntry | Unre
         if info.is_dir():
             continue
         if path.is_absolute() or ".." in path.parts:
-            yield Unreadable(f"{archive}/{info.filename}", "the name leads out of the archive: refused")
+            yield Unreadable(readable(f"{archive}/{info.filename}"), "the name leads out of the archive: refused")
         else:
-            yield ZipEntry(archive, info.filename, info.file_size, info.compress_size, info.CRC, options)
+            key = f"{inside}{info.filename}"
+            yield ZipEntry(archive, info.filename, key, info.file_size, info.compress_size, info.CRC, options)

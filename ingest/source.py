@@ -7,6 +7,7 @@ chunks is the same on every run over the same bytes, so a load can be taken up a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
@@ -130,6 +131,11 @@ class Listed:
     def units(self) -> Iterator[Unit]:
         """Copies: a unit keeps what it has read, and goes with it once it is done."""
         return map(copy, self.listed)
+
+
+def readable(path: str) -> str:
+    """A path as text, also when its bytes are none: these are told by their numbers (`caf\\xe9.py`)."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 # What is under way, bytes so far, bytes in all (0 when unknown).

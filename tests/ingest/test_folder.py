@@ -154,10 +154,15 @@ def test_an_unchanged_file_keeps_its_digest_over_commits_and_an_edit_changes_it(
 
 def test_names_that_are_not_utf8_do_no_harm(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"caf\xe9.py")).write_text(python("f"))
-    parsed = read(str(tmp_path))
-    assert len(parsed.functions) + len(parsed.problems) == 1
-    for function in parsed.functions:
-        function.path.encode("utf-8")
+    assert [function.path for function in read(str(tmp_path)).functions] == ["caf\\xe9.py"]
+
+
+def test_a_source_whose_own_name_is_not_utf8_is_refused_in_one_line(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    write(folder, {"a.py": python("a")})
+    with pytest.raises(InputError, match=r"caf\\xe9 has bytes in its name that are no text") as error:
+        open_source(str(folder))
+    assert error.value.hint == "rename it, or give the folder above it"
 
 
 def test_an_ignored_folder_that_is_named_itself_is_read(tmp_path: Path) -> None:

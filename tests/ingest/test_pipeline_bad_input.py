@@ -2,13 +2,14 @@
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from corpus.errors import InputError
 from engine.embedded import EmbeddedStore
-from tests.ingest.loading import NAME, functions, loaded, names, record, records_file
+from tests.ingest.loading import NAME, functions, loaded, names, project, record, records_file
 
 GOOD = [json.dumps(record(f"good_{n}")).encode() for n in range(3)]
 BROKEN = {
@@ -80,6 +81,18 @@ def test_a_corrected_file_goes_in_whole_and_the_rejects_file_goes(tmp_path: Path
     summary = loaded(tmp_path / "home", source)
     assert (summary.indexed, summary.unchanged, summary.rejected) == (1, 1, 0)
     assert not rejects.exists()
+
+
+def test_files_whose_names_are_no_text_are_told_apart_and_a_name_that_repeats_is_told(tmp_path: Path) -> None:
+    source = tmp_path / "odd"
+    project(source, {"\\xff.py": "def a(): return 1\n"})
+    for number in (b"\xfe", b"\xff"):
+        (source / os.fsdecode(number + b".py")).write_text(f"def f{number[0]}(): return 1\n", encoding="utf-8")
+    for _ in range(2):
+        summary = loaded(tmp_path / "home", source)
+        assert summary.reasons == {"another one of the source has the same name": 1}
+        assert json.loads(Path(summary.rejects_file).read_text())["file"] == "\\xff.py (2)"
+    assert names(tmp_path / "home") == ["a", "f254"]
 
 
 def test_what_the_engine_refuses_is_counted_as_rejected(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from corpus.errors import InputError
 from ingest.opening import open_source
 from ingest.source import ReadOptions
+from tests.ingest.loading import loaded, names
 from tests.ingest.reading import read
 from tests.ingest.test_codesearchnet import line
 from tests.ingest.test_pool import entry, pickled
@@ -36,6 +37,13 @@ def test_the_shards_are_read_from_inside_and_nothing_appears_beside_it(tmp_path:
     only = read(f"codesearchnet:{path}", ReadOptions(partitions=frozenset({"valid"})))
     assert [one.func_name for one in only.functions] == ["valid"]
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_archives_of_one_folder_that_have_the_same_names_inside_are_both_read(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        archive(tmp_path / f"{name}.zip", {SHARD.format("train"): packed(line(func_name=name))})
+    assert loaded(tmp_path / "home", f"codesearchnet:{tmp_path}").indexed == 2
+    assert names(tmp_path / "home") == ["a", "b"]
 
 
 def test_the_pool_inside_is_read_on_request(tmp_path: Path) -> None:
