@@ -29,6 +29,7 @@ SILENCE_S = 60
 # In a row, each without a single new byte.
 ATTEMPTS = 5
 RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)")
+NOTHING_BEHIND = re.compile(r"bytes \*/(\d+)")
 BREAKS = (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError)
 
 
@@ -61,14 +62,14 @@ def fetch(url: str, target: Path, expected: int, options: ReadOptions) -> None:
             try:
                 total = _attempt(url, part, before, expected, options)
             except BREAKS as broken:
-                if isinstance(broken, urllib.error.HTTPError) and broken.code != 416 and broken.code < 500:
+                if isinstance(broken, urllib.error.HTTPError) and broken.code < 500:
                     raise TreelineError(f"{url}: the server says {broken.code} {broken.reason}") from broken
                 after = part.stat().st_size if part.exists() else 0
                 failures = 0 if after > before else failures + 1
                 if failures >= ATTEMPTS:
                     hint = "run the command again: it goes on where it stopped"
                     raise TreelineError(f"{url}: the download broke off ({broken})", hint) from broken
-        _check(part, total, url)
+        _check(part, expected or total, url)
         part.replace(target)
     except OSError as error:
         raise TreelineError(f"{target} cannot be written: {error.strerror or error}") from error
@@ -77,7 +78,13 @@ def fetch(url: str, target: Path, expected: int, options: ReadOptions) -> None:
 def _attempt(url: str, part: Path, have: int, expected: int, options: ReadOptions) -> int:
     """One connection, appended to what is there; gives the size of the whole."""
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})  # noqa: S310
-    with urllib.request.urlopen(request, timeout=SILENCE_S) as answer:  # noqa: S310
+    try:
+        answer = urllib.request.urlopen(request, timeout=SILENCE_S)  # noqa: S310
+    except urllib.error.HTTPError as refused:
+        if refused.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            raise
+        return _size_when_all_is_here(refused, part, have)
+    with answer:
         ranged = RANGE.match(answer.headers.get("Content-Range", ""))
         continues = answer.status == 206 and ranged is not None and int(ranged[1]) == have
         length = int(answer.headers.get("Content-Length") or 0)
@@ -87,7 +94,19 @@ def _attempt(url: str, part: Path, have: int, expected: int, options: ReadOption
         with part.open("ab" if continues else "wb") as file:
             done = have if continues else 0
             _copy(answer, file, done, total, url, options)
-    return total or part.stat().st_size
+    size = total or part.stat().st_size
+    if not size:
+        raise ConnectionError("an empty answer came")
+    return size
+
+
+def _size_when_all_is_here(refused: urllib.error.HTTPError, part: Path, have: int) -> int:
+    """The size of the whole, when nothing lies behind what is here; otherwise the next attempt begins anew."""
+    named = NOTHING_BEHIND.match(refused.headers.get("Content-Range", ""))
+    if named and have >= int(named[1]):
+        return int(named[1])
+    part.unlink()
+    raise ConnectionError(f"the server has nothing from byte {have:,} on") from refused
 
 
 def _copy(answer: IO[bytes], file: IO[bytes], done: int, total: int, url: str, options: ReadOptions) -> None:

@@ -37,6 +37,7 @@ class Server:
     content: bytes = field(default_factory=zipped)
     break_after: list[int] = field(default_factory=list)
     ranges: bool = True
+    says_size: bool = True
     status: int = 0
     promise_more: int = 0
     asked: list[str] = field(default_factory=list)
@@ -56,6 +57,13 @@ def server() -> Iterator[Server]:
                 return
             found = re.match(r"bytes=(\d+)-", wanted) if state.ranges else None
             start = int(found[1]) if found else 0
+            if start >= len(state.content) > 0:
+                self.send_response(416)
+                if state.says_size:
+                    self.send_header("Content-Range", f"bytes */{len(state.content)}")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
             body = state.content[start:]
             self.send_response(206 if found else 200)
             if found:
@@ -116,6 +124,23 @@ def test_after_giving_up_the_next_run_goes_on_where_it_stopped(
 def test_a_server_without_ranges_is_asked_for_the_whole_again(server: Server, tmp_path: Path) -> None:
     server.ranges, server.break_after = False, [100_000]
     assert len(read("codesearchnet:python", options(server, tmp_path)).functions) == 1
+
+
+@pytest.mark.parametrize("says_size", [True, False])
+def test_what_had_come_whole_before_is_taken_or_fetched_anew(server: Server, tmp_path: Path, says_size: bool) -> None:
+    server.says_size = says_size
+    whole = download.archive_path("python", options(server, tmp_path))
+    whole.parent.mkdir(parents=True)
+    whole.with_name("python.zip.part").write_bytes(server.content)
+    assert len(read("codesearchnet:python", options(server, tmp_path)).functions) == 1
+    assert server.asked == [f"bytes={len(server.content)}-"] + [""] * (not says_size)
+
+
+def test_a_server_that_answers_with_nothing_is_not_asked_without_end(server: Server, tmp_path: Path) -> None:
+    server.content = b""
+    with pytest.raises(TreelineError, match="an empty answer came"):
+        read("codesearchnet:python", options(server, tmp_path))
+    assert len(server.asked) == download.ATTEMPTS
 
 
 def test_an_archive_of_another_size_than_published_is_refused(
