@@ -21,8 +21,11 @@ from ingest.git_command import git_command, git_environment
 from ingest.git_folder import SCP, split_remote
 from ingest.source import Progress, ReadOptions
 
-URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://.+")
-SCP_LIKE = re.compile(r"[\w.-]+@[\w.-]+:(?!//).+")
+SCHEME, SCP_HOST = r"[a-zA-Z][a-zA-Z0-9+.-]*://", r"[\w.-]+@[\w.-]+:(?!//)"
+URL = re.compile(SCHEME + r".+")
+SCP_LIKE = re.compile(SCP_HOST + r".+")
+# A path has no `@` but at the beginning of a part (`/@team/`), so the first other one is where the ref begins.
+WITH_REF = re.compile(rf"((?:{SCHEME}[^/]*+|{SCP_HOST})(?:[^@/]|/@?)++)@(.+)")
 PERCENT = re.compile(rb"Receiving objects:\s+(\d+)%")
 REF = re.compile(r"[\w][\w./@+-]*")
 # A clone that takes longer is better made by hand.
@@ -33,21 +36,32 @@ def is_git_url(spec: str) -> bool:
     return bool(URL.fullmatch(spec) or SCP_LIKE.fullmatch(spec))
 
 
-def open_git(url: str, options: ReadOptions) -> Folder:
+def open_git(spec: str, options: ReadOptions) -> Folder:
     """Fetch (or bring up to date) the clone in the cache, and open it."""
+    url, ref = url_and_ref(spec, options.ref)
     scheme, host, repo = check_url(url, options)
-    if options.ref and (not REF.fullmatch(options.ref) or ".." in options.ref):
-        raise InputError(f"{options.ref!r} is not a branch, tag or commit")
+    if ref and (not REF.fullmatch(ref) or ".." in ref):
+        raise InputError(f"{ref!r} is not a branch, tag or commit")
     if shutil.which("git") is None:
         raise InputError("git is not installed", "install it, or give a folder instead of a URL")
     readable = re.sub(r"[^\w.-]+", "-", f"{host}-{repo}").strip("-.")[:80]
-    digest = blake2b(f"{url}@{options.ref}".encode(), digest_size=6).hexdigest()
+    digest = blake2b(f"{url}@{ref}".encode(), digest_size=6).hexdigest()
     clone = options.cache / "git" / f"{readable}-{digest}"
     clone.parent.mkdir(parents=True, exist_ok=True)
     with _locked(clone.with_name(clone.name + ".lock")):
-        _fetch(url, scheme, clone, options)
-    name = f"{url}@{options.ref}" if options.ref else url
+        _fetch(url, ref, scheme, clone, options.progress)
+    name = f"{url}@{ref}" if ref else url
     return open_folder(str(clone), options, name=name, repo=repo.removeprefix("/"))
+
+
+def url_and_ref(spec: str, wanted: str) -> tuple[str, str]:
+    """A URL and what is fetched from it: `URL@REF`, as the source is called in its index, or `wanted`."""
+    found = WITH_REF.fullmatch(spec)
+    if found is None:
+        return spec, wanted
+    if wanted not in ("", found[2]):
+        raise InputError(f"{spec} names {found[2]}, and --ref {wanted}", "leave one of them out")
+    return found[1], found[2]
 
 
 def check_url(url: str, options: ReadOptions) -> tuple[str, str, str]:
@@ -83,14 +97,14 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _fetch(url: str, scheme: str, clone: Path, options: ReadOptions) -> None:
+def _fetch(url: str, ref: str, scheme: str, clone: Path, progress: Progress) -> None:
     """The newest commit alone, checked out; nothing of the repository is run."""
     if not (clone / ".git").is_dir():
         shutil.rmtree(clone, ignore_errors=True)
         _git(["init", "--quiet", "--template=", str(clone)], scheme)
         _git(["-C", str(clone), "remote", "add", "--", "origin", url], scheme)
     fetch = ["fetch", "--progress", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"]
-    _git(["-C", str(clone), *fetch, "--", "origin", options.ref or "HEAD"], scheme, options.progress, url)
+    _git(["-C", str(clone), *fetch, "--", "origin", ref or "HEAD"], scheme, progress, url)
     _git(["-C", str(clone), "checkout", "--quiet", "--force", "--detach", "FETCH_HEAD"], scheme)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from corpus.errors import InputError, TreelineError
-from ingest.git import check_url, is_git_url
+from ingest.git import check_url, is_git_url, url_and_ref
 from ingest.git_folder import split_remote
 from ingest.opening import open_source
 from ingest.source import ReadOptions
@@ -51,6 +51,19 @@ def test_a_repository_is_fetched_and_brought_up_to_date(repository: Path, tmp_pa
     git(repository, "commit", "-q", "-m", "two")
     assert {one.func_name for one in read(url, options(tmp_path)).functions} == {"first", "second"}
     assert {one.func_name for one in read(url, options(tmp_path, "v1")).functions} == {"first"}
+
+
+@pytest.mark.parametrize("ref", ["v1", "feature/one", "pkg@1.2.3"])
+def test_a_source_with_a_ref_can_be_given_by_the_name_it_has(ref: str, repository: Path, tmp_path: Path) -> None:
+    git(repository, "tag", "--force", ref)
+    (repository / "b.py").write_text("def second():\n    return 2\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "two")
+    source = open_source(f"file://{repository}", options(tmp_path, ref))
+    assert open_source(source.name, options(tmp_path)).name == source.name
+    assert [one.func_name for one in read(source.name, options(tmp_path)).functions] == ["first"]
+    with pytest.raises(InputError, match=r"names .* and --ref main"):
+        open_source(source.name, options(tmp_path, "main"))
 
 
 def test_hooks_filters_and_submodules_do_not_run(repository: Path, tmp_path: Path) -> None:
@@ -116,6 +129,22 @@ def test_what_is_a_git_url() -> None:
     assert is_git_url("git@github.com:a/b.git")
     assert not is_git_url("folder/name")
     assert not is_git_url("C:/folder")
+
+
+@pytest.mark.parametrize(
+    ("spec", "url", "ref"),
+    [
+        ("https://github.com/o/n@v1.0", "https://github.com/o/n", "v1.0"),
+        ("git@github.com:o/n.git@feature/x", "git@github.com:o/n.git", "feature/x"),
+        ("ssh://git@host:22/o/n@p@1", "ssh://git@host:22/o/n", "p@1"),
+        ("https://host/@team/n@v1", "https://host/@team/n", "v1"),
+        ("https://github.com@evil.example/a/b", "https://github.com@evil.example/a/b", ""),
+        ("git@github.com:o/n.git", "git@github.com:o/n.git", ""),
+        ("https://host/@team/n", "https://host/@team/n", ""),
+    ],
+)
+def test_a_ref_is_what_follows_the_at_sign_in_the_path(spec: str, url: str, ref: str) -> None:
+    assert url_and_ref(spec, "") == (url, ref)
 
 
 def test_allowed_urls_give_scheme_host_and_name() -> None:
