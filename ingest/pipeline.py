@@ -26,7 +26,7 @@ from ingest.preparing import Clock, PreparedBatch, peak_memory_kb
 from ingest.reading import Reading
 from ingest.source import Problem, Progress, Source, no_progress
 from ingest.summary import Summary, reasons, write_rejects
-from ingest.workers import Workers, outcome
+from ingest.workers import Workers, outcome, processors
 
 # As much is done in this process before others are started.
 SMALL_BYTES = 1_000_000
@@ -88,7 +88,7 @@ class _Load:
         before = self.beginning.before
         self.beginning.check_removable(self.name, self.options.remove)
         self.bytes_total = sum(source.size for source in self.sources)
-        count = len(os.sched_getaffinity(0)) if self.options.workers is None else self.options.workers
+        count = processors() if self.options.workers is None else self.options.workers
         # An update is likely to be small, and starting processes takes longer than a small load.
         here = SMALL_BYTES if self.beginning.previous is not None or self.bytes_total < SMALL_BYTES else 0
         with self._generation() as generation, Workers(count, self.beginning.light_encoders(), here) as workers:

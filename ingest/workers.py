@@ -28,6 +28,11 @@ Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
 
+def processors() -> int:
+    """How many this process may use; macOS does not say, so all there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def load_encoders(names: Sequence[str], cache: Path | None = None) -> dict[str, Encoder]:
     """By the name that the index records; `cache` is the file that keeps the vectors of slow ones."""
     loaded = [load(name, cache) for name in names]

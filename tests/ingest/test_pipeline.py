@@ -49,6 +49,15 @@ def test_worker_processes_make_the_same_index_as_one_process(tmp_path: Path) -> 
     assert alone.indexed == shared.indexed == 2_000
 
 
+def test_a_system_that_does_not_say_which_processors_may_be_used_has_workers_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("os.sched_getaffinity")
+    # Without vectors: scikit-learn, which also asks for the processors, takes this for a broken Linux.
+    summary = loaded(tmp_path / "home", project(tmp_path / "demo", TWO_FILES), workers=None, encoders=("none",))
+    assert summary.indexed == 3
+
+
 def test_a_record_that_comes_twice_is_indexed_once_and_counted(tmp_path: Path) -> None:
     rows = [record("one"), record("two"), record("one")]
     summary = loaded(tmp_path / "home", records_file(tmp_path / "twice.jsonl", rows))
