@@ -19,12 +19,9 @@ from corpus.function import module_of
 from graph.callgraph_build import build
 from graph.callgraph_parts import FORMAT
 from graph.packed import Array, strings_of, unpack
-from graph.references import Relation
+from graph.references import NODE_KINDS, RELATIONS, NodeKind, Relation
 
 Direction = Literal["in", "out"]
-NodeKind = Literal["function", "class", "interface", "module"]
-RELATIONS: tuple[Relation, ...] = get_args(Relation)
-KINDS: tuple[NodeKind, ...] = get_args(NodeKind)
 ARTIFACT = "callgraph"
 ID_DIGITS = 32
 NEAR = 50  # names on either side that are compared with one that is not there
@@ -88,7 +85,7 @@ class CallGraph:
         file = int(self._node_file[node])
         return GraphSymbol(
             name=self._names[node],
-            kind=KINDS[self._node_kind[node]],
+            kind=NODE_KINDS[self._node_kind[node]],
             repo=self._repos[int(self._file_repo[file])],
             path=self._paths[file],
             language=self._languages[int(self._file_language[file])],
@@ -159,7 +156,7 @@ class CallGraph:
         return found
 
     def is_class(self, node: int) -> bool:
-        return KINDS[self._node_kind[node]] in ("class", "interface")
+        return NODE_KINDS[self._node_kind[node]] in ("class", "interface")
 
     def walk(
         self, seeds: Iterable[int], relations: Sequence[Relation], direction: Direction, depth: int = 1

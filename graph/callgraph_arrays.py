@@ -5,17 +5,15 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graph.callgraph_resolve import HOWS
 from graph.packed import string_arrays
-from graph.references import Relation
+from graph.references import NODE_KINDS, RELATIONS, NodeKind, Relation
 
-RELATIONS: tuple[Relation, ...] = get_args(Relation)
-KINDS = ("function", "class", "interface", "module")
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -24,13 +22,13 @@ class Collected:
     """A graph while it is being put together: nodes by number, edges once each."""
 
     names: list[str] = field(default_factory=list)
-    kinds: list[str] = field(default_factory=list)
+    kinds: list[NodeKind] = field(default_factory=list)
     files: array[int] = field(default_factory=lambda: array("i"))
     lines: array[int] = field(default_factory=lambda: array("i"))
     edges: dict[tuple[int, int, int], int] = field(default_factory=dict)  # (source, target, relation) → how
     owners: dict[int, int] = field(default_factory=dict)  # member → class
 
-    def add(self, name: str, kind: str, file: int, line: int) -> int:
+    def add(self, name: str, kind: NodeKind, file: int, line: int) -> int:
         self.names.append(name)
         self.kinds.append(kind)
         self.files.append(file)
@@ -50,7 +48,7 @@ def node_arrays(graph: Collected) -> Arrays:
     return {
         **string_arrays("names", graph.names),
         "node_file": np.array(graph.files, dtype=np.int32),
-        "node_kind": np.array([KINDS.index(kind) for kind in graph.kinds], dtype=np.uint8),
+        "node_kind": np.array([NODE_KINDS.index(kind) for kind in graph.kinds], dtype=np.uint8),
         "node_line": np.array(graph.lines, dtype=np.int32),
         **grouped("members", owned, owner[owned], count),
     }

@@ -11,7 +11,7 @@ from graph.callgraph_arrays import Collected, edge_arrays, file_arrays, node_arr
 from graph.callgraph_classes import File
 from graph.callgraph_parts import Part, assemble
 from graph.callgraph_resolve import ALL_METHODS, Resolver
-from graph.references import FileFacts, Reference
+from graph.references import FileFacts, NodeKind, Reference
 
 INHERITANCE = ("extends", "implements")
 PROTOCOLS = frozenset({"Protocol", "typing.Protocol", "typing_extensions.Protocol", "t.Protocol"})
@@ -25,7 +25,7 @@ class _Seen:
     number: int
     references: list[Reference] = field(default_factory=list)
 
-    def node(self, graph: Collected, name: str, kind: str, line: int) -> None:
+    def node(self, graph: Collected, name: str, kind: NodeKind, line: int) -> None:
         found = self.file.nodes.get(name)
         if found is None:
             self.file.nodes[name] = graph.add(name, kind, self.number, line)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 Relation = Literal["calls", "extends", "implements", "uses"]
 SymbolKind = Literal["function", "class", "interface"]
+NodeKind = Literal["function", "class", "interface", "module"]
+# A stored call graph tells relations and kinds by their places here.
+RELATIONS: tuple[Relation, ...] = get_args(Relation)
+NODE_KINDS: tuple[NodeKind, ...] = get_args(NodeKind)
 
 
 @dataclass(frozen=True, slots=True)
