@@ -14,7 +14,6 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from graph import tree as tree_artifact
 from graph.combinatorial import Embedding, Nodes, NotSeparable, centred, embed, reachable_scale, separating_scale
 from graph.distortion import Quality, quality
 from graph.hyperbolic import Floats, Points
@@ -28,11 +27,6 @@ class GlobalEmbedding:
     embedding: Embedding
     quality: Quality
     separable: bool
-
-
-def build(tree_data: bytes) -> bytes:
-    """The `embedding` artifact, from the `tree` artifact."""
-    return dump(embed_whole(tree_artifact.load(tree_data)))
 
 
 def embed_whole(tree: Tree) -> GlobalEmbedding:
@@ -107,6 +101,7 @@ def _owners(tree: Tree) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
 
 
 def dump(whole: GlobalEmbedding) -> bytes:
+    """The `embedding` artifact of an index."""
     facts = {"scale": whole.embedding.scale, "separable": whole.separable, "quality": asdict(whole.quality)}
     buffer = BytesIO()
     points = whole.embedding.points

@@ -25,7 +25,7 @@ def shape(found: Tree) -> set[tuple[tuple[str, str], ...]]:
 
 
 def test_a_path_goes_root_repository_folders_file_class_function() -> None:
-    found = tree.load(tree.build(numbered(SMALL)))
+    found = tree.load(tree.dump(tree.grow(numbered(SMALL))))
     leaf = found.leaf("id1")
     assert leaf is not None
     assert [found.labels[node] for node in found.path(leaf)] == [
@@ -37,7 +37,7 @@ def test_a_path_goes_root_repository_folders_file_class_function() -> None:
 
 
 def test_networkx_sees_one_tree_and_method_1_a_tree_per_repository() -> None:
-    found = tree.load(tree.build(numbered(SMALL)))
+    found = tree.load(tree.dump(tree.grow(numbered(SMALL))))
     whole = found.networkx()
     assert nx.is_arborescence(whole)
     assert whole.nodes[found.leaves["id4"]]["function"] == "id4"
@@ -53,7 +53,7 @@ def test_functions_of_one_name_in_one_file_are_different_leaves() -> None:
 
 
 def test_a_missing_function_has_no_leaf_and_an_empty_index_has_a_tree() -> None:
-    empty = tree.load(tree.build([]))
+    empty = tree.load(tree.dump(tree.grow([])))
     assert len(empty) == 1
     assert empty.leaf("nowhere") is None
     assert empty.summary().depth == 0
@@ -66,12 +66,12 @@ def test_an_update_gives_the_tree_that_a_rebuild_gives(
     old = numbered(before)
     new = numbered(added, start=1_000)
     gone = data.draw(st.sets(st.sampled_from([function_id for function_id, _ in old])))
-    updated = tree.load(tree.update(tree.build(old), new, gone))
-    rebuilt = tree.load(tree.build([pair for pair in old if pair[0] not in gone] + new))
+    updated = tree.grow(new, tree.prune(tree.load(tree.dump(tree.grow(old))), gone))
+    rebuilt = tree.grow([pair for pair in old if pair[0] not in gone] + new)
     assert shape(updated) == shape(rebuilt)
     assert updated.summary() == rebuilt.summary()
     assert (updated.parents[1:] < range(1, len(updated))).all()
 
 
 def test_the_artifact_is_the_same_bytes_each_time() -> None:
-    assert tree.build(numbered(SMALL)) == tree.build(numbered(SMALL))
+    assert tree.dump(tree.grow(numbered(SMALL))) == tree.dump(tree.grow(numbered(SMALL)))

@@ -12,9 +12,9 @@ from tests.graph.trees import SMALL, address
 
 
 def test_the_artifact_keeps_every_point_and_says_what_it_is_worth() -> None:
-    data = tree.build((str(i), a) for i, a in enumerate(SMALL))
-    whole = global_embedding.load(global_embedding.build(data))
-    assert len(whole.embedding.points) == len(tree.load(data))
+    grown = tree.grow((str(i), a) for i, a in enumerate(SMALL))
+    whole = global_embedding.load(global_embedding.dump(global_embedding.embed_whole(grown)))
+    assert len(whole.embedding.points) == len(grown)
     assert whole.separable
     assert whole.quality.average_distortion < 0.1
     assert whole.quality.mean_average_precision == pytest.approx(1.0)
