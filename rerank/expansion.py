@@ -6,9 +6,12 @@ relevant without asking (Croft and Harper 1979).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 FEEDBACK = 10  # results taken as relevant
 BACKGROUND = 50  # results in whose company a term must stand out; of these the first ten are the relevant ones
@@ -23,16 +26,30 @@ def expand(terms: Sequence[str], documents: Sequence[Sequence[str]]) -> list[str
 
 def related_terms(terms: Sequence[str], documents: Sequence[Sequence[str]], extra: int = EXTRA) -> list[str]:
     """Terms that mark the first documents among all given, best first; none without documents."""
-    texts = [" ".join(document) for document in documents[:BACKGROUND]]
-    if not any(texts):
+    documents = documents[:BACKGROUND]
+    if not any(documents):
         return []
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    vectorizer = TfidfVectorizer(analyzer=str.split, sublinear_tf=True)
-    weights = vectorizer.fit_transform(texts)[:FEEDBACK]
-    mean = np.asarray(weights.mean(axis=0)).ravel()
-    names = vectorizer.get_feature_names_out()
+    names, matrix = weights(documents)
+    mean = matrix[:FEEDBACK].mean(axis=0)
     known = set(terms)
     # Ties go to the alphabet, so that the same question is always extended alike.
     order = np.lexsort((np.arange(len(mean)), -mean))
-    return [str(names[place]) for place in order[: extra + len(known)] if names[place] not in known][:extra]
+    return [names[place] for place in order[: extra + len(known)] if names[place] not in known][:extra]
+
+
+def weights(documents: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[np.float64]]:
+    """The terms in the order of the alphabet, and what each weighs in each document: one row a document.
+
+    Sublinear term frequency, smoothed idf, rows of length one: scikit-learn's figures, without its import, which takes
+    longer than the lane has when a process first asks.
+    """
+    names = sorted(set(chain.from_iterable(documents)))
+    place = {name: column for column, name in enumerate(names)}
+    counts = np.zeros((len(documents), len(names)))
+    for row, document in enumerate(documents):
+        for name, count in Counter(document).items():
+            counts[row, place[name]] = count
+    idf = np.log((1 + len(documents)) / (1 + np.count_nonzero(counts, axis=0))) + 1
+    matrix = np.where(counts > 0, 1 + np.log(np.maximum(counts, 1)), 0.0) * idf
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return names, matrix / np.where(lengths > 0, lengths, 1.0)

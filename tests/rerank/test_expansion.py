@@ -1,6 +1,12 @@
 """Pseudo-relevance feedback adds what the first results have in common, and keeps the question the larger part."""
 
-from rerank.expansion import EXTRA, KEPT, expand, related_terms
+import subprocess
+import sys
+
+import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from rerank.expansion import EXTRA, KEPT, expand, related_terms, weights
 
 FIRST = [["retri", "backoff", "sleep", "attempt"], ["retri", "backoff", "delay", "sleep"]] * 5
 REST = [["retri", "button", "click", "window"], ["number", "string", "window"]] * 10
@@ -28,3 +34,21 @@ def test_without_results_the_question_stays_as_it_is() -> None:
 def test_the_same_question_is_always_extended_alike() -> None:
     documents = [["b", "a", "d", "c"], ["d", "c", "b", "a"]]
     assert related_terms(["x"], documents) == related_terms(["x"], documents) == ["a", "b", "c", "d"]
+
+
+def test_the_weights_are_those_of_scikit_learn() -> None:
+    documents = [*FIRST, *REST, [], ["retri", "retri", "retri", "once"]]
+    reference = TfidfVectorizer(analyzer=str.split, sublinear_tf=True)
+    expected = reference.fit_transform([" ".join(document) for document in documents]).toarray()
+    names, found = weights(documents)
+    assert names == reference.get_feature_names_out().tolist()
+    np.testing.assert_allclose(found, expected)
+
+
+def test_a_process_that_expands_for_the_first_time_does_not_wait_for_scikit_learn() -> None:
+    """Its import takes seconds where no bytecode is kept, and the lane's time-out would pass meanwhile."""
+    program = (
+        "import sys; from rerank.expansion import expand; expand(['a'], [['a', 'b']]); print('sklearn' in sys.modules)"
+    )
+    asked = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert asked.stdout.strip() == "False"
