@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
+from pathlib import Path
 
 import click
 
@@ -47,6 +49,9 @@ def main() -> None:
 
 
 def _run() -> int:
+    if sys.stdout is None:  # it was closed (`>&-`)
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process lives
+    output = os.dup(sys.stdout.fileno())  # rich puts another in its place when the pipe is closed
     try:
         result = cli(prog_name="treeline", standalone_mode=False)
         sys.stdout.flush()
@@ -60,12 +65,25 @@ def _run() -> int:
         return _say(error.message, error.hint, error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
         return _say("interrupted", str(error.__cause__ or ""), INTERRUPTED)
-    except BrokenPipeError:
-        # The reader has had enough (`| head`). What Python still wants to flush at exit goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    except (BrokenPipeError, SystemExit) as error:  # click and rich make the second of the first
+        if _nobody_reads(output):
+            return 0
+        return _say(str(error.__context__ or error), "", 1)
     except OSError as error:  # a file that was named cannot be read or written, the disk is full
         return _say(f"{error.filename}: {error.strerror}" if error.filename else str(error), "", 1)
+
+
+def _nobody_reads(output: int) -> bool:
+    """Whether the reader has had enough (`| head`), which is no failure of ours: ripgrep ends with 0 too.
+
+    What Python still wants to flush at exit goes nowhere then.
+    """
+    ends = select.poll()
+    ends.register(output, 0)  # nothing asked for: that the other end is closed is always told
+    if not ends.poll(0):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return True
 
 
 def _say(message: str, hint: str, code: int) -> int:

@@ -369,11 +369,10 @@ def test_a_key_file_in_no_folder_is_a_failure_in_one_line(home: Path) -> None:
     assert done.returncode == 1
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(home: Path) -> None:
-    command = f"'{sys.executable}' -m service.cli search string --full | head -n 1"
-    done = subprocess.run(
-        command,
-        shell=True,
+def in_bash(home: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of shell, in which `$treeline` is the command."""
+    return subprocess.run(
+        ["bash", "-c", f"set -o pipefail; treeline='{sys.executable} -m service.cli'; {command}"],
         env=os.environ | {"TREELINE_HOME": str(home)},
         capture_output=True,
         text=True,
@@ -381,8 +380,26 @@ def test_a_reader_that_has_seen_enough_is_no_error(home: Path) -> None:
         cwd=ROOT,
         check=False,
     )
-    assert done.stdout
+
+
+@pytest.mark.parametrize("arguments", ["search string --full", "search string --json", "show shout", "status", "-h"])
+def test_a_reader_that_has_seen_enough_is_no_error(home: Path, arguments: str) -> None:
+    """`true` reads nothing at all, so that every command meets a closed pipe."""
+    done = in_bash(home, f"$treeline {arguments} | true")
     assert done.stderr == ""
+    assert done.returncode == 0
+
+
+def test_without_an_output_a_command_still_does_its_work(home: Path) -> None:
+    done = in_bash(home, "$treeline status >&-")
+    assert done.stderr == ""
+    assert done.returncode == 0
+
+
+def test_an_answer_that_cannot_be_written_is_a_failure_in_one_line(home: Path) -> None:
+    done = in_bash(home, "$treeline search string > /dev/full")
+    assert "No space left on device" in only_line(done)
+    assert done.returncode == 1
 
 
 def test_the_help_names_every_command(home: Path) -> None:
