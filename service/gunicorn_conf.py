@@ -16,7 +16,7 @@ from typing import Any
 
 from gunicorn.http import message  # type: ignore[import-untyped]
 
-from service.http.logs import CLIENT_LEVEL, formatter
+from service.http.logs import CLIENT_LEVEL, check, formatter
 from service.settings import from_environment
 
 # The metrics library reads this name when it is first imported, in the workers: it must be set before they start.
@@ -30,6 +30,7 @@ PROCESSORS = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity")
 GARBAGE_AFTER = 20_000  # new objects; a search makes a thousand, nearly all of which go by themselves
 
 settings = from_environment()
+check(settings)
 wsgi_app = "service.app:create_app()"
 bind = os.environ.get("GUNICORN_BIND", "127.0.0.1:8080")
 workers = settings.workers

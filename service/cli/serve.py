@@ -10,6 +10,7 @@ import click
 
 from corpus.errors import CredentialsRefused, EngineUnavailable, InputError
 from service.cli.options import how_to_index, settings_for, where
+from service.http import logs
 from service.settings import PREFIX, Settings
 
 
@@ -22,6 +23,7 @@ from service.settings import PREFIX, Settings
 def command(engine: str | None, name: str, host: str, port: int, workers: int | None, first_index: str | None) -> None:
     """Serve the API and the pages."""
     settings = settings_for(engine, name)
+    logs.check(settings)
     check_port(host, port)
     if first_index:
         from service.cli.first_index import make_first_index

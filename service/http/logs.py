@@ -14,6 +14,7 @@ import orjson
 from corpus.errors import InputError
 from service.settings import Settings
 
+FORMATS = ("json", "text")
 LEVELS = ("debug", "info", "warning", "error")
 HIDDEN = "[hidden]"
 # The Elasticsearch client logs each retry with its traceback: some hundred lines a second while a node is away. What
@@ -76,17 +77,22 @@ class TextFormatter(logging.Formatter):
         return self._redact(f"{super().format(record)} {fields}".rstrip())
 
 
+def check(settings: Settings) -> None:
+    """Refuse what cannot be logged with, in the person's words: gunicorn would say that a formatter failed."""
+    if settings.log_format not in FORMATS:
+        raise InputError(f"TREELINE_LOG_FORMAT={settings.log_format!r} is not known", f"use {' or '.join(FORMATS)}")
+    if settings.log_level.lower() not in LEVELS:
+        raise InputError(f"TREELINE_LOG_LEVEL={settings.log_level!r} is not known", f"use {', '.join(LEVELS)}")
+
+
 def formatter(settings: Settings) -> logging.Formatter:
     redact = Redactor((settings.elasticsearch_password, settings.elasticsearch_api_key))
-    if settings.log_format not in {"json", "text"}:
-        raise InputError(f"TREELINE_LOG_FORMAT={settings.log_format!r} is not known", "use json or text")
     return JsonFormatter(redact) if settings.log_format == "json" else TextFormatter(redact)
 
 
 def configure(settings: Settings) -> None:
     """Send every log line of this process through the formatter to stderr; for servers, not for libraries."""
-    if settings.log_level not in LEVELS:
-        raise InputError(f"TREELINE_LOG_LEVEL={settings.log_level!r} is not known", f"use {', '.join(LEVELS)}")
+    check(settings)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter(settings))
     root = logging.getLogger()

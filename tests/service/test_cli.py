@@ -17,7 +17,7 @@ import pytest
 from service.cli.options import how_to_index
 from service.settings import Settings
 from tests.elasticsearch_download import VERSION
-from tests.elasticsearch_server import Cluster
+from tests.elasticsearch_server import Cluster, free_port
 from tests.ingest.loading import project
 
 ROOT = Path(__file__).parent.parent.parent
@@ -345,6 +345,16 @@ def test_an_offset_beyond_the_last_result_is_no_empty_answer(home: Path) -> None
 def test_a_setting_of_the_wrong_type_is_named(home: Path) -> None:
     done = treeline(home, "search", "x", TREELINE_LANE_DEPTH="many")
     assert "TREELINE_LANE_DEPTH='many'" in only_line(done)
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize(("name", "value"), [("TREELINE_LOG_FORMAT", "xml"), ("TREELINE_LOG_LEVEL", "loud")])
+def test_serve_refuses_a_log_setting_that_is_not_known_before_it_names_its_address(
+    home: Path, name: str, value: str
+) -> None:
+    done = treeline(home, "serve", "--port", str(free_port()), **{name: value})
+    assert f"{name}={value!r} is not known" in only_line(done)
+    assert done.stdout == ""
     assert done.returncode == 2
 
 
