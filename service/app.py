@@ -18,6 +18,7 @@ from service.api.problems import declare_refusals
 from service.feedback.opening import open_feedback
 from service.http import errors, guard, headers, observe
 from service.http.asking import adjuster
+from service.http.body import RequestWithBody
 from service.http.context import Context
 from service.http.reply import OrjsonProvider
 from service.pages import PAGES, reference
@@ -33,6 +34,8 @@ API = (search, functions, feedback, map, evaluation, status)
 
 class Application(APIFlask):
     """None of the views and hooks is a coroutine, and Flask would ask that of each of them at every request."""
+
+    request_class = RequestWithBody
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         return func

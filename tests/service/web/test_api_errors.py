@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,23 @@ def test_bad_bodies_are_refused(client: FlaskClient, body: bytes, kind: str, sta
     answer = client.post("/api/feedback", data=body, content_type=kind)
     assert answer.status_code == status
     assert answer.get_json()["error"]["hint"]
+
+
+def test_a_body_that_is_no_json_is_called_that(client: FlaskClient) -> None:
+    answer = client.post("/api/feedback", data=b"{bad", content_type="application/json")
+    assert answer.get_json()["error"]["message"] == "The body is not valid JSON."
+
+
+@mark.parametrize(("size", "status"), [(70_000, 413), (60_000, 400)])
+def test_a_body_without_a_length_is_held_to_the_same_limit(client: FlaskClient, size: int, status: int) -> None:
+    answer = client.post(
+        "/api/feedback",
+        input_stream=BytesIO(b"x" * size),
+        content_type="application/json",
+        headers={"Transfer-Encoding": "chunked"},
+        environ_overrides={"wsgi.input_terminated": True},  # as gunicorn says
+    )
+    assert answer.status_code == status
 
 
 def test_without_an_index_the_service_says_what_to_do_and_finds_it_later(
