@@ -15,7 +15,7 @@ CHARACTERS_PER_TOKEN = 3
 HANDLE_LENGTH = 8
 MIN_BUDGET = 100  # tokens; below it not even one headline would fit
 SUMMARY_LENGTH = 120
-CUT_MARK = "… cut; get_function shows all"
+CUT_MARK = "… cut; get_function with a larger max_tokens shows all"
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,11 @@ def test_headlines_come_before_code_when_the_budget_is_small() -> None:
     assert mcp_text.CUT_MARK in text
 
 
+def test_a_function_that_was_cut_says_how_to_see_all_of_it_also_to_who_asked_for_this_one() -> None:
+    text = mcp_text.rendered([Listed(function(code="def f():\n" + "    x = 1\n" * 200))], 200)
+    assert "larger max_tokens" in text
+
+
 def test_what_did_not_fit_is_said() -> None:
     many = [Listed(function(f"f{number}", docstring="x" * 100)) for number in range(50)]
     text = mcp_text.rendered(many, 200)
