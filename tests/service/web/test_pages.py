@@ -241,6 +241,22 @@ def test_a_message_becomes_a_sentence(text: str, shown: str) -> None:
     assert str(sentence(text)) == shown
 
 
+@pytest.mark.parametrize(
+    ("docstring", "shown"),
+    [
+        (".. raw:: html\n\n  <p>Find the <code>shape</code>.</p>\n  <p>More.</p>\n\n:param x: a", "Find the shape."),
+        (".. deprecated:: 2.0\n   Use other. It is better.", "Use other."),
+        (".. warning:: Not for everyone. Beware.", "Not for everyone."),
+        (".. raw:: html", ""),
+        ("Wrap it in <p> tags, ``width`` wide.", "Wrap it in <p> tags, `width` wide."),
+        ("Make a :class:`~shapes.Box` of it.", "Make a `shapes.Box` of it."),
+        ("Quote it with ```.", "Quote it with ```."),
+    ],
+)
+def test_a_summary_is_free_of_markup(docstring: str, shown: str) -> None:
+    assert summary(docstring) == shown
+
+
 @pytest.mark.parametrize("docstring", [":param x: a thing", "@param x a thing", "Args:\n    x: a thing"])
 def test_a_list_of_parameters_is_no_summary(docstring: str) -> None:
     assert summary(docstring) == "" and summary(f"Does it. {docstring}") == "Does it."
