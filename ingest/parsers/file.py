@@ -12,6 +12,8 @@ from ingest.parsers.strip import without_doc
 from ingest.parsers.tokens import code_tokens, docstring_tokens
 from ingest.source import Parsed, Problem
 
+UTF_8 = frozenset({"utf-8", "utf-8-sig"})
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -24,12 +26,17 @@ class Place:
 
 
 def parse_file(grammar: Grammar, source: bytes, place: Place, file: str, max_function_bytes: int) -> Parsed:
-    """Every function of a file; text that is not UTF-8 is refused, as are what does not parse and what is too long."""
+    """Every function of a file; what is no text is refused, as are what does not parse and what is too long."""
+    encoding = grammar.encoding_of(source)
     try:
-        source.decode("utf-8-sig")
+        text = source.decode(encoding)
+        if encoding not in UTF_8:
+            source = text.encode()
     except UnicodeDecodeError as wrong:
         line = source.count(b"\n", 0, wrong.start) + 1
-        return Parsed(problems=(Problem(file, line, f"not UTF-8: {wrong.reason}"),))
+        return Parsed(problems=(Problem(file, line, f"not {encoding.upper()}: {wrong.reason}"),))
+    except (LookupError, ValueError) as wrong:  # `rot13` turns text into text
+        return Parsed(problems=(Problem(file, 0, f"encoding {encoding} cannot be read: {wrong}"),))
     try:
         seen = outline(grammar, source)
     except TooTangled as tangled:

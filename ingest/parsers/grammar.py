@@ -51,6 +51,10 @@ def no_imports(_node: Node) -> list[Import]:
     return []
 
 
+def utf_8(_source: bytes) -> str:
+    return "utf-8"
+
+
 def whole(node: Node) -> tuple[int, int]:
     return node.start_byte, node.end_byte
 
@@ -88,3 +92,5 @@ class Grammar:
     # What must stand around a lone function so that it parses.
     wrap: tuple[bytes, bytes] = (b"", b"")
     line_comment: str = "//"
+    # How a file's bytes are to be read, where the language lets it say so.
+    encoding_of: Callable[[bytes], str] = utf_8

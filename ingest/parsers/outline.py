@@ -69,7 +69,7 @@ class TooTangled(ValueError):
 def _machine(grammar: Grammar) -> tuple[Parser, QueryCursor, Query]:
     """Parser and query of a language, made once a process (the query must outlive its cursor)."""
     language = Language(grammar.load())
-    query = Query(language, f"{grammar.query}\n(ERROR) @{BROKEN}")
+    query = Query(language, f"{grammar.query}\n[(ERROR) (MISSING)] @{BROKEN}")
     with warnings.catch_warnings():
         # Its successor, a callback, crashes the interpreter in this version of the bindings.
         warnings.simplefilter("ignore", DeprecationWarning)

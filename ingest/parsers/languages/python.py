@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import re
+import tokenize
+from io import BytesIO
 
 import tree_sitter_python
 from tree_sitter import Node
@@ -48,6 +51,19 @@ BLOCKS = frozenset(
     match_statement case_clause""".split()
 )
 QUOTED = re.compile(r"""[uUrR]{0,2}(\"\"\"|'''|"|')(.*)\1""", re.DOTALL)
+
+
+# No file is written in them, and they take the square of its length.
+FOR_DOMAIN_NAMES = frozenset({"punycode", "idna"})
+
+
+def encoding_of(source: bytes) -> str:
+    """What the file's first lines say (PEP 263), unless they say nothing that is known."""
+    try:
+        encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
+    except SyntaxError:
+        return "utf-8"
+    return "utf-8" if codecs.lookup(encoding).name in FOR_DOMAIN_NAMES else encoding
 
 
 def doc_of(function: Node, _source: bytes) -> Doc:
@@ -112,6 +128,7 @@ GRAMMARS = (
         suffixes=(".py",),
         load=tree_sitter_python.language,
         query=QUERY,
+        encoding_of=encoding_of,
         doc_of=doc_of,
         end_of=end_of,
         imports_of=imports_of,

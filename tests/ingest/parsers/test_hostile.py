@@ -64,6 +64,35 @@ def test_wrong_utf8_is_reported_with_its_line() -> None:
     assert problem.line == 2
 
 
+def test_python_is_read_in_the_encoding_that_the_file_names() -> None:
+    source = "# -*- coding: latin-1 -*-\ndef caf\xe9():\n    return '\xfc'\n".encode("latin-1")
+    parsed = parse(".py", source)
+    (found,) = parsed.functions
+    assert (found.func_name, found.original_string) == ("caf\xe9", "def caf\xe9():\n    return '\xfc'")
+    assert not parsed.problems
+
+
+@pytest.mark.parametrize(
+    ("encoding", "line", "reason"),
+    [
+        ("ascii", 2, "not ASCII: "),
+        ("no-such", 2, "not UTF-8: "),
+        ("rot13", 0, "encoding rot13 cannot be read: "),
+        ("punycode", 2, "not UTF-8: "),
+    ],
+)
+def test_an_encoding_that_is_wrong_or_none_is_reported(encoding: str, line: int, reason: str) -> None:
+    (problem,) = parse(".py", f"# coding: {encoding}\n".encode() + b"x = '\xff'\n").problems
+    assert problem.line == line and problem.reason.startswith(reason)
+
+
+def test_a_sign_that_is_missing_is_reported_though_the_function_goes_in() -> None:
+    parsed = parse(".py", b"def a(): return 1\n\ndef broken(:\n    return 2\n")
+    (problem,) = parsed.problems
+    assert (problem.line, problem.reason.partition(":")[0]) == (3, "does not parse")
+    assert [function.func_name for function in parsed.functions] == ["a", "broken"]
+
+
 def test_a_function_that_is_too_long_is_reported_and_its_neighbours_go_in() -> None:
     parsed = parse(".py", b"def a(): pass\ndef b():\n" + b"    x = 1\n" * 2_000 + b"def c(): pass\n")
     assert [function.func_name for function in parsed.functions] == ["a", "c"]

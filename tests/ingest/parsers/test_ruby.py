@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from ingest.parsers.file import Place, parse_file
+from ingest.parsers.registry import by_suffix
+from ingest.source import MAX_FUNCTION_BYTES
 from tests.ingest.parsers.parsing import see
 
 SOURCE = """
@@ -51,7 +54,9 @@ def test_comments_above_are_the_docstring() -> None:
 
 
 def test_an_end_without_a_begin_is_no_docstring() -> None:
-    assert see(".rb", "def a; end\n=end\ndef b; end\n").functions["b"].docstring == ""
+    source = b"def a; end\n=end\ndef b; end\n"
+    parsed = parse_file(by_suffix()[".rb"], source, Place("o/r", "a.rb", "", ""), "a.rb", MAX_FUNCTION_BYTES)
+    assert [(found.func_name, found.docstring) for found in parsed.functions] == [("a", ""), ("b", "")]
 
 
 def test_a_bare_name_is_a_call_unless_it_is_bound() -> None:
