@@ -6,7 +6,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
@@ -16,9 +16,9 @@ from corpus.errors import InputError
 from ingest.git_folder import Checkout, checkout_of
 from ingest.ignoring import Ignored, is_generated, reason_by_name
 from ingest.parsers.file import Place, parse_file
-from ingest.parsers.registry import by_suffix
+from ingest.parsers.registry import UNREAD, by_suffix
 from ingest.published import Published, published
-from ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected, Unit, readable
+from ingest.source import Chunk, Listed, Parsed, Problem, ReadOptions, Rejected, Unit, readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class FileChunk:
         return len(self.source)
 
     def parse(self) -> Parsed:
-        grammar = by_suffix()[PurePosixPath(self.place.path).suffix.lower()]
+        grammar = by_suffix()[_suffix(self.place.path)]
         return parse_file(grammar, self.source, self.place, self.file, self.max_function_bytes)
 
 
@@ -172,7 +172,7 @@ class Folder:
                     else:
                         deeper = ignored.entering(Path(entry.path), self._prefix + path)
                         waiting.append((f"{path}/", deeper))
-                elif PurePosixPath(path).suffix.lower() in by_suffix() and entry.is_file(follow_symlinks=False):
+                elif _is_source(path) and entry.is_file(follow_symlinks=False):
                     reason = self._file_reason(path, ignored)
                     if reason:
                         self.left_out[reason] += 1
@@ -188,14 +188,31 @@ class Folder:
         return f"{by_name} folder" if by_name else ""
 
     def _file_reason(self, path: str, ignored: Ignored) -> str:
-        if (
-            self.options.languages
-            and by_suffix()[PurePosixPath(path).suffix.lower()].name not in self.options.languages
-        ):
+        grammar = by_suffix().get(_suffix(path))
+        if self.options.languages and (grammar is None or grammar.name not in self.options.languages):
             return "other language"
         if ignored.match(self._prefix + path, is_folder=False):
             return "ignored"
-        return "" if self.options.include_tests else reason_by_name(PurePosixPath(path))
+        by_name = "" if self.options.include_tests else reason_by_name(PurePosixPath(path))
+        return by_name or ("" if grammar else f"language not read ({_suffix(path)})")
+
+    def alone(self, name: str) -> Listed:
+        """One file of this folder; whoever names it wants it, be it a test or ignored."""
+        wanted = replace(self, options=replace(self.options, include_tests=True))
+        file = self.root / name
+        if reason := wanted._file_reason(name, Ignored()):
+            return Listed(str(file), (), {reason: 1})
+        where = partial(wanted._place, name)
+        size = file.stat().st_size
+        return Listed(str(file), (FileUnit(file, readable(name), size, where, wanted.options, wanted.left_out),))
+
+
+def _is_source(path: str) -> bool:
+    return _suffix(path) in by_suffix() or _suffix(path) in UNREAD
+
+
+def _suffix(path: str) -> str:
+    return PurePosixPath(path).suffix.lower()
 
 
 def ignored_above(top: Path, inner: str) -> Ignored | None:

@@ -14,7 +14,7 @@ from ingest.source import Listed, ReadOptions, Source, readable
 
 log = logging.getLogger(__name__)
 
-FORMS = "codesearchnet:DIR-or-zip, a folder, a git URL, python-env, or a .jsonl[.gz] file"
+FORMS = "codesearchnet:DIR-or-zip, a folder or source file, a git URL, python-env, or a .jsonl[.gz] file"
 CODESEARCHNET = "codesearchnet:"
 
 
@@ -68,7 +68,14 @@ def _open(spec: str, options: ReadOptions) -> Source:
         from ingest.folder import open_folder
 
         return open_codesearchnet(spec, options) if is_codesearchnet(path) else open_folder(spec, options)
+    from ingest.parsers.registry import by_suffix
     from ingest.shards import LINES, FileShard
+
+    if path.suffix.lower() in by_suffix():
+        from ingest.folder import open_folder
+
+        file = path.resolve()
+        return open_folder(str(file.parent), options).alone(file.name)
 
     if not path.name.endswith(LINES):
         raise InputError(f"{spec} is not a kind of file that can be read", f"a source is {FORMS}")

@@ -9,6 +9,12 @@ from pkgutil import iter_modules
 from ingest.parsers import languages
 from ingest.parsers.grammar import Grammar
 
+# Source code that nothing here reads: whoever loads a folder of it is told so.
+UNREAD = frozenset(
+    """.bash .c .cc .clj .cpp .cs .cxx .dart .erl .ex .exs .f90 .groovy .h .hpp .hs .ipynb .jl .kt .kts .lua .m .ml .mm
+    .pl .pm .ps1 .pyi .pyx .r .rs .scala .sh .sql .svelte .swift .vue .zig""".split()
+)
+
 
 @cache
 def _all() -> tuple[Grammar, ...]:

@@ -48,6 +48,36 @@ def test_source_files_of_every_language_are_read(tmp_path: Path) -> None:
     assert paths(tmp_path, ReadOptions(languages=frozenset({"go"}))) == {"b.go"}
 
 
+def test_code_in_a_language_that_is_not_read_is_counted_and_other_files_are_not(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": python("f"), "b.rs": "fn f() {}", "C.RS": "fn g() {}", "d.c": "int f() {}", "e.txt": "f"})
+    write(tmp_path, {"tests/t.rs": "fn t() {}", "ignored.c": "int g() {}", ".gitignore": "ignored.c\n"})
+    source = open_source(str(tmp_path))
+    assert [unit.key for unit in source.units()] == ["a.py"]
+    assert source.left_out == {
+        "language not read (.rs)": 2,
+        "language not read (.c)": 1,
+        "test folder": 1,
+        "ignored": 1,
+    }
+
+
+def test_a_source_file_can_be_read_alone_also_a_test(tmp_path: Path) -> None:
+    write(tmp_path / "project", {"test_a.py": python("f"), "b.py": python("g")})
+    file = tmp_path / "project/test_a.py"
+    (function,) = read(str(file)).functions
+    assert (function.repo, function.path, function.func_name) == ("project", "test_a.py", "f")
+    assert function.url == file.as_uri() + "#L1-L2"
+    assert open_source(str(file)).name == str(file)
+    assert not read(str(file), ReadOptions(languages=frozenset({"go"}))).functions
+
+
+def test_a_file_alone_in_a_checkout_is_known_by_its_remote(tmp_path: Path) -> None:
+    as_checkout(tmp_path, "https://github.com/owner/name.git")
+    write(tmp_path, {"src/a.py": python("f")})
+    (function,) = read(str(tmp_path / "src/a.py")).functions
+    assert (function.repo, function.path) == ("owner/name", "src/a.py")
+
+
 def test_without_a_remote_the_folder_is_the_repository_and_urls_are_files(tmp_path: Path) -> None:
     write(tmp_path / "project", {"pkg/a b.py": python("f")})
     (function,) = read(str(tmp_path / "project")).functions
