@@ -218,14 +218,17 @@ class Searcher:
     ) -> Structure:
         """What calls, extends, implements or uses the symbols of that name (`out`: what they do)."""
         graph = self._lanes.graph
-        return Structure((), ()) if graph is None else structure(graph, name, relations, direction, depth, filters.repo)
+        if graph is None:
+            return Structure((), ())
+        found = structure(graph, name, relations, direction, depth, filters.repo)
+        return replace(found, neighbours=tuple(self._each_at_its_line(found.neighbours)))
 
     def related(
         self, id_: str, relation: Relation = "calls", direction: Direction = "in", depth: int = 1
     ) -> list[Neighbour]:
         """The relatives of one function in the call graph; none when the index has no graph."""
         graph = self._lanes.graph
-        return [] if graph is None else related(graph, id_, relation, direction, depth)
+        return [] if graph is None else self._each_at_its_line(related(graph, id_, relation, direction, depth))
 
     def near(self, name: str) -> list[str]:
         """Names of the call graph like one that is not there; none when the index has no graph."""
@@ -287,6 +290,13 @@ class Searcher:
         top = [candidate.id for candidate in self.fuse(lanes, query.fusion, CALLEES_OF)]
         found = callees_lane(self.engine, graph, top, self.settings.lane_depth, query.filters)
         return replace(lanes, lists=(*lanes.lists, found), timings={**lanes.timings, CALLEES: clock.lap()})
+
+    def _each_at_its_line(self, found: Sequence[Neighbour]) -> list[Neighbour]:
+        """Definitions of one name in a file are one node of the graph, which has the first one's line: the functions'
+        own are in their addresses."""
+        hits = self.engine.locate([one.id for one in found if one.id])
+        first = {hit.id: lines[0] for hit in hits if (lines := hit.address.lines)}
+        return [replace(one, line=first.get(one.id, one.line)) for one in found]
 
     def _texts(self, ids: Sequence[str]) -> list[str]:
         bodies = {function.id: function for function in self.engine.fetch(ids)}

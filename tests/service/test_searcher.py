@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,7 +19,7 @@ from service.searching import searcher as module
 from service.searching.answer import Answer
 from service.searching.searcher import Searcher
 from service.settings import Settings
-from tests.service.small_index import parsed, publish, shipped, small_store
+from tests.service.small_index import NAME, parsed, publish, shipped, small_store
 
 
 @pytest.fixture(scope="module", params=["embedded", pytest.param("elasticsearch", marks=pytest.mark.elasticsearch)])
@@ -160,6 +161,17 @@ def test_structure_callers_and_callees_by_name_and_id(searcher: Searcher) -> Non
     assert [one.name for one in searcher.callees(caller.id)] == ["Client.open", "parse_url"]
     assert [one.name for one in searcher.callers(caller.id)] == ["fetch_page"]
     assert searcher.callers("00" * 16) == []
+
+
+def test_definitions_of_one_name_in_a_file_are_each_at_their_own_line(tmp_path: Path) -> None:
+    links = "if WINDOWS:\n    def is_link(x):\n        return 1\nelse:\n    def is_link(x):\n        return 2\n"
+    store = small_store(tmp_path)
+    publish(store, *parsed({"links.py": f"{links}\ndef outer():\n    return is_link(1)\n"}))
+    searcher = Searcher(store.open(NAME), {shipped().name: shipped()})
+    (hit,) = searcher.engine.named("outer", 1)
+    assert sorted(one.line for one in searcher.callees(hit.id)) == [2, 5]
+    assert sorted(one.line for one in searcher.structure("outer", direction="out").neighbours) == [2, 5]
+    searcher.close()
 
 
 def test_similar_functions_leave_out_the_function_itself(searcher: Searcher) -> None:
