@@ -126,7 +126,7 @@ def exact_answer(
         relations=way.relations,
         direction=way.direction,
         depth=way.depth,
-        definitions=len(symbols),
+        definitions=len(_definitions(graph, symbols, way.relations)),
         found=found,
         functions=listed,
         others=tuple(_told(one) for one in map(graph.symbol, told) if _passes(one, filters)),
@@ -134,6 +134,16 @@ def exact_answer(
         where=filters.repo or "this index",
         narrowed=bool(filters.language or filters.path_prefix),
     )
+
+
+def _definitions(graph: CallGraph, symbols: Sequence[int], relations: Sequence[Relation]) -> list[int]:
+    """The symbols that a person would count: a constructor that has its class's name (Java, PHP) is of the class, and
+    what is extended is a class wherever there is one."""
+    classes = [node for node in symbols if graph.is_class(node)]
+    if classes and relations == INHERITS:
+        return classes
+    constructors = {member for node in classes for member in graph.members(node) if not graph.is_class(member)}
+    return [node for node in symbols if node not in constructors]
 
 
 def _passes(symbol: GraphSymbol, filters: Filters) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from time import sleep
 from typing import Any
 
@@ -17,6 +18,7 @@ from service.question.query import Query
 from service.searching import computing
 from service.searching.answer import Answer
 from service.searching.searcher import Searcher
+from tests.graph.parsed import parse
 from tests.service.small_index import FILES, NAME, parsed, publish, shipped, small_store
 
 MORE = {
@@ -126,6 +128,23 @@ def test_the_exact_answer_is_said_and_leads_the_list(
     assert sorted(leading(answer)) == functions
     relations = [bool(relation_of(result.candidate)) for result in answer.results]
     assert relations == [place < answer.exact_places for place in range(len(relations))]
+
+
+def test_a_class_and_the_constructor_of_its_name_are_one_definition(tmp_path: Path) -> None:
+    code = "class Cache {\n  public Cache(int most) { }\n  static Cache small() { return new Cache(8); }\n}\n"
+    functions, facts = parse("Cache.java", code, "java")
+    store = small_store(tmp_path)
+    publish(store, functions, [facts])
+    searcher = Searcher(store.open(NAME), {shipped().name: shipped()})
+    for question, said in [
+        ("subclasses of Cache", "no class is known to extend or implement the Cache defined in this index"),
+        ("what calls Cache", "1 function is known to call the Cache defined in this index"),
+    ]:
+        answer = searcher.search(Query(question))
+        assert answer.exact is not None
+        assert answer.exact.definitions == 1
+        assert answer.exact.sentence == said
+    searcher.close()
 
 
 def test_an_unknown_symbol_is_said_with_names_like_it(searcher: Searcher) -> None:
