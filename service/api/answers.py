@@ -53,7 +53,10 @@ class WhyShape(BaseModel):
 class ResultShape(PlaceShape):
     rank: int
     score: float
-    relation: str = Field(description="How the call graph led to it (`calls`, `called`, `definition` …); else empty.")
+    relation: str = Field(
+        description="How the call graph led to it (`calls`, `called`, `definition` …); `written` where it did not, and "
+        "the call is in the code; else empty."
+    )
     docstring: str
     code: str | None = None
     why: WhyShape | None = None

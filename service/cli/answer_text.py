@@ -14,7 +14,7 @@ from corpus.function import Address, Function
 from engine.protocol import IndexInfo
 from graph.corpus_clusters import CorpusClusters
 from rerank.candidate import Candidate
-from service.question.exact import BELOW, relation_of
+from service.question.exact import relation_of
 from service.question.filter_hints import Facets, filter_hints
 from service.searching.alike import cluster_of
 from service.searching.answer import ONLY_BY_MEANING, Answer, Result
@@ -59,8 +59,8 @@ def show(
         console.print(Text(f"{ONLY_BY_MEANING}\n", style="bold"), soft_wrap=True)
     all_clusters = clusters() if explain else None
     for result in answer.results:
-        if answer.exact and result.rank == answer.exact_places + 1:
-            console.print(Text(f"── {BELOW} ──\n", style="dim"), soft_wrap=True)
+        if heading := answer.headings.get(result.rank):
+            console.print(Text(visible(f"── {heading} ──\n"), style="dim"), soft_wrap=True)
         for line in _result(result, all_clusters, explain=explain, full=full):
             console.print(line, soft_wrap=True)
     console.print(Text(_footer(answer, info), style="dim"), soft_wrap=True)

@@ -83,10 +83,9 @@ def speaking(tool: Callable[Arguments, str]) -> Callable[Arguments, str]:
 
 
 def note(answer: Answer, result: Result) -> str:
-    """Beside a result: how the call graph led to it; that it did not, where the question was for the call graph."""
-    if answer.exact and result.rank > answer.exact_places:
-        return "not from the call graph"
-    return relation_of(result.candidate)
+    """Beside a result: how the call graph led to it, or that the call is written there; that it is neither, where the
+    question was for the call graph."""
+    return relation_of(result.candidate) or ("not from the call graph" if answer.exact else "")
 
 
 def create_server(settings: Settings, searcher: LiveSearcher | None = None) -> MCPServer:

@@ -73,7 +73,7 @@ class ResultView:
     tree_distance: str
     moved: int
     reason: str
-    relation: str  # how the call graph led to it
+    relation: str  # how the call graph led to it, or `written`
 
 
 def result_views(

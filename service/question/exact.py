@@ -14,10 +14,10 @@ from rerank.ranked import RankedList
 from service.question.routing import Route
 from service.question.structural import INHERITS, Direction
 
-GRAPH_LANE = "graph"
+GRAPH_LANE, WRITTEN_LANE = "graph", "written"
 NEAR_NAMES = 3  # named when the symbol is unknown
 OTHERS_NAMED = 5
-BELOW = "by keyword or meaning, not from the call graph"  # what stands below an exact answer
+BELOW = "by keyword or meaning, not from the call graph"  # what stands below the answer, and what is written
 # What is asked → what those who are the answer do.
 VERBS = {"calls": "call", "inherits": "extend or implement", "uses": "use", "depends": "depend on"}
 NOUNS = {"calls": "function", "inherits": "class", "uses": "function or class", "depends": "function or class"}
@@ -75,6 +75,17 @@ class Exact:
         if self.found > self.functions:
             answer += f"; the first {self.functions:,} are listed"
         return answer + written
+
+    @property
+    def headings(self) -> dict[int, str]:
+        """What stands above those results that are not the exact answer, by the rank of the first of them."""
+        written = self.functions + 1
+        below = {written + self.written: BELOW}
+        return (
+            {written: f"with {self.symbol}( in the code, not resolved by the call graph"} | below
+            if self.written
+            else below
+        )
 
     @property
     def _written(self) -> str:
@@ -157,5 +168,7 @@ def _told(symbol: GraphSymbol) -> str:
 
 
 def relation_of(candidate: Candidate) -> str:
-    """How the call graph led to a result: `calls`, `called`, `definition`, `uses, 2 edges away`; or nothing."""
-    return next((one.stage for one in candidate.contributions if one.lane == GRAPH_LANE), "")
+    """How the call graph led to a result: `calls`, `called`, `definition`, `uses, 2 edges away`; `written` where it did
+    not, and the code has the call; or nothing."""
+    stages = {one.lane: one.stage for one in candidate.contributions}
+    return stages.get(GRAPH_LANE, WRITTEN_LANE if WRITTEN_LANE in stages else "")

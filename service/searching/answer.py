@@ -52,3 +52,8 @@ class Answer:
     def exact_places(self) -> int:
         """How many places at the head of the list are the exact answer to a structural question."""
         return self.exact.functions if self.exact else 0
+
+    @property
+    def headings(self) -> Mapping[int, str]:
+        """What stands above the results that follow an exact answer, by the rank of the first of them."""
+        return self.exact.headings if self.exact else {}

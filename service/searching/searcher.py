@@ -19,7 +19,7 @@ from rerank.candidates import Candidates
 from rerank.fusion import DEFAULT_WEIGHTS, fusion
 from service.lanes.graph import callees_lane
 from service.lanes.lane_set import LaneSet
-from service.lanes.results import CALLEES, GRAPH, Degradation, LaneResults
+from service.lanes.results import CALLEES, GRAPH, WRITTEN, Degradation, LaneResults
 from service.lanes.tfidf import Progress, untold
 from service.question.checking import checked
 from service.question.exact import NEAR_NAMES
@@ -141,7 +141,7 @@ class Searcher:
             candidates = self._adjust(query, candidates)
             timings["feedback"] = clock.lap()
         if lanes.exact:
-            candidates = Candidates.of(candidates).led_by(GRAPH)
+            candidates = _answer_first(candidates)
             timings["exact"] = clock.lap()
         return Ranking(candidates, lanes, timings)
 
@@ -276,10 +276,10 @@ class Searcher:
         return found
 
     def _fused(self, lanes: LaneResults, method: str, limit: int) -> Sequence[Candidate]:
-        """The first `limit`; an exact answer leads them, whatever the method gives for it."""
+        """The first `limit`; an exact answer leads them, and what is written follows it, whatever the method gives."""
         if not lanes.exact:
             return self.fuse(lanes, method, limit)
-        return Candidates.of(self.fuse(lanes, method, len(lanes.found))).led_by(GRAPH)[:limit]
+        return _answer_first(self.fuse(lanes, method, len(lanes.found)))[:limit]
 
     def _with_callees(self, query: Query, lanes: LaneResults) -> LaneResults:
         """A lane more: what the first fused results call, one edge away."""
@@ -301,6 +301,11 @@ class Searcher:
     def _texts(self, ids: Sequence[str]) -> list[str]:
         bodies = {function.id: function for function in self.engine.fetch(ids)}
         return [f"{bodies[id_].docstring}\n{bodies[id_].code}" if id_ in bodies else "" for id_ in ids]
+
+
+def _answer_first(candidates: Sequence[Candidate]) -> Candidates:
+    """What the call graph knows, then what is at least written in the code, then all else."""
+    return Candidates.of(candidates).led_by(WRITTEN).led_by(GRAPH)
 
 
 def _raise_for(failures: Mapping[str, str], errors: Mapping[str, Exception]) -> None:

@@ -133,6 +133,10 @@ def test_a_structural_answer_says_how_many_are_exact_and_tells_the_rest_from_the
     first, _, rest = called.partition("── by keyword or meaning, not from the call graph ──")
     assert re.search(r"1\. read_twice .* calls$", first, re.MULTILINE)
     assert " 2. " in rest and "calls\n" not in rest
+    library = treeline(home, "search", "who calls load").stdout
+    assert re.search(
+        r"── with load\( in the code, not resolved by the call graph ──\n\n 1\. .* written$", library, re.M
+    )
     unknown = treeline(home, "search", "who calls read_jsonn").stdout
     assert unknown.startswith("no function called read_jsonn in this index; near it: read_json\n")
 

@@ -13,7 +13,7 @@ from engine.protocol import Filters
 from graph.callgraph import CallGraph, Step
 from service.lanes import graph as graph_lane
 from service.lanes.written import calls
-from service.question.exact import relation_of
+from service.question.exact import BELOW, relation_of
 from service.question.query import Query
 from service.searching import computing
 from service.searching.answer import Answer
@@ -126,8 +126,10 @@ def test_the_exact_answer_is_said_and_leads_the_list(
     assert answer.exact is not None
     assert answer.exact.sentence == said
     assert sorted(leading(answer)) == functions
-    relations = [bool(relation_of(result.candidate)) for result in answer.results]
-    assert relations == [place < answer.exact_places for place in range(len(relations))]
+    relations = [relation_of(result.candidate) for result in answer.results]
+    following = relations[answer.exact_places :]
+    assert "" not in relations[: answer.exact_places]
+    assert following == ["written"] * answer.exact.written + [""] * (len(following) - answer.exact.written)
 
 
 def test_a_class_and_the_constructor_of_its_name_are_one_definition(tmp_path: Path) -> None:
@@ -163,7 +165,7 @@ def test_calls_of_a_library_are_found_as_they_are_written(searcher: Searcher) ->
     assert answer.exact.sentence == "no function called sleep in this index; 1 function has sleep( in the code"
     assert (answer.exact.found, answer.exact_places, answer.exact.written) == (0, 0, 1)
     assert answer.results[0].function.func_name == "retry_with_backoff"
-    assert relation_of(answer.results[0].candidate) == ""
+    assert relation_of(answer.results[0].candidate) == "written"
 
 
 def test_calls_that_were_not_resolved_follow_those_that_were(searcher: Searcher) -> None:
@@ -173,6 +175,22 @@ def test_calls_that_were_not_resolved_follow_those_that_were(searcher: Searcher)
         "1 function is known to call the open defined in this index; 1 more function has open( in the code"
     )
     assert found(answer)[:2] == ["Client.send", "read_csv"]  # of its own class, and the built-in one
+    assert answer.headings == {2: "with open( in the code, not resolved by the call graph", 3: BELOW}
+    assert searcher.search(Query("what calls parse_url")).headings == {2: BELOW}
+    assert searcher.search(Query("parse_url")).headings == {}
+
+
+@pytest.mark.parametrize("fusion", ["default", "rrf", "intersection"])
+def test_all_that_is_written_comes_before_what_only_has_the_words(tmp_path: Path, fusion: str) -> None:
+    noise = "".join(f"def rmtree_{number}():\n    'rmtree rmtree rmtree'\n    return 1\n" for number in range(9))
+    calls = "".join(f"def clean_{number}(shutil):\n    shutil.rmtree({number})\n" for number in range(9))
+    store = small_store(tmp_path)
+    publish(store, *parsed({"noise.py": noise, "calls.py": calls}))
+    searcher = Searcher(store.open(NAME), {shipped().name: shipped()})
+    answer = searcher.search(Query("what calls rmtree", k=18, fusion=fusion))
+    assert [relation_of(result.candidate) for result in answer.results] == ["written"] * 9 + [""] * 9
+    assert [*answer.headings] == [1, 10]
+    searcher.close()
 
 
 def test_a_definition_does_not_call_itself_and_a_longer_name_is_another() -> None:
