@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
+ALL_WRITTEN = (
+    "Whether `written` counts all of them: only the first few hundred with the words of the call are looked at."
+)
+
 
 class IndexShape(BaseModel):
     """Which index answered, and which generation of it."""
@@ -94,9 +98,10 @@ class ExactShape(BaseModel):
     functions: int = Field(description="How many of them are results, from rank 1 on: all, or the first 10,000.")
     others: list[str] = Field(description="What belongs to the answer and is no function: classes, modules.")
     written: int = Field(
-        description="How many more functions have the call in their code, of something else or not resolved; of those "
-        "with the words of the call, the first few hundred are looked at."
+        description="How many more functions have the call in their code, of something else or not resolved; they are "
+        "the next results."
     )
+    all_written: bool = Field(description=ALL_WRITTEN)
     answer: str = Field(
         description="The answer in words: `3 functions are known to call the http_backoff defined in this index`."
     )
@@ -178,7 +183,12 @@ class NeighbourShape(BaseModel):
 
 class NeighboursShape(BaseModel):
     id: str
-    callers: list[NeighbourShape]
+    callers: list[NeighbourShape] = Field(description="What is known to call it: names are resolved in a repository.")
+    written: int = Field(
+        description="How many more functions have a call of this name in their code, of something else or not "
+        "resolved; a search for `what calls NAME` lists them."
+    )
+    all_written: bool = Field(description=ALL_WRITTEN)
     callees: list[NeighbourShape]
     timings: dict[str, float]
 

@@ -16,7 +16,7 @@ from service.api.search import elapsed
 from service.http.context import context
 from service.http.reply import REVALIDATE, entity_tag, json_reply, not_modified
 from service.searching.alike import alike
-from service.shown.function_rows import function_row, neighbour_rows, similar_row
+from service.shown.function_rows import around_row, function_row, similar_row
 
 blueprint = APIBlueprint("functions", __name__, url_prefix="/api/functions", tag="Functions")
 
@@ -56,16 +56,12 @@ def similar(function_id: str, path: FunctionPath, parameters: SimilarParameters)
 @blueprint.output(NeighboursShape)
 @blueprint.doc(responses=MISSING)
 def neighbours(function_id: str, path: FunctionPath) -> Response:
-    """What calls it, and what it calls, as far as static analysis sees."""
+    """What calls it, and what it calls, as far as static analysis sees; how many more have such a call written."""
     started = time.perf_counter()
-    find(function_id)
+    found = find(function_id)
     searcher = context().searcher
-    body = {
-        "id": function_id,
-        "callers": neighbour_rows(searcher.callers(function_id)),
-        "callees": neighbour_rows(searcher.callees(function_id)),
-        "timings": {"total": elapsed(started)},
-    }
+    around = around_row(searcher.callers(function_id), searcher.written(found), searcher.callees(function_id))
+    body = {"id": function_id} | around | {"timings": {"total": elapsed(started)}}
     return json_reply(body, cache=REVALIDATE)
 
 

@@ -9,24 +9,27 @@ from rich.text import Text
 
 from corpus.function import Function
 from service.cli.answer_text import INDENT, code_lines, headline
+from service.question.exact import Written
 from service.question.structure import Neighbour
 from service.searching.alike import Alike
-from service.shown.neighbour_words import neighbours_told
+from service.shown.neighbour_words import distinct_functions, neighbours_told
 from service.shown.summary import summary
 from service.shown.visible import visible
 
 NOTHING = "nothing known here"  # names are resolved within a repository: library code is not in the graph
 
 
-def show(function: Function, callers: Sequence[Neighbour], callees: Sequence[Neighbour]) -> None:
+def show(function: Function, callers: Sequence[Neighbour], written: Written, callees: Sequence[Neighbour]) -> None:
     """The whole function; its docstring is shown before its code where the code does not have it."""
     console = Console(highlight=False)
     console.print(headline(function.address), soft_wrap=True)
     console.print(Text(f"id {function.id}", style="dim"), soft_wrap=True)
     if function.url:
         console.print(Text(visible(function.url), style="dim"), soft_wrap=True)
-    for relation, found in (("called by", callers), ("calls", callees)):
-        told = f"{relation} {neighbours_told(found, by_name=True) or NOTHING}"
+    more = written.told(more=bool(distinct_functions(callers)))
+    listed = f'; {more} (treeline search "what calls {written.symbol}")' if more else ""
+    for relation, found, besides in (("called by", callers, listed), ("calls", callees, "")):
+        told = f"{relation} {neighbours_told(found, by_name=True) or NOTHING}{besides}"
         console.print(Text(visible(told), style="green"), soft_wrap=True)
     console.print()
     if docstring := function.docstring_outside:

@@ -23,16 +23,17 @@ def command(function: str, repo: str, path_prefix: str, engine: str | None, name
     try:
         found = chosen(searcher, function, repo, path_prefix)
         callers, callees = searcher.callers(found.id), searcher.callees(found.id)
+        written = searcher.written(found)
     finally:
         searcher.close()
     if as_json:
         import orjson
 
-        from service.shown.function_rows import function_row, neighbour_rows
+        from service.shown.function_rows import around_row, function_row
 
-        row = function_row(found) | {"callers": neighbour_rows(callers), "callees": neighbour_rows(callees)}
+        row = function_row(found) | around_row(callers, written, callees)
         click.echo(orjson.dumps(row, option=orjson.OPT_INDENT_2))
     else:
         from service.cli.function_text import show
 
-        show(found, callers, callees)
+        show(found, callers, written, callees)

@@ -13,6 +13,7 @@ from corpus.analysis import terms
 from corpus.function import Function
 from engine.hits import chosen, ids_of, rescored
 from engine.protocol import Engine, Filters
+from graph.callgraph_classes import CONSTRUCTORS
 from rerank.ranked import RankedList
 
 LANE = "written"
@@ -37,6 +38,13 @@ def written_lane(engine: Engine, symbol: str, k: int, filters: Filters) -> Writt
     # All of them alike: how often the words are in a function says nothing about whether it calls.
     found = rescored(chosen(hits, places), [1.0] * len(places))
     return WrittenList(LANE, found, complete=len(hits) < k)
+
+
+def called_as(name: str) -> str:
+    """How a call of a function is written, whatever it is called on: `send` for `Client.send`, and the name of its
+    class for a constructor."""
+    outer, _, last = name.rpartition(".")
+    return outer.rpartition(".")[2] if outer and last in CONSTRUCTORS else last
 
 
 def calls(function: Function, symbol: str) -> bool:

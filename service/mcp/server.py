@@ -135,12 +135,14 @@ def create_server(settings: Settings, searcher: LiveSearcher | None = None) -> M
     def find_callers(
         function: Reference, k: Count = 20, max_tokens: Budget = settings.mcp_tokens, code: bool = False
     ) -> str:
-        """List what calls this function: functions, top levels of files, class bodies."""
+        """List what is known to call this function (functions, top levels of files, class bodies), and say how many
+        more functions have such a call in their code."""
         found = library.find(function)
         neighbours = library.searcher.related(found.id, relation="calls", direction="in")
         bodies = library.fetch(list(dict.fromkeys(each.id for each in neighbours if each.id))[:k])
         items = [Listed(one) for one in bodies.values()]
-        return library.show(items, max_tokens, callers_told(found.func_name, neighbours, len(items)), with_code=code)
+        said = callers_told(found.func_name, neighbours, library.searcher.written(found), len(items))
+        return library.show(items, max_tokens, said, with_code=code)
 
     @server.tool(annotations=READS, structured_output=False)
     @speaking

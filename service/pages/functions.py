@@ -15,10 +15,12 @@ from service.api.functions import find
 from service.http.context import context
 from service.pages.results import PlaceView, place_view
 from service.pages.search_state import asked_state, link
+from service.question.exact import Written
 from service.question.structure import Neighbour
 from service.searching.alike import alike
 from service.searching.overview import Places, places_of
 from service.shown.highlight import mark_prose, question_words, whole
+from service.shown.neighbour_words import distinct_functions
 from service.shown.visible import visible
 
 blueprint = APIBlueprint("function_page", __name__, url_prefix="/functions", enable_openapi=False)
@@ -71,6 +73,14 @@ class LikesView:
     rows: list[LikeView]
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenView:
+    """That more functions have such a call in their code, and the search that lists them."""
+
+    told: str
+    href: str
+
+
 @blueprint.get("/<function_id>")
 def function(function_id: str) -> Response:
     found = find(function_id)
@@ -79,6 +89,7 @@ def function(function_id: str) -> Response:
     words = question_words(question)
     searcher = context().searcher
     places = places_of(searcher)
+    callers = searcher.callers(function_id)
     page = render_template(
         "function.html",
         function=found,
@@ -90,7 +101,8 @@ def function(function_id: str) -> Response:
         first_line=found.address.lines[0] if found.address.lines else 1,
         steps=steps(found, places),
         siblings=siblings(found, places),
-        callers=neighbour_views(searcher.callers(function_id)),
+        callers=neighbour_views(callers),
+        written=written_view(searcher.written(found), bool(distinct_functions(callers))),
         callees=neighbour_views(searcher.callees(function_id)),
         similar=likes(function_id),
     )
@@ -153,6 +165,11 @@ def neighbour_views(found: list[Neighbour]) -> list[PlaceView]:
     return [
         place_view(one.id, Address(one.repo, one.path, one.name, one.language, f"#L{one.line}")) for one in functions
     ]
+
+
+def written_view(written: Written, more: bool) -> WrittenView | None:
+    told = written.told(more=more)
+    return WrittenView(visible(told), link({}, q=f"what calls {written.symbol}")) if told else None
 
 
 def likes(function_id: str) -> LikesView:

@@ -24,6 +24,23 @@ NOUNS = {"calls": "function", "inherits": "class", "uses": "function or class", 
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """How many functions have a call in their code that the graph does not know: of something else, or not resolved."""
+
+    symbol: str  # as the call is written
+    functions: int
+    all: bool = True  # whether those were all counted
+
+    def told(self, *, more: bool) -> str:
+        """`28 more functions have rmtree( in the code`; nothing for none."""
+        if not self.functions:
+            return ""
+        verb, least = "has" if self.functions == 1 else "have", "" if self.all else "at least "
+        what = counted(self.functions, "more function" if more else "function")
+        return f"{least}{what} {verb} {self.symbol}( in the code"
+
+
+@dataclass(frozen=True, slots=True)
 class Exact:
     """What the graph knows: the functions that are part of the answer, and what else is, that is no function (a class,
     a module's top level)."""
@@ -63,7 +80,7 @@ class Exact:
         Names are resolved within a repository, so that is what is known: who calls a library's function of the same
         name is not among them.
         """
-        written = f"; {self._written}" if self.written else ""
+        written = "".join(f"; {told}" for told in [self._written] if told)
         if not self.known:
             near = f"; near it: {', '.join(self.near)}" if self.near else ""
             return f"no {NOUNS[self.asked]} called {self.symbol} in {self.where}{near}{written}"
@@ -89,9 +106,7 @@ class Exact:
 
     @property
     def _written(self) -> str:
-        more, verb = "more " if self.found else "", "has" if self.written == 1 else "have"
-        least = "" if self.all_written else "at least "
-        return f"{least}{counted(self.written, f'{more}function')} {verb} {self.symbol}( in the code"
+        return Written(self.symbol, self.written, self.all_written).told(more=bool(self.found))
 
     def _counted(self, count: int, noun: str) -> str:
         what = counted(count, noun) if count else f"no {noun}"

@@ -19,6 +19,7 @@ from graph.references import Relation
 from rerank.candidate import Candidate
 from service.lanes.results import LaneResults
 from service.lanes.tfidf import Progress, untold
+from service.question.exact import Written
 from service.question.query import Query
 from service.question.structural import Direction
 from service.question.structure import Neighbour, Structure
@@ -285,6 +286,10 @@ class LiveSearcher:
 
     def callees(self, id_: str, depth: int = 1) -> list[Neighbour]:
         return self.related(id_, "calls", "out", depth)
+
+    def written(self, function: Function) -> Written:
+        with self.searcher() as current:
+            return current.written(function)
 
     def prepare(self, lane: str, progress: Progress = untold) -> None:
         with self.searcher() as current:

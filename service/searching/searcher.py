@@ -11,6 +11,7 @@ from time import perf_counter
 from corpus.errors import EngineUnavailable, InputError
 from corpus.function import Function
 from encoder.protocol import Encoder
+from engine.hits import ids_of
 from engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo
 from graph.references import Relation
 from rerank.arrange import placed_in_the_tree
@@ -21,8 +22,9 @@ from service.lanes.graph import callees_lane
 from service.lanes.lane_set import LaneSet
 from service.lanes.results import CALLEES, GRAPH, WRITTEN, Degradation, LaneResults
 from service.lanes.tfidf import Progress, untold
+from service.lanes.written import called_as, written_lane
 from service.question.checking import checked
-from service.question.exact import NEAR_NAMES
+from service.question.exact import NEAR_NAMES, Written
 from service.question.filter_hints import Facets, as_spelt
 from service.question.query import Query
 from service.question.routing import Route, route
@@ -240,6 +242,13 @@ class Searcher:
 
     def callees(self, id_: str, depth: int = 1) -> list[Neighbour]:
         return self.related(id_, "calls", "out", depth)
+
+    def written(self, function: Function) -> Written:
+        """How many functions have a call of this name in their code that are not among its callers."""
+        symbol = called_as(function.func_name)
+        found = written_lane(self.engine, symbol, self.settings.lane_depth, NO_FILTERS)
+        known = {caller.id for caller in self.callers(function.id)}
+        return Written(symbol, len(set(ids_of(found.hits)) - known), found.complete)
 
     def function(self, id_: str) -> Function | None:
         """The whole record of an id."""

@@ -95,6 +95,7 @@ def exact_row(exact: Exact) -> dict[str, Any]:
         "functions": exact.functions,
         "others": list(exact.others),
         "written": exact.written,
+        "all_written": exact.all_written,
         "answer": exact.sentence,
     }
 

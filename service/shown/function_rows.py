@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from corpus.function import Function
+from service.question.exact import Written
 from service.question.structure import Neighbour
 from service.searching.alike import Alike
 from service.shown.answer_rows import place_row
@@ -30,6 +31,16 @@ def similar_row(function_id: str, found: Alike) -> dict[str, Any]:
         "results": [
             place_row(hit.id, hit.address) | {"score": hit.score, "same_cluster": same} for hit, same in found.hits
         ],
+    }
+
+
+def around_row(callers: Sequence[Neighbour], written: Written, callees: Sequence[Neighbour]) -> dict[str, Any]:
+    """What calls it, how many more have such a call in their code, and what it calls."""
+    return {
+        "callers": neighbour_rows(callers),
+        "written": written.functions,
+        "all_written": written.all,
+        "callees": neighbour_rows(callees),
     }
 
 

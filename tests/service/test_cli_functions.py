@@ -29,6 +29,9 @@ def read_both(path):
 
 
 class Reader:
+    def __init__(self, path):
+        self.rows = read_both(path)
+
     def close(self):
         pass
 ''',
@@ -38,6 +41,10 @@ class Writer:
         self.file.flush()
 """,
     "talk/quietly.py": "def whisper(text):\n    return text.lower()\n",
+    "other.py": """
+def first_row(reading, path):
+    return reading.Reader(path), reading.read_json(path)
+""",
     "Shout.java": """
 class Shout {
     /** Make it loud. */
@@ -58,7 +65,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_show_gives_place_callers_callees_and_the_whole_code(home: Path) -> None:
     shown = treeline(home, "show", "read_json()").stdout
     assert shown.startswith("read_json  demo  reading.py:2\n")
-    assert "\ncalled by 1 function (read_both)\ncalls nothing known here\n" in shown
+    assert "\ncalled by 1 function (read_both); 1 more function has read_json( in the code " in shown
+    assert '(treeline search "what calls read_json")\ncalls nothing known here\n' in shown
+    constructor = treeline(home, "show", "Reader.__init__").stdout
+    assert "\ncalled by nothing known here; 1 function has Reader( in the code " in constructor
+    assert "\ncalled by 1 function (Reader.__init__)\n" in treeline(home, "show", "read_both").stdout
     assert "        return json.load(file)" in shown
     assert "calls 2 functions (read_json, read_yaml)" in treeline(home, "show", "read_both").stdout
 
@@ -74,7 +85,7 @@ def test_show_as_json_is_the_record_with_its_neighbours_and_its_id_shows_it_agai
     assert done.stderr == ""
     assert (row["func_name"], row["docstring"]) == ("read_json", "Read a JSON file.")
     assert [caller["name"] for caller in row["callers"]] == ["read_both"]
-    assert row["callees"] == []
+    assert (row["written"], row["all_written"], row["callees"]) == (1, True, [])
     assert json.loads(treeline(home, "show", row["id"], "--json").stdout) == row
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -230,6 +231,7 @@ def garden(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of a folder where calls stand outside functions, and one name is a method of twelve classes."""
     folder = tmp_path_factory.mktemp("garden")
     plants = "".join(f"class Plant{n}:\n    def grow(self):\n        return water_bed({n})\n\n" for n in range(12))
+    plants += "def water_all(plants):\n    return [plant.grow() for plant in plants]\n\n"
     own = "def water_bed(number):\n    return number\n\ndef open_gate():\n    return 1\n\n"
     outside = "class Fence:\n    gate = open_gate()\n\nopen_gate()\n"
     (folder / "main.py").write_text(own + plants + outside, encoding="utf-8")
@@ -254,6 +256,17 @@ def test_how_many_more_callers_there_are_is_said(garden: Path) -> None:
         assert some.startswith("Callers of water_bed: 12 functions; the first 5 are listed, 7 more; ask for a larger k")
         every = text(await client.call_tool("find_callers", {"function": "water_bed", "k": 12}))
         assert every.startswith("Callers of water_bed: 12 functions\n[")
+
+    converse(garden, talk)
+
+
+def test_calls_that_were_not_resolved_are_counted_beside_the_callers(garden: Path) -> None:
+    async def talk(client: Client) -> None:
+        answer = text(await client.call_tool("find_callers", {"function": "Plant3.grow"}))
+        assert answer.startswith("No callers of Plant3.grow are known in this index; 1 function has grow( in the code")
+        assert "search_code 'what calls grow'" in answer
+        listed = text(await client.call_tool("search_code", {"query": "what calls grow", "k": 1, "code": False}))
+        assert re.search(r"\] water_all .*\(written\)$", listed, re.MULTILINE)
 
     converse(garden, talk)
 

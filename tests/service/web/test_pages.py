@@ -150,6 +150,16 @@ def test_callers_and_callees_over_the_api(client: FlaskClient) -> None:
     found = next(row for row in rows if row["func_name"] == "_siftdown")
     neighbours = client.get(f"/api/functions/{found['id']}/neighbours").get_json()
     assert "heappush" in {one["name"] for one in neighbours["callers"]}
+    assert (neighbours["written"], neighbours["all_written"]) == (0, True)
+
+
+def test_calls_that_were_not_resolved_are_counted_beside_the_callers(client: FlaskClient) -> None:
+    rows = client.get("/api/search?q=JSONEncoder.encode&mode=keyword").get_json()["results"]
+    found = next(row for row in rows if row["func_name"] == "JSONEncoder.encode")
+    written = client.get(f"/api/functions/{found['id']}/neighbours").get_json()["written"]
+    assert written > 1
+    told = f'<a href="/search?q=what+calls+encode">{written} functions have encode( in the code</a>'
+    assert told in page(client, f"/functions/{found['id']}")
 
 
 def test_similar_functions_are_near_and_not_the_same(client: FlaskClient) -> None:
