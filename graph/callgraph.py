@@ -6,6 +6,7 @@ docs/lanes.md. Loading makes views into the bytes, so it costs next to nothing a
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import numpy as np
 from corpus.errors import InputError
 from corpus.function import module_of
 from graph.callgraph_build import build
-from graph.callgraph_parts import FORMAT
+from graph.callgraph_parts import FORMAT, WITHOUT_BASES
 from graph.packed import Array, strings_of, unpack
 from graph.references import NODE_KINDS, RELATIONS, NodeKind, Relation
 
@@ -57,9 +58,10 @@ class CallGraph:
 
     def __init__(self, data: bytes) -> None:
         arrays = unpack(data)
-        if int(arrays.get("format", [0])[0]) != FORMAT:
+        if int(arrays.get("format", [0])[0]) not in (FORMAT, WITHOUT_BASES):
             raise InputError("the index's call graph was made by another version of Treeline", "index it again")
         self._names, self._lasts = strings_of("names", arrays), strings_of("lasts", arrays)
+        self._bases = strings_of("bases", arrays) if "bases.ends" in arrays else None
         self._repos, self._paths = strings_of("repos", arrays), strings_of("paths", arrays)
         self._languages, self._hows = list(strings_of("languages", arrays)), list(strings_of("hows", arrays))
         self._file_repo, self._file_language = arrays["file_repo"], arrays["file_language"]
@@ -124,19 +126,32 @@ class CallGraph:
 
     def named(self, name: str, repo: str = "") -> list[int]:
         """Nodes of this whole, trailing or last name (`Session.send`, `send`), in the given case if there are any;
-        those of the whole name first. A leading part may also name the file (`sessions.Session.send`) or, where no file
-        is called so, the package that offers what one of its files defines (`asyncio.run`)."""
-        wanted = dotted(name)
+        those of the whole name first. A leading part may also name the file (`sessions.Session.send`), or else a folder
+        around it, because packages hand on what their modules define (`json.JSONEncoder` is in `json/encoder.py`)."""
+        wanted = _dotted(name)
         nodes = [node for node in self._with_last(wanted) if not repo or self._repo(node) == repo]
         exact = [node for node in nodes if self._is(node, wanted)]
-        found = exact or [node for node in nodes if self._is(node, wanted, fold=True)]
-        found = found or [node for node in nodes if self._is_offered(node, wanted)]
+        folded = exact or [node for node in nodes if self._is(node, wanted, fold=True)]
+        found = folded or [node for node in nodes if self._of_package(node, wanted)]
         return sorted(found, key=lambda node: not self.is_whole(node, wanted))
 
     def is_whole(self, node: int, name: str) -> bool:
         """Whether this is all of its name, with or without its module, and not the end of a longer one."""
         own = self._names[node]
-        return dotted(name) in (own, f"{self._module(node)}.{own}")
+        return _dotted(name) in (own, f"{self._module(node)}.{own}")
+
+    def naming(self, base: str, repo: str = "") -> list[int]:
+        """The classes that name this as a base which was not resolved: of another repository, or not indexed. A bare
+        name stands for any that ends so, and is meant by any."""
+        wanted = _dotted(base)
+        last = wanted.rpartition(".")[2]
+        nodes = [] if self._bases is None else self._bases.holding(last, len(last), sys.maxsize)
+        return [
+            node
+            for node in nodes
+            if any(_ends(written, wanted) or written == last for written in map(_dotted, self._written_bases(node)))
+            and (not repo or self._repo(node) == repo)
+        ]
 
     def near(self, name: str, k: int) -> list[str]:
         """Up to `k` last names like this one, of those that are beside it in the alphabet or have a word of it."""
@@ -195,6 +210,9 @@ class CallGraph:
         counts, places = _listed(ends, nodes)
         return np.repeat(nodes, counts), tuple(column[places] for column in columns)
 
+    def _written_bases(self, node: int) -> list[str]:
+        return self._bases[node].split("\n") if self._bases is not None else []
+
     def _with_last(self, name: str) -> Sequence[int]:
         last = name.rpartition(".")[2].lower()
         at = bisect_left(self._lasts, last)
@@ -203,21 +221,20 @@ class CallGraph:
         found: list[int] = self._last_nodes[self._last_ends[at] : self._last_ends[at + 1]].tolist()
         return found
 
+    def _of_package(self, node: int, wanted: str) -> bool:
+        package = wanted.removesuffix("." + self._names[node])
+        return package != wanted and f".{package}." in f".{self._module(node)}."
+
     def _is(self, node: int, wanted: str, *, fold: bool = False) -> bool:
         name = self._names[node]
         if fold:
             name, wanted = name.lower(), wanted.lower()
-        if name == wanted or name.endswith("." + wanted):
+        if _ends(name, wanted):
             return True
         if "." not in wanted:
             return False
         where = self._module(node)
         return f".{where.lower() if fold else where}.{name}".endswith("." + wanted)
-
-    def _is_offered(self, node: int, wanted: str) -> bool:
-        """Whether the package is named whose file defines it: people may well import it from there."""
-        package = self._module(node).rpartition(".")[0]
-        return bool(package) and f".{package}.{self._names[node]}".endswith("." + wanted)
 
     def _module(self, node: int) -> str:
         return module_of(self._paths[int(self._node_file[node])])
@@ -228,11 +245,6 @@ class CallGraph:
     def _id(self, place: int) -> str:
         # numpy drops trailing zero bytes when it hands out a bytes scalar.
         return bytes(self._ids[place]).ljust(16, b"\0").hex()
-
-
-def dotted(name: str) -> str:
-    """A name as it stands in the graph, however its language joins the parts."""
-    return name.replace("::", ".").replace("#", ".").replace("->", ".")
 
 
 def _listed(ends: Array, nodes: Array) -> tuple[Array, Array]:
@@ -248,3 +260,12 @@ def load(data: bytes) -> CallGraph:
 
 
 __all__ = ["ARTIFACT", "CallGraph", "Direction", "GraphSymbol", "Step", "build", "load"]
+
+
+def _dotted(name: str) -> str:
+    """A name as it stands in the graph, however its language joins the parts."""
+    return name.replace("::", ".").replace("#", ".").replace("->", ".").replace("\\", ".")
+
+
+def _ends(name: str, wanted: str) -> bool:
+    return name == wanted or name.endswith("." + wanted)

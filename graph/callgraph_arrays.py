@@ -27,6 +27,7 @@ class Collected:
     lines: array[int] = field(default_factory=lambda: array("i"))
     edges: dict[tuple[int, int, int], int] = field(default_factory=dict)  # (source, target, relation) → how
     owners: dict[int, int] = field(default_factory=dict)  # member → class
+    bases: dict[int, list[str]] = field(default_factory=dict)  # class → names of bases that were not resolved
 
     def add(self, name: str, kind: NodeKind, file: int, line: int) -> int:
         self.names.append(name)
@@ -40,13 +41,14 @@ class Collected:
 
 
 def node_arrays(graph: Collected) -> Arrays:
-    """Names, kinds, files, lines and members of nodes."""
+    """Names, kinds, files, lines, members and unresolved bases of nodes."""
     count = len(graph.names)
     owner = np.full(count, -1, dtype=np.int32)
     owner[list(graph.owners)] = list(graph.owners.values())
     owned = np.flatnonzero(owner >= 0)
     return {
         **string_arrays("names", graph.names),
+        **string_arrays("bases", ("\n".join(graph.bases.get(node, ())) for node in range(count))),
         "node_file": np.array(graph.files, dtype=np.int32),
         "node_kind": np.array([NODE_KINDS.index(kind) for kind in graph.kinds], dtype=np.uint8),
         "node_line": np.array(graph.lines, dtype=np.int32),

@@ -96,10 +96,12 @@ def _inherit(graph: Collected, resolver: Resolver, files: Sequence[_Seen]) -> No
                     protocols.add(node)
                 outer = reference.source.rpartition(".")[0]
                 found, how = resolver.resolve(seen.file, outer, reference.target, guess=False)
-                for base in found:
-                    if base != node and resolver.classes.is_class(base):
-                        resolver.extend(node, base)
-                        graph.edge(node, base, reference.relation, how)
+                bases = [base for base in found if base != node and resolver.classes.is_class(base)]
+                for base in bases:
+                    resolver.extend(node, base)
+                    graph.edge(node, base, reference.relation, how)
+                if not bases:  # of another repository, or not indexed: who asks for it by name can still be told
+                    graph.bases.setdefault(node, []).append(reference.target)
     _implement(graph, resolver, files, protocols)
 
 

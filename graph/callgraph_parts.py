@@ -17,7 +17,8 @@ from graph.callgraph_classes import last_of
 from graph.callgraph_resolve import HOWS
 from graph.packed import Array, Strings, pack, string_arrays, strings_of, unpack
 
-FORMAT = 1  # raised when the arrays change, so that an older index is told from a broken one
+FORMAT = 2  # raised when the arrays change, so that an older index is told from a broken one
+WITHOUT_BASES = 1  # the format before: the same without the names of bases that were not resolved
 NODES = ("node_kind", "node_line")
 LISTED = ("members", "ids", "out", "in")  # lists of each node: one array of ends, and those of what is listed
 EDGES = ("nodes", "relations", "hows")
@@ -83,7 +84,7 @@ def assemble(parts: Iterable[Part]) -> bytes:
         "file_language": _joined([_renumbered(part.arrays, languages) for part in in_order], np.int16),
         "node_file": _joined([part.arrays["node_file"] for part in in_order], np.int32, file_at),
     }
-    for name in ("names", "paths"):
+    for name in ("names", "bases", "paths"):
         joined[f"{name}.text"] = _joined([part.arrays[f"{name}.text"] for part in in_order], np.uint8)
         joined[f"{name}.ends"] = _joined_ends([part.arrays[f"{name}.ends"] for part in in_order])
     for name in NODES:
@@ -123,7 +124,7 @@ def _cut(arrays: Mapping[str, Array], nodes: slice, files: slice) -> Arrays:
         "file_language": arrays["file_language"][files],
         "node_file": arrays["node_file"][nodes] - np.int32(files.start),
     }
-    for name, some in (("names", nodes), ("paths", files)):
+    for name, some in (("names", nodes), ("bases", nodes), ("paths", files)):
         found |= _cut_list(arrays, f"{name}.ends", (f"{name}.text",), some)
     for name in NODES:
         found[name] = arrays[name][nodes]

@@ -59,7 +59,7 @@ class ResultShape(PlaceShape):
     score: float
     relation: str = Field(
         description="How the call graph led to it (`calls`, `called`, `definition` …); `written` where it did not, and "
-        "the call is in the code; else empty."
+        "the call is in the code, or its class names the base; else empty."
     )
     docstring: str
     code: str | None = None
@@ -102,6 +102,10 @@ class ExactShape(BaseModel):
         "the next results."
     )
     all_written: bool = Field(description=ALL_WRITTEN)
+    written_classes: list[str] = Field(
+        description="Classes that name a base of that name which was not resolved: of another package, or not indexed. "
+        "The functions in `written` are theirs then."
+    )
     answer: str = Field(
         description="The answer in words: `3 functions are known to call the http_backoff defined in this index`."
     )

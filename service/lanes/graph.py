@@ -19,7 +19,7 @@ from rerank.ranked import RankedList
 from service.question.exact import NEAR_NAMES, ExactList, exact_answer
 from service.question.routing import Route
 from service.question.structural import CALLS
-from service.question.structure import seeds_of
+from service.question.structure import seeds_of, standing_for
 
 LANE = "graph"
 DEFINITION, NEAR_NAME, BY_WORDS = "definition", "near name", "shares words"
@@ -32,8 +32,6 @@ PASSIVE: Mapping[Relation, str] = {
 }
 NO_WORDS: Mapping[Relation, str] = {}
 LISTED = 10_000  # of a structural answer at most: as far as pages reach
-MEMBERS = 5  # functions that stand for one class in a list: its constructor and the first methods
-CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor", "initialize", "__construct"})
 # Of what a question names: all of a name, the end of a longer one or a method of a class, those around it. A near name
 # is a guess, and so is what is around it.
 WHOLE, PART, AROUND, GUESSED = 1.0, 0.75, 0.5, 0.2
@@ -89,7 +87,7 @@ def _around(graph: CallGraph, seeds: list[int], stage: str, symbols: Sequence[st
     believed = GUESSED if stage == NEAR_NAME else 1.0
     for node in seeds:
         whole = stage != DEFINITION or any(graph.is_whole(node, symbol) for symbol in symbols)
-        for place, id_ in enumerate(_standing_for(graph, node)):
+        for place, id_ in enumerate(standing_for(graph, node)):
             yield id_, believed * (WHOLE if whole and not place else PART), stage
     callers, called = graph.walk(seeds, CALLS, "in"), graph.walk(seeds, CALLS, "out")
     for id_, score, word in chain(_functions(graph, callers), _functions(graph, called, PASSIVE)):
@@ -101,28 +99,9 @@ def _functions(graph: CallGraph, steps: Sequence[Step], words: Mapping[Relation,
         word = words.get(step.relation, step.relation)
         stage = word if step.depth == 1 else f"{word}, {step.depth} edges away"
         # A class that calls or is called is not its methods; its constructor has an edge of its own.
-        ids = own if step.relation == "calls" else _standing_for(graph, step.node)
+        ids = own if step.relation == "calls" else standing_for(graph, step.node)
         for id_ in ids:
             yield id_, 2 / (1 + step.depth), stage
-
-
-def _standing_for(graph: CallGraph, node: int) -> list[str]:
-    """A function's own ids, of several definitions the last first: it replaces those before, which may be overloads
-    without a body. For a class those of its constructor and of the methods it offers: results are functions."""
-    if not graph.is_class(node):
-        return graph.ids(node)[::-1]
-    owner = _last(graph, node)
-
-    def comes_later(member: int) -> tuple[bool, bool]:
-        name = _last(graph, member)
-        return name not in CONSTRUCTORS and name != owner, name.startswith("_")
-
-    members = sorted(graph.members(node), key=comes_later)[:MEMBERS]
-    return [id_ for member in members for id_ in graph.ids(member)]
-
-
-def _last(graph: CallGraph, node: int) -> str:
-    return graph.symbol(node).name.rpartition(".")[2]
 
 
 def _located(engine: Engine, reached: Iterable[Reached], filters: Filters) -> RankedList:

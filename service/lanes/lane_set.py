@@ -17,9 +17,10 @@ from service.lanes.graph import graph_lane
 from service.lanes.keyword import keyword_lane
 from service.lanes.results import DENSE, GRAPH, KEYWORD, TFIDF, WRITTEN
 from service.lanes.tfidf import Progress, TfidfLane, untold
-from service.lanes.written import written_lane
+from service.lanes.written import base_lane, written_lane
 from service.question.query import Query
 from service.question.routing import Route
+from service.question.structural import INHERITS
 
 Lane = Callable[[], RankedList]
 
@@ -64,7 +65,7 @@ class LaneSet:
             elif name == GRAPH:
                 made[name] = lambda: graph_lane(self._engine, self.graph, way, query.text, self._depth, query.filters)
             elif name == WRITTEN:
-                made[name] = partial(written_lane, self._engine, way.symbols[0], self._depth, query.filters)
+                made[name] = self._written(query, way)
             elif name == TFIDF:
                 made[name] = partial(self._tfidf, query.text, self._depth, query.filters)
             else:
@@ -80,6 +81,12 @@ class LaneSet:
 
     def _keyword(self, query: Query) -> Lane:
         return partial(keyword_lane, self._engine, query.text, self._depth, query.filters, expanded=query.expand)
+
+    def _written(self, query: Query, way: Route) -> Lane:
+        symbol = way.symbols[0]
+        if way.relations == INHERITS:
+            return lambda: base_lane(self._engine, self.graph, symbol, self._depth, query.filters)
+        return partial(written_lane, self._engine, symbol, self._depth, query.filters)
 
     def _dense(self, query: Query) -> dict[str, Lane]:
         info = self._engine.info

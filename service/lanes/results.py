@@ -47,7 +47,7 @@ class LaneResults:
         if written is None or cut:
             return known.exact
         more = len(Distinct([known.hits, written.hits])) - len(known.hits)
-        return replace(known.exact, written=more, all_written=written.complete)
+        return replace(known.exact, written=more, all_written=written.complete, written_classes=written.classes)
 
     @property
     def relaxed(self) -> tuple[str, ...]:

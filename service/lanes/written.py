@@ -1,7 +1,9 @@
-"""The written lane: functions whose code has the call written out (`urlopen(`), whoever defines what is called.
+"""The written lane: functions whose code has the call written out (`urlopen(`), whoever defines what is called, and
+those of classes that name a base as it is written.
 
 The call graph leads from a call to its definition in the same repository. A library's function has none there, and a
 method of a variable whose type is not known often none that is certain: those calls are found by how they are written.
+So are classes whose base is from elsewhere.
 """
 
 from __future__ import annotations
@@ -13,17 +15,22 @@ from corpus.analysis import terms
 from corpus.function import Function
 from engine.hits import chosen, ids_of, rescored
 from engine.protocol import Engine, Filters
+from graph.callgraph import CallGraph
 from graph.callgraph_classes import CONSTRUCTORS
 from rerank.ranked import RankedList
+from service.question.exact import passes, told
+from service.question.structure import standing_for
 
 LANE = "written"
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenList(RankedList):
-    """The functions found; `complete` when all that have the words of the call were looked at."""
+    """The functions found; `complete` when all that have the words of the call were looked at. Where a base was asked
+    for, the `classes` that name it, which the functions are of."""
 
     complete: bool = field(kw_only=True)
+    classes: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 def written_lane(engine: Engine, symbol: str, k: int, filters: Filters) -> WrittenList:
@@ -38,6 +45,18 @@ def written_lane(engine: Engine, symbol: str, k: int, filters: Filters) -> Writt
     # All of them alike: how often the words are in a function says nothing about whether it calls.
     found = rescored(chosen(hits, places), [1.0] * len(places))
     return WrittenList(LANE, found, complete=len(hits) < k)
+
+
+def base_lane(engine: Engine, graph: CallGraph | None, symbol: str, k: int, filters: Filters) -> WrittenList:
+    """The first `k` functions of the classes that name this as a base which was not resolved."""
+    if graph is None:
+        return WrittenList(LANE, [], complete=True)
+    symbols = {node: graph.symbol(node) for node in graph.naming(symbol, filters.repo)}
+    classes = {node: one for node, one in symbols.items() if passes(one, filters)}
+    ids = dict.fromkeys(id_ for node in classes for id_ in standing_for(graph, node))
+    hits = engine.locate(list(ids), filters)[:k]
+    named = tuple(map(told, classes.values()))
+    return WrittenList(LANE, rescored(hits, [1.0] * len(hits)), complete=True, classes=named)
 
 
 def called_as(name: str) -> str:

@@ -55,6 +55,7 @@ class Exact:
     others: tuple[str, ...]
     near: tuple[str, ...] = ()  # names like an unknown one
     written: int = 0  # functions more that have the call in their code: of something else, or not resolved
+    written_classes: tuple[str, ...] = ()  # whose base is called so and was not resolved; the functions are theirs
     all_written: bool = True  # whether those were all counted
     where: str = "this index"  # or the repository that was asked for
     narrowed: bool = False  # by language or path, so that there may be others
@@ -96,16 +97,18 @@ class Exact:
     @property
     def headings(self) -> dict[int, str]:
         """What stands above those results that are not the exact answer, by the rank of the first of them."""
-        written = self.functions + 1
-        below = {written + self.written: BELOW}
-        return (
-            {written: f"with {self.symbol}( in the code, not resolved by the call graph"} | below
-            if self.written
-            else below
-        )
+        first = self.functions + 1
+        by_class = self.asked == "inherits"
+        having = f"of classes that name a base {self.symbol}" if by_class else f"with {self.symbol}( in the code"
+        written = {first: f"{having}, not resolved by the call graph"} if self.written else {}
+        return written | {first + self.written: BELOW}
 
     @property
     def _written(self) -> str:
+        if self.asked == "inherits":
+            count = len(self.written_classes)
+            what, verb = counted(count, "more class" if self.others else "class"), "names" if count == 1 else "name"
+            return f"{what} {verb} a base of that name: {first_named(self.written_classes)}" if count else ""
         return Written(self.symbol, self.written, self.all_written).told(more=bool(self.found))
 
     def _counted(self, count: int, noun: str) -> str:
@@ -146,7 +149,7 @@ def exact_answer(
     """What the steps from the symbols asked for say; `found` functions passed the filters, `listed` are in the list."""
     reached = [step.node for step in steps]
     # A class inside a function has no node of its own: the function stands for it.
-    told = reached if way.relations == INHERITS else graph.without_ids(reached)
+    named = reached if way.relations == INHERITS else graph.without_ids(reached)
     return Exact(
         symbol=way.symbols[0],
         relations=way.relations,
@@ -155,7 +158,7 @@ def exact_answer(
         definitions=len(_definitions(graph, symbols, way.relations)),
         found=found,
         functions=listed,
-        others=tuple(_told(one) for one in map(graph.symbol, told) if _passes(one, filters)),
+        others=tuple(told(one) for one in map(graph.symbol, named) if passes(one, filters)),
         near=() if symbols else tuple(graph.near(way.symbols[0], NEAR_NAMES)),
         where=filters.repo or "this index",
         narrowed=bool(filters.language or filters.path_prefix),
@@ -172,11 +175,11 @@ def _definitions(graph: CallGraph, symbols: Sequence[int], relations: Sequence[R
     return [node for node in symbols if node not in constructors]
 
 
-def _passes(symbol: GraphSymbol, filters: Filters) -> bool:
+def passes(symbol: GraphSymbol, filters: Filters) -> bool:
     return filters.language in ("", symbol.language) and symbol.path.startswith(filters.path_prefix)
 
 
-def _told(symbol: GraphSymbol) -> str:
+def told(symbol: GraphSymbol) -> str:
     if symbol.kind == "module":
         return f"the top level of {symbol.path}"
     return f"a class in {symbol.name}" if symbol.kind == "function" else symbol.name
@@ -184,6 +187,6 @@ def _told(symbol: GraphSymbol) -> str:
 
 def relation_of(candidate: Candidate) -> str:
     """How the call graph led to a result: `calls`, `called`, `definition`, `uses, 2 edges away`; `written` where it did
-    not, and the code has the call; or nothing."""
+    not, and the code has the call, or its class the base; or nothing."""
     stages = {one.lane: one.stage for one in candidate.contributions}
     return stages.get(GRAPH_LANE, WRITTEN_LANE if WRITTEN_LANE in stages else "")

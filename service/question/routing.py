@@ -8,7 +8,7 @@ from typing import Literal
 
 from graph.references import Relation
 from rerank.ranked import Asked
-from service.question.structural import CALLS, Direction, structural
+from service.question.structural import CALLS, INHERITS, Direction, structural
 
 Kind = Literal["identifier", "structural", "conceptual", "mixed"]
 
@@ -62,11 +62,11 @@ class Route:
         """Which lanes a hybrid search runs for this question."""
         if self.kind == "conceptual":
             return ("keyword", "dense")
-        for_callers = ("written",) if self.relations == CALLS and self.direction == "in" else ()
+        written = ("written",) if self.relations in (CALLS, INHERITS) and self.direction == "in" else ()
         if self.kind == "identifier" or (self.kind == "structural" and looks_like_an_identifier(self.symbols[0])):
-            return ("keyword", "graph", *for_callers)
+            return ("keyword", "graph", *written)
         # "what calls parse" may be about calls, and may be a sentence that only begins like it.
-        return ("keyword", "dense", "graph", *for_callers)
+        return ("keyword", "dense", "graph", *written)
 
 
 def route(text: str) -> Route:

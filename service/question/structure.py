@@ -9,6 +9,9 @@ from graph.callgraph import CallGraph, GraphSymbol, Step
 from graph.references import Relation
 from service.question.structural import EVERYTHING, Direction
 
+MEMBERS = 5  # functions that stand for one class in a list: its constructor and the first methods
+CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor", "initialize", "__construct"})
+
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
@@ -60,6 +63,25 @@ def seeds_of(graph: CallGraph, nodes: Sequence[int], relations: Sequence[Relatio
     if set(relations) != set(EVERYTHING):
         return list(nodes)
     return [one for node in nodes for one in (node, *graph.members(node))]
+
+
+def standing_for(graph: CallGraph, node: int) -> list[str]:
+    """A function's own ids, of several definitions the last first: it replaces those before, which may be overloads
+    without a body. For a class those of its constructor and of the methods it offers: results are functions."""
+    if not graph.is_class(node):
+        return graph.ids(node)[::-1]
+    owner = _last(graph, node)
+
+    def comes_later(member: int) -> tuple[bool, bool]:
+        name = _last(graph, member)
+        return name not in CONSTRUCTORS and name != owner, name.startswith("_")
+
+    members = sorted(graph.members(node), key=comes_later)[:MEMBERS]
+    return [id_ for member in members for id_ in graph.ids(member)]
+
+
+def _last(graph: CallGraph, node: int) -> str:
+    return graph.symbol(node).name.rpartition(".")[2]
 
 
 def neighbours(graph: CallGraph, steps: Iterable[Step]) -> Iterable[Neighbour]:

@@ -69,12 +69,13 @@ def _of_module(searcher: LiveSearcher, reference: str, filters: Filters) -> list
     called = [(hit, f"{module_of(hit.address.path)}.{hit.address.func_name}") for hit in hits]
     exactly = [hit for hit, dotted in called if dotted == reference]
     by_file = exactly or [hit for hit, dotted in called if dotted.endswith(f".{reference}")]
-    return by_file or [hit for hit in hits if f".{_offered_as(hit)}".endswith(f".{reference}")]
+    return by_file or [hit for hit in hits if _handed_on(hit, reference)]
 
 
-def _offered_as(hit: Hit) -> str:
-    """Its name behind the package, which often offers what one of its files defines: `asyncio.run`."""
-    return f"{module_of(hit.address.path).rpartition('.')[0]}.{hit.address.func_name}"
+def _handed_on(hit: Hit, reference: str) -> bool:
+    """Whether it is named behind a package around it, which may hand on what its files define: `asyncio.run`."""
+    package = reference.removesuffix(f".{hit.address.func_name}")
+    return package != reference and f".{package}." in f".{module_of(hit.address.path)}."
 
 
 def _class_called(searcher: LiveSearcher, name: str) -> str:

@@ -96,6 +96,7 @@ def exact_row(exact: Exact) -> dict[str, Any]:
         "others": list(exact.others),
         "written": exact.written,
         "all_written": exact.all_written,
+        "written_classes": list(exact.written_classes),
         "answer": exact.sentence,
     }
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from corpus.errors import InputError
 from corpus.function import Address, function_id
 from graph.callgraph import CallGraph, build, load
-from graph.packed import pack
+from graph.callgraph_parts import WITHOUT_BASES, split
+from graph.packed import pack, unpack
 from graph.references import FileFacts, Import, Reference, Relation, Symbol
 from tests.graph.parsed import graph_of, names
 
@@ -225,13 +226,6 @@ def test_functions_are_found_by_whole_trailing_last_and_file_qualified_name() ->
     assert found.named("other.Session.send") == found.named("nothing") == found.named("") == []
 
 
-def test_a_package_is_named_for_what_its_files_define_unless_a_file_is_called_so() -> None:
-    found = graph(facts("pkg/runners.py", "run"), facts("pkg/deep/other.py", "run stop"), facts("stop.py", "run"))
-    assert names(found, found.named("pkg.run")) == {"pkg/runners.py:run"}
-    assert names(found, found.named("stop.run")) == {"stop.py:run"}
-    assert found.named("pkg.stop") == found.named("deep.none") == []
-
-
 def test_all_of_a_name_goes_before_the_end_of_a_longer_one() -> None:
     found = graph(facts("a/json.py", "dumps"), facts("json.py", "dumps"), facts("tag.py", "C:class C.dumps"))
     assert [found.symbol(node).path for node in found.named("json.dumps")] == ["json.py", "a/json.py"]
@@ -242,6 +236,34 @@ def test_the_case_that_was_given_goes_before_any_other() -> None:
     found = graph(facts("a.py", "run Run:class"))
     assert names(found, found.named("Run")) == {"a.py:Run"}
     assert names(found, found.named("RUN")) == {"a.py:Run", "a.py:run"}
+
+
+def test_a_package_hands_on_what_its_modules_define() -> None:
+    found = graph(
+        facts("json/encoder.py", "Encoder:class Encoder.default f"), facts("yaml/encoder.py", "Encoder:class")
+    )
+    assert names(found, found.named("json.Encoder")) == {"json/encoder.py:Encoder"}
+    assert names(found, found.named("json.Encoder.default")) == {"json/encoder.py:Encoder.default"}
+    assert found.named("toml.Encoder") == found.named("json.default") == []
+
+
+def test_classes_are_known_by_a_base_from_elsewhere() -> None:
+    ours = facts("a.py", "A:class B:class C:class", "A-extends>json.Encoder B-extends>Encoder C-extends>A")
+    found = graph(ours, facts("b.py", "D:class E:class", "D-extends>XEncoder E-extends>yaml.Encoder", repo="o/other"))
+    assert names(found, found.naming("Encoder")) == {"a.py:A", "a.py:B", "b.py:E"}
+    assert names(found, found.naming("json.Encoder")) == {"a.py:A", "a.py:B"}  # a bare name may be either
+    assert names(found, found.naming("Encoder", "o/other")) == {"b.py:E"}
+    assert found.naming("A") == []  # resolved: an edge says so
+
+
+def test_a_graph_without_the_names_of_bases_still_opens() -> None:
+    arrays = dict(unpack(build([facts("a.py", "A:class f g", "A-extends>Encoder f>g")], [])))
+    before = {name: array for name, array in arrays.items() if not name.startswith("bases.")}
+    stored = pack(before | {"format": np.array([WITHOUT_BASES], dtype=np.int32)})
+    found = load(stored)
+    assert callers(found, "g") == {"a.py:f"}
+    assert found.naming("Encoder") == []
+    assert split(stored) == {}  # the next load that changes something resolves all of it anew
 
 
 def test_a_name_can_be_narrowed_to_a_repository() -> None:

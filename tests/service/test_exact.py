@@ -39,6 +39,10 @@ def unit():
 class Circle(Shape):
     pass
 
+class Borrowed(library.Unknown):
+    def borrow(self):
+        return 1
+
 def total(shapes):
     return sum(shape.area() for shape in shapes)
 """,
@@ -88,6 +92,11 @@ def leading(answer: Answer) -> list[str]:
             "what calls normalise",
             "1 function is known to call the normalise defined in this index; also the top level of setup.py",
             ["join_url"],
+        ),
+        (
+            "what extends Unknown",
+            "no class called Unknown in this index; 1 class names a base of that name: Borrowed",
+            [],
         ),
         ("what calls fetch_page", "no function is known to call the fetch_page defined in this index", []),
         (

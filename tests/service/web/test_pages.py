@@ -72,7 +72,9 @@ def test_an_exact_answer_is_told_from_what_only_shares_words_with_it(client: Fla
     assert '<span class="relation"' not in rest
     library = client.get("/search?q=what+calls+len").get_data(as_text=True)
     assert library.count('<p class="below">With len( in the code, not resolved by the call graph.</p>') == 1
-    assert '<span class="relation" title="The call is in its code">written</span>' in library
+    assert (
+        '<span class="relation" title="So it is written; the call graph does not lead to it">written</span>' in library
+    )
     unknown = client.get("/search?q=who+calls+nonexistent_fn").get_data(as_text=True)
     assert "No function called nonexistent_fn in this index" in unknown
 
