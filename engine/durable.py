@@ -14,13 +14,14 @@ from typing import IO
 
 from corpus.errors import InputError, TreelineError
 
+ELSEWHERE = "choose another folder with TREELINE_HOME"
 HINTS = {
     errno.ENOSPC: ("the disk is full", "free some space and run it again; what was there before is intact"),
     errno.EDQUOT: ("the disk quota is used up", "free some space and run it again; what was there before is intact"),
     errno.EFBIG: ("a file grew over the allowed size", "raise the limit; what was there before is intact"),
-    errno.EROFS: ("it is on a read-only file system", "choose another folder with TREELINE_HOME"),
-    errno.EACCES: ("permission denied", "choose another folder with TREELINE_HOME or change its owner"),
-    errno.EPERM: ("permission denied", "choose another folder with TREELINE_HOME or change its owner"),
+    errno.EROFS: ("it is on a read-only file system", ELSEWHERE),
+    errno.EACCES: ("permission denied", f"{ELSEWHERE} or change its owner"),
+    errno.EPERM: ("permission denied", f"{ELSEWHERE} or change its owner"),
     errno.EMFILE: ("too many open files", "raise the limit with `ulimit -n`"),
 }
 # The text index reports a failing disk as a ValueError that quotes the operating system.
@@ -44,7 +45,7 @@ def disk_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         number = error.errno or _likely_cause(path)  # numpy says only how much of an array it could write
-        reason, hint = HINTS.get(number or 0, (error.strerror or str(error), "see the message"))
+        reason, hint = HINTS.get(number or 0, (error.strerror or str(error), ELSEWHERE))
         raise TreelineError(f"cannot write the index in {path}: {reason}", hint) from error
     except ValueError as error:
         number = next((number for words, number in TEXT_INDEX_CAUSES.items() if words in str(error)), None)
@@ -52,7 +53,7 @@ def disk_errors(path: Path) -> Iterator[None]:
             raise
         if number is None:
             number = _likely_cause(path)
-        reason, hint = HINTS.get(number or 0, (f"the text index failed: {error}", "see the message; the old one stays"))
+        reason, hint = HINTS.get(number or 0, (f"the text index failed: {error}", "what was there before is intact"))
         raise TreelineError(f"cannot write the index in {path}: {reason}", hint) from error
 
 

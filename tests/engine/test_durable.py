@@ -47,3 +47,9 @@ def test_the_cause_the_text_index_quotes_is_named(tmp_path: Path) -> None:
 def test_another_error_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="field missing"), disk_errors(tmp_path):
         raise ValueError("field missing")
+
+
+def test_where_no_folder_can_be_made_another_is_suggested() -> None:
+    folder = Path("/proc/treeline")
+    with pytest.raises(TreelineError, match=r"No such file or directory.*TREELINE_HOME"), disk_errors(folder):
+        folder.mkdir()
