@@ -38,7 +38,7 @@ def show(summary: Summary) -> None:
         console.print(f"index {summary.index!r} is up to date: {counted(summary.total, 'function')} ({seconds:.1f} s)")
         return
     written = summary.indexed + summary.updated
-    rate = f", {written / seconds:,.0f} functions a second" if seconds > 1 and written else ""
+    rate = f", {counted(round(written / seconds), 'function')} a second" if written >= seconds > 1 else ""
     resumed = ", taken up where it was broken off" if summary.resumed else ""
     encoders = " + ".join(summary.encoders) or "none"
     console.print(

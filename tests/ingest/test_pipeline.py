@@ -1,5 +1,6 @@
 """What a load promises: everything is in, every record is accounted for, and doing it twice changes nothing."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,15 @@ def test_what_is_not_read_on_purpose_is_counted_and_shown(tmp_path: Path, capsys
     assert first.passed_over == again.passed_over == {"test folder": 1, "ignored folder": 1}
     show(first)
     assert "passed over: 1 × ignored folder, 1 × test folder" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(1.5, "(1.5 s, 2 functions a second)"), (3.0, "(3.0 s, 1 function a second)"), (9.0, "(9.0 s)")],
+)
+def test_the_speed_of_a_slow_load_is_told_in_whole_functions_or_not_at_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], seconds: float, told: str
+) -> None:
+    summary = loaded(tmp_path / "home", project(tmp_path / "demo", TWO_FILES))
+    show(replace(summary, seconds={"total": seconds}))
+    assert told in capsys.readouterr().out
