@@ -123,10 +123,21 @@ class SpeltShape(BaseModel):
     words: list[SpeltWordShape]
 
 
+class FiltersShape(BaseModel):
+    """What the search was narrowed to, by parameters or in the question; an empty text means no restriction."""
+
+    language: str
+    repo: str
+    path: str
+    partition: str
+
+
 class SearchShape(BaseModel):
     """One page of results, with what happened on the way."""
 
-    query: str
+    query: str = Field(description="The words that are looked for: the question without its filters and `-word`s.")
+    filters: FiltersShape
+    without: list[str] = Field(description="The words that no result may contain: each `-word` of the question.")
     spelt: SpeltShape | None = Field(description="What was looked for where words seem mistyped; null for others.")
     mode: str
     rerank: str
@@ -135,10 +146,13 @@ class SearchShape(BaseModel):
     route: str
     relaxed: list[str] = Field(
         description="How the question was relaxed to find more: `fuzzy`, `chunks`; `meaning` where no function has any "
-        "of its words, so that the results are only the nearest by meaning."
+        "of its words, so that the results are only the nearest by meaning (after `chunks`: or have pieces of words)."
     )
     degraded: list[DegradationShape] = Field(description="Lanes (or the re-ranker) that were left out, and why.")
-    hints: list[str] = Field(description="Where nothing is found: filters that nothing passes, and what is near.")
+    hints: list[str] = Field(
+        description="What is asked for and not in the index: the language of the question, and where nothing is found, "
+        "filters that nothing passes; with what is near."
+    )
     exact: ExactShape | None = Field(description="The exact answer to a structural question; null for others.")
     total: int
     offset: int

@@ -8,11 +8,13 @@ from werkzeug.exceptions import UnsupportedMediaType
 
 from service.api.answers import FeedbackShape
 from service.api.functions import find
-from service.api.parameters import FeedbackBody, within
+from service.api.parameters import FeedbackBody
 from service.api.problems import BODY, MISSING
 from service.http import guard
 from service.http.context import context
 from service.http.reply import json_reply
+from service.question.checking import read_whole
+from service.question.syntax import taken_apart
 
 blueprint = APIBlueprint("feedback", __name__, url_prefix="/api", tag="Feedback")
 
@@ -35,8 +37,8 @@ def feedback(body: FeedbackBody) -> Response:
     switched off the answer says `recorded: false`.
     """
     here = context()
-    within("query", len(body.query), here.settings.max_query_length, "characters")
+    read_whole(body.query, here.settings)
     find(body.function)
     if here.settings.feedback:
-        here.feedback.record(body.query, body.function, body.signal, -1 if body.undo else 1)
+        here.feedback.record(taken_apart(body.query).words, body.function, body.signal, -1 if body.undo else 1)
     return json_reply({"recorded": here.settings.feedback})

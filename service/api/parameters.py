@@ -10,7 +10,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from corpus.errors import InputError
 from engine.protocol import Filters
 from service.feedback.protocol import Signal
+from service.question.checking import read_whole
 from service.question.query import DEFAULT, Query
+from service.question.syntax import understood
 from service.settings import Settings
 
 
@@ -28,6 +30,10 @@ Mode = Literal["keyword", "dense", "tfidf", "graph", "hybrid"]
 FILTER_LENGTH = 1_000
 NAME_LENGTH = 64
 FUNCTION_ID = r"^[0-9a-f]{32}$"
+QUESTION = (
+    "The question: what the function does, or its name. Filters may stand in it (`repo:`, `lang:`, `path:`), and "
+    "`-word` leaves out functions that contain the word."
+)
 SUGGESTIONS = 8
 MOST_SUGGESTIONS = 50
 SIMILAR = 10
@@ -56,7 +62,7 @@ class Parameters(BaseModel):
 class SearchParameters(Parameters):
     """A question with its switches."""
 
-    q: Text = Field(min_length=1, description="The question: what the function does, or its name.")
+    q: Text = Field(min_length=1, description=QUESTION)
     k: int = Field(10, ge=1, description="How many results.")
     offset: int = Field(0, ge=0, description="How many results to skip; see `next_offset` in the answer.")
     mode: Mode = Field("hybrid", description="Which lanes run.")
@@ -75,10 +81,10 @@ class SearchParameters(Parameters):
 
     def query(self, settings: Settings, *, explain: bool = True) -> Query:
         """The searcher's question; raises `InputError` beyond the limits. A page explains whatever it was asked."""
-        within("q", len(self.q), settings.max_query_length, "characters")
+        read_whole(self.q, settings)
         within("k", self.k, settings.max_k, "results")
         within("offset", self.offset, settings.max_offset, "results")
-        return Query(
+        asked = Query(
             text=self.q,
             k=self.k,
             offset=self.offset,
@@ -92,6 +98,7 @@ class SearchParameters(Parameters):
             explain=explain,
             feedback=self.feedback and settings.feedback,
         )
+        return understood(asked)
 
 
 class SuggestParameters(Parameters):

@@ -39,7 +39,6 @@ def search(parameters: SearchParameters) -> Response:
         searcher.info,
         explain=parameters.explain,
         code=parameters.code,
-        known=lambda: searcher.engine.facets(),
         clusters=lambda: clusters_of(searcher),
         last_offset=here.settings.max_offset,
     )

@@ -15,9 +15,8 @@ from engine.protocol import IndexInfo
 from graph.corpus_clusters import CorpusClusters
 from rerank.candidate import Candidate
 from service.question.exact import relation_of
-from service.question.filter_hints import Facets, filter_hints
 from service.searching.alike import cluster_of
-from service.searching.answer import ONLY_BY_MEANING, Answer, Result
+from service.searching.answer import Answer, Result
 from service.shown.visible import visible
 
 LINES_SHOWN = 8
@@ -32,11 +31,9 @@ def show(
     *,
     explain: bool,
     full: bool,
-    known: Callable[[], Facets] = dict,
     clusters: Callable[[], CorpusClusters | None] = lambda: None,
 ) -> None:
-    """Print it; colours only where a terminal shows them. `known` tells what may be filtered by, `clusters` are those
-    of the index."""
+    """Print it; colours only where a terminal shows them. `clusters` are those of the index."""
     console = Console(highlight=False)
     for lane in answer.degraded:
         click.echo(f"treeline: without {lane.lane}: {visible(lane.reason)}", err=True)
@@ -51,12 +48,13 @@ def show(
         )
         return
     if not answer.results:
-        console.print(f"nothing found in index {info.name!r} ({counted(info.functions, 'function')})", markup=False)
-        for why in filter_hints(answer.query.filters, known):
-            console.print(why, markup=False, soft_wrap=True)
+        where = f"{counted(info.functions, 'function')}{_narrowed(answer)}"
+        console.print(f"nothing found in index {info.name!r} ({where})", markup=False, soft_wrap=True)
+        for why in answer.hints:
+            console.print(visible(why), markup=False, soft_wrap=True)
         return
-    if answer.only_by_meaning:
-        console.print(Text(f"{ONLY_BY_MEANING}\n", style="bold"), soft_wrap=True)
+    for told in filter(None, (*answer.hints, answer.unfound)):
+        console.print(Text(visible(f"{told}\n"), style="bold"), soft_wrap=True)
     all_clusters = clusters() if explain else None
     for result in answer.results:
         if heading := answer.headings.get(result.rank):
@@ -143,5 +141,10 @@ def _footer(answer: Answer, info: IndexInfo) -> str:
     first, last = answer.results[0].rank, answer.results[-1].rank
     return (
         f"{first}–{last} of {answer.total:,} from {counted(info.functions, 'function')} in {info.name!r}"
+        f"{_narrowed(answer)}"
         f" · {answer.route}{relaxed} · {answer.timings.get('total', 0.0):.0f} ms"
     )
+
+
+def _narrowed(answer: Answer) -> str:
+    return f", {visible(answer.query.narrowed)}" if answer.query.narrowed else ""

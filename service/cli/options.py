@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,9 +10,22 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from corpus.errors import InputError
 from service.settings import Settings, from_environment
 
 Command = Callable[..., Any]
+
+
+class Once(click.Command):
+    """A command that refuses an option given twice, as the API does a parameter: which of the two is meant?"""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        _, _, order = self.make_parser(ctx).parse_args(list(args))
+        given = Counter(one for one in order if isinstance(one, click.Option) and not one.is_flag)
+        repeated = sorted(max(one.opts, key=len) for one, times in given.items() if times > 1)
+        if repeated:
+            raise InputError(f"given more than once: {', '.join(repeated)}", "give every option once")
+        return super().parse_args(ctx, args)
 
 
 def where(command: Command) -> Command:

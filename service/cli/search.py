@@ -8,15 +8,28 @@ from typing import TYPE_CHECKING
 
 import click
 
-from service.cli.options import settings_for, where
+from service.cli.options import Once, settings_for, where
 from service.question.query import DEFAULT, MODES, Query
 
 if TYPE_CHECKING:
-    from service.question.filter_hints import Facets
     from service.searching.live import LiveSearcher
 
 
-@click.command("search")
+class Search(Once):
+    """Its help names the methods, which are looked up when somebody reads it."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from rerank.fusion import DEFAULT_FUSION, FUSIONS
+        from rerank.registry import DEFAULT as DEFAULT_RERANK
+        from rerank.registry import NAMES
+
+        with formatter.section(f"Methods of --fusion (default: {DEFAULT_FUSION})"):
+            formatter.write_text(", ".join(FUSIONS))
+        with formatter.section(f"Methods of --rerank (default: {DEFAULT_RERANK})"):
+            formatter.write_dl(list(NAMES.items()))
+
+
+@click.command("search", cls=Search)
 @click.argument("words", nargs=-1, required=True, metavar="QUERY")
 @where
 @click.option("-k", "k", default=10, show_default=True, type=click.IntRange(1), help="How many results.")
@@ -54,8 +67,13 @@ def command(
     full: bool,
     as_json: bool,
 ) -> None:
-    """Find functions by what they do: treeline search convert int to string."""
+    """Find functions by what they do: treeline search convert int to string.
+
+    Filters may stand in the question too (repo:NAME, lang:NAME, path:PREFIX), and -word leaves out functions that
+    contain the word: treeline search "parse json repo:flask -xml". What is in quotes is looked for as it is.
+    """
     from engine.protocol import Filters
+    from service.question.syntax import understood
     from service.searching.alike import clusters_of
     from service.searching.live import open_searcher
 
@@ -71,11 +89,8 @@ def command(
         callees=callees,
         as_typed=as_typed,
     )
+    asked = understood(asked)
     searcher = open_searcher(settings_for(engine, name))
-
-    def known() -> Facets:
-        return searcher.engine.facets()
-
     try:
         if mode == "tfidf":
             prepare_tfidf(searcher)
@@ -86,12 +101,12 @@ def command(
 
             from service.shown.answer_rows import answer_row
 
-            row = answer_row(answer, searcher.info, explain=explain, code=True, known=known, clusters=clusters)
+            row = answer_row(answer, searcher.info, explain=explain, code=True, clusters=clusters)
             click.echo(orjson.dumps(row, option=orjson.OPT_INDENT_2))
         else:
             from service.cli.answer_text import show
 
-            show(answer, searcher.info, explain=explain, full=full, known=known, clusters=clusters)
+            show(answer, searcher.info, explain=explain, full=full, clusters=clusters)
     finally:
         searcher.close()
 

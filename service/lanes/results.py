@@ -8,6 +8,7 @@ from functools import cached_property
 
 from engine.hits import Distinct
 from rerank.ranked import RankedList
+from service.lanes.keyword import CHUNKS
 from service.lanes.written import WrittenList
 from service.question.exact import Exact, ExactList
 from service.question.routing import Route
@@ -15,6 +16,7 @@ from service.question.spelling import Spelt
 
 KEYWORD, DENSE, TFIDF, GRAPH, CALLEES, WRITTEN = "keyword", "dense", "tfidf", "graph", "callees", "written"
 MEANING = "meaning"  # the last relaxation: no function has any of the words
+UNFOUND = "no function here contains these words; what follows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,31 @@ class LaneResults:
         stages = {ranked.lane: ranked.stages for ranked in self.lists}.get(KEYWORD)
         if stages is None:
             return ()
-        if {base(ranked.lane) for ranked in self.lists if ranked.hits} == {DENSE}:
-            return (MEANING,)
-        return tuple(stage for stage in dict.fromkeys(stages) if stage != "exact")
+        beyond = tuple(stage for stage in dict.fromkeys(stages) if stage != "exact")
+        return (*beyond, MEANING) if self._by_meaning and self._pieces is not None else beyond
+
+    @property
+    def unfound(self) -> str:
+        """A sentence where no function has any of the words, not even a near spelling of one; else nothing."""
+        if self._pieces is None:
+            return ""
+        if not self._by_meaning:
+            return f"{UNFOUND} has only pieces of them" if self._pieces else ""
+        return f"{UNFOUND} is the nearest by meaning{', or has pieces of them' if self._pieces else ''}"
+
+    @property
+    def _by_meaning(self) -> bool:
+        return any(ranked.hits and base(ranked.lane) == DENSE for ranked in self.lists)
+
+    @property
+    def _pieces(self) -> bool | None:
+        """Whether heads and tails of the words are all that was found of them: whole words, even in near spellings,
+        are found before those. Nothing where whole words were found, or nobody looked for them."""
+        found = {base(ranked.lane): ranked for ranked in self.lists if base(ranked.lane) != DENSE}
+        keyword = found.pop(KEYWORD, None)
+        if keyword is None or any(ranked.hits for ranked in found.values()):
+            return None
+        return bool(keyword.hits) if all(stage == CHUNKS for stage in keyword.stages) else None
 
     @cached_property
     def found(self) -> Distinct:

@@ -19,9 +19,9 @@ from service.mcp.indexing import index_folder
 from service.mcp.library import Library
 from service.mcp.text import MIN_BUDGET, Listed
 from service.question.exact import relation_of
-from service.question.filter_hints import filter_hints
 from service.question.query import Query
-from service.searching.answer import ONLY_BY_MEANING, Answer, Result
+from service.question.syntax import understood
+from service.searching.answer import Answer, Result
 from service.searching.live import LiveSearcher
 from service.settings import Settings
 from service.shown.visible import visible
@@ -36,7 +36,13 @@ INSTRUCTIONS = (
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
-Question = Annotated[str, Field(description="What the code should do, in plain words, or a function's name.")]
+Question = Annotated[
+    str,
+    Field(
+        description="What the code should do, in plain words, or a function's name; -word leaves out functions that "
+        "contain the word."
+    ),
+]
 Reference = Annotated[
     str, Field(description="A [handle] from a result, a whole id, a function's (qualified) name, or a line: path:12.")
 ]
@@ -109,17 +115,19 @@ def create_server(settings: Settings, searcher: LiveSearcher | None = None) -> M
     ) -> str:
         """Find functions by what they do or by name, best first."""
         filters = Filters(language=language, repo=repo, path_prefix=path_prefix)
-        answer = library.search(Query(query, k=k, mode=mode, filters=filters))
+        asked = understood(Query(query, k=k, mode=mode, filters=filters))
+        answer = library.search(asked)
         said = [f"{one.lane} left out: {one.reason}" for one in answer.degraded]
         if answer.spelt.words:
             said.append(f"{answer.spelt.sentence} (in quotes it is looked for as it is)")
+        if asked.text != query:
+            said.append(visible(f"Understood as: {asked.text} ({asked.narrowed})"))
         if answer.exact:
             said.append(visible(answer.exact.sentence))
         if not answer.results:
-            why = filter_hints(filters, library.searcher.engine.facets)
-            return "\n".join([*said, "Nothing found. Try other words, or drop the filters.", *map(visible, why)])
-        if answer.only_by_meaning:
-            said.append(ONLY_BY_MEANING)
+            why = map(visible, answer.hints)
+            return "\n".join([*said, "Nothing found. Try other words, or drop the filters.", *why])
+        said.extend(map(visible, filter(None, (*answer.hints, answer.unfound))))
         items = [Listed(result.function, note(answer, result)) for result in answer.results]
         return library.show(items, max_tokens, "\n".join(said), with_code=code)
 

@@ -9,6 +9,7 @@ import numpy as np
 from apiflask import APIBlueprint
 from flask import Response, render_template, request
 
+from corpus.errors import InputError
 from corpus.function import Address, Function
 from graph.tree import FUNCTION, KINDS
 from service.api.functions import find
@@ -17,6 +18,7 @@ from service.pages.results import PlaceView, place_view
 from service.pages.search_state import asked_state, link
 from service.question.exact import Written
 from service.question.structure import Neighbour
+from service.question.syntax import taken_apart
 from service.searching.alike import alike
 from service.searching.overview import Places, places_of
 from service.shown.highlight import mark_prose, question_words, whole
@@ -86,7 +88,7 @@ def function(function_id: str) -> Response:
     found = find(function_id)
     state = asked_state()
     question = state["q"][: context().settings.max_query_length]
-    words = question_words(question)
+    words = question_words(words_of(question))
     searcher = context().searcher
     places = places_of(searcher)
     callers = searcher.callers(function_id)
@@ -122,9 +124,17 @@ def similar(function_id: str) -> Response:
 def code(function_id: str) -> Response:
     """The whole code alone, for a preview to unfold."""
     found = find(function_id)
-    words = question_words(request.args.get("q", "")[: context().settings.max_query_length])
+    words = question_words(words_of(request.args.get("q", "")[: context().settings.max_query_length]))
     html = whole(found.language, found.code, words).html
     return Response(str(html), mimetype="text/html", headers={"Cache-Control": "private, max-age=60"})
+
+
+def words_of(question: str) -> str:
+    """What of a question is marked in the code; all of it where it could not be asked."""
+    try:
+        return taken_apart(question).words
+    except InputError:
+        return question
 
 
 def steps(found: Function, places: Places | None) -> list[Step]:

@@ -22,9 +22,9 @@ from service.pages.rerankers import menu
 from service.pages.results import LANES, STAGES, result_views
 from service.pages.search_state import asked_state, in_address, link, unknown_parameters
 from service.question.exact import BELOW
-from service.question.filter_hints import filter_hints
+from service.question.syntax import Parts
 from service.searching.alike import clusters_of
-from service.searching.answer import ONLY_BY_MEANING, Answer
+from service.searching.answer import Answer
 from service.shown.answer_rows import count_rows, facets
 from service.shown.highlight import question_words
 
@@ -76,7 +76,7 @@ def search() -> Response:
         page_ = render_template("search.html", answer=None, problem=error, **common)
         return Response(page_, status=400, headers={"Cache-Control": "no-store"})
     words = question_words(answer.spelt.text)
-    looked_for = state | {"q": answer.spelt.text} if answer.spelt.words else state
+    looked_for = state | {"q": Parts(answer.spelt.text, without=answer.query.without).question}
     html = render_template(
         "search.html",
         answer=answer,
@@ -86,8 +86,6 @@ def search() -> Response:
         filters=filters(answer, state),
         lanes=LANES,
         below=BELOW,
-        hints=[] if answer.total else filter_hints(answer.query.filters, lambda: context().searcher.engine.facets()),
-        only_by_meaning=ONLY_BY_MEANING if answer.only_by_meaning else "",
         widened=", then ".join(STAGES.get(stage, stage) for stage in answer.relaxed),
         index_name=context().searcher.info.name,
         index_empty=not context().searcher.info.functions,
@@ -128,16 +126,18 @@ def pages(answer: Answer, page: int) -> dict[str, Any]:
 def filters(answer: Answer, state: dict[str, str]) -> dict[str, list[Choice]]:
     """The values of language and repository among the results, each a link that turns it on or off."""
     found: dict[str, list[Choice]] = {}
+    asked = {"language": answer.query.filters.language, "repo": answer.query.filters.repo}
     for name, counts in facets(answer).items():
         rows = count_rows(counts)
-        if state[name] and state[name] not in counts:
-            rows.insert(0, {"value": state[name], "count": 0})
+        on = asked[name]
+        if on and on not in counts:
+            rows.insert(0, {"value": on, "count": 0})
         found[name] = [
             Choice(
                 row["value"],
                 row["count"],
-                link(state, **{name: "" if row["value"] == state[name] else row["value"]}),
-                row["value"] == state[name],
+                link(state, **{name: "" if row["value"] == on else row["value"]}),
+                row["value"] == on,
             )
             for row in rows[:12]
         ]

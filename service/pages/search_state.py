@@ -6,6 +6,9 @@ from urllib.parse import urlencode
 
 from flask import request
 
+from corpus.errors import InputError
+from service.question.syntax import taken_apart
+
 # What the address of a search may carry; `map` is the script's.
 SWITCHES = ("mode", "rerank", "fusion", "expand", "callees", "as_typed", "feedback")
 STATE = ("q", *SWITCHES, "language", "repo", "path", "page")
@@ -24,8 +27,17 @@ MOST_NAMED = 5  # parameters that are told to be unknown
 
 
 def asked_state() -> dict[str, str]:
-    """What this request's address says of a search."""
-    return {name: request.args.get(name, "").strip() for name in STATE}
+    """What this request's address says of a search; a filter in the question is set like one of the page's own, and
+    takes the place of what was set before it was typed."""
+    state = {name: request.args.get(name, "").strip() for name in STATE}
+    try:
+        said = taken_apart(state["q"])
+    except InputError:  # told to whoever asks the question
+        return state
+    if not said.words:
+        return state
+    filters = {"language": said.filters.language, "repo": said.filters.repo, "path": said.filters.path_prefix}
+    return state | {"q": said.question} | {name: value for name, value in filters.items() if value}
 
 
 def unknown_parameters() -> list[str]:

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from corpus.errors import InputError
+from engine.protocol import NO_FILTERS
 from rerank.fusion import fusion
 from service.question.query import MODES, Query
 from service.settings import Settings
@@ -16,12 +17,12 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")  # no word contains 
 
 def checked(query: Query, settings: Settings) -> Query:
     """The question with its text cleaned of control characters; `InputError` when it cannot be answered."""
-    if len(query.text) > settings.max_query_length:
-        raise InputError(
-            f"the question has {len(query.text):,} characters, at most {settings.max_query_length:,} are read",
-            "ask in fewer words",
-        )
+    read_whole(query.text, settings)
     text = CONTROL.sub(" ", query.text).strip()
+    if not text and (query.without or query.filters != NO_FILTERS):
+        raise InputError(
+            f"there is no word to look for ({query.narrowed})", "say in a few words what the function does"
+        )
     if not text:
         raise InputError("the question is empty", "say in a few words what the function does")
     if not WORD.search(text):
@@ -34,3 +35,12 @@ def checked(query: Query, settings: Settings) -> Query:
         raise InputError(f"offset is {query.offset}, it must not be negative")
     fusion(query.fusion)
     return query if text == query.text else replace(query, text=text)
+
+
+def read_whole(text: str, settings: Settings) -> None:
+    """Raise `InputError` for a question that is longer than what is read."""
+    if len(text) > settings.max_query_length:
+        raise InputError(
+            f"the question has {len(text):,} characters, at most {settings.max_query_length:,} are read",
+            "ask in fewer words",
+        )

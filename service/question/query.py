@@ -22,6 +22,7 @@ class Query:
     fusion: str = DEFAULT
     rerank: str = DEFAULT
     filters: Filters = NO_FILTERS
+    without: tuple[str, ...] = ()  # words that no result may contain
     expand: bool = False
     callees: bool = False
     as_typed: bool = False  # whether words that look mistyped are looked for as they are
@@ -30,3 +31,17 @@ class Query:
     explain: bool = field(default=True, repr=False)
     feedback: bool = True  # whether people's thumbs and opens for the same question may lift a result
     votes: tuple[Votes, ...] | None = None  # those thumbs and opens, where they have been read already
+
+    @property
+    def narrowed(self) -> str:
+        """`only repo flask, path src/; without “xml”`; nothing where all functions may be results."""
+        asked = self.filters
+        values = {
+            "language": asked.language,
+            "repo": asked.repo,
+            "path": asked.path_prefix,
+            "partition": asked.partition,
+        }
+        only = ", ".join(f"{name} {value}" for name, value in values.items() if value)
+        excluded = ", ".join(f"“{word}”" for word in self.without)
+        return "; ".join(filter(None, (only and f"only {only}", excluded and f"without {excluded}")))

@@ -9,13 +9,12 @@ from typing import NamedTuple
 from corpus.function import Function
 from engine.hits import Distinct
 from rerank.candidate import Candidate
-from service.lanes.results import MEANING, Degradation
+from service.lanes.results import Degradation
 from service.question.exact import Exact
 from service.question.query import Query
 from service.question.spelling import Spelt
 
 NOTHING = Distinct()
-ONLY_BY_MEANING = "no function here contains these words; what follows is the nearest by meaning"
 
 
 class Result(NamedTuple):
@@ -42,11 +41,8 @@ class Answer:
     ranked: Sequence[Candidate] = ()  # the list in its final order, as far as it was ranked; `results` is one page
     found: Distinct = NOTHING  # all that the list is made of, however far it was ranked
     exact: Exact | None = None  # what the call graph says to a structural question; its functions lead the list
-
-    @property
-    def only_by_meaning(self) -> bool:
-        """Whether no function has any of the question's words, not even a near spelling of one."""
-        return MEANING in self.relaxed
+    unfound: str = ""  # that no function has any of the words, not even a near spelling of one, in a sentence
+    hints: tuple[str, ...] = ()  # what was asked for and is not in the index, and what is near it
 
     @property
     def exact_places(self) -> int:

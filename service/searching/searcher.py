@@ -22,10 +22,11 @@ from service.lanes.graph import callees_lane
 from service.lanes.lane_set import LaneSet
 from service.lanes.results import CALLEES, GRAPH, WRITTEN, Degradation, LaneResults
 from service.lanes.tfidf import Progress, untold
+from service.lanes.without import without
 from service.lanes.written import called_as, written_lane
 from service.question.checking import checked
 from service.question.exact import NEAR_NAMES, Written
-from service.question.filter_hints import Facets, as_spelt
+from service.question.filter_hints import Facets, as_spelt, filter_hints, language_hint
 from service.question.query import Query
 from service.question.routing import Route, route
 from service.question.spelling import Spelt, doubtful, spelt
@@ -90,6 +91,7 @@ class Searcher:
 
     def _search(self, query: Query, begin: float, run: Run) -> Answer:
         waited = perf_counter() - begin  # for other searches, or in vain for this one to come back
+        query = self._as_spelt(query)
         ranking = self.rank(query, run)
         clock = perf_counter()
         start, end = query.offset, query.offset + query.k
@@ -121,6 +123,8 @@ class Searcher:
             ranked=ranked,
             found=found,
             exact=lanes.exact,
+            unfound=lanes.unfound if found else "",
+            hints=tuple(self._hints(query, nothing=not found)),
         )
 
     def rank(self, query: Query, run: Run | None = None) -> Ranking:
@@ -166,7 +170,8 @@ class Searcher:
             degraded=tuple(Degradation(lane, reason) for lane, reason in outcome.failures.items()),
             timings=outcome.milliseconds,
         )
-        return self._with_callees(query, found) if query.callees else found
+        found = self._with_callees(query, found) if query.callees else found
+        return without(self.engine, found, query.without)
 
     def _as_spelt(self, query: Query) -> Query:
         if query.filters == NO_FILTERS:
@@ -181,6 +186,11 @@ class Searcher:
         look = {"spelling": lambda: {word: self.engine.spellings(word) for word in words}}
         near = run(look, {"spelling": SPELLING_SECONDS}).values.get("spelling")
         return Spelt(query.text, unsure=True) if near is None else spelt(query.text, near)
+
+    def _hints(self, query: Query, *, nothing: bool) -> list[str]:
+        """What the question asks for and the index has not: a language, and where nothing was found, its filters."""
+        why = filter_hints(query.filters, lambda: self._known) if nothing else []
+        return why or language_hint(query.text, lambda: self._known)
 
     @cached_property
     def _known(self) -> Facets:

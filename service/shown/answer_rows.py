@@ -8,11 +8,10 @@ from typing import Any
 
 from corpus.function import Address
 from engine.hits import Shared
-from engine.protocol import IndexInfo
+from engine.protocol import Filters, IndexInfo
 from graph.corpus_clusters import CorpusClusters
 from rerank.candidate import Candidate
 from service.question.exact import Exact, relation_of
-from service.question.filter_hints import Facets, filter_hints
 from service.question.query import Query
 from service.question.spelling import Spelt
 from service.searching.alike import cluster_of
@@ -28,15 +27,16 @@ def answer_row(
     *,
     explain: bool,
     code: bool,
-    known: Callable[[], Facets] = dict,
     clusters: Callable[[], CorpusClusters | None] = lambda: None,
     last_offset: int = sys.maxsize,
 ) -> dict[str, Any]:
-    """The answer as JSON will have it; `known` tells what may be filtered by, `clusters` are those of the index."""
+    """The answer as JSON will have it; `clusters` are those of the index."""
     query = answer.query
     all_clusters = clusters() if explain else None
     return {
         "query": query.text,
+        "filters": filters_row(query.filters),
+        "without": list(query.without),
         "spelt": spelt_row(answer.spelt) if answer.spelt.words else None,
         "mode": query.mode,
         "rerank": query.rerank,
@@ -45,7 +45,7 @@ def answer_row(
         "route": answer.route,
         "relaxed": list(answer.relaxed),
         "degraded": [{"lane": lane.lane, "reason": lane.reason} for lane in answer.degraded],
-        "hints": [] if answer.total else filter_hints(query.filters, known),
+        "hints": list(answer.hints),
         "exact": exact_row(answer.exact) if answer.exact else None,
         "total": answer.total,
         "offset": query.offset,
@@ -53,6 +53,16 @@ def answer_row(
         "results": [result_row(result, all_clusters, explain=explain, code=code) for result in answer.results],
         "facets": {name: count_rows(counts) for name, counts in facets(answer).items()},
         "timings": dict(answer.timings),
+    }
+
+
+def filters_row(filters: Filters) -> dict[str, str]:
+    """Under the names of the API's parameters."""
+    return {
+        "language": filters.language,
+        "repo": filters.repo,
+        "path": filters.path_prefix,
+        "partition": filters.partition,
     }
 
 

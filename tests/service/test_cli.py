@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from rerank.fusion import FUSIONS
+from rerank.registry import NAMES
 from service.cli.options import how_to_index
 from service.settings import Settings
 from tests.elasticsearch_download import VERSION
@@ -168,6 +170,29 @@ def test_filters_narrow_the_search(home: Path) -> None:
     assert "language java: there is none; there is: python" in nothing.stdout
     near = treeline(home, "search", "string", "--language", "pyton").stdout
     assert "language pyton: there is none; near it: python" in near
+    assert (
+        "partition train: this index has no partition" in treeline(home, "search", "x", "--partition", "train").stdout
+    )
+
+
+def test_filters_and_excluded_words_in_the_question_are_understood_and_shown(home: Path) -> None:
+    done = treeline(home, "search", "string or file path:strings -upper")
+    assert "number_to_text" in done.stdout and "read_json" not in done.stdout and "shout" not in done.stdout
+    assert ", only path strings; without “upper” · " in done.stdout
+    row = json.loads(treeline(home, "search", "lang:py text", "--json").stdout)
+    assert (row["query"], row["filters"]["language"], row["without"]) == ("text", "python", [])
+
+
+def test_an_option_given_twice_is_refused(home: Path) -> None:
+    done = treeline(home, "search", "string", "--language", "python", "--language", "java")
+    assert done.returncode == 2
+    assert "given more than once: --language (give every option once)" in done.stderr
+
+
+def test_the_help_names_the_methods(home: Path) -> None:
+    shown = treeline(home, "search", "--help").stdout
+    for method in (*FUSIONS, *NAMES):
+        assert method in shown
 
 
 def test_index_json_is_the_summary(home: Path, tmp_path: Path) -> None:

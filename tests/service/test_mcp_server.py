@@ -98,6 +98,15 @@ def test_a_filter_that_leaves_nothing_is_explained(home: Path) -> None:
     converse(home, talk)
 
 
+def test_a_filter_in_the_question_is_understood_and_told(home: Path) -> None:
+    async def talk(client: Client) -> None:
+        found = text(await client.call_tool("search_code", {"query": "merge the tree repo:nowhere -leaf"}))
+        assert "Understood as: merge the tree (only repo nowhere; without “leaf”)" in found
+        assert "repo nowhere: there is none; near it: owner/" in found
+
+    converse(home, talk)
+
+
 def test_nonsense_is_told_to_be_answered_by_meaning_alone(home: Path) -> None:
     async def talk(client: Client) -> None:
         answer = text(await client.call_tool("search_code", {"query": "qwertyzxcv"}))

@@ -85,11 +85,45 @@ def test_meaning_is_found_without_the_words(searcher: Searcher) -> None:
 
 def test_nonsense_is_said_to_be_answered_by_meaning_alone(searcher: Searcher) -> None:
     nonsense = searcher.search(Query("qwertyzxcv"))
-    assert nonsense.results and nonsense.only_by_meaning
+    assert nonsense.results
+    assert nonsense.unfound == "no function here contains these words; what follows is the nearest by meaning"
     assert nonsense.relaxed == ("meaning",)
-    assert not searcher.search(Query("read a csv file")).only_by_meaning
-    assert not searcher.search(Query("qwertyzxcv", mode="dense")).only_by_meaning  # nobody asked for the words
-    assert not searcher.search(Query("qwertyzxcv", mode="keyword")).only_by_meaning
+    assert not searcher.search(Query("read a csv file")).unfound
+    assert not searcher.search(Query("qwertyzxcv", mode="dense")).unfound  # nobody asked for the words
+    assert not searcher.search(Query("qwertyzxcv", mode="keyword")).unfound  # there is nothing that could follow
+
+
+def test_pieces_of_words_that_match_by_accident_are_said_to_be_pieces(searcher: Searcher) -> None:
+    nonsense = searcher.search(Query("qwertyfile"))  # ends like a word that some functions have
+    assert nonsense.relaxed == ("chunks", "meaning")
+    assert nonsense.unfound.endswith("these words; what follows is the nearest by meaning, or has pieces of them")
+    by_keyword = searcher.search(Query("qwertyfile", mode="keyword"))
+    assert by_keyword.results and by_keyword.unfound.endswith("has only pieces of them")
+    assert not searcher.search(Query("qwertyfile file")).unfound
+
+
+def test_a_language_that_the_index_lacks_is_said_also_where_something_is_found(searcher: Searcher) -> None:
+    answer = searcher.search(Query("read a csv file in ruby"))
+    assert answer.results
+    (hint,) = answer.hints
+    assert hint.startswith("language ruby: there is none; there is: ")
+    assert not searcher.search(Query("read a csv file in python")).hints
+
+
+@pytest.mark.parametrize("mode", ["keyword", "dense", "hybrid"])
+def test_excluded_words_are_in_no_result(searcher: Searcher, mode: str) -> None:
+    asked = Query("open a file or a connection", mode=mode)
+    assert {"read_csv", "Client.open"} <= set(found(searcher.search(asked)))
+    narrowed = searcher.search(replace(asked, without=("CSV",)))
+    assert "Client.open" in found(narrowed) and "read_csv" not in found(narrowed)
+
+
+def test_an_exact_answer_counts_what_was_left_of_it(searcher: Searcher) -> None:
+    kept = searcher.search(Query("what calls parse_url", without=("requests",)))  # of which Client.send speaks
+    assert kept.exact is not None and kept.exact.known
+    assert (kept.exact.found, kept.exact.functions) == (0, 0)
+    assert "no function that passes the filters is known to call" in kept.exact.sentence
+    assert "Client.send" not in found(kept)
 
 
 @pytest.mark.parametrize("method", ["default", *FUSIONS])

@@ -135,6 +135,23 @@ def test_a_filter_that_nothing_passes_is_told_what_is_near_it(client: FlaskClien
     assert "Language pyton: there is none; near it: python." in page
 
 
+def test_filters_and_excluded_words_may_stand_in_the_question(client: FlaskClient) -> None:
+    answer = client.get("/api/search", query_string={"q": "parse lang:PY -url"}).get_json()
+    beside = client.get("/api/search", query_string={"q": "parse -url", "language": "python"}).get_json()
+    assert answer["query"] == "parse"
+    assert answer["filters"] == {"language": "python", "repo": "", "path": "", "partition": ""}
+    assert answer["without"] == ["url"]
+    assert answer["results"] and answer["results"] == beside["results"]
+    assert not [row for row in answer["results"] if "url" in row["func_name"]]
+    twice = client.get("/api/search", query_string={"q": "parse lang:go", "language": "python"})
+    assert (twice.status_code, twice.get_json()["error"]["hint"]) == (400, "give language once")
+
+
+def test_a_question_that_is_too_long_is_told_its_length(client: FlaskClient) -> None:
+    problem = client.get("/api/search", query_string={"q": "x" * 1_001}).get_json()["error"]
+    assert problem["message"] == "the question has 1,001 characters, at most 1,000 are read"
+
+
 @mark.parametrize("question", ["!!!", "_ _", "\N{PARTY POPPER}"])
 def test_a_question_without_a_word_is_refused(client: FlaskClient, question: str) -> None:
     answer = client.get("/api/search", query_string={"q": question})

@@ -29,6 +29,16 @@ def test_a_functions_page_leads_back_to_the_list_it_was_opened_from(client: Flas
     assert f"/search?{NARROWED}" in links(page(client, opened), '/search[^"]*')
 
 
+def test_a_filter_in_the_question_is_set_like_one_of_the_page(client: FlaskClient) -> None:
+    text = page(client, "/search?q=repo:text+return+-url&repo=web")  # which was set before
+    assert '<input id="q" name="q" type="search" value="return -url"' in text
+    assert '<input type="hidden" name="repo" value="text">' in text
+    assert "Functions that contain “url” are left out." in text
+    opened = links(text, '/functions/[0-9a-f]{32}[?][^"]*')[0]
+    assert opened.endswith("?q=return+-url&repo=text")
+    assert "There is no word to look for (only repo text)" in page(client, "/search?q=repo:text", 400)
+
+
 def test_nothing_but_a_search_becomes_the_way_back(client: FlaskClient) -> None:
     function = client.get("/api/search?q=parse+url&k=1").get_json()["results"][0]["id"]
     text = page(client, f"/functions/{function}?q=x&repo=//evil.example&next=https://evil.example&page=javascript:1")
