@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from engine.protocol import Engine
+    from graph.tree import Tree
     from service.searching.live import LiveSearcher
 
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 @where
 @click.option("--split", is_flag=True, help="Also a disk for each repository (the paper's Method 1).")
 @click.option("--refine", type=click.IntRange(2, 64), metavar="DIMENSIONS", help="Refine QUERY's tree by geoopt.")
-@click.option("--export", "target", type=Target(), metavar="FILE", help="Write .graphml or .json.")
+@click.option("--export", "target", type=Target(), metavar="FILE", help="Write it as .graphml or .json.")
 @click.option("--forest", is_flag=True, help="Export without the common root (Method 1).")
 def command(
     query: str | None,
@@ -46,35 +47,43 @@ def command(
     settings = settings_for(engine, name)
     searcher = open_searcher(settings)
     try:
-        if query:
-            _of_results(searcher, query, settings.rerank_depth, refine)
-        if not query or split or write:
-            _whole(searcher.engine, split, write, forest)
+        tree = _of_results(searcher, query, settings.rerank_depth, refine) if query else None
+        if not query or split:
+            whole = _whole(searcher.engine, split)
+            tree = tree if query else whole
+        if write and tree is not None:
+            exported = tree.networkx(forest=forest)
+            write(exported)
+            click.echo(f"written with every folder on the way: {counted(len(exported), 'node')}")
     finally:
         searcher.close()
 
 
-def _of_results(searcher: LiveSearcher, query: str, depth: int, dimensions: int | None) -> None:
+def _of_results(searcher: LiveSearcher, query: str, depth: int, dimensions: int | None) -> Tree | None:
     from graph.layout import local_distortion
     from graph.local_tree import local_tree
     from graph.refine import refine
+    from graph.tree import grow
     from service.question.query import Query
+    from service.question.syntax import understood
 
-    addresses = [candidate.address for candidate in searcher.rank(Query(query)).candidates[:depth]]
+    found = searcher.rank(understood(Query(query))).candidates[:depth]
+    addresses = [candidate.address for candidate in found]
     if not addresses:
         click.echo("nothing found: no tree")
-        return
+        return None
     local = local_tree(addresses)
     repositories = counted(len({address.repo for address in addresses}), "repository")
     click.echo(f"{counted(len(addresses), 'result')} span {len(local.parents)} nodes of {repositories}")
     click.echo(f"in a disk of their own: average distortion {local_distortion(local):.3f}")
     if dimensions:
-        found = refine(local.parents, local.weights, local.leaves, local.distances, dimension=dimensions)
-        outcome = f"average distortion {found.after:.3f}" if found.kept else "no better, so it is left as it was"
+        refined = refine(local.parents, local.weights, local.leaves, local.distances, dimension=dimensions)
+        outcome = f"average distortion {refined.after:.3f}" if refined.kept else "no better, so it is left as it was"
         click.echo(f"refined in {dimensions} dimensions: {outcome}")
+    return grow((candidate.id, candidate.address) for candidate in found)
 
 
-def _whole(engine: Engine, split: bool, write: Callable[[nx.DiGraph[int]], None] | None, forest: bool) -> None:
+def _whole(engine: Engine, split: bool) -> Tree:
     from graph import global_embedding, tree
 
     stored, embedded = engine.artifact("tree"), engine.artifact("embedding")
@@ -97,8 +106,7 @@ def _whole(engine: Engine, split: bool, write: Callable[[nx.DiGraph[int]], None]
         click.echo(
             f"in {counted(disks, 'disk')}, one a repository: average distortion {distortion:.3f}, MAP {precision:.3f}"
         )
-    if write:
-        write(whole.networkx(forest=forest))
+    return whole
 
 
 def _writer(target: Path) -> Callable[[nx.DiGraph[int]], None]:

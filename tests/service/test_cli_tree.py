@@ -57,6 +57,14 @@ def test_refinement_never_makes_it_worse() -> None:
     assert "refined in 3 dimensions: " in said("join an url and a path", "--refine", "3")
 
 
+def test_an_export_with_a_question_is_of_its_tree_alone(tmp_path: Path) -> None:
+    told = said("send repo:demo path:web/client.py", "--export", str(tmp_path / "part.json"))
+    graph = nx.node_link_graph(orjson.loads((tmp_path / "part.json").read_bytes()), edges="edges")
+    assert len(graph) == 6  # root, repository, folder, file, class, function
+    assert "functions of" not in told  # the figures of the whole tree are not this one's
+    assert "6 nodes" in told
+
+
 @pytest.mark.parametrize(("forest", "nodes"), [(False, 9), (True, 8)])
 def test_exports_are_what_networkx_reads(tmp_path: Path, forest: bool, nodes: int) -> None:
     more = ["--forest"] if forest else []
