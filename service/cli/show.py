@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from service.cli.choosing import chosen, which
-from service.cli.options import settings_for, where
+from service.cli.options import Once, settings_for, where
 
 
-@click.command("show")
+@click.command("show", cls=Once)
 @which
 @where
 @click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")

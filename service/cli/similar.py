@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from service.cli.choosing import chosen, which
-from service.cli.options import settings_for, where
+from service.cli.options import Once, settings_for, where
 
 
-@click.command("similar")
+@click.command("similar", cls=Once)
 @which
 @where
 @click.option("-k", "k", default=10, show_default=True, type=click.IntRange(1), help="How many results.")

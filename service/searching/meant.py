@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from corpus.errors import InputError, TreelineError
@@ -88,7 +89,12 @@ def _class_called(searcher: LiveSearcher, name: str) -> str:
 
 
 def _near(searcher: LiveSearcher, name: str) -> list[str]:
-    """Functions' names like one that is not there; none where the call graph knows none or cannot be asked."""
+    """Functions' names like one that is not there: of its own last part those with another class before it, else last
+    parts as the call graph knows them; none where it knows none or cannot be asked."""
+    last = name.rpartition(".")[2]
+    namesakes = {hit.address.func_name for hit in searcher.engine.named(last, NAMESAKES)} if last != name else set()
+    if near := get_close_matches(name, sorted(namesakes)):
+        return near
     try:
         near = searcher.near(name)
     except TreelineError:  # that the name is not there is still the answer

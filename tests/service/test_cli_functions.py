@@ -170,7 +170,10 @@ def test_an_unknown_name_is_one_line_with_names_like_it(home: Path, command: str
     done = treeline(home, command, "read_jsn")
     assert done.returncode == 2
     assert "no function is called 'read_jsn' here; near it: read_json" in only_line(done)
+    assert "near it: Writer.close" in only_line(treeline(home, command, "Writr.close"))
     a_class = only_line(treeline(home, command, "Reader"))
     assert "'Reader' is a class in reading.py, no function (name one of its functions: Reader.name)" in a_class
+    twice = treeline(home, command, "read_json", "--path", "reading", "--path", "writing")
+    assert "given more than once: --path" in only_line(twice)
     elsewhere = treeline(home, command, "read_json", "--path", "writing")
     assert "no function is called 'read_json' in writing" in only_line(elsewhere)
