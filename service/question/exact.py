@@ -155,7 +155,7 @@ def exact_answer(
         relations=way.relations,
         direction=way.direction,
         depth=way.depth,
-        definitions=len(_definitions(graph, symbols, way.relations)),
+        definitions=len(_definitions(graph, symbols, way.relations, led=bool(steps))),
         found=found,
         functions=listed,
         others=tuple(told(one) for one in map(graph.symbol, named) if passes(one, filters)),
@@ -165,11 +165,11 @@ def exact_answer(
     )
 
 
-def _definitions(graph: CallGraph, symbols: Sequence[int], relations: Sequence[Relation]) -> list[int]:
+def _definitions(graph: CallGraph, symbols: Sequence[int], relations: Sequence[Relation], *, led: bool) -> list[int]:
     """The symbols that a person would count: a constructor that has its class's name (Java, PHP) is of the class, and
-    what is extended is a class wherever there is one."""
+    what is extended is a class, or a function that stands for one in it where that `led` somewhere."""
     classes = [node for node in symbols if graph.is_class(node)]
-    if classes and relations == INHERITS:
+    if relations == INHERITS and (classes or not led):
         return classes
     constructors = {member for node in classes for member in graph.members(node) if not graph.is_class(member)}
     return [node for node in symbols if node not in constructors]

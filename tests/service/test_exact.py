@@ -158,6 +158,12 @@ def test_a_class_and_the_constructor_of_its_name_are_one_definition(tmp_path: Pa
     searcher.close()
 
 
+def test_a_function_is_no_class_that_something_could_extend(searcher: Searcher) -> None:
+    answer = searcher.search(Query("subclasses of parse_url"))
+    assert answer.exact is not None
+    assert (answer.exact.definitions, answer.exact.sentence) == (0, "no class called parse_url in this index")
+
+
 def test_an_unknown_symbol_is_said_with_names_like_it(searcher: Searcher) -> None:
     answer = searcher.search(Query("who calls parse_urll"))
     assert answer.exact is not None
