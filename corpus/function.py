@@ -44,6 +44,13 @@ def module_of(path: str) -> str:
     return path.rpartition(".")[0].removesuffix("/__init__").replace("/", ".")
 
 
+def handed_on(wanted: str, name: str, path: str) -> bool:
+    """Whether `wanted` is the name behind a package around its file, which may hand on what its files define:
+    `asyncio.run` is in `asyncio/runners.py`."""
+    package = wanted.removesuffix(f".{name}")
+    return package != wanted and f".{package}." in f".{module_of(path)}."
+
+
 @lru_cache(maxsize=20_000)
 def lines_in(url: str) -> tuple[int, int] | None:
     """First and last line that a URL, or its fragment, names."""

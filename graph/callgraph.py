@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from corpus.errors import InputError
-from corpus.function import module_of
+from corpus.function import handed_on, module_of
 from graph.callgraph_build import build
 from graph.callgraph_parts import FORMAT, WITHOUT_BASES
 from graph.packed import Array, strings_of, unpack
@@ -132,7 +132,7 @@ class CallGraph:
         nodes = [node for node in self._with_last(wanted) if not repo or self._repo(node) == repo]
         exact = [node for node in nodes if self._is(node, wanted)]
         folded = exact or [node for node in nodes if self._is(node, wanted, fold=True)]
-        found = folded or [node for node in nodes if self._of_package(node, wanted)]
+        found = folded or [node for node in nodes if handed_on(wanted, self._names[node], self._path(node))]
         return sorted(found, key=lambda node: not self.is_whole(node, wanted))
 
     def is_whole(self, node: int, name: str) -> bool:
@@ -221,10 +221,6 @@ class CallGraph:
         found: list[int] = self._last_nodes[self._last_ends[at] : self._last_ends[at + 1]].tolist()
         return found
 
-    def _of_package(self, node: int, wanted: str) -> bool:
-        package = wanted.removesuffix("." + self._names[node])
-        return package != wanted and f".{package}." in f".{self._module(node)}."
-
     def _is(self, node: int, wanted: str, *, fold: bool = False) -> bool:
         name = self._names[node]
         if fold:
@@ -237,7 +233,10 @@ class CallGraph:
         return f".{where.lower() if fold else where}.{name}".endswith("." + wanted)
 
     def _module(self, node: int) -> str:
-        return module_of(self._paths[int(self._node_file[node])])
+        return module_of(self._path(node))
+
+    def _path(self, node: int) -> str:
+        return self._paths[int(self._node_file[node])]
 
     def _repo(self, node: int) -> str:
         return self._repos[int(self._file_repo[int(self._node_file[node])])]

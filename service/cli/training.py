@@ -53,17 +53,10 @@ def given(**numbers: float | None) -> dict[str, Any]:
 
 
 def read(sources: tuple[str, ...]) -> list[Function]:
-    """All functions of the sources; what cannot be read is left out."""
-    from ingest.opening import open_source
-    from ingest.source import ReadOptions
+    """All functions of the sources; what cannot be read is left out, and counted in the log."""
+    from ingest.opening import functions_of, open_source
 
-    return [
-        function
-        for source in sources
-        for unit in open_source(source, ReadOptions()).units()
-        for chunk in unit.chunks()
-        for function in chunk.parse().functions
-    ]
+    return [function for source in sources for function in functions_of(open_source(source))]
 
 
 def lines_of(files: tuple[Path, ...]) -> tuple[str, ...]:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from graph.callgraph import CallGraph, GraphSymbol, Step
+from graph.callgraph_classes import CONSTRUCTORS, last_of
 from graph.references import Relation
 from service.question.structural import EVERYTHING, Direction
 
 MEMBERS = 5  # functions that stand for one class in a list: its constructor and the first methods
-CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor", "initialize", "__construct"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +70,14 @@ def standing_for(graph: CallGraph, node: int) -> list[str]:
     without a body. For a class those of its constructor and of the methods it offers: results are functions."""
     if not graph.is_class(node):
         return graph.ids(node)[::-1]
-    owner = _last(graph, node)
+    owner = last_of(graph.symbol(node).name)
 
     def comes_later(member: int) -> tuple[bool, bool]:
-        name = _last(graph, member)
+        name = last_of(graph.symbol(member).name)
         return name not in CONSTRUCTORS and name != owner, name.startswith("_")
 
     members = sorted(graph.members(node), key=comes_later)[:MEMBERS]
     return [id_ for member in members for id_ in graph.ids(member)]
-
-
-def _last(graph: CallGraph, node: int) -> str:
-    return graph.symbol(node).name.rpartition(".")[2]
 
 
 def neighbours(graph: CallGraph, steps: Iterable[Step]) -> Iterable[Neighbour]:

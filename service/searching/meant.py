@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from corpus.errors import InputError, TreelineError
-from corpus.function import Function, module_of
+from corpus.function import Function, handed_on, module_of
 from engine.protocol import NO_FILTERS, Filters, Hit
 from service.question.exact import first_named
 from service.searching.at_line import at_line, place_in
@@ -70,13 +70,7 @@ def _of_module(searcher: LiveSearcher, reference: str, filters: Filters) -> list
     called = [(hit, f"{module_of(hit.address.path)}.{hit.address.func_name}") for hit in hits]
     exactly = [hit for hit, dotted in called if dotted == reference]
     by_file = exactly or [hit for hit, dotted in called if dotted.endswith(f".{reference}")]
-    return by_file or [hit for hit in hits if _handed_on(hit, reference)]
-
-
-def _handed_on(hit: Hit, reference: str) -> bool:
-    """Whether it is named behind a package around it, which may hand on what its files define: `asyncio.run`."""
-    package = reference.removesuffix(f".{hit.address.func_name}")
-    return package != reference and f".{package}." in f".{module_of(hit.address.path)}."
+    return by_file or [hit for hit in hits if handed_on(reference, hit.address.func_name, hit.address.path)]
 
 
 def _class_called(searcher: LiveSearcher, name: str) -> str:
