@@ -20,7 +20,7 @@ from corpus.function import handed_on, module_of
 from graph.callgraph_build import build
 from graph.callgraph_parts import FORMAT, WITHOUT_BASES
 from graph.packed import Array, strings_of, unpack
-from graph.references import NODE_KINDS, RELATIONS, NodeKind, Relation
+from graph.references import CLASSES, NODE_KINDS, RELATIONS, NodeKind, Relation
 
 Direction = Literal["in", "out"]
 ARTIFACT = "callgraph"
@@ -171,7 +171,7 @@ class CallGraph:
         return found
 
     def is_class(self, node: int) -> bool:
-        return NODE_KINDS[self._node_kind[node]] in ("class", "interface")
+        return NODE_KINDS[self._node_kind[node]] in CLASSES
 
     def walk(
         self, seeds: Iterable[int], relations: Sequence[Relation], direction: Direction, depth: int = 1

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from graph.callgraph_modules import Modules
-from graph.references import Import
+from graph.callgraph_packages import Packages
+from graph.references import CLASSES, Import
 
-PACKAGE_IS_A_FOLDER = frozenset({"go", "java"})
 ONE_SCOPE = frozenset({"ruby", "php"})  # autoloaders and `require` make every class visible everywhere
 CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct")
-CLASSES = ("class", "interface")
 
 
 @dataclass(slots=True)
@@ -32,8 +30,8 @@ class Classes:
     then gathered under its first opening, so that looking through it is one look, however many there are.
     """
 
-    def __init__(self, files: Mapping[str, File], modules: Modules, names: Sequence[str], kinds: Sequence[str]) -> None:
-        self._files, self._modules, self._names, self._kinds = files, modules, names, kinds
+    def __init__(self, files: Collection[File], packages: Packages, names: Sequence[str], kinds: Sequence[str]) -> None:
+        self._packages, self._names, self._kinds = packages, names, kinds
         self.members: dict[int, dict[str, int]] = defaultdict(dict)
         self.owner: dict[int, int] = {}
         self._bases: dict[int, dict[int, None]] = defaultdict(dict)
@@ -41,7 +39,7 @@ class Classes:
         self._opened_first: dict[int, int] = {}
         self._by_name: dict[str, list[int]] = defaultdict(list)
         opened: dict[str, int] = {}
-        for file in files.values():
+        for file in files:
             for name, node in file.nodes.items():
                 if kinds[node] in CLASSES:
                     self._by_name[last_of(name)].append(node)
@@ -49,7 +47,7 @@ class Classes:
                         self._by_name[name].append(node)
                     if file.language == "ruby":
                         self._opened_first[node] = opened.setdefault(name, node)
-        for file in files.values():
+        for file in files:
             for name, node in file.nodes.items():
                 self._place(file, name, node)
 
@@ -111,11 +109,9 @@ class Classes:
         here = file.nodes.get(name)
         if here is not None:
             return here
-        if file.language in PACKAGE_IS_A_FOLDER:
-            for beside in self._modules.folder(file.path):
-                node = self._files[beside].nodes.get(name)
-                if node is not None and self.is_class(node):
-                    return node
+        beside = self._packages.owner(file, name)
+        if beside is not None:
+            return beside
         found = self.named(name) if file.language in ONE_SCOPE else ()
         return found[0] if len(found) == 1 else None
 

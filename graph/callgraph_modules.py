@@ -35,10 +35,6 @@ class Modules:
             return self._go(module)
         return self._by_tail(module.replace("\\", ".").replace("/", ".").strip("."))
 
-    def folder(self, path: str) -> list[str]:
-        """The files beside this one, itself included: a package in Go and Java."""
-        return self._folders[posixpath.dirname(path)]
-
     def _python(self, importer: str, module: str) -> list[str]:
         if module.startswith("."):
             level = len(module) - len(module.lstrip("."))

@@ -8,12 +8,13 @@ where the language has such a scope, and at last a name that only one symbol of 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from graph.callgraph_classes import ONE_SCOPE, PACKAGE_IS_A_FOLDER, Classes, File, last_of
+from graph.callgraph_classes import ONE_SCOPE, Classes, File, last_of
 from graph.callgraph_imports import IMPORTED, Imports, Scope
 from graph.callgraph_modules import Modules
 from graph.callgraph_names import BUILTINS, COMMON_METHODS, POPULAR_ALIASES, STANDARD_MODULES, dialect
+from graph.callgraph_packages import Packages
 
 SELF = frozenset({"self", "cls", "this", "$this", "static", "@"})
 PARENT = frozenset({"super", "parent", "base"})
@@ -26,6 +27,7 @@ BARE_NAME_IS_OWN_METHOD = frozenset({"java", "ruby"})
 
 Found = tuple[Sequence[int], str]  # symbols, and how they were found
 NOTHING: Found = ((), "")
+ByFile = Mapping[str, Sequence[int]]  # the symbols of one name, by the paths of their files
 
 
 class Resolver:
@@ -33,20 +35,20 @@ class Resolver:
 
     def __init__(self, files: Iterable[File], names: Sequence[str], kinds: Sequence[str]) -> None:
         """`names` and `kinds` by node."""
-        self._names = names
-        self._files = {file.path: file for file in files}
-        self._modules = Modules(self._files)
-        self.classes = Classes(self._files, self._modules, names, kinds)
-        self._imports = Imports(self._files, self._modules, self.classes)
-        self._functions: dict[str, list[int]] = defaultdict(list)
-        self._methods: dict[str, list[int]] = defaultdict(list)
-        self._declared: dict[str, list[int]] = defaultdict(list)  # methods of interfaces: no code is there
-        for file in self._files.values():
+        by_path = {file.path: file for file in files}
+        self._packages = Packages(by_path.values(), kinds)
+        self.classes = Classes(by_path.values(), self._packages, names, kinds)
+        self._imports = Imports(by_path, Modules(by_path), self.classes)
+        self._functions: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        self._methods: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        # Methods of interfaces: no code is there.
+        self._declared: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for file in by_path.values():
             for name, node in file.nodes.items():
                 if kinds[node] == "function":
                     declared = kinds[self.classes.owner.get(node, node)] == "interface"
                     methods = self._declared if declared else self._methods
-                    (methods if "." in name else self._functions)[last_of(name)].append(node)
+                    (methods if "." in name else self._functions)[last_of(name)][file.path].append(node)
         self._known: dict[tuple[str, int | None, str, bool], Found] = {}
 
     def resolve(self, file: File, source: str, target: str, *, guess: bool = True) -> Found:
@@ -110,11 +112,9 @@ class Resolver:
         imported = self._imports.find(file, name)
         if imported is not None:
             return imported
-        if file.language in PACKAGE_IS_A_FOLDER:
-            for beside in self._modules.folder(file.path):
-                node = self._files[beside].nodes.get(name)
-                if node is not None:
-                    return Scope((node,), how=SAME_PACKAGE)
+        beside = self._packages.symbol(file, name)
+        if beside is not None:
+            return Scope((beside,), how=SAME_PACKAGE)
         classes = self.classes.named(name)
         if len(classes) == 1 and name not in BUILTINS.get(dialect(file.language), ()) and self._reaches(file):
             return Scope(classes, how=ONLY_ONE)
@@ -141,29 +141,35 @@ class Resolver:
         return Scope(outside=scope.outside or bool(scope.files))
 
     def _any_method(self, file: File, own: int | None, name: str) -> Found:
-        """A method called on something of unknown type, if only one method of the repository has that name."""
+        """A method called on something of unknown type, if only one method of the repository has that name, or of the
+        same file, which is the likelier one."""
         if own is not None and file.language == "go":  # the receiver is a variable of any name
             member = self.classes.member(own, name)
             if member is not None:
                 return (member,), OWN_CLASS
         if name in COMMON_METHODS.get(dialect(file.language), ()):
             return NOTHING
-        found = self._methods.get(name) or self._declared.get(name, [])
-        if len(found) > 1:  # a class of the same file is the likelier one
-            found = [node for node in found if file.nodes.get(self._names[node]) == node]
-        return (found, ONLY_ONE) if len(found) == 1 else NOTHING
+        found = self._methods.get(name) or self._declared.get(name, {})
+        here = found.get(file.path)
+        return _only({file.path: here} if here else found)
 
     def _only_one(self, file: File, name: str) -> Found:
         """A bare name that only one function of the repository has, where it can be visible without an import."""
         if name in BUILTINS.get(dialect(file.language), ()) or not self._reaches(file):
             return NOTHING
-        found = self._functions.get(name, ())
+        found: ByFile = self._functions.get(name, {})
         if not found and file.language == "ruby":
-            found = self._methods.get(name, ())
-        return (found, ONLY_ONE) if len(found) == 1 else NOTHING
+            found = self._methods.get(name, {})
+        return _only(found)
 
     def _foreign(self, file: File, name: str) -> bool:
         """Whether a receiver is plainly a module of the standard library or a well-known one."""
         if dialect(file.language) != "python":
             return name in BUILTINS.get(dialect(file.language), ())
         return name in STANDARD_MODULES or name in POPULAR_ALIASES or name in BUILTINS["python"]
+
+
+def _only(found: ByFile) -> Found:
+    """The symbol, where there is one alone."""
+    nodes = next(iter(found.values())) if len(found) == 1 else ()
+    return (nodes, ONLY_ONE) if len(nodes) == 1 else NOTHING

@@ -11,6 +11,7 @@ NodeKind = Literal["function", "class", "interface", "module"]
 # A stored call graph tells relations and kinds by their places here.
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 NODE_KINDS: tuple[NodeKind, ...] = get_args(NodeKind)
+CLASSES: tuple[NodeKind, ...] = ("class", "interface")  # what has members
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,6 +198,28 @@ def test_a_module_that_a_thousand_files_open_takes_time_in_proportion() -> None:
     assert len(found) == 3_000
 
 
+@pytest.mark.parametrize(("language", "suffix", "target"), [("python", "py", "x.run"), ("java", "java", "helper")])
+def test_a_name_that_very_many_files_have_or_lack_costs_no_more_than_another(
+    language: str, suffix: str, target: str
+) -> None:
+    files = [
+        facts(f"m{n}.{suffix}", f"C{n}:class C{n}.run C{n}.go", f"C{n}.go>{target}", language) for n in range(8_000)
+    ]
+    started = process_time()
+    found = graph(*files)
+    assert process_time() - started < 5
+    assert found.edges == (8_000 if target == "x.run" else 0)  # each to the `run` of its own file
+
+
+def test_a_package_is_the_files_of_one_language() -> None:
+    found = graph(
+        facts("a.go", "main", "main>helper", language="go"),
+        facts("b.py", "helper"),
+        facts("c.go", "helper", language="go"),
+    )
+    assert names(found, (s.node for s in found.walk(found.named("main"), ("calls",), "out"))) == {"c.go:helper"}
+
+
 def test_go_interfaces_are_implemented_by_who_has_all_methods() -> None:
     found = graph(
         facts("a.go", "I:interface I.Save I.Load Disk:class Disk.Save Disk.Load Null:class Null.Save", language="go")
