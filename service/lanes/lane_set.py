@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,12 +9,12 @@ from pathlib import Path
 from corpus.errors import InputError
 from encoder.protocol import Encoder
 from engine.protocol import Engine
-from graph.callgraph import ARTIFACT, CallGraph, load
 from rerank.ranked import RankedList
 from service.lanes.dense import dense_lane
 from service.lanes.graph import graph_lane
 from service.lanes.keyword import keyword_lane
 from service.lanes.results import DENSE, GRAPH, KEYWORD, TFIDF, WRITTEN
+from service.lanes.stored_graph import StoredGraph
 from service.lanes.tfidf import Progress, TfidfLane, untold
 from service.lanes.written import base_lane, written_lane
 from service.question.query import Query
@@ -29,24 +28,10 @@ class LaneSet:
     """Makes lanes; holds what some of them load the first time they run."""
 
     def __init__(
-        self, engine: Engine, encoders: Mapping[str, Encoder], depth: int, *, cache: Path | None = None
+        self, engine: Engine, encoders: Mapping[str, Encoder], graph: StoredGraph, *, cache: Path | None = None
     ) -> None:
-        self._engine, self._encoders, self._depth = engine, encoders, depth
+        self._engine, self._encoders, self._graph = engine, encoders, graph
         self._tfidf = TfidfLane(engine, cache)
-        self._graph: CallGraph | None = None
-        self._graph_loaded = False
-        self._lock = threading.Lock()
-
-    @property
-    def graph(self) -> CallGraph | None:
-        """The index's call graph, loaded when it is first asked for; nothing when it was built without one."""
-        if not self._graph_loaded:
-            with self._lock:
-                if not self._graph_loaded:
-                    data = self._engine.artifact(ARTIFACT)
-                    self._graph = None if data is None else load(data)
-                    self._graph_loaded = True
-        return self._graph
 
     def names(self, query: Query, way: Route) -> Sequence[str]:
         """Which lanes a question gets, by its mode and, when that is hybrid, by its route."""
@@ -54,20 +39,21 @@ class LaneSet:
             return (query.mode,)
         return [lane for lane in way.lanes() if lane != DENSE or self._engine.info.encoders]
 
-    def make(self, names: Sequence[str], query: Query, way: Route) -> dict[str, Lane]:
-        """The named lanes for one question; an index with several encoders has a dense lane for each."""
+    def make(self, names: Sequence[str], query: Query, way: Route, depth: int) -> dict[str, Lane]:
+        """The named lanes for one question, each to bring so many; an index with several encoders has a dense lane for
+        each."""
         made: dict[str, Lane] = {}
         for name in names:
             if name == KEYWORD:
-                made[name] = self._keyword(query)
+                made[name] = self._keyword(query, depth)
             elif name == DENSE:
-                made |= self._dense(query)
+                made |= self._dense(query, depth)
             elif name == GRAPH:
-                made[name] = lambda: graph_lane(self._engine, self.graph, way, query.text, self._depth, query.filters)
+                made[name] = lambda: graph_lane(self._engine, self._graph(), way, query.text, depth, query.filters)
             elif name == WRITTEN:
-                made[name] = self._written(query, way)
+                made[name] = self._written(query, way, depth)
             elif name == TFIDF:
-                made[name] = partial(self._tfidf, query.text, self._depth, query.filters)
+                made[name] = partial(self._tfidf, query.text, depth, query.filters)
             else:
                 raise InputError(f"unknown lane {name!r}", f"choose from: {KEYWORD}, {DENSE}, {TFIDF}, {GRAPH}")
         return made
@@ -77,18 +63,18 @@ class LaneSet:
         if name == TFIDF:
             self._tfidf.prepare(progress)
         elif name == GRAPH:
-            _ = self.graph
+            self._graph()
 
-    def _keyword(self, query: Query) -> Lane:
-        return partial(keyword_lane, self._engine, query.text, self._depth, query.filters, expanded=query.expand)
+    def _keyword(self, query: Query, depth: int) -> Lane:
+        return partial(keyword_lane, self._engine, query.text, depth, query.filters, expanded=query.expand)
 
-    def _written(self, query: Query, way: Route) -> Lane:
+    def _written(self, query: Query, way: Route, depth: int) -> Lane:
         symbol = way.symbols[0]
         if way.relations == INHERITS:
-            return lambda: base_lane(self._engine, self.graph, symbol, self._depth, query.filters)
-        return partial(written_lane, self._engine, symbol, self._depth, query.filters)
+            return lambda: base_lane(self._engine, self._graph(), symbol, depth, query.filters)
+        return partial(written_lane, self._engine, symbol, depth, query.filters)
 
-    def _dense(self, query: Query) -> dict[str, Lane]:
+    def _dense(self, query: Query, depth: int) -> dict[str, Lane]:
         info = self._engine.info
         if not info.encoders:
             raise InputError(f"the index {info.name!r} has no vectors", "use keyword mode, or index it again")
@@ -101,7 +87,7 @@ class LaneSet:
                 self._engine,
                 encoder,
                 query.text,
-                self._depth,
+                depth,
                 query.filters,
                 index_name=spec.name,
                 lane=lane,

@@ -4,42 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
 from corpus.errors import EngineUnavailable, InputError
 from corpus.function import Function
 from encoder.protocol import Encoder
-from engine.hits import ids_of
-from engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo
-from graph.references import Relation
+from engine.protocol import Engine, Hit, IndexInfo
 from rerank.arrange import placed_in_the_tree
-from rerank.candidate import Candidate, RerankContext, Reranker
+from rerank.candidate import Candidate
 from rerank.candidates import Candidates
 from rerank.fusion import DEFAULT_WEIGHTS, fusion
 from service.lanes.graph import callees_lane
 from service.lanes.lane_set import LaneSet
 from service.lanes.results import CALLEES, GRAPH, WRITTEN, Degradation, LaneResults
+from service.lanes.stored_graph import StoredGraph
 from service.lanes.tfidf import Progress, untold
-from service.lanes.without import without
-from service.lanes.written import called_as, written_lane
+from service.lanes.without import Without
 from service.question.checking import checked
-from service.question.exact import NEAR_NAMES, Written
-from service.question.filter_hints import Facets, as_spelt, filter_hints, language_hint
 from service.question.query import Query
 from service.question.routing import Route, route
-from service.question.spelling import Spelt, doubtful, spelt
-from service.question.structural import Direction
-from service.question.structure import Neighbour, Structure, related, structure
+from service.question.spelling import Spelt
 from service.searching.answer import Answer, Result
 from service.searching.computing import Computing
+from service.searching.relatives import Relatives
+from service.searching.reranking import SLOW, Reranking
 from service.searching.side_by_side import Run, SideBySide, one_by_one
+from service.searching.wording import Wording
 from service.settings import Settings
 
 Adjust = Callable[[Query, Sequence[Candidate]], Sequence[Candidate]]
-SLOW = frozenset({"cross-encoder"})  # re-rankers that take seconds: other searches must not wait for them
-SPELLING_SECONDS = 0.5  # for an engine to say what is near a mistyped word; the question goes on as it is without
 CALLEES_OF = 5  # top results whose callees are pulled in, when that is asked for
 
 
@@ -52,8 +47,9 @@ class Ranking:
     timings: dict[str, float]
 
 
-class Searcher:
-    """Answers questions; safe to use from several threads."""
+class Searcher(Relatives):
+    """Answers questions, and says of single functions what is related or similar to them; safe to use from several
+    threads."""
 
     def __init__(
         self,
@@ -68,11 +64,13 @@ class Searcher:
     ) -> None:
         """`encoders` by the names in the index; `adjust` may reorder the final list (feedback); `cache` is the folder
         where a lane keeps what takes long to make."""
-        self.engine = engine
-        self.encoders = encoders
         self.settings = settings or Settings()
-        self._lanes = LaneSet(engine, encoders, self.settings.lane_depth, cache=cache)
-        self._rerankers: dict[str, Reranker] = {}
+        graph = StoredGraph(engine)
+        super().__init__(engine, graph, self.settings.lane_depth)
+        self.encoders = encoders
+        self._lanes = LaneSet(engine, encoders, graph, cache=cache)
+        self._wording = Wording(engine)
+        self._rerank = Reranking(engine, self.settings)
         self._adjust = adjust
         self._threads = threads or SideBySide()
         self._computing = computing or Computing()
@@ -85,13 +83,13 @@ class Searcher:
         """The whole way: lanes, fusion, re-ranking, and the bodies of the results asked for."""
         begin = perf_counter()
         careful = partial(self._search, query, begin, self._threads.run)
-        if self.info.engine != "embedded" or query.rerank in SLOW:  # a cluster computes, and is waited for
-            return careful()
+        if self.info.engine != "embedded" or query.rerank in SLOW or query.without:
+            return careful()  # a cluster computes, and is waited for; other searches must not wait for what takes long
         return self._computing.run(partial(self._search, query, begin, one_by_one), careful)
 
     def _search(self, query: Query, begin: float, run: Run) -> Answer:
         waited = perf_counter() - begin  # for other searches, or in vain for this one to come back
-        query = self._as_spelt(query)
+        query = self._wording.as_spelt(query)
         ranking = self.rank(query, run)
         clock = perf_counter()
         start, end = query.offset, query.offset + query.k
@@ -124,7 +122,7 @@ class Searcher:
             found=found,
             exact=lanes.exact,
             unfound=lanes.unfound if found else "",
-            hints=tuple(self._hints(query, nothing=not found)),
+            hints=tuple(self._wording.hints(query, nothing=not found)),
         )
 
     def rank(self, query: Query, run: Run | None = None) -> Ranking:
@@ -154,48 +152,16 @@ class Searcher:
     def lanes(self, query: Query, names: Sequence[str] | None = None, run: Run | None = None) -> LaneResults:
         """Run the lanes side by side: those named, or those that the mode and the route ask for."""
         run = run or self._threads.run
-        query = self._as_spelt(checked(query, self.settings))
+        query = self._wording.as_spelt(checked(query, self.settings))
         way = route(query.text)
-        mended = self._mended(query, way, run)
+        mended = self._wording.mended(query, way, run)
         if mended.words:
             query, way = replace(query, text=mended.text), route(mended.text)
-        work = self._lanes.make(self._lanes.names(query, way) if names is None else names, query, way)
-        outcome = run(work, dict.fromkeys(work, self.settings.lane_timeout))
-        if work and not outcome.values:
-            _raise_for(outcome.failures, outcome.errors)
-        found = LaneResults(
-            spelt=mended,
-            route=way,
-            lists=tuple(outcome.values[lane] for lane in work if lane in outcome.values),
-            degraded=tuple(Degradation(lane, reason) for lane, reason in outcome.failures.items()),
-            timings=outcome.milliseconds,
-        )
-        found = self._with_callees(query, found) if query.callees else found
-        return without(self.engine, found, query.without)
-
-    def _as_spelt(self, query: Query) -> Query:
-        if query.filters == NO_FILTERS:
-            return query
-        return replace(query, filters=as_spelt(query.filters, self._known))
-
-    def _mended(self, query: Query, way: Route, run: Run) -> Spelt:
-        """The question without slips of the keyboard; as it is where the engine does not say at once what is near."""
-        words = [] if query.as_typed else doubtful(query.text, way)
-        if not words:
-            return Spelt(query.text)
-        look = {"spelling": lambda: {word: self.engine.spellings(word) for word in words}}
-        near = run(look, {"spelling": SPELLING_SECONDS}).values.get("spelling")
-        return Spelt(query.text, unsure=True) if near is None else spelt(query.text, near)
-
-    def _hints(self, query: Query, *, nothing: bool) -> list[str]:
-        """What the question asks for and the index has not: a language, and where nothing was found, its filters."""
-        why = filter_hints(query.filters, lambda: self._known) if nothing else []
-        return why or language_hint(query.text, lambda: self._known)
-
-    @cached_property
-    def _known(self) -> Facets:
-        """What there is to filter by."""
-        return self.engine.facets()
+        names = self._lanes.names(query, way) if names is None else names
+        without = Without(self.engine, query.without)
+        ask = partial(self._ask, names, query, way, mended, run)
+        found = without.filled(ask, self.settings.lane_depth, query.offset + query.k)
+        return without.left_of(self._with_callees(query, found)) if query.callees else found
 
     def fuse(self, lanes: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]:
         """The lanes' lists as one, with what each lane contributed."""
@@ -203,13 +169,7 @@ class Searcher:
 
     def rerank(self, query: Query, candidates: Sequence[Candidate], method: str = "default") -> Sequence[Candidate]:
         """The same candidates in the re-ranker's order; it looks at the first `rerank_depth` of them."""
-        run = self._reranker(method)
-        vectors = self.engine.vectors if self.info.encoders else None
-        context = RerankContext(query=query.text, vectors=vectors, texts=self._texts, explain=query.explain)
-        depth = self.settings.rerank_depth
-        if len(candidates) <= depth:
-            return run(candidates, context)
-        return [*run(candidates[:depth], context), *candidates[depth:]]
+        return self._rerank(query, candidates, method)
 
     def similar(self, id_: str, k: int = 10) -> list[Hit]:
         """The functions nearest to this one by the default encoder's vectors, without itself."""
@@ -219,46 +179,6 @@ class Searcher:
         if not vector.any():
             return []
         return [hit for hit in self.engine.knn(vector, k + 1) if hit.id != id_][:k]
-
-    def structure(
-        self,
-        name: str,
-        relations: Sequence[Relation] = ("calls",),
-        direction: Direction = "in",
-        depth: int = 1,
-        filters: Filters = NO_FILTERS,
-    ) -> Structure:
-        """What calls, extends, implements or uses the symbols of that name (`out`: what they do)."""
-        graph = self._lanes.graph
-        if graph is None:
-            return Structure((), ())
-        found = structure(graph, name, relations, direction, depth, filters.repo)
-        return replace(found, neighbours=tuple(self._each_at_its_line(found.neighbours)))
-
-    def related(
-        self, id_: str, relation: Relation = "calls", direction: Direction = "in", depth: int = 1
-    ) -> list[Neighbour]:
-        """The relatives of one function in the call graph; none when the index has no graph."""
-        graph = self._lanes.graph
-        return [] if graph is None else self._each_at_its_line(related(graph, id_, relation, direction, depth))
-
-    def near(self, name: str) -> list[str]:
-        """Names of the call graph like one that is not there; none when the index has no graph."""
-        graph = self._lanes.graph
-        return [] if graph is None else graph.near(name, NEAR_NAMES)
-
-    def callers(self, id_: str, depth: int = 1) -> list[Neighbour]:
-        return self.related(id_, "calls", "in", depth)
-
-    def callees(self, id_: str, depth: int = 1) -> list[Neighbour]:
-        return self.related(id_, "calls", "out", depth)
-
-    def written(self, function: Function) -> Written:
-        """How many functions have a call of this name in their code that are not among its callers."""
-        symbol = called_as(function.func_name)
-        found = written_lane(self.engine, symbol, self.settings.lane_depth, NO_FILTERS)
-        known = {caller.id for caller in self.callers(function.id)}
-        return Written(symbol, len(set(ids_of(found.hits)) - known), found.complete)
 
     def function(self, id_: str) -> Function | None:
         """The whole record of an id."""
@@ -279,47 +199,35 @@ class Searcher:
         self._computing.close()
         self.engine.close()
 
-    def _reranker(self, method: str) -> Reranker:
-        """The method with this service's options, made when it is first asked for."""
-        found = self._rerankers.get(method)
-        if found is None:
-            from rerank.registry import RerankOptions, reranker
-
-            settings = self.settings
-            options = RerankOptions(
-                clusters=settings.clusters,
-                cross_encoder=settings.cross_encoder,
-                cross_encoder_depth=settings.cross_encoder_depth,
-            )
-            found = self._rerankers[method] = reranker(method, options)
-        return found
-
-    def _fused(self, lanes: LaneResults, method: str, limit: int) -> Sequence[Candidate]:
-        """The first `limit`; an exact answer leads them, and what is written follows it, whatever the method gives."""
-        if not lanes.exact:
-            return self.fuse(lanes, method, limit)
-        return _answer_first(self.fuse(lanes, method, len(lanes.found)))[:limit]
+    def _ask(self, names: Sequence[str], query: Query, way: Route, mended: Spelt, run: Run, depth: int) -> LaneResults:
+        """What these lanes bring, so many each."""
+        work = self._lanes.make(names, query, way, depth)
+        outcome = run(work, dict.fromkeys(work, self.settings.lane_timeout))
+        if work and not outcome.values:
+            _raise_for(outcome.failures, outcome.errors)
+        return LaneResults(
+            spelt=mended,
+            route=way,
+            lists=tuple(outcome.values[lane] for lane in work if lane in outcome.values),
+            degraded=tuple(Degradation(lane, reason) for lane, reason in outcome.failures.items()),
+            timings=outcome.milliseconds,
+        )
 
     def _with_callees(self, query: Query, lanes: LaneResults) -> LaneResults:
         """A lane more: what the first fused results call, one edge away."""
         clock = _Clock()
-        graph = self._lanes.graph
+        graph = self._graph()
         if graph is None:
             return lanes
         top = [candidate.id for candidate in self.fuse(lanes, query.fusion, CALLEES_OF)]
         found = callees_lane(self.engine, graph, top, self.settings.lane_depth, query.filters)
         return replace(lanes, lists=(*lanes.lists, found), timings={**lanes.timings, CALLEES: clock.lap()})
 
-    def _each_at_its_line(self, found: Sequence[Neighbour]) -> list[Neighbour]:
-        """Definitions of one name in a file are one node of the graph, which has the first one's line: the functions'
-        own are in their addresses."""
-        hits = self.engine.locate([one.id for one in found if one.id])
-        first = {hit.id: lines[0] for hit in hits if (lines := hit.address.lines)}
-        return [replace(one, line=first.get(one.id, one.line)) for one in found]
-
-    def _texts(self, ids: Sequence[str]) -> list[str]:
-        bodies = {function.id: function for function in self.engine.fetch(ids)}
-        return [f"{bodies[id_].docstring}\n{bodies[id_].code}" if id_ in bodies else "" for id_ in ids]
+    def _fused(self, lanes: LaneResults, method: str, limit: int) -> Sequence[Candidate]:
+        """The first `limit`; an exact answer leads them, and what is written follows it, whatever the method gives."""
+        if not lanes.exact:
+            return self.fuse(lanes, method, limit)
+        return _answer_first(self.fuse(lanes, method, len(lanes.found)))[:limit]
 
 
 def _answer_first(candidates: Sequence[Candidate]) -> Candidates:

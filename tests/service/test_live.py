@@ -12,7 +12,7 @@ from corpus.errors import EncoderMismatch, IndexMissing, InputError
 from encoder.protocol import Encoder
 from engine.embedded import EmbeddedStore
 from service.question.query import Query
-from service.searching import live
+from service.searching import at_hand, generations
 from service.searching.alike import clusters_of
 from service.searching.live import LiveSearcher, open_searcher
 from service.searching.overview import overview, places_of
@@ -25,8 +25,8 @@ MORE = {**FILES, "text/more.py": 'def frobnicate():\n    """Turn the knob."""\n 
 
 @pytest.fixture
 def always_looking(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "LOOK_EVERY", 0.0)
-    monkeypatch.setattr(live, "LOOK_FOR", 60.0)
+    monkeypatch.setattr(generations, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(generations, "LOOK_FOR", 60.0)
 
 
 def first(searcher: LiveSearcher, text: str) -> str:
@@ -88,7 +88,7 @@ def labels(searcher: LiveSearcher) -> Sequence[str]:
 
 
 def test_it_looks_at_the_store_only_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "LOOK_EVERY", 3600.0)
+    monkeypatch.setattr(generations, "LOOK_EVERY", 3600.0)
     store = small_store(tmp_path)
     searcher = LiveSearcher(store, "small")
     publish(store, *parsed(MORE))
@@ -219,7 +219,7 @@ def test_an_encoder_that_was_away_is_used_when_it_is_back(tmp_path: Path, monkey
     query = Query("convert int to string")
     assert [one.lane for one in searcher.search(query).degraded] == ["dense"]
     assert len(asked) == 1  # not asked again for every question
-    monkeypatch.setattr(live, "ASK_EVERY", 0.0)
+    monkeypatch.setattr(at_hand, "ASK_EVERY", 0.0)
     assert [one.lane for one in searcher.search(query).degraded] == ["dense"]
     assert searcher.search(query).degraded == ()
     assert searcher.search(query).results[0].function.func_name == "int_to_string"
@@ -245,7 +245,7 @@ def test_a_store_that_goes_away_leaves_the_open_generation_answering(tmp_path: P
 def test_a_store_that_hangs_does_not_hold_up_a_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = small_store(tmp_path)
     searcher = LiveSearcher(store, "small")
-    monkeypatch.setattr(live, "LOOK_FOR", 0.05)
+    monkeypatch.setattr(generations, "LOOK_FOR", 0.05)
     released = threading.Event()
 
     def hanging(_name: str) -> str:
@@ -265,7 +265,7 @@ def test_a_store_that_hangs_does_not_hold_up_a_search(tmp_path: Path, monkeypatc
 def test_it_has_every_method_of_the_searcher(tmp_path: Path) -> None:
     from service.searching.searcher import Searcher
 
-    public = {name for name in vars(Searcher) if not name.startswith("_")}
+    public = {name for name in dir(Searcher) if not name.startswith("_")}
     assert public <= set(dir(LiveSearcher))
     small_store(tmp_path)
     searcher = open_searcher(Settings(home=str(tmp_path), index="small"))

@@ -15,7 +15,7 @@ from engine.protocol import Filters, Store
 from rerank.candidate import Candidate
 from rerank.fusion import FUSIONS
 from service.question.query import MODES, Query
-from service.searching import searcher as module
+from service.searching import wording
 from service.searching.answer import Answer
 from service.searching.searcher import Searcher
 from service.settings import Settings
@@ -55,7 +55,7 @@ def test_every_mode_finds_a_concept(searcher: Searcher, mode: str) -> None:
 def test_a_word_typed_wrong_is_looked_for_as_it_was_meant(
     searcher: Searcher, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "SPELLING_SECONDS", 60.0)
+    monkeypatch.setattr(wording, "SPELLING_SECONDS", 60.0)
     meant = searcher.search(Query("download a web page", mode=mode))
     typed = searcher.search(Query("downlaod a web page", mode=mode))
     assert typed.spelt.words == (("downlaod", "download"),)
@@ -195,6 +195,15 @@ def test_structure_callers_and_callees_by_name_and_id(searcher: Searcher) -> Non
     assert [one.name for one in searcher.callees(caller.id)] == ["Client.open", "parse_url"]
     assert [one.name for one in searcher.callers(caller.id)] == ["fetch_page"]
     assert searcher.callers("00" * 16) == []
+
+
+def test_callers_that_are_only_counted_are_not_looked_up(searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who lists them has them already; a cluster would be asked once more."""
+    (hit,) = searcher.engine.named("parse_url", 2)
+    (function,) = searcher.engine.fetch([hit.id])
+    assert [one.name for one in searcher.callers(hit.id)] == ["Client.send"]
+    monkeypatch.setattr(type(searcher.engine), "locate", None)
+    assert searcher.written(function).functions == 0
 
 
 def test_definitions_of_one_name_in_a_file_are_each_at_their_own_line(tmp_path: Path) -> None:
