@@ -32,7 +32,11 @@ class Without:
     def filled(self, ask: Callable[[int], LaneResults], depth: int, wanted: int) -> LaneResults:
         """What is left of what the lanes bring, `ask`ed for so many each; for more where fewer than `wanted` are left
         and a lane has more."""
-        return self.left_of(ask(depth))
+        found = ask(depth)
+        left = self.left_of(found)
+        if self._excluded and len(left.found) < wanted and any(len(ranked.hits) >= depth for ranked in found.lists):
+            left = self.left_of(ask(DEEPER * depth))
+        return left
 
     def left_of(self, lanes: LaneResults) -> LaneResults:
         """The same lists without the functions that contain one of the words, in whatever form or part of a name."""

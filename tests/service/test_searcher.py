@@ -118,6 +118,19 @@ def test_excluded_words_are_in_no_result(searcher: Searcher, mode: str) -> None:
     assert "Client.open" in found(narrowed) and "read_csv" not in found(narrowed)
 
 
+@pytest.mark.parametrize("mode", ["keyword", "dense", "hybrid"])
+def test_what_excluded_words_took_away_is_filled_up(tmp_path: Path, mode: str) -> None:
+    tests = {f"tests/{n}.py": f"def test_json_{n}(text):\n    return parse_json(text)\n" for n in range(30)}
+    others = {f"src/{n}.py": f"def read_{n}(text, path, mode):\n    return parse_json(text)\n" for n in range(12)}
+    store = EmbeddedStore(tmp_path)
+    publish(store, *parsed(tests | others))
+    searcher = Searcher(store.open(NAME), {shipped().name: shipped()}, Settings(lane_depth=10))
+    asked = Query("json test", mode=mode)
+    assert all(name.startswith("test_") for name in found(searcher.search(asked)))
+    assert len(found(searcher.search(replace(asked, without=("test",))))) == 10
+    searcher.close()
+
+
 def test_an_exact_answer_counts_what_was_left_of_it(searcher: Searcher) -> None:
     kept = searcher.search(Query("what calls parse_url", without=("requests",)))  # of which Client.send speaks
     assert kept.exact is not None and kept.exact.known
