@@ -100,6 +100,8 @@ def load(data: bytes) -> CorpusClusters:
 
 
 def _centres(vectors: Vectors, usable: NDArray[np.intp], k: int, seed: int) -> Vectors:
+    if k == len(usable):  # as many as there are functions: each is one, and a second's import is spared
+        return vectors[usable]
     from sklearn.cluster import MiniBatchKMeans
 
     random = np.random.default_rng(seed)

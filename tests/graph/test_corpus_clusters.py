@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,14 @@ def test_fewer_functions_than_clusters_and_none_at_all_are_fine() -> None:
     assert few.of("a") == 0
     none = corpus_clusters.load(corpus_clusters.build([], np.zeros((0, 4), dtype=np.float32)))
     assert none.of("a") is None
+
+
+def test_no_more_functions_than_clusters_are_one_each_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.cluster", None)  # a second to import, for a project of ten functions
+    vectors = np.vstack([np.eye(10, dtype=np.float32), np.zeros((1, 10), dtype=np.float32)])
+    found = corpus_clusters.load(corpus_clusters.build([f"id{number}" for number in range(11)], vectors))
+    assert sorted(found.of(f"id{number}") for number in range(10)) == list(range(10))  # type: ignore[type-var]
+    assert found.of("id10") is None
 
 
 def test_clusters_are_fitted_again_once_a_fifth_of_the_functions_is_new() -> None:
