@@ -37,6 +37,7 @@ class LaneResults:
     lists: tuple[RankedList, ...]
     degraded: tuple[Degradation, ...]
     timings: Mapping[str, float]  # milliseconds per lane
+    excluded: bool = False  # whether some were dropped for a word in them: the rest does not tell which words there are
 
     @cached_property
     def exact(self) -> Exact | None:
@@ -77,10 +78,10 @@ class LaneResults:
     @property
     def _pieces(self) -> bool | None:
         """Whether heads and tails of the words are all that was found of them: whole words, even in near spellings,
-        are found before those. Nothing where whole words were found, or nobody looked for them."""
+        are found before those. Nothing where whole words were found or may have been, or nobody looked for them."""
         found = {base(ranked.lane): ranked for ranked in self.lists if base(ranked.lane) != DENSE}
         keyword = found.pop(KEYWORD, None)
-        if keyword is None or any(ranked.hits for ranked in found.values()):
+        if keyword is None or self.excluded or any(ranked.hits for ranked in found.values()):
             return None
         return bool(keyword.hits) if all(stage == CHUNKS for stage in keyword.stages) else None
 

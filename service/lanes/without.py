@@ -46,7 +46,8 @@ class Without:
         for function in self._engine.fetch([id_ for id_ in every if id_ not in self._dropped]):
             contained = set(analyse(function).split())
             self._dropped[function.id] = any(word <= contained for word in self._excluded)
-        return replace(lanes, lists=tuple(map(self._kept, lanes.lists)))
+        lists = tuple(map(self._kept, lanes.lists))
+        return replace(lanes, lists=lists, excluded=any(self._dropped.get(id_) for id_ in every))
 
     def _kept(self, ranked: RankedList) -> RankedList:
         places = [place for place, id_ in enumerate(ids_of(ranked.hits)) if not self._dropped.get(id_)]

@@ -131,6 +131,12 @@ def test_what_excluded_words_took_away_is_filled_up(tmp_path: Path, mode: str) -
     searcher.close()
 
 
+def test_words_that_only_excluded_functions_have_are_not_called_missing(searcher: Searcher) -> None:
+    answer = searcher.search(Query("comma separated rows", without=("csv",)))
+    assert answer.results and "read_csv" not in found(answer)
+    assert not answer.unfound and "meaning" not in answer.relaxed
+
+
 def test_an_exact_answer_counts_what_was_left_of_it(searcher: Searcher) -> None:
     kept = searcher.search(Query("what calls parse_url", without=("requests",)))  # of which Client.send speaks
     assert kept.exact is not None and kept.exact.known
