@@ -40,12 +40,16 @@ def allowed_folder(folder: str, settings: Settings) -> Path:
     """The real folder, when it lies below an allowed one; links are followed before the comparison."""
     roots = [Path(root).expanduser().resolve() for root in settings.mcp_roots.split(os.pathsep) if root]
     roots = roots or [Path.cwd().resolve()]
-    if "\0" in folder or "://" in folder:
-        raise InputError(f"{folder!r} is not a local folder", "clone it first, then index the folder")
-    path = Path(folder).expanduser().resolve()
+    if not folder.strip() or "\0" in folder or "://" in folder:
+        raise InputError(f"{folder!r} is not a local folder", "name one; what is elsewhere is cloned first")
+    try:
+        path = Path(folder).expanduser().resolve()
+        exists = path.is_dir()
+    except (OSError, RuntimeError):  # a name that is too long, the home of nobody
+        raise InputError(f"{folder[:80]!r} is not a local folder", "name an existing folder") from None
     if not any(path.is_relative_to(root) for root in roots):
         names = ", ".join(map(str, roots))
         raise InputError(f"{path} is outside the allowed folders ({names})", "TREELINE_MCP_ROOTS names them")
-    if not path.is_dir():
+    if not exists:
         raise InputError(f"{path} is not a folder", "name an existing folder")
     return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
@@ -19,18 +20,21 @@ REMEMBERED = 10_000  # handles kept for one conversation
 
 
 class Library:
-    """The index behind the tools: opened when first asked, with the handles it has given out."""
+    """The index behind the tools: opened when first asked, with the handles it has given out. An agent may call several
+    tools at once, each in a thread of its own."""
 
     def __init__(self, settings: Settings, searcher: LiveSearcher | None = None) -> None:
         self.settings = settings
         self._searcher = searcher
         self._handles: OrderedDict[str, str] = OrderedDict()
+        self._lock = threading.Lock()
 
     @property
     def searcher(self) -> LiveSearcher:
-        if self._searcher is None:
-            self._searcher = open_searcher(self.settings, without_encoder=True)
-        return self._searcher
+        with self._lock:
+            if self._searcher is None:
+                self._searcher = open_searcher(self.settings, without_encoder=True)
+            return self._searcher
 
     def refresh(self) -> None:
         if self._searcher is not None:
@@ -44,11 +48,12 @@ class Library:
 
     def show(self, items: list[Listed], budget: int, opening: str = "", *, with_code: bool = True) -> str:
         """The list as text; its handles are remembered."""
-        for item in items:
-            self._handles[handle(item.function.id)] = item.function.id
-            self._handles.move_to_end(handle(item.function.id))
-        while len(self._handles) > REMEMBERED:
-            self._handles.popitem(last=False)
+        with self._lock:
+            for item in items:
+                self._handles[handle(item.function.id)] = item.function.id
+                self._handles.move_to_end(handle(item.function.id))
+            while len(self._handles) > REMEMBERED:
+                self._handles.popitem(last=False)
         return rendered(items, budget, opening=opening, with_code=with_code)
 
     def find(self, reference: str) -> Function:

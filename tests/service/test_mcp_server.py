@@ -5,8 +5,10 @@ import os
 import re
 import sys
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from time import sleep
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -16,9 +18,11 @@ from corpus.errors import InputError, TreelineError
 from engine.stores import open_store
 from ingest.opening import open_source
 from ingest.pipeline import LoadOptions, load
+from service.mcp import library
 from service.mcp.indexing import allowed_folder, index_folder
 from service.mcp.server import create_server
 from service.mcp.text import tokens
+from service.searching.live import LiveSearcher, open_searcher
 from service.settings import Settings
 from tests.made_up_source import MadeUpSource, made_up
 
@@ -201,6 +205,29 @@ def test_neither_dots_nor_links_lead_out_of_the_allowed_folder(tmp_path: Path) -
     for folder in (inside / ".." / "outside", inside / "link", outside, tmp_path, Path("/"), tmp_path / "inside2"):
         with pytest.raises(InputError):
             allowed_folder(str(folder), settings)
+
+
+@pytest.mark.parametrize("folder", ["", " ", "~nobody-of-this-name/src", "x" * 5_000, "a\0b"])
+def test_what_is_no_folder_is_refused_by_name(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="is not a local folder"):
+        allowed_folder(folder, Settings())
+
+
+def test_tools_that_are_called_at_once_open_the_index_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[LiveSearcher] = []
+
+    def slowly(settings: Settings, *, without_encoder: bool) -> LiveSearcher:
+        sleep(0.1)
+        opened.append(open_searcher(settings, without_encoder=without_encoder))
+        return opened[-1]
+
+    monkeypatch.setattr(library, "open_searcher", slowly)
+    shared = library.Library(Settings(home=str(home)))
+    with ThreadPoolExecutor(4) as agents:
+        found = set(agents.map(lambda _number: shared.searcher, range(4)))
+    assert found == set(opened) and len(opened) == 1
+    opened[0].close()
 
 
 def test_a_structural_question_says_what_is_exact_and_what_is_not(home: Path) -> None:
