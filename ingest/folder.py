@@ -14,9 +14,9 @@ from urllib.parse import quote
 
 from corpus.errors import InputError
 from ingest.git_folder import Checkout, checkout_of
-from ingest.ignoring import Ignored, is_generated, reason_by_name
+from ingest.ignoring import Ignored, file_reason, folder_reason, ignore_text, is_generated, is_source, suffix_of
 from ingest.parsers.file import Place, parse_file
-from ingest.parsers.registry import UNREAD, by_suffix
+from ingest.parsers.registry import by_suffix
 from ingest.published import Published, published
 from ingest.source import Chunk, Listed, Parsed, Problem, ReadOptions, Rejected, Unit, readable
 
@@ -35,7 +35,7 @@ class FileChunk:
         return len(self.source)
 
     def parse(self) -> Parsed:
-        grammar = by_suffix()[_suffix(self.place.path)]
+        grammar = by_suffix()[suffix_of(self.place.path)]
         return parse_file(grammar, self.source, self.place, self.file, self.max_function_bytes)
 
 
@@ -53,10 +53,13 @@ class FileUnit:
     @cached_property
     def _content(self) -> bytes | str:
         """Its bytes, or why there are none. A generated file is counted now: one that is as it was is not parsed."""
-        content = read_plain(self.file, self.options.max_file_bytes)
+        content = self._read()
         if self._is_passed_over(content):
             self.left_out["generated"] += 1
         return content
+
+    def _read(self) -> bytes | str:
+        return read_plain(self.file, self.options.max_file_bytes)
 
     def _is_passed_over(self, content: bytes | str) -> bool:
         return not self.options.include_tests and isinstance(content, bytes) and is_generated(content)
@@ -83,6 +86,11 @@ class FileUnit:
             yield Rejected((), self.size)
         else:
             yield FileChunk(content, self.place, readable(str(self.file)), self.options.max_function_bytes)
+
+
+def always(place: Place) -> Callable[[bytes], Place]:
+    """The place of a file that is there whatever its content."""
+    return lambda _: place
 
 
 def read_plain(path: Path, limit: int) -> bytes | str:
@@ -152,6 +160,7 @@ class Folder:
 
     def _walk(self) -> Iterator[tuple[str, int]]:
         """Paths and sizes, folder by folder; links are never followed."""
+        read = partial(ignore_text, self._top)
         waiting = [("", ignored_above(self._top, self._prefix) or Ignored())]
         while waiting:
             relative, ignored = waiting.pop()
@@ -166,63 +175,41 @@ class Folder:
                 if entry.is_symlink():
                     self.left_out["link"] += 1
                 elif entry.is_dir(follow_symlinks=False):
-                    reason = self._folder_reason(path, ignored)
+                    is_ignored = ignored.match(self._prefix + path, is_folder=True)
+                    reason = folder_reason(path, is_ignored, self.options)
                     if reason:
                         self.left_out[reason] += 1
                     else:
-                        deeper = ignored.entering(Path(entry.path), self._prefix + path)
+                        deeper = ignored.entering(self._prefix + path, read)
                         waiting.append((f"{path}/", deeper))
-                elif _is_source(path) and entry.is_file(follow_symlinks=False):
-                    reason = self._file_reason(path, ignored)
+                elif is_source(path) and entry.is_file(follow_symlinks=False):
+                    is_ignored = ignored.match(self._prefix + path, is_folder=False)
+                    reason = file_reason(path, is_ignored, self.options)
                     if reason:
                         self.left_out[reason] += 1
                     else:
                         yield path, entry.stat(follow_symlinks=False).st_size
 
-    def _folder_reason(self, path: str, ignored: Ignored) -> str:
-        if path.rpartition("/")[2] == ".git":
-            return "git's own folder"
-        if ignored.match(self._prefix + path, is_folder=True):
-            return "ignored folder"
-        by_name = "" if self.options.include_tests else reason_by_name(PurePosixPath(path, "_"))
-        return f"{by_name} folder" if by_name else ""
-
-    def _file_reason(self, path: str, ignored: Ignored) -> str:
-        grammar = by_suffix().get(_suffix(path))
-        if self.options.languages and (grammar is None or grammar.name not in self.options.languages):
-            return "other language"
-        if ignored.match(self._prefix + path, is_folder=False):
-            return "ignored"
-        by_name = "" if self.options.include_tests else reason_by_name(PurePosixPath(path))
-        return by_name or ("" if grammar else f"language not read ({_suffix(path)})")
-
     def alone(self, name: str) -> Listed:
         """One file of this folder; whoever names it wants it, be it a test or ignored."""
         wanted = replace(self, options=replace(self.options, include_tests=True))
         file = self.root / name
-        if reason := wanted._file_reason(name, Ignored()):
+        if reason := file_reason(name, False, wanted.options):
             return Listed(str(file), (), {reason: 1})
         where = partial(wanted._place, name)
         size = file.stat().st_size
         return Listed(str(file), (FileUnit(file, readable(name), size, where, wanted.options, wanted.left_out),))
 
 
-def _is_source(path: str) -> bool:
-    return _suffix(path) in by_suffix() or _suffix(path) in UNREAD
-
-
-def _suffix(path: str) -> str:
-    return PurePosixPath(path).suffix.lower()
-
-
 def ignored_above(top: Path, inner: str) -> Ignored | None:
     """The ignore files from the top of a checkout down to a folder in it; None when it is itself ignored."""
-    ignored, below = Ignored().entering(top, ""), ""
+    read = partial(ignore_text, top)
+    ignored, below = Ignored().entering("", read), ""
     for part in PurePosixPath(inner).parts:
         below = f"{below}/{part}".lstrip("/")
         if ignored.match(below, is_folder=True):
             return None
-        ignored = ignored.entering(top / below, below)
+        ignored = ignored.entering(below, read)
     return ignored
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from pathspec import GitIgnoreSpec
 
+from ingest.parsers.registry import UNREAD, by_suffix
+from ingest.source import ReadOptions
+
 IGNORE_FILES = (".gitignore", ".treelineignore")
+# Git's own, which only the top of a repository has.
+EXCLUDED = ".git/info/exclude"
 # An ignore file past this is not one.
 MAX_IGNORE_BYTES = 1_000_000
 
@@ -48,6 +53,36 @@ def reason_by_name(path: PurePosixPath) -> str:
     return ""
 
 
+def suffix_of(path: str) -> str:
+    return PurePosixPath(path).suffix.lower()
+
+
+def is_source(path: str) -> bool:
+    """Whether it is code, in a language that is read or not."""
+    return suffix_of(path) in by_suffix() or suffix_of(path) in UNREAD
+
+
+def folder_reason(path: str, is_ignored: bool, options: ReadOptions) -> str:
+    """Why nothing below a folder is read, or ''."""
+    if path.rpartition("/")[2] == ".git":
+        return "git's own folder"
+    if is_ignored:
+        return "ignored folder"
+    by_name = "" if options.include_tests else reason_by_name(PurePosixPath(path, "_"))
+    return f"{by_name} folder" if by_name else ""
+
+
+def file_reason(path: str, is_ignored: bool, options: ReadOptions) -> str:
+    """Why a source file is not read, or ''."""
+    grammar = by_suffix().get(suffix_of(path))
+    if options.languages and (grammar is None or grammar.name not in options.languages):
+        return "other language"
+    if is_ignored:
+        return "ignored"
+    by_name = "" if options.include_tests else reason_by_name(PurePosixPath(path))
+    return by_name or ("" if grammar else f"language not read ({suffix_of(path)})")
+
+
 def is_generated(source: bytes) -> bool:
     """Does the text itself say so, or look so?"""
     if GENERATED_MARK.search(source[:HEADER_BYTES]):
@@ -61,14 +96,11 @@ class Ignored:
 
     levels: tuple[tuple[str, GitIgnoreSpec], ...] = ()
 
-    def entering(self, folder: Path, relative: str) -> Ignored:
-        """The same, with the ignore files of a folder that lies at `relative` below the top."""
-        lines: list[str] = []
-        for name in IGNORE_FILES:
-            lines += _lines(folder / name)
-        if relative == "":
-            lines = [*_lines(folder / ".git/info/exclude"), *lines]
-        return Ignored((*self.levels, (relative, _spec(lines)))) if lines else self
+    def entering(self, folder: str, read: Callable[[str], str]) -> Ignored:
+        """The same, with the ignore files of a folder; paths, also those that are read, begin at the top."""
+        names = IGNORE_FILES if folder else (EXCLUDED, *IGNORE_FILES)
+        lines = [line for name in names for line in read(f"{folder}/{name}".lstrip("/")).splitlines()]
+        return Ignored((*self.levels, (folder, _spec(lines)))) if lines else self
 
     def match(self, path: str, is_folder: bool) -> bool:
         """Is this path (relative to the top) ignored? The deepest ignore file that speaks of it decides."""
@@ -80,13 +112,15 @@ class Ignored:
         return False
 
 
-def _lines(path: Path) -> Sequence[str]:
+def ignore_text(top: Path, relative: str) -> str:
+    """What an ignore file on disk says; nothing where there is none."""
+    path = top / relative
     try:
         if path.is_symlink() or path.stat().st_size > MAX_IGNORE_BYTES:
-            return ()
-        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+            return ""
+        return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return ()
+        return ""
 
 
 def _spec(lines: Iterable[str]) -> GitIgnoreSpec:

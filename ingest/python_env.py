@@ -6,13 +6,13 @@ import platform
 import re
 import sysconfig
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
 from corpus.errors import InputError
-from ingest.folder import FileUnit, Folder
+from ingest.folder import FileUnit, Folder, always
 from ingest.ignoring import reason_by_name
 from ingest.parsers.file import Place
 from ingest.source import Listed, ReadOptions, Unit
@@ -42,7 +42,7 @@ def _standard_library(options: ReadOptions, left_out: Counter[str]) -> Iterator[
     for path, size in folder.files:
         if path.endswith(".py") and not NOT_LIBRARY & set(PurePosixPath(path).parts):
             place = Place("python", path, "", f"{web}/{quote(path)}")
-            yield FileUnit(root / path, f"python/{path}", size, _always(place), options, left_out)
+            yield FileUnit(root / path, f"python/{path}", size, always(place), options, left_out)
     left_out.update(folder.left_out)
 
 
@@ -116,8 +116,4 @@ def _of_package(name: str, package: Distribution, options: ReadOptions, left_out
             left_out[reason] += 1
         elif file.exists():
             place = Place(name, str(path), "", file.absolute().as_uri())
-            yield FileUnit(file.resolve(), f"{name}/{path}", _size(file), _always(place), options, left_out)
-
-
-def _always(place: Place) -> Callable[[bytes], Place]:
-    return lambda _: place
+            yield FileUnit(file.resolve(), f"{name}/{path}", _size(file), always(place), options, left_out)
