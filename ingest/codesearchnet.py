@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,15 @@ def open_codesearchnet(where: str, options: ReadOptions) -> Listed:
 def is_codesearchnet(folder: Path) -> bool:
     """Whether it is laid out as the data set is, so that nobody means the source files in it."""
     return any((folder / language / SHARDS).is_dir() for language in ("", *LANGUAGES))
+
+
+def is_codesearchnet_zip(path: Path) -> bool:
+    """The same of an archive."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(f"/{SHARDS}/" in f"/{name}" for name in archive.namelist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return False
 
 
 def _units(root: Path, options: ReadOptions) -> Iterator[Unit]:

@@ -14,7 +14,10 @@ from ingest.source import Listed, ReadOptions, Source, readable
 
 log = logging.getLogger(__name__)
 
-FORMS = "codesearchnet:DIR-or-zip, a folder or source file, a git URL, python-env, or a .jsonl[.gz] file"
+FORMS = (
+    "codesearchnet:DIR-or-zip, a folder, an archive of one (.zip, .whl, .tar.gz …), a source file, a git URL, "
+    "python-env, or a .jsonl[.gz] file"
+)
 CODESEARCHNET = "codesearchnet:"
 
 
@@ -47,6 +50,7 @@ def functions_of(source: Source) -> Iterator[Function]:
 
 def _open(spec: str, options: ReadOptions) -> Source:
     from ingest.git import is_git_url, open_git
+    from ingest.packed import suffix_of_archive
 
     if spec.startswith(CODESEARCHNET):
         from ingest.codesearchnet import open_codesearchnet
@@ -57,6 +61,8 @@ def _open(spec: str, options: ReadOptions) -> Source:
 
         return open_python_env(options)
     if is_git_url(spec):
+        if suffix_of_archive(spec):
+            raise InputError(f"{spec} is an archive, and only git repositories are fetched", "download it first")
         return open_git(spec, options)
     path = Path(spec).expanduser()
     if not spec or not path.exists():
@@ -68,6 +74,11 @@ def _open(spec: str, options: ReadOptions) -> Source:
         from ingest.folder import open_folder
 
         return open_codesearchnet(spec, options) if is_codesearchnet(path) else open_folder(spec, options)
+    if suffix_of_archive(path.name) and path.is_file():
+        from ingest.archive import open_archive
+        from ingest.codesearchnet import is_codesearchnet_zip, open_codesearchnet
+
+        return open_codesearchnet(spec, options) if is_codesearchnet_zip(path) else open_archive(path, options)
     from ingest.parsers.registry import by_suffix
     from ingest.shards import LINES, FileShard
 
@@ -83,12 +94,15 @@ def _open(spec: str, options: ReadOptions) -> Source:
 
 
 def told_apart(source: Source, others: Collection[str]) -> Source:
-    """A folder with the name of another source of the index is called by the folder above it too: `shop/src`."""
+    """A folder or archive with the name of another in the index is called by the folder above it too: `shop/src`."""
+    from ingest.archive import Archive, called
     from ingest.folder import Folder
 
-    if not isinstance(source, Folder) or source.name != str(source.root) or source.repo != source.root.name:
+    if isinstance(source, Folder) and source.name == str(source.root) and source.repo == source.root.name:
+        above = source.root.parent.name
+    elif isinstance(source, Archive):
+        above = source.path.parent.name
+    else:
         return source
-    same = any(
-        Path(other).name == source.repo for other in others if other != source.name and Path(other).is_absolute()
-    )
-    return replace(source, repo=f"{source.root.parent.name}/{source.repo}") if same else source
+    known = {called(Path(other).name) for other in others if other != source.name and Path(other).is_absolute()}
+    return replace(source, repo=f"{above}/{source.repo}") if source.repo in known else source

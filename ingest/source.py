@@ -24,6 +24,9 @@ READER_VERSION = "4"
 MAX_FUNCTION_BYTES = 1_000_000
 # Beyond this, sources are generated or minified.
 MAX_FILE_BYTES = 2_000_000
+# The largest repositories (LLVM, Linux) unpack to 2 GB in 170,000 files; what is more is better unpacked by hand.
+MAX_ARCHIVE_BYTES = 4_000_000_000
+MAX_ARCHIVE_FILES = 250_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +179,9 @@ class ReadOptions:
     """Where archives and clones are kept."""
     max_function_bytes: int = MAX_FUNCTION_BYTES
     max_file_bytes: int = MAX_FILE_BYTES
+    max_archive_bytes: int = MAX_ARCHIVE_BYTES
+    """Of all members together, unpacked."""
+    max_archive_files: int = MAX_ARCHIVE_FILES
     progress: Progress = no_progress
 
     @property

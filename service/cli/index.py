@@ -58,9 +58,9 @@ def command(
 ) -> None:
     """Load functions into an index, or bring it up to date.
 
-    A SOURCE is codesearchnet:DIR-or-zip, a folder, source file or git URL, python-env (the standard library and
-    installed packages), or a .jsonl[.gz] file of records. What has not changed is not read again; a load that was
-    broken off goes on when the same command is given again.
+    A SOURCE is codesearchnet:DIR-or-zip, a folder, an archive of one (.zip, .whl, .tar.gz …), a source file, a git
+    URL, python-env (the standard library and installed packages), or a .jsonl[.gz] file of records. What has not
+    changed is not read again; a load that was broken off goes on when the same command is given again.
     """
     from ingest.source import ReadOptions
 
