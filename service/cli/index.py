@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from corpus.errors import InputError
 from service.cli.options import settings_for, where
+from service.cli.target import Target
 from service.settings import Settings, listed
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
 @click.option("--include-tests", is_flag=True, help="Also test, vendored and generated files.")
 @click.option("--package", "packages", multiple=True, metavar="NAME", help="python-env: also this; * for all.")
 @click.option("--ref", default="", metavar="REF", help="Git: branch, tag or commit.")
-@click.option("--rejects", type=click.Path(dir_okay=False, path_type=Path), help="Where to list what was left out.")
+@click.option("--rejects", type=Target(), metavar="FILE", help="Where to list what was left out.")
 @click.option("--workers", type=click.IntRange(0), help="Worker processes; default: one a core.")
 @click.option("--json", "as_json", is_flag=True, help="The summary as JSON, and nothing else on stdout.")
 def command(
@@ -136,7 +138,7 @@ def index_sources(
 ) -> Summary:
     """Open the sources and load them into the index that the settings name."""
     from encoder.loading import full_name
-    from ingest.opening import open_source
+    from ingest.opening import CODESEARCHNET, open_source
     from ingest.pipeline import LoadOptions, load
     from service.stores import open_store
 
@@ -155,6 +157,8 @@ def index_sources(
         workers=workers,
     )
     opened = [open_source(spec, reading) for spec in specs]
+    if rejects and str(rejects.resolve()) in {source.name.removeprefix(CODESEARCHNET) for source in opened}:
+        raise InputError(f"{rejects} is to be read, and --rejects would write over it", "name another file")
     return load(store, settings.index, opened, options, progress)
 
 

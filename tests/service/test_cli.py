@@ -349,6 +349,8 @@ def test_doctor_shows_the_clusters_health_version_alias_count_and_encoder(
         (("index", "codesearchnet:python", "--partition", "foo"), "'train', 'valid', 'test', 'pool'"),
         (("index", "python-env", "--encoder", "none"), "none"),
         (("index", "--remove", "nothing"), "nothing"),
+        (("index", "/not/there", "--rejects", "/dev/null/x"), "cannot write /dev/null/x: /dev/null is no folder"),
+        (("index", "/not/there", "--rejects", "/proc/x"), "cannot write /proc/x: in /proc: No such file or directory"),
         (("status", "--name", "other-name"), "other-name"),
         (("tree", "--export", "/not/there/x.json"), "cannot write /not/there/x.json: /not/there is no folder"),
         (("tree", "--export", "/dev/null/x.graphml"), "/dev/null is no folder"),
@@ -363,6 +365,16 @@ def test_bad_input_is_one_line_and_exit_code_2(home: Path, arguments: tuple[str,
     done = treeline(home, *arguments)
     assert said in only_line(done)
     assert done.returncode == 2
+
+
+def test_rejects_go_to_a_file_that_is_there_but_never_to_a_source(tmp_path: Path) -> None:
+    records = tmp_path / "records.jsonl"
+    records.write_text("no record\n")
+    refused = treeline(tmp_path / "home", "index", str(records), "--rejects", str(records))
+    assert "would write over it" in only_line(refused)
+    assert records.read_text() == "no record\n"
+    told = treeline(tmp_path / "home", "index", str(records), "--rejects", "/dev/stdout").stdout
+    assert json.loads(told.splitlines()[0])["reason"].startswith("broken JSON")
 
 
 def test_an_offset_beyond_the_last_result_is_no_empty_answer(home: Path) -> None:
