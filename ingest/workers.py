@@ -68,9 +68,14 @@ class Workers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """After an error nobody takes what is under way, and who interrupts twice leaves no workers that wait."""
+        if self._pool is None:
+            return
+        if kind is not None:
+            for worker in list((self._pool._processes or {}).values()):
+                worker.kill()
+        self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 @contextmanager
