@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +16,8 @@ from ingest.source import Listed, ReadOptions, Source, readable
 log = logging.getLogger(__name__)
 
 FORMS = (
-    "codesearchnet:DIR-or-zip, a folder, an archive of one (.zip, .whl, .tar.gz …), a source file, a git URL, "
-    "python-env, or a .jsonl[.gz] file"
+    "a folder, its .zip, .whl or .tar.*, a source file, a git URL, python-env, codesearchnet:DIR-or-zip, "
+    "or a .jsonl[.gz] file"
 )
 CODESEARCHNET = "codesearchnet:"
 
@@ -26,7 +27,10 @@ def open_source(spec: str, options: ReadOptions | None = None) -> Source:
     options = options or ReadOptions()
     try:
         source = _open(spec, options)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        hint = "it is for its owner to allow it" if isinstance(error, PermissionError) else f"a source is {FORMS}"
+        raise InputError(f"{spec!r} cannot be read: {error.strerror or error}", hint) from error
+    except ValueError as error:
         raise InputError(f"{spec!r} cannot be read: {error}", f"a source is {FORMS}") from error
     if source.name != readable(source.name):
         raise InputError(
@@ -66,7 +70,8 @@ def _open(spec: str, options: ReadOptions) -> Source:
         return open_git(spec, options)
     path = Path(spec).expanduser()
     if not spec or not path.exists():
-        raise InputError(f"{spec!r} is not there", f"a source is {FORMS}")
+        is_host = spec.partition("/")[0] in options.git_hosts
+        raise InputError(f"{spec!r} is not there", f"its URL is https://{spec}" if is_host else f"a source is {FORMS}")
     if options.ref:
         raise InputError(f"--ref is for git URLs, and {spec} is read as it stands", "check that commit out first")
     if path.is_dir():
@@ -106,3 +111,9 @@ def told_apart(source: Source, others: Collection[str]) -> Source:
         return source
     known = {called(Path(other).name) for other in others if other != source.name and Path(other).is_absolute()}
     return replace(source, repo=f"{above}/{source.repo}") if source.repo in known else source
+
+
+def is_gone(name: str) -> bool:
+    """Whether a source is called by its place on this machine, and nothing is there."""
+    path = Path(name.removeprefix(CODESEARCHNET))
+    return path.is_absolute() and not os.path.lexists(path)

@@ -73,6 +73,8 @@ def members(path: Path, options: ReadOptions) -> Iterator[Member]:
             yield member
     except _TooMuch as error:
         raise InputError(f"{path} {error}", "where that is as it should be, unpack it and give the folder") from error
+    except PermissionError:
+        raise
     except (*DAMAGE, tarfile.TarError, lzma.LZMAError) as error:
         raise InputError(f"{path} cannot be read as an archive: {error or type(error).__name__}", HINT) from error
 

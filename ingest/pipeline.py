@@ -21,7 +21,7 @@ from ingest import manifest
 from ingest.beginning import Beginning, begin
 from ingest.generation import Generation
 from ingest.manifest import Manifest
-from ingest.opening import told_apart
+from ingest.opening import is_gone, told_apart
 from ingest.preparing import Clock, PreparedBatch, peak_memory_kb
 from ingest.reading import Reading
 from ingest.source import Problem, Progress, Source, no_progress
@@ -162,7 +162,8 @@ class _Load:
 
     def _summary(self, info: IndexInfo, generation: Generation, reading: Reading, seconds: float) -> Summary:
         changing = {source.name for source in self.sources}
-        entries = (entry for entry in self.after.entries.values() if entry.source in changing)
+        entries = [entry for entry in self.after.entries.values() if entry.source in changing]
+        full = {entry.source for entry in entries if entry.records}
         refused = generation.refused()
         problems = [*manifest.problems_of(entries), *refused]
         rejects = self.options.rejects or self.options.work / f"{self.name}.rejects.jsonl"
@@ -193,6 +194,8 @@ class _Load:
             total=info.functions,
             rejects_file=str(rejects) if problems else "",
             passed_over=dict(sorted(passed_over.items(), key=lambda row: (-row[1], row[0]))),
+            empty=tuple(sorted(changing - full)),
+            gone=tuple(name for name in self.after.sources if name not in changing and is_gone(name)),
             seconds={stage: round(spent, 2) for stage, spent in {**self.clock.seconds, "total": seconds}.items()},
             peak_memory_mb=sum((self.memory | {os.getpid(): peak_memory_kb()}).values()) // 1024,
         )

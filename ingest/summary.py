@@ -41,6 +41,10 @@ class Summary:
     rejects_file: str = ""
     passed_over: Mapping[str, int] = field(default_factory=dict)
     """Files and folders that are not read on purpose (tests, vendored, ignored …), by reason."""
+    empty: tuple[str, ...] = ()
+    """Sources of this load in which no function was found."""
+    gone: tuple[str, ...] = ()
+    """Sources of the index, not of this load, that are no longer where they were; their functions stay."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """By stage; parse, analyse and encode are summed over worker processes."""
     peak_memory_mb: int = 0

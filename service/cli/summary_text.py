@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 import click
 from rich.console import Console
 
@@ -32,6 +34,11 @@ def show(summary: Summary) -> None:
         shown = [f"{count:,} × {reason}" for reason, count in list(summary.passed_over.items())[:REASONS_SHOWN]]
         more = ", …" if len(summary.passed_over) > REASONS_SHOWN else ""
         console.print(f"  passed over: {', '.join(shown)}{more}", markup=False, soft_wrap=True)
+    for source in summary.empty:
+        console.print(f"  no function in {source}", markup=False, soft_wrap=True)
+    for source in summary.gone:
+        command = f"treeline index --name {summary.index} --remove {quote(source)}"
+        console.print(f"  no longer there: {source} ({command} takes it out)", markup=False, soft_wrap=True)
     if not summary.total:
         click.echo(f"treeline: index {summary.index!r} is empty: there is nothing to search in it", err=True)
     if not summary.published:

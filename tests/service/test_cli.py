@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,8 @@ from tests.elasticsearch_download import VERSION
 from tests.elasticsearch_server import Cluster, free_port
 from tests.ingest.loading import project
 
+# Root may read everything.
+WITHOUT_ROOTS_RIGHTS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
 ROOT = Path(__file__).parent.parent.parent
 FILES = {
     "strings.py": '''
@@ -42,10 +45,12 @@ def read_json(path):
 }
 
 
-def treeline(home: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def treeline(
+    home: Path, *arguments: str, before: Sequence[str] = (), **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "service.cli", *arguments],
+        [*before, sys.executable, "-m", "service.cli", *arguments],
         env=os.environ | {"TREELINE_HOME": str(home), "COLUMNS": "100"} | environment,
         capture_output=True,
         text=True,
@@ -344,6 +349,7 @@ def test_doctor_shows_the_clusters_health_version_alias_count_and_encoder(
         (("search", "x", "--name", "../../etc"), "../../etc"),
         (("index",), "SOURCE"),
         (("index", "/not/there"), "/not/there"),
+        (("index", "github.com/owner/name"), "its URL is https://github.com/owner/name"),
         (("index", "codesearchnet:/not/there"), "/not/there"),
         (("index", "codesearchnet:klingon", "--download"), "go, java, javascript, php, python, ruby"),
         (("index", "codesearchnet:python", "--partition", "foo"), "'train', 'valid', 'test', 'pool'"),
@@ -365,6 +371,26 @@ def test_bad_input_is_one_line_and_exit_code_2(home: Path, arguments: tuple[str,
     done = treeline(home, *arguments)
     assert said in only_line(done)
     assert done.returncode == 2
+
+
+def test_a_load_tells_which_source_gave_nothing_and_which_is_no_longer_there(tmp_path: Path) -> None:
+    home, folder = tmp_path / "home", project(tmp_path / "my project", FILES)
+    (tmp_path / "empty").mkdir()
+    assert f"  no function in {tmp_path}/empty\n" in treeline(home, "index", str(folder), f"{tmp_path}/empty").stdout
+    moved = folder.rename(tmp_path / "moved")
+    told = treeline(home, "index", str(moved)).stdout
+    command = f"treeline index --name default --remove '{folder}'"
+    assert f"  no longer there: {folder} ({command} takes it out)\n" in told
+    assert "no longer there" not in treeline(home, "index", "--remove", str(folder)).stdout
+
+
+def test_what_is_not_ours_to_read_is_told_in_words(tmp_path: Path) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private.zip").touch()
+    for source in tmp_path.iterdir():
+        source.chmod(0)
+        said = only_line(treeline(tmp_path / "home", "index", str(source), before=WITHOUT_ROOTS_RIGHTS))
+        assert said == f"treeline: '{source}' cannot be read: Permission denied (it is for its owner to allow it)"
 
 
 def test_rejects_go_to_a_file_that_is_there_but_never_to_a_source(tmp_path: Path) -> None:
