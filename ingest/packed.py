@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import stat
+import struct
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
@@ -27,6 +28,7 @@ PACKED: dict[bytes, Callable[[Path], BufferedIOBase]] = {
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\0": lzma.LZMAFile,
 }
+BROKEN = (*DAMAGE, tarfile.TarError, lzma.LZMAError, struct.error, LookupError, OverflowError)
 # What stands before a member of a tar, its name above all, is read in one piece: longer ones are no names.
 MAX_HEADER = 1 << 20
 HINT = "it may be damaged or cut off: fetch it again, or unpack it and give the folder"
@@ -51,7 +53,7 @@ class Member:
             with stream:
                 while len(content) <= limit and (block := stream.read(BLOCK)):
                     content += block
-        except (*DAMAGE, tarfile.TarError, lzma.LZMAError) as error:
+        except BROKEN as error:
             return f"cannot be read: {error or type(error).__name__}"
         return bytes(content) if len(content) <= limit else f"file is over the limit of {limit:,} bytes"
 
@@ -75,7 +77,7 @@ def members(path: Path, options: ReadOptions) -> Iterator[Member]:
         raise InputError(f"{path} {error}", "where that is as it should be, unpack it and give the folder") from error
     except PermissionError:
         raise
-    except (*DAMAGE, tarfile.TarError, lzma.LZMAError) as error:
+    except BROKEN as error:
         raise InputError(f"{path} cannot be read as an archive: {error or type(error).__name__}", HINT) from error
 
 
@@ -89,7 +91,7 @@ def _over(ceiling: int) -> _TooMuch:
 
 def _in_zip(path: Path, ceiling: int) -> Iterator[Member]:
     with zipfile.ZipFile(path) as archive:
-        listed = [info for info in archive.infolist() if not info.is_dir()]
+        listed = [info for info in archive.infolist() if not info.filename.endswith("/")]
         # The list can be believed: of a member no more is unpacked than the size that stands there.
         if sum(info.file_size for info in listed) > ceiling:
             raise _over(ceiling)

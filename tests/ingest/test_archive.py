@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import random
 import stat
 import tarfile
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -176,6 +178,30 @@ def test_a_damaged_archive_is_told_with_what_to_do_and_never_taken_for_a_shorter
         assert "fetch it again" in refusal(path)
     path.write_bytes(b"not an archive at all" * 100)
     assert "cannot be read as an archive" in refusal(path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_changed_bytes_are_told_or_do_no_harm(tmp_path: Path, kind: str) -> None:
+    path, rng = pack(tmp_path / f"p{kind}", FILES), random.Random(1)
+    whole = path.read_bytes()
+    for _ in range(60):
+        content = bytearray(whole)
+        for at in rng.choices(range(len(whole)), k=rng.randint(1, 4)):
+            content[at : at + 1] = rng.choice([b"\0", b"\xff", b"7", b"-"])
+        path.write_bytes(content)
+        with suppress(InputError):
+            read(str(path))
+
+
+def test_a_file_without_a_name_is_refused_and_the_rest_is_read(tmp_path: Path) -> None:
+    path = pack(tmp_path / "p.zip", {"x": "", "a.py": "def a(): pass\n"})
+    content = bytearray(path.read_bytes())
+    first = content.index(b"PK\x01\x02")
+    content[first + 28], content[first + 32] = 0, 1  # its name becomes its comment
+    path.write_bytes(content)
+    parsed = read(str(path))
+    assert [function.func_name for function in parsed.functions] == ["a"]
+    assert [problem.reason for problem in parsed.problems] == ["the name is no path within the archive: refused"]
 
 
 def test_a_tar_that_is_broken_in_the_middle_is_not_taken_for_its_first_half(tmp_path: Path) -> None:
