@@ -62,30 +62,40 @@ def questions(made_up: int, wishes: Sequence[str], seed: int) -> list[str]:
     return list(dict.fromkeys(chain(made, *(wished(wish, rng) for wish in wishes))))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The questions beside those that are made from the functions."""
+
+    unanswered: Sequence[str] = ()
+    answered: Sequence[tuple[str, int]] = ()
+    """Each with the number of the function that answers it."""
+    generated: Sequence[tuple[str, int]] = ()
+    """The same, written by a model."""
+    never: Collection[str] = ()
+    """No example asks the same as one of these."""
+
+
 def prepare(
     functions: Sequence[Function],
     tokenizer: Tokenizer,
-    pairs: int,
     rarity: Counter[str],
-    unanswered: Sequence[str],
-    never: Collection[str],
-    seed: int,
-    answered: Sequence[tuple[str, int]] = (),
-    generated: Sequence[tuple[str, int]] = (),
+    asked: Asked,
+    *,
+    pairs: int = 0,
+    seed: int = 0,
 ) -> TrainingData:
-    """Examples from the given functions plus `unanswered` questions, without any that asks the same as one of `never`.
+    """Examples from the given functions, and what is asked beside them.
 
-    `answered` are questions with the number of the function that answers them, `generated` those that a model wrote.
     With `pairs`, so many are chosen for the tokenizer; otherwise it stays as it is.
     """
     rng = random.Random(seed)
     kept = list(functions)
-    forbidden = {essence(text) for text in never}
+    forbidden = {essence(text) for text in asked.never}
     offered = chain(
         examples(kept, rarity, rng),
-        (Example(text, number, ANSWERED) for text, number in answered),
-        (Example(text, number, GENERATED) for text, number in generated),
-        (Example(text, NO_TARGET, "question") for text in unanswered),
+        (Example(text, number, ANSWERED) for text, number in asked.answered),
+        (Example(text, number, GENERATED) for text, number in asked.generated),
+        (Example(text, NO_TARGET, "question") for text in asked.unanswered),
     )
     found = [example for example in offered if essence(example.text) not in forbidden]
     texts = [example.text for example in found]

@@ -17,7 +17,7 @@ from encoder.static import SHIPPED, StaticEncoder, is_static
 from encoder.tokens import Tokenizer
 from encoder.training.answered import numbered
 from encoder.training.candidates import hard
-from encoder.training.data import HELD_OUT, LIMITS, UNKNOWN, prepare, questions
+from encoder.training.data import HELD_OUT, LIMITS, UNKNOWN, Asked, prepare, questions
 from encoder.training.development import Case, Development
 from encoder.training.export import write
 from encoder.training.lexical import lexical
@@ -42,9 +42,13 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
         raise InputError(f"{len(learnt)} functions and {len(held_out)} held out are too few", "add sources")
     counts = count_words(learnt)
     begun = beginning(run, counts, len(learnt))
-    unanswered = questions(run.questions, run.wishes, run.options.seed)
-    known = numbered(run.answered, learnt), numbered(run.generated, learnt)
-    data = prepare(learnt, begun.tokenizer, begun.pairs, counts, unanswered, run.never, run.options.seed, *known)
+    asked = Asked(
+        unanswered=questions(run.questions, run.wishes, run.options.seed),
+        answered=numbered(run.answered, learnt),
+        generated=numbered(run.generated, learnt),
+        never=run.never,
+    )
+    data = prepare(learnt, begun.tokenizer, counts, asked, pairs=begun.pairs, seed=run.options.seed)
     say(f"{len(data.texts):,} questions of {len(learnt):,} functions; {len(held_out):,} held out; on {device}")
     taught = [teach(name, data, device) for name in run.teachers]
     student = begun.student(data.tokenizer)

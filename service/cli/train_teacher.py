@@ -51,12 +51,13 @@ def command(
         from encoder.training.run import split
         from encoder.training.tuning import Tuning, tune
     from encoder.static import StaticEncoder
-    from encoder.training.data import prepare
+    from encoder.training.data import Asked, prepare
 
     learnt, _ = split(read(sources))
-    known = [numbered(read_answered(files), learnt) for files in (answered, generated)]
-    data = prepare(learnt, StaticEncoder.shipped().tokenizer, 0, Counter(), [], lines_of(never), 0, *known)
-    console.print(f"{len(learnt):,} functions, {sum(map(len, known)):,} questions with their answers")
+    by_people, by_a_model = (numbered(read_answered(files), learnt) for files in (answered, generated))
+    asked = Asked(answered=by_people, generated=by_a_model, never=lines_of(never))
+    data = prepare(learnt, StaticEncoder.shipped().tokenizer, Counter(), asked)
+    console.print(f"{len(learnt):,} functions, {len(by_people) + len(by_a_model):,} questions with their answers")
     tuning = replace(Tuning(), **given(epochs=epochs, batch=batch, rate=rate, scale=scale))
     tune(model, data, tuning, device_of(device), console.print).save(str(out))
     click.echo(str(out))

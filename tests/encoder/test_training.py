@@ -8,7 +8,7 @@ import pytest
 
 from corpus.function import Function
 from encoder.tokens import Tokenizer
-from encoder.training.data import TrainingData, essence, prepare
+from encoder.training.data import Asked, TrainingData, essence, prepare
 from tests.encoder.functions import function
 
 torch = pytest.importorskip("torch", reason="training needs torch")
@@ -19,7 +19,7 @@ DEEDS = ("feed", "wash", "call", "sell", "find", "hide", "draw", "name")
 
 def data(functions: list[Function]) -> TrainingData:
     words = sorted({*ANIMALS, *DEEDS, "the", "of", "farm", "def", "return", "none"})
-    return prepare(functions, Tokenizer(words), 0, Counter(), [], [], 0)
+    return prepare(functions, Tokenizer(words), Counter(), Asked())
 
 
 FARM = [function(f"{deed}_{animal}", f"{deed} the {animal}.") for deed in DEEDS for animal in ANIMALS]
@@ -159,7 +159,8 @@ def test_what_a_model_wrote_is_learnt_apart() -> None:
 def taught_more() -> TrainingData:
     answered = [("hungry goat", 5), ("my feeding goat", 5)]
     generated = [("goat wants food", 5), ("food for a lion", 6)]
-    return prepare(FARM, Tokenizer(["goat", "feed"]), 0, Counter(), [], ["feeding my goat"], 0, answered, generated)
+    asked = Asked(answered=answered, generated=generated, never=["feeding my goat"])
+    return prepare(FARM, Tokenizer(["goat", "feed"]), Counter(), asked)
 
 
 def asked_as(style: str, known: TrainingData) -> list[tuple[str, int]]:

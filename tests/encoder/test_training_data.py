@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from encoder.static import FIELDS, StaticEncoder
 from encoder.tokens import Tokenizer
-from encoder.training.data import LIMITS, NO_TARGET, essence, prepare, questions
+from encoder.training.data import LIMITS, NO_TARGET, Asked, essence, prepare, questions
 from encoder.training.export import quantise, write
 from encoder.training.pairs import choose_pairs
 from encoder.training.queries import asked, comment, name_words, plain_sentence
@@ -61,7 +61,8 @@ def test_made_up_questions_differ_and_have_no_open_slot() -> None:
 def test_a_forbidden_question_is_never_asked_in_any_dress(forbidden: str) -> None:
     counts = count_words(FUNCTIONS)
     unanswered = questions(200, ["Read CSV", "Sort a list of version numbers"], 0)
-    data = prepare(FUNCTIONS, Tokenizer(["read", "csv", "file"]), 8, counts, unanswered, [forbidden], 0)
+    asked = Asked(unanswered=unanswered, never=[forbidden])
+    data = prepare(FUNCTIONS, Tokenizer(["read", "csv", "file"]), counts, asked, pairs=8)
     assert essence(forbidden) not in {essence(text) for text in data.texts}
     asked_for = [text for text, target in zip(data.texts, data.targets, strict=True) if target == 1]
     assert any({"send", "mail"} <= essence(text) for text in asked_for)
