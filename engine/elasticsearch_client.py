@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import urllib3
-from elastic_transport import HttpHeaders, Urllib3HttpNode
+from elastic_transport import HttpHeaders, TlsError, Urllib3HttpNode
 from elastic_transport._node import NodeApiResponse
 from elastic_transport.client_utils import DEFAULT, DefaultType, url_to_node_config
 from elasticsearch import (
@@ -19,6 +20,7 @@ from elasticsearch import (
     Elasticsearch,
     NotFoundError,
     TransportError,
+    UnsupportedProductError,
 )
 from elasticsearch.serializer import OrjsonSerializer
 
@@ -30,7 +32,15 @@ ADMIN_SECONDS = 120.0  # creating, cloning and refreshing wait for shards
 BULK_SECONDS = 120.0
 CONNECTIONS = 32
 BUSY = frozenset({429, 502, 503, 504})  # come back later
-BLOCKED = "cluster_block_exception"  # comes as 403 too: not who asks is refused, but that anything is written
+OVERLOADED = 429
+# Not who asks is refused, nor how often, but that anything is written; with 503 the cluster itself is not there yet.
+BLOCKED, CLOSED_TO_WRITING = "cluster_block_exception", frozenset({403, OVERLOADED})
+
+AS_ADDRESS = "write TREELINE_ELASTICSEARCH_URL as http://HOST:9200"
+TLS_HINT = (
+    "TREELINE_ELASTICSEARCH_URL says http:// or https:// as the server speaks it, and TREELINE_ELASTICSEARCH_CA names "
+    "the authority of its certificate"
+)
 
 
 class QuickToConnect(Urllib3HttpNode):
@@ -54,13 +64,13 @@ def connect(
     urls: Sequence[str], *, user: str = "", password: str = "", api_key: str = "", ca: str = ""
 ) -> Elasticsearch:
     """A client that goes on to the next host when one does not answer. Nothing is sent yet."""
+    if not urls:
+        raise InputError("there is no address of an Elasticsearch", AS_ADDRESS)
     for url in urls:
         _check_address(url)
-    if ca and not Path(ca).is_file():
-        raise InputError(
-            f"there is no file {ca!r} with the certificate authority of Elasticsearch",
-            "set TREELINE_ELASTICSEARCH_CA to one that is there, or to nothing",
-        )
+    _check_credentials(user, password, api_key)
+    if ca:
+        _check_authority(ca)
     options: dict[str, Any] = {}
     if api_key:
         options["api_key"] = api_key
@@ -91,10 +101,32 @@ def _check_address(url: str) -> None:
     except ValueError:
         is_address = False
     if not is_address:
+        raise InputError(f"{without_credentials(url)!r} is no address of an Elasticsearch", AS_ADDRESS)
+
+
+def _check_credentials(user: str, password: str, api_key: str) -> None:
+    """Of two ways to say who asks, one would be passed over in silence."""
+    if api_key and (user or password):
         raise InputError(
-            f"{without_credentials(url)!r} is no address of an Elasticsearch",
-            "write TREELINE_ELASTICSEARCH_URL as http://HOST:9200",
+            "there are an API key and a user for Elasticsearch",
+            "unset TREELINE_ELASTICSEARCH_API_KEY, or TREELINE_ELASTICSEARCH_USER and _PASSWORD",
         )
+    if bool(user) != bool(password):
+        there, missing = ("USER", "PASSWORD") if user else ("PASSWORD", "USER")
+        raise InputError(
+            f"TREELINE_ELASTICSEARCH_{there} is set and TREELINE_ELASTICSEARCH_{missing} is not", "set both or neither"
+        )
+
+
+def _check_authority(ca: str) -> None:
+    """Before anything is sent: the client would say that the server does not answer."""
+    hint = "set TREELINE_ELASTICSEARCH_CA to one that is there, or to nothing"
+    if not Path(ca).is_file():
+        raise InputError(f"there is no file {ca!r} with the certificate authority of Elasticsearch", hint)
+    try:
+        ssl.create_default_context(cafile=ca)
+    except OSError as error:
+        raise InputError(f"{ca!r} holds no certificate in PEM format", hint) from error
 
 
 @contextmanager
@@ -105,29 +137,42 @@ def server_errors(client: Elasticsearch, *, missing: bool = True) -> Iterator[No
     except TransportError as error:
         raise EngineUnavailable(
             f"Elasticsearch does not answer at {addresses(client)}: {_short(error)}",
-            "start it, or set TREELINE_ELASTICSEARCH_URL",
-        ) from error
-    except (AuthenticationException, AuthorizationException) as error:
-        if BLOCKED in reason(error):
-            raise EngineUnavailable(
-                f"Elasticsearch takes nothing in: {reason(error)}",
-                "is its disk full? it goes on by itself once there is room",
-            ) from error
-        raise CredentialsRefused(
-            f"Elasticsearch refuses the credentials: {reason(error)}",
-            "set TREELINE_ELASTICSEARCH_USER and _PASSWORD, or TREELINE_ELASTICSEARCH_API_KEY",
+            TLS_HINT if isinstance(error, TlsError) else "start it, or set TREELINE_ELASTICSEARCH_URL",
         ) from error
     except ApiError as error:
         if isinstance(error, NotFoundError) and not missing:
             raise
-        if error.status_code in BUSY:
-            raise EngineUnavailable(f"Elasticsearch is overloaded: {reason(error)}", "try again later") from error
-        raise TreelineError(f"Elasticsearch refuses the request: {reason(error)}", "see its log") from error
+        raise _in_words(error, client) from error
+
+
+def _in_words(error: ApiError, client: Elasticsearch) -> TreelineError:
+    said = reason(error)
+    if isinstance(error, UnsupportedProductError):
+        return EngineUnavailable(
+            f"what answers at {addresses(client)} is no Elasticsearch 8",
+            "look at TREELINE_ELASTICSEARCH_URL; OpenSearch and Elasticsearch 7 will not do",
+        )
+    if BLOCKED in said and error.status_code in CLOSED_TO_WRITING:
+        return EngineUnavailable(
+            f"Elasticsearch takes nothing in: {said}", "is its disk full? it goes on by itself once there is room"
+        )
+    if isinstance(error, (AuthenticationException, AuthorizationException)):
+        return CredentialsRefused(
+            f"Elasticsearch refuses the credentials: {said}",
+            "set TREELINE_ELASTICSEARCH_USER and _PASSWORD, or TREELINE_ELASTICSEARCH_API_KEY",
+        )
+    if error.status_code == OVERLOADED:
+        return EngineUnavailable(f"Elasticsearch is overloaded: {said}", "try again later")
+    if error.status_code in BUSY:
+        return EngineUnavailable(
+            f"Elasticsearch cannot answer now: {said}", "try again later; `treeline doctor` shows its health"
+        )
+    return TreelineError(f"Elasticsearch refuses the request: {said}", "see its log")
 
 
 def _short(error: TransportError) -> str:
-    """`…: Failed to establish a new connection: [Errno 111] Connection refused` → `Connection refused`"""
-    return str(error.message).rpartition("] ")[2]
+    """`…: Failed to establish a new connection: [Errno 111] Connection refused)` → `Connection refused`"""
+    return re.sub(r" \(_ssl\.c:\d+\)|\)$", "", str(error.message).rpartition("] ")[2])
 
 
 def addresses(client: Elasticsearch) -> str:
@@ -145,6 +190,7 @@ def reason(error: ApiError) -> str:
     body = error.body
     found = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(found, dict):
-        causes = found.get("root_cause") or [found]
-        return f"{causes[0].get('type')}: {causes[0].get('reason')}"
+        cause = (found.get("root_cause") or [found.get("caused_by") or found])[0]
+        # It goes on with advice for whoever wrote the request.
+        return f"{cause.get('type')}: {cause.get('reason')}".partition(". Consider using")[0]
     return str(found or error.message)

@@ -77,8 +77,7 @@ class ElasticsearchEngine:
         near = {"field": WORDS, "suggest_mode": "always", "max_edits": 1, "prefix_length": 1, "min_word_length": 3}
         suggest = {"near": {"text": word, "term": {**near, "size": MOST_NEIGHBOURS, "sort": "frequency"}}}
         own = {"term": {WORDS: word}}
-        with self._errors():
-            answer: Any = self._client.search(index=self._index, query=own, size=0, suggest=suggest)
+        answer = self._answer(query=own, size=0, suggest=suggest)
         found = {option["text"]: option["freq"] for part in answer["suggest"]["near"] for option in part["options"]}
         return {word: answer["hits"]["total"]["value"], **found}
 
@@ -139,23 +138,18 @@ class ElasticsearchEngine:
         anyhow = [{"prefix": {"leaf": {"value": way + prefix[length:], "case_insensitive": True}}} for way in ways]
         query: dict[str, Any] = {"bool": {"should": anyhow}} if prefix else own
         aggs: dict[str, dict[str, Any]] = {"own": {"filter": own, "aggs": names}, **names}
-        with self._errors():
-            answer: Any = self._client.search(index=self._index, query=query, size=0, aggs=aggs)
-        found = answer["aggregations"]
+        found = self._answer(query=query, size=0, aggs=aggs)["aggregations"]
         buckets = [*found["own"]["names"]["buckets"], *found["names"]["buckets"]]
         return list(dict.fromkeys(bucket["key"] for bucket in buckets))[:k]
 
     def count(self, filters: Filters = NO_FILTERS) -> int:
         query = {"bool": {"filter": [{"term": {"kind": FUNCTION}}, *clauses(filters)]}}
-        with self._errors():
-            return int(self._client.count(index=self._index, query=query)["count"])
+        return int(self._answer(query=query, size=0, track_total_hits=True)["hits"]["total"]["value"])
 
     def facets(self) -> dict[str, dict[str, int]]:
         fields = ("language", "repo", "partition")
         aggs = {field: {"terms": {"field": field, "size": MOST_FACETS}} for field in fields}
-        with self._errors():
-            answer: Any = self._client.search(index=self._index, query={"term": {"kind": FUNCTION}}, size=0, aggs=aggs)
-        found = answer["aggregations"]
+        found = self._answer(query={"term": {"kind": FUNCTION}}, size=0, aggs=aggs)["aggregations"]
         return {field: {bucket["key"]: bucket["doc_count"] for bucket in found[field]["buckets"]} for field in fields}
 
     def addresses(self) -> Iterator[tuple[str, Address]]:
@@ -203,15 +197,15 @@ class ElasticsearchEngine:
     def _search_soon(self, **request: Any) -> Any:
         """Another node is asked where one hangs, and given its time: the cluster may be no more than busy."""
         with self._errors(), suppress(ConnectionTimeout):
-            return self._hits_from(self._hasty, request)
+            return whole_answer(self._hasty, self._index, track_total_hits=False, **request)["hits"]
         return self._search(**request)
 
     def _search(self, **request: Any) -> Any:
-        with self._errors():
-            return self._hits_from(self._client, request)
+        return self._answer(track_total_hits=False, **request)["hits"]
 
-    def _hits_from(self, client: Elasticsearch, request: Mapping[str, Any]) -> Any:
-        return client.search(index=self._index, track_total_hits=False, **request)["hits"]
+    def _answer(self, **request: Any) -> Any:
+        with self._errors():
+            return whole_answer(self._client, self._index, **request)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -223,6 +217,11 @@ class ElasticsearchEngine:
                 f"generation {self._info.generation} of the index {self._info.name!r} is no longer there",
                 "open the current one",
             ) from error
+
+
+def whole_answer(client: Elasticsearch, index: str, **request: Any) -> Any:
+    """Of every shard: where one is on no node, the server would answer with the others' as if that were all."""
+    return client.search(index=index, allow_partial_search_results=False, **request)
 
 
 def columns(*fields: str) -> dict[str, Any]:

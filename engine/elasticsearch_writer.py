@@ -14,7 +14,7 @@ from corpus.errors import TreelineError
 from corpus.function import Function
 from engine.elasticsearch_bulk import Action, Bulk
 from engine.elasticsearch_client import ADMIN_SECONDS, server_errors
-from engine.elasticsearch_engine import PAGE, ElasticsearchEngine
+from engine.elasticsearch_engine import PAGE, ElasticsearchEngine, whole_answer
 from engine.elasticsearch_lease import Lease
 from engine.elasticsearch_mapping import (
     FORMAT,
@@ -116,7 +116,7 @@ class ElasticsearchWriter:
         while True:
             with server_errors(self._client):
                 self._client.indices.refresh(index=self._index)
-                found: Any = self._client.search(index=self._index, query=query, size=PAGE, source=False)
+                found = whole_answer(self._client, self._index, query=query, size=PAGE, source=False)
             ids = [hit["_id"] for hit in found["hits"]["hits"]]
             if not ids:
                 return deleted
@@ -217,7 +217,7 @@ class ElasticsearchWriter:
         query = {"range": {"serial": {"gte": self._meta["next_serial"]}}}
         while True:
             self._client.indices.refresh(index=self._index)
-            found: Any = self._client.search(index=self._index, query=query, size=PAGE, source=False)
+            found = whole_answer(self._client, self._index, query=query, size=PAGE, source=False)
             ids = [hit["_id"] for hit in found["hits"]["hits"]]
             if not ids:
                 break

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from typing import Literal
@@ -19,6 +20,7 @@ from service.cli.options import settings_for, where
 from service.settings import Settings
 
 SERVER_VERSION = "8."  # of Elasticsearch; the client refuses another major version in its own words
+FLOOD_STAGE = "index.blocks.read_only_allow_delete"  # set by the server itself on indexes whose disk is nearly full
 ANSWER_SECONDS = 60  # for a program to say its version; the first time a browser takes ten
 State = Literal["ok", "missing", "failed"]
 
@@ -77,14 +79,11 @@ def index(settings: Settings) -> Iterator[Finding]:
     from service.stores import open_store
 
     try:
-        opened = open_store(settings).open(settings.index)
+        with closing(open_store(settings).open(settings.index)) as opened:
+            info, there = opened.info, opened.count()
     except TreelineError as error:
         yield Finding("index", "missing", error.message, error.hint or "treeline index SOURCE")
         return
-    try:
-        info, there = opened.info, opened.count()
-    finally:
-        opened.close()
     made = ", ".join(f"{one.name} ({one.dimension})" for one in info.encoders) or "none"
     where = f"generation {info.generation}"
     if settings.engine == "elasticsearch":
@@ -105,6 +104,7 @@ def elasticsearch(settings: Settings) -> Iterator[Finding]:
     """The cluster's health and version; the hint when it is away is the index's, where that is on it."""
     from engine.elasticsearch import ElasticsearchStore
     from engine.elasticsearch_client import addresses, server_errors
+    from engine.names import alias_name
     from service.stores import open_store
 
     needed = settings.engine == "elasticsearch"
@@ -119,6 +119,9 @@ def elasticsearch(settings: Settings) -> Iterator[Finding]:
         with server_errors(store.client):
             health = store.client.cluster.health()
             nodes = store.client.nodes.info(node_id="_all", metric="none")["nodes"]
+            closed = store.client.indices.get_settings(
+                index=alias_name("*"), name=FLOOD_STAGE, expand_wildcards="all", flat_settings=True
+            )
         indexes = len(store.names())
     except TreelineError as error:
         hint = error.hint if needed else "docker compose up, or set TREELINE_ELASTICSEARCH_URL"
@@ -129,10 +132,15 @@ def elasticsearch(settings: Settings) -> Iterator[Finding]:
     finally:
         store.close()
     versions = sorted({node["version"] for node in nodes.values()})
-    plural = "nodes" if len(nodes) > 1 else "node"
-    detail = f"{url}: {health['status']}, {len(nodes)} {plural}, version {', '.join(versions)}, {indexes} indexes"
+    detail = (
+        f"{url}: {health['status']}, {counted(len(nodes), 'node')}, version {', '.join(versions)}, "
+        f"{indexes} {'index' if indexes == 1 else 'indexes'}"
+    )
     if health["status"] == "red":
         yield Finding("Elasticsearch", "failed", detail, "some data is on no node: see GET _cluster/allocation/explain")
+    elif any(entry["settings"] for entry in closed.values()):
+        hint = "its disk is nearly full: make room, and it goes on by itself"
+        yield Finding("Elasticsearch", "failed", f"{detail}; indexes are closed to writing", hint, needed)
     elif any(not version.startswith(SERVER_VERSION) for version in versions):
         yield Finding("Elasticsearch", "failed", detail, f"Treeline is made for {SERVER_VERSION}x", needed)
     else:

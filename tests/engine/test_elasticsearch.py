@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,6 +73,109 @@ def test_a_certificate_authority_that_is_not_there_is_named_with_its_setting() -
     with pytest.raises(InputError, match="/not/there") as told:
         ElasticsearchStore(["https://127.0.0.1:9200"], ca="/not/there")
     assert "TREELINE_ELASTICSEARCH_CA" in told.value.hint
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"api_key": "k", "user": "me", "password": "p"}, "an API key and a user"),
+        ({"user": "me"}, "ELASTICSEARCH_USER is set and TREELINE_ELASTICSEARCH_PASSWORD is not"),
+        ({"password": "p"}, "ELASTICSEARCH_PASSWORD is set and TREELINE_ELASTICSEARCH_USER is not"),
+    ],
+)
+def test_credentials_that_contradict_each_other_are_bad_input(given: dict[str, str], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        ElasticsearchStore(["http://127.0.0.1:9200"], **given)  # type: ignore[arg-type]
+
+
+def test_without_an_address_that_is_what_is_missing() -> None:
+    with pytest.raises(InputError, match="no address") as told:
+        ElasticsearchStore([])
+    assert "TREELINE_ELASTICSEARCH_URL" in told.value.hint
+
+
+def test_a_file_that_is_no_certificate_is_named_with_its_setting(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("no certificate", encoding="utf-8")
+    with pytest.raises(InputError, match=r"ca\.pem' holds no certificate") as told:
+        ElasticsearchStore(["https://127.0.0.1:9200"], ca=str(tmp_path / "ca.pem"))
+    assert "TREELINE_ELASTICSEARCH_CA" in told.value.hint
+
+
+@pytest.mark.elasticsearch
+def test_a_server_without_tls_is_not_told_to_be_started(elasticsearch_cluster: Cluster) -> None:
+    store = ElasticsearchStore([elasticsearch_cluster.url.replace("http:", "https:")])
+    with pytest.raises(EngineUnavailable) as told:
+        store.names()
+    assert told.value.message.endswith(": wrong version number")
+    assert "http:// or https://" in told.value.hint
+    store.close()
+
+
+class SomethingElse(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = b'{"version": {"distribution": "opensearch"}}'
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_another_server_than_elasticsearch_is_called_that() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), SomethingElse) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        store = ElasticsearchStore([f"http://127.0.0.1:{other.server_address[1]}"])
+        with pytest.raises(EngineUnavailable, match="is no Elasticsearch 8") as told:
+            store.names()
+        assert "TREELINE_ELASTICSEARCH_URL" in told.value.hint
+        store.close()
+        other.shutdown()
+
+
+@pytest.mark.elasticsearch
+def test_an_index_of_which_a_part_is_lost_does_not_answer_as_if_it_were_all(
+    server: ElasticsearchStore, elasticsearch_cluster: Cluster
+) -> None:
+    two_shards = ElasticsearchStore(elasticsearch_cluster.urls, shards=2)
+    info = build(two_shards, NAME)
+    index = index_name(NAME, info.generation)
+    folder = elasticsearch_cluster.nodes[0].folder / "data" / "indices"
+    found = server.client.indices.get_settings(index=index)[index]["settings"]["index"]["uuid"]
+    server.client.indices.close(index=index)
+    shutil.rmtree(folder / found / "0")
+    server.client.indices.open(index=index, wait_for_active_shards=0)
+    until(lambda: server.client.cluster.health(index=index)["active_shards"] == 1)
+    engine = server.open(NAME)
+    questions: list[Callable[[], object]] = [
+        engine.count,
+        engine.facets,
+        lambda: engine.keyword(terms_of(SAMPLE)[0].split(), 10),
+        lambda: engine.knn(vectors(SAMPLE)[0], 10),
+        lambda: engine.fetch([one.id for one in SAMPLE]),
+        lambda: list(engine.addresses()),
+        lambda: engine.suggest("", 10),
+        lambda: engine.spellings("sorted"),
+    ]
+    for ask in questions:
+        with pytest.raises(EngineUnavailable, match=rf"cannot answer now: .*missing shards.*{index}"):
+            ask()
+    two_shards.close()
+
+
+@pytest.mark.elasticsearch
+def test_a_nearly_full_disk_is_not_called_overload(server: ElasticsearchStore) -> None:
+    index = index_name(NAME, build(server, NAME).generation)
+    flood: dict[str, Any] = {"blocks.write": None, "blocks.read_only_allow_delete": True}  # as the server sets it
+    server.client.indices.put_settings(index=index, settings=flood)
+    with (
+        pytest.raises(EngineUnavailable, match=r"takes nothing in: .*flood-stage") as told,
+        server_errors(server.client),
+    ):
+        server.client.index(index=index, document={})
+    assert "disk" in told.value.hint
 
 
 def test_a_published_generation_is_merged_by_the_server(server: ElasticsearchStore) -> None:
