@@ -16,7 +16,8 @@ from typing import Any
 
 from gunicorn.http import message  # type: ignore[import-untyped]
 
-from service.http.logs import CLIENT_LEVEL, check, formatter
+from service.cli.keys import no_key_yet
+from service.http.logs import CLIENT_LEVEL, formatter
 from service.settings import from_environment
 
 # The metrics library reads this name when it is first imported, in the workers: it must be set before they start.
@@ -30,7 +31,7 @@ PROCESSORS = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity")
 GARBAGE_AFTER = 20_000  # new objects; a search makes a thousand, nearly all of which go by themselves
 
 settings = from_environment()
-check(settings)
+without_keys = no_key_yet(settings)
 wsgi_app = "service.app:create_app()"
 bind = os.environ.get("GUNICORN_BIND", "127.0.0.1:8080")
 workers = settings.workers
@@ -69,6 +70,12 @@ if METRICS_DIR not in os.environ:
     _own_metrics_dir: str | None = os.environ[METRICS_DIR]
 else:
     _own_metrics_dir = None
+
+
+def when_ready(server: Any) -> None:
+    """Ready is not yet useful: probes are answered without a key, and everything else is refused."""
+    if without_keys:
+        server.log.warning(without_keys)
 
 
 def pre_fork(server: Any, worker: Any) -> None:

@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from corpus.errors import InputError
+from engine.names import check_name
 
 PREFIX = "TREELINE_"
+# Likeness from 0 to 1: one slip in a name of five letters; ELASTICSEARCH_PORT, which Kubernetes sets, is .86 like _URL.
+NEAR = 0.87
 MOST = 1_000_000_000  # no number means anything beyond it, and seconds are still ones that can be waited for
 
 
-def setting(default: Any, help_text: str, least: float = 0) -> Any:
-    """`least` is the smallest number that means something."""
-    return field(default=default, metadata={"help": help_text, "least": least})
+def setting(default: Any, help_text: str, least: float = 0, choices: tuple[str, ...] = ()) -> Any:
+    """`least` is the smallest number that means something, `choices` are all words that do."""
+    return field(default=default, metadata={"help": help_text, "least": least, "choices": choices})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +27,9 @@ class Settings:
     """All settings, with their defaults."""
 
     home: str = setting("", "Folder of the embedded indexes; empty: the user's data folder.")
-    engine: str = setting("embedded", "Where indexes live: `embedded` or `elasticsearch`.")
+    engine: str = setting(
+        "embedded", "Where indexes live: `embedded` or `elasticsearch`.", choices=("embedded", "elasticsearch")
+    )
     index: str = setting("default", "Name of the index to search.")
     encoder: str = setting("static", "Encoder of new indexes: `static`, `none`, or a sentence-transformers model.")
     elasticsearch_url: str = setting("http://127.0.0.1:9200", "One or more addresses, separated by commas.")
@@ -62,7 +67,9 @@ class Settings:
     )
     first_source: str = setting("python-env", "What `deploy/start.sh` indexes when there is no index; empty: nothing.")
     start_wait: int = setting(120, "Seconds that `treeline wait` waits for the engine.")
-    keys_required: str = setting("writes", "What needs an API key: `writes`, or `all` (reads too).")
+    keys_required: str = setting(
+        "writes", "What needs an API key: `writes`, or `all` (reads too).", choices=("writes", "all")
+    )
     key_file: str = setting("", "File of the hashed API keys (`treeline keys`); empty: `.keys.json` in the home.")
     trust_loopback: bool = setting(
         True, "A person at this machine needs no key and has no rate limit; switch it off behind a reverse proxy."
@@ -71,8 +78,12 @@ class Settings:
     rate_per_key: int = setting(1_200, "Requests a minute for one API key; 0: no limit.")
     rate_per_address: int = setting(300, "Requests a minute for one address without a key; 0: no limit.")
     rate_burst: int = setting(60, "How many of those requests may come at once.")
-    log_format: str = setting("json", "Log lines as `json` or `text`.")
-    log_level: str = setting("info", "Least level that is logged: `debug`, `info`, `warning` or `error`.")
+    log_format: str = setting("json", "Log lines as `json` or `text`.", choices=("json", "text"))
+    log_level: str = setting(
+        "info",
+        "Least level that is logged: `debug`, `info`, `warning` or `error`.",
+        choices=("debug", "info", "warning", "error"),
+    )
     log_queries: bool = setting(False, "Write the question into the access log; questions may be confidential.")
     mcp_roots: str = setting(
         "", "Folders that an agent may have indexed, separated by `:`; empty: the folder `treeline mcp` runs in."
@@ -100,12 +111,15 @@ class Settings:
 def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     """The defaults, overridden by `TREELINE_NAME` variables of the right type."""
     environment = os.environ if environment is None else environment
+    _check_spelling(environment)
     values: dict[str, Any] = {}
     for row in fields(Settings):
         raw = environment.get(PREFIX + row.name.upper())
         if raw is not None:
-            values[row.name] = _parse(row.name, raw, type(row.default), row.metadata["least"])
-    return Settings(**values)
+            values[row.name] = _parse(row.name, raw, type(row.default), **row.metadata)
+    settings = Settings(**values)
+    check_name(settings.index)
+    return settings
 
 
 def as_environment(settings: Settings) -> dict[str, str]:
@@ -118,7 +132,22 @@ def listed(value: str) -> list[str]:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
-def _parse(name: str, raw: str, kind: type, least: float) -> Any:
+def _check_spelling(environment: Mapping[str, str]) -> None:
+    """Refuse what was meant for a setting. Other names are others': Kubernetes has TREELINE_PORT for a service."""
+    known = {row.name.upper() for row in fields(Settings)}
+    given = {variable.removeprefix(PREFIX) for variable in environment if variable.startswith(PREFIX)}
+    for name in sorted(given - known):
+        from difflib import get_close_matches
+
+        if near := get_close_matches(name, known, 1, NEAR):
+            raise InputError(f"there is no setting {PREFIX}{name}", f"did you mean {PREFIX}{near[0]}?")
+
+
+def _parse(name: str, raw: str, kind: type, *, least: float, choices: tuple[str, ...], **_: str) -> Any:
+    if choices:
+        if raw.lower() in choices:
+            return raw.lower()
+        raise InputError(f"{PREFIX}{name.upper()}={raw!r} is not known", f"use {' or '.join(choices)}")
     if kind is bool:
         lowered = raw.strip().lower()
         if lowered in {"1", "true", "yes", "on"}:

@@ -9,8 +9,9 @@ import sys
 import click
 
 from corpus.errors import CredentialsRefused, EngineUnavailable, InputError
+from engine.names import check_name
+from service.cli.keys import no_key_yet
 from service.cli.options import how_to_index, settings_for, where
-from service.http import logs
 from service.settings import PREFIX, Settings
 
 
@@ -23,7 +24,7 @@ from service.settings import PREFIX, Settings
 def command(engine: str | None, name: str, host: str, port: int, workers: int | None, first_index: str | None) -> None:
     """Serve the API and the pages."""
     settings = settings_for(engine, name)
-    logs.check(settings)
+    check_name(settings.index)
     check_port(host, port)
     if first_index:
         from service.cli.first_index import make_first_index
@@ -31,6 +32,8 @@ def command(engine: str | None, name: str, host: str, port: int, workers: int | 
         make_first_index(settings, (first_index,))
     elif not there(settings):
         click.echo(f"there is no index {settings.index!r} yet; make it with: {how_to_index(settings)}")
+    if missing := no_key_yet(settings):
+        click.echo(missing)
     shown = f"[{host}]" if ":" in host else host
     click.echo(f"Treeline serves index {settings.index!r} at http://{shown}:{port} (Ctrl-C ends it)")
     sys.stdout.flush()

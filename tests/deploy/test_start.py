@@ -92,3 +92,17 @@ def test_a_source_that_cannot_be_read_does_not_keep_the_service_down(tmp_path: P
         running.wait_for("/healthz", 200)
         assert running.get("/readyz")[0] == 503
     assert "the service starts without an index" in running.log()
+
+
+@pytest.mark.slow
+def test_where_everybody_needs_a_key_and_there_is_none_the_log_says_how_to_make_one(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    settings = {"home": str(home), "first_source": "", "keys_required": "all", "trust_loopback": "0"}
+    with service(tmp_path, settings) as running:
+        running.wait_for("/healthz", 200)
+        assert running.get("/api/search?q=x")[0] == 401
+        key = KeyRing(home / ".keys.json").create("first", ["read"])
+        assert running.get("/api/search?q=x", headers={"X-API-Key": key})[0] == 503  # there is no index
+    [told] = [line for line in running.log().splitlines() if "KEYS_REQUIRED" in line]
+    assert json.loads(told)["level"] == "warning"
+    assert "nobody is answered; make one with: treeline keys create NAME" in told

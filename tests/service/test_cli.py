@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from elasticsearch import Elasticsearch
 
 from rerank.fusion import FUSIONS
 from rerank.registry import NAMES
@@ -322,8 +323,13 @@ def test_doctor_shows_the_clusters_health_version_alias_count_and_encoder(
     well = treeline(tmp_path, "doctor", "--name", "seen", **there)
     assert well.returncode == 0, well.stdout
     assert "✓ index: seen: 3 functions, alias treeline-seen → treeline-seen-000001, encoder static:" in well.stdout
-    cluster = rf"✓ Elasticsearch: {elasticsearch_cluster.url}: (green|yellow), 1 node, version {VERSION}, \d+ indexes"
-    assert re.search(cluster, well.stdout), well.stdout
+    cluster = rf"Elasticsearch: {elasticsearch_cluster.url}: (green|yellow), 1 node, version {VERSION}, \d+ index"
+    assert re.search(f"✓ {cluster}", well.stdout), well.stdout
+    with Elasticsearch(elasticsearch_cluster.url) as client:  # what the server does itself when its disk is nearly full
+        client.indices.put_settings(index="treeline-seen-000001", settings={"blocks.read_only_allow_delete": True})
+    full = treeline(tmp_path, "doctor", "--name", "seen", **there)
+    assert full.returncode == 1
+    assert re.search(f"✗ {cluster}.*closed to writing  → .*disk", full.stdout), full.stdout
     assert treeline(tmp_path, "status", "--drop", "--name", "seen", **there).returncode == 0
     away = treeline(
         tmp_path, "doctor", TREELINE_ENGINE="elasticsearch", TREELINE_ELASTICSEARCH_URL="http://127.0.0.1:9"
@@ -421,6 +427,23 @@ def test_serve_refuses_a_log_setting_that_is_not_known_before_it_names_its_addre
 ) -> None:
     done = treeline(home, "serve", "--port", str(free_port()), **{name: value})
     assert f"{name}={value!r} is not known" in only_line(done)
+    assert done.stdout == ""
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "changed", "said"),
+    [
+        ((), {"TREELINE_KEYS_REQUIRED": "some"}, "TREELINE_KEYS_REQUIRED='some' is not known"),
+        ((), {"TREELINE_INDX": "small"}, "did you mean TREELINE_INDEX?"),
+        (("--name", "My Code"), {}, "'My Code' cannot be the name of an index"),
+    ],
+)
+def test_serve_refuses_what_it_cannot_serve_with_before_it_names_its_address(
+    home: Path, arguments: tuple[str, ...], changed: dict[str, str], said: str
+) -> None:
+    done = treeline(home, "serve", "--port", str(free_port()), *arguments, **changed)
+    assert said in only_line(done)
     assert done.stdout == ""
     assert done.returncode == 2
 

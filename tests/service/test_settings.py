@@ -56,6 +56,43 @@ def test_a_number_that_means_nothing_is_refused(variable: str, bad: str, said: s
         from_environment({variable: bad})
 
 
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("TREELINE_INDX", "TREELINE_INDEX"),
+        ("TREELINE_WORKER", "TREELINE_WORKERS"),
+        ("TREELINE_LOGLEVEL", "TREELINE_LOG_LEVEL"),
+        ("TREELINE_ELASTIC_SEARCH_URL", "TREELINE_ELASTICSEARCH_URL"),
+    ],
+)
+def test_a_misspelt_setting_is_refused_with_the_one_that_was_meant(variable: str, meant: str) -> None:
+    with pytest.raises(InputError, match=f"there is no setting {variable} ") as told:
+        from_environment({variable: "x"})
+    assert told.value.hint == f"did you mean {meant}?"
+
+
+def test_what_others_call_by_our_name_is_theirs() -> None:
+    kubernetes = ("PORT", "SERVICE_HOST", "PORT_8080_TCP_ADDR", "ELASTICSEARCH_PORT", "ELASTICSEARCH_SERVICE_HOST")
+    compose = ("PASSWORD",)
+    others = {f"TREELINE_{name}": "tcp://10.0.0.1:8080" for name in (*kubernetes, *compose)}
+    assert from_environment(others) == Settings()
+
+
+@pytest.mark.parametrize("row", [row for row in fields(Settings) if row.metadata["choices"]], ids=lambda row: row.name)
+def test_a_word_that_is_not_known_is_refused_with_those_that_are(row: object) -> None:
+    name, choices = f"{PREFIX}{row.name.upper()}", row.metadata["choices"]  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match=f"{name}='some' is not known") as told:
+        from_environment({name: "some"})
+    assert all(choice in told.value.hint for choice in choices)
+    for choice in choices:
+        assert from_environment({name: choice.upper()}) == Settings(**{name.removeprefix(PREFIX).lower(): choice})
+
+
+def test_what_cannot_be_the_name_of_an_index_is_refused() -> None:
+    with pytest.raises(InputError, match="'My Code' cannot be the name of an index"):
+        from_environment({"TREELINE_INDEX": "My Code"})
+
+
 def test_a_list_is_separated_by_commas_and_spaces_and_empty_parts_do_not_count() -> None:
     assert listed(" http://a:9200, http://b:9200 ,,") == ["http://a:9200", "http://b:9200"]
     assert listed("") == []
