@@ -194,4 +194,6 @@ def info_of(name: str, generation: str, meta: Mapping[str, Any]) -> IndexInfo:
     encoders = tuple(EncoderSpec(encoder, dimension) for encoder, dimension, _ in meta["encoders"])
     functions, created = meta.get("functions", 0), meta.get("created", "")
     rejected = bool(meta.get(ROLLED_BACK))
-    return IndexInfo(name, "elasticsearch", generation, functions, encoders, created, rejected)
+    return IndexInfo(
+        name, "elasticsearch", generation, functions, encoders, created, rejected, token=meta.get("token", "")
+    )

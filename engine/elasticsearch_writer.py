@@ -27,7 +27,7 @@ from engine.elasticsearch_mapping import (
     whole_numbers,
 )
 from engine.names import ALL_CURRENT, alias_name, index_name, parse_index_name
-from engine.protocol import EncoderSpec, IndexInfo, Vectors
+from engine.protocol import EncoderSpec, IndexInfo, Vectors, new_token
 
 CHECKPOINT = "checkpoint"
 NEVER = "-1"
@@ -162,6 +162,7 @@ class ElasticsearchWriter:
                 "functions": counted,
                 "next_serial": self._next_serial,
                 "created": datetime.now(UTC).isoformat(timespec="seconds"),
+                "token": new_token(),
                 "checkpoint": "",
                 "rejected": [],
             }

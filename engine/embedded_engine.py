@@ -45,7 +45,8 @@ def read_info(folder: Path) -> IndexInfo:
     if found["format"] != FORMAT:
         raise IndexOutdated(str(folder), found["format"], FORMAT)
     encoders = tuple(EncoderSpec(name, dimension) for name, dimension in found["encoders"])
-    return IndexInfo(found["name"], "embedded", folder.name, found["functions"], encoders, found["created"])
+    name, functions, created = found["name"], found["functions"], found["created"]
+    return IndexInfo(name, "embedded", folder.name, functions, encoders, created, token=found.get("token", ""))
 
 
 def write_info(info: IndexInfo, **more: Any) -> bytes:
@@ -57,6 +58,7 @@ def write_info(info: IndexInfo, **more: Any) -> bytes:
             "functions": info.functions,
             "encoders": [(encoder.name, encoder.dimension) for encoder in info.encoders],
             "created": info.created,
+            "token": info.token,
             **more,
         },
         option=orjson.OPT_INDENT_2,

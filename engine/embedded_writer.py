@@ -20,7 +20,7 @@ from engine import documents, fulltext, snapshot, vocabulary
 from engine.building_rows import BASE, PART, BuildingRows
 from engine.durable import WriterLock, disk_errors, link_tree, sync_folder, sync_tree, write_atomically
 from engine.embedded_engine import EmbeddedEngine, read_info, write_info
-from engine.protocol import EncoderSpec, IndexInfo, Vectors
+from engine.protocol import EncoderSpec, IndexInfo, Vectors, new_token
 from engine.vectors import normalised
 
 BUILDING = "building"
@@ -222,7 +222,7 @@ class EmbeddedWriter:
         self._rows.merge(self._folder / "rows")
         vocabulary.build(searcher, self._folder / "words")
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        info = IndexInfo(self._home.name, "embedded", BUILDING, functions, self._encoders, created)
+        info = IndexInfo(self._home.name, "embedded", BUILDING, functions, self._encoders, created, token=new_token())
         more = {"fingerprint": self._fingerprint, "next_serial": self._rows.next_serial}
         write_atomically(self._folder / "info.json", write_info(info, **more))
         self._is_complete = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,11 +66,14 @@ class IndexInfo:
     created: str
     rolled_back: bool = False
     """Whether it was current and rejected for the one before it; known of those that `Store.generations` lists."""
+    token: str = ""
+    """Its own alone; none in those that were made before there were any."""
 
     @property
     def identity(self) -> str:
-        """One generation of one index and no other: numbers begin anew when an index was dropped."""
-        return f"{self.engine}/{self.name}/{self.generation}/{self.created}/{self.functions}"
+        """One generation of one index and no other: numbers begin anew when an index was dropped, and the next may be
+        made in the same second."""
+        return f"{self.engine}/{self.name}/{self.generation}/{self.created}/{self.functions}/{self.token}"
 
     def encoder_number(self, name: str) -> int:
         """Which of its encoders has this name (none: the default); raises `EncoderMismatch`."""
@@ -91,6 +95,11 @@ class IndexInfo:
                 f"the query has {len(query)} dimensions, the index {self.name!r} has {spec.dimension}",
                 f"ask with the encoder {spec.name!r}",
             )
+
+
+def new_token() -> str:
+    """For `IndexInfo.token`."""
+    return uuid4().hex
 
 
 class Engine(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -43,6 +44,16 @@ def test_nothing_is_seen_before_it_is_published(store: Store, name: str) -> None
             store.open(name)
         writer.publish()
     assert name in store.names()
+
+
+def test_an_index_made_anew_is_another_one_also_in_the_same_second(store: Store, name: str) -> None:
+    made = []
+    for one in SAMPLE[:3]:
+        made.append(build(store, name, [one]))
+        assert store.info(name).identity == made[-1].identity
+        store.drop(name)
+    assert len({info.generation for info in made}) == 1
+    assert len({replace(info, created="now").identity for info in made}) == 3
 
 
 def test_the_next_generation_begins_as_a_copy(store: Store, name: str) -> None:

@@ -50,7 +50,6 @@ def test_another_index_of_the_same_name_and_number_is_noticed(tmp_path: Path) ->
     store = small_store(tmp_path)
     searcher = LiveSearcher(store, "small")
     before = searcher.info
-    sleep(1.1)  # an index knows the second in which it was made
     store.drop("small")
     publish(store, *parsed(MORE))
     assert first(searcher, "frobnicate") == "frobnicate"
@@ -71,7 +70,6 @@ def test_what_is_read_once_a_generation_is_read_anew_after_a_drop(tmp_path: Path
     before = clusters_of(searcher)
     assert clusters_of(searcher) is before  # not for every question
     store.drop(name)
-    sleep(1.1)  # an index knows the second in which it was made
     loaded(home, project(tmp_path / "two", {"b.py": "def beta(x):\n    return x\n"}))
     assert "beta" in labels(searcher) and "alpha" not in labels(searcher)
     assert overview(searcher).info == searcher.info == store.info(name)
