@@ -7,11 +7,29 @@ set -eu
 source=${TREELINE_FIRST_SOURCE-python-env}
 index=${TREELINE_INDEX:-default}
 
-treeline wait
+# A container's first process gets no signal that it does not ask for, and a shell passes none on: told to stop, a load
+# would be killed in the end, and the next container would find the index still held by it.
+child=
+stopped=
+trap 'stopped=yes; [ -z "$child" ] || kill -TERM "$child" 2> /dev/null || :' TERM INT
+
+run() { # a command that ends in order when this script is told to
+    "$@" &
+    child=$!
+    ended=0
+    wait "$child" || ended=$?
+    # A signal ends the waiting, not what is waited for.
+    while [ -n "$stopped" ] && kill -0 "$child" 2> /dev/null; do wait "$child" || ended=$?; done
+    child=
+    [ -z "$stopped" ] || exit 143
+    return "$ended"
+}
+
+run treeline wait
 
 if [ -n "$source" ]; then
     code=0
-    treeline first-index "$source" --name "$index" || code=$?
+    run treeline first-index "$source" --name "$index" || code=$?
     case $code in
         0) ;;
         # A bad source, or another container that is loading already: serve; an index is opened when there is one.

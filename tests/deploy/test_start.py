@@ -2,12 +2,15 @@
 
 import json
 import re
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from eval.served import children
 from service.http.keys import KeyRing
-from tests.service_process import service
+from tests.service_process import PATIENCE, service
 
 CODE = '''def tame_llamas(herd):
     """Calm a herd of llamas."""
@@ -95,6 +98,16 @@ def test_a_source_that_cannot_be_read_does_not_keep_the_service_down(tmp_path: P
 
 
 @pytest.mark.slow
+def test_told_to_stop_while_it_loads_it_ends_in_order_and_leaves_nothing_running(tmp_path: Path) -> None:
+    with service(tmp_path, {"home": str(tmp_path / "home"), "first_source": "python-env"}) as running:
+        until(lambda: "no index 'default' yet" in running.log())
+        [loader] = children(running.process.pid)
+        assert running.stop() == 143
+        assert not Path(f"/proc/{loader}").exists()
+    assert "interrupted (the same command goes on where this one was)" in running.log()
+
+
+@pytest.mark.slow
 def test_where_everybody_needs_a_key_and_there_is_none_the_log_says_how_to_make_one(tmp_path: Path) -> None:
     home = tmp_path / "home"
     settings = {"home": str(home), "first_source": "", "keys_required": "all", "trust_loopback": "0"}
@@ -106,3 +119,10 @@ def test_where_everybody_needs_a_key_and_there_is_none_the_log_says_how_to_make_
     [told] = [line for line in running.log().splitlines() if "KEYS_REQUIRED" in line]
     assert json.loads(told)["level"] == "warning"
     assert "nobody is answered; make one with: treeline keys create NAME" in told
+
+
+def until(happened: Callable[[], bool]) -> None:
+    patience = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < patience
+        time.sleep(0.05)
