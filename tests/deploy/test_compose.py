@@ -38,6 +38,14 @@ def test_every_setting_in_the_file_is_one_the_service_knows() -> None:
     assert dockerfile | (script - {"TREELINE_"}) <= known
 
 
+def test_every_setting_written_into_the_env_file_reaches_the_service() -> None:
+    """Compose gives a container only what the file names; a name without a value is looked up in `.env`."""
+    of_the_container = {"HOME", "KEY_FILE", "EVAL_RESULTS", "EVAL_DATA", "MCP_ROOTS", "MCP_TOKENS"}
+    one_of_two_ways = {"ELASTICSEARCH_API_KEY"}
+    wanted = {row.name.upper() for row in fields(Settings)} - of_the_container - one_of_two_ways
+    assert {PREFIX + name for name in wanted} <= services["service"]["environment"].keys()
+
+
 def test_every_variable_is_explained_in_the_example_or_has_a_default() -> None:
     for name, kind, _default in VARIABLE.findall(FILE.read_text(encoding="utf-8")):
         assert name in example or kind in (":-", "-"), name
