@@ -7,6 +7,7 @@ and one processor was idle. So who comes while more wait here than there are thr
 from __future__ import annotations
 
 import socket
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -14,18 +15,39 @@ from gunicorn.glogging import Logger  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
 CORK = getattr(socket, "TCP_CORK", None)  # Linux
+# Seconds that a client has to send a request, which is 64 kB at most. As long as it sends, it has a thread of its own:
+# without a limit, as many clients as there are threads could keep everybody out for as long as they like.
+SENDING_SECONDS = 10.0
 
 
 class FairWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """Keeps connections alive as long as every request finds a thread."""
+    """Keeps connections alive as long as every request finds a thread, and waits for none that is not sent."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._handled: dict[Any, float] = {}  # connections that have a thread, and since when
 
     def handle(self, conn: Any) -> Any:
         """Answer a request, head and body in one go: gunicorn sends them one by one, which wakes the client twice."""
+        self._handled[conn] = time.monotonic()
         cork(conn.sock, True)
         try:
             return super().handle(conn)
         finally:
             cork(conn.sock, False)
+            del self._handled[conn]
+
+    def murder_pending(self) -> None:
+        """Gunicorn's look every second for clients that send nothing; here also for those that do not come to an end.
+
+        Nothing more is read from them. Where a request was whole, its answer still goes out.
+        """
+        super().murder_pending()
+        begun_before = time.monotonic() - SENDING_SECONDS
+        for conn, begun in list(self._handled.items()):
+            if begun < begun_before:
+                with suppress(OSError):  # closed by now
+                    conn.sock.shutdown(socket.SHUT_RD)
 
     @property
     def max_keepalived(self) -> int:

@@ -53,6 +53,25 @@ def test_head_and_body_of_an_answer_come_together(tmp_path: Path, monkeypatch: p
                 assert head.startswith(b"HTTP/1.1 200") and body
 
 
+HEAD = b"POST /api/feedback HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 999\r\n"
+
+
+@pytest.mark.parametrize("begun", [HEAD, HEAD + b"\r\n{"], ids=["head", "body"])
+def test_clients_that_do_not_finish_their_requests_keep_nobody_out_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: bytes
+) -> None:
+    small_store(tmp_path)
+    monkeypatch.setenv("TREELINE_HOME", str(tmp_path))
+    with served("small", extra={"TREELINE_WORKERS": "1", "TREELINE_THREADS": "2"}) as (base, _):
+        address = urlsplit(base)
+        slow = [socket.create_connection((address.hostname, address.port)) for _ in range(2)]
+        for client in slow:
+            client.sendall(begun)
+        asked(base, 1)  # waits for a minute at most
+        for client in slow:
+            client.close()
+
+
 def crowd(base: str) -> list[bool]:
     with ThreadPoolExecutor(8) as clients:
         return [kept for client in clients.map(lambda _: asked(base, 20), range(8)) for kept in client]
