@@ -33,6 +33,6 @@ def command(seconds: float | None) -> None:
         if time.monotonic() >= end:
             raise EngineUnavailable(f"waited {patience:g} s: {reason}", "start the engine, or check the settings")
         if not told:
-            click.echo(f"Waiting for the {settings.engine} engine …", err=True)
+            click.echo(f"Waiting up to {patience:g} s: {reason}", err=True)
             told = True
         time.sleep(PAUSE)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from apiflask import APIFlask
 
-from corpus.errors import CredentialsRefused
+from corpus.errors import CredentialsRefused, EngineUnavailable
 from service.cli.wait import command as wait
 from service.http import context
 from service.settings import Settings
@@ -97,6 +97,16 @@ def test_waiting_for_the_engine_ends_at_once_where_the_credentials_are_wrong(
     monkeypatch.setenv("TREELINE_ELASTICSEARCH_URL", refusing.elasticsearch_url)
     with pytest.raises(CredentialsRefused):
         wait.main(["--seconds", "600"], standalone_mode=False)
+
+
+def test_waiting_for_the_engine_says_at_once_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TREELINE_ENGINE", "elasticsearch")
+    monkeypatch.setenv("TREELINE_ELASTICSEARCH_URL", "http://127.0.0.1:9")
+    with pytest.raises(EngineUnavailable):
+        wait.main(["--seconds", "3"], standalone_mode=False)
+    assert capsys.readouterr().err.startswith("Waiting up to 3 s: Elasticsearch does not answer at http://127.0.0.1:9")
 
 
 def test_the_front_page_does_not_wait_for_an_engine_that_hangs(app: APIFlask, monkeypatch: pytest.MonkeyPatch) -> None:
