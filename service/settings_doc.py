@@ -11,6 +11,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "settings.md"
 HEAD = """# Settings
 
 Every setting is an environment variable. This page is made from the table in `service/settings.py` by `make docs`.
+A value that means nothing is refused, and so is a name that is nearly one of these.
 
 | variable | default | what it does |
 |---|---|---|
