@@ -33,4 +33,7 @@ find "$target" -type d -exec chmod 755 {} +
 find "$target" -name '*.crt' -exec chmod 644 {} +
 find "$target" -name '*.key' -exec chown 0:0 {} + -exec chmod 640 {} +
 chmod 600 "$target/ca/ca.key"
+# A new volume is root's; Elasticsearch, which writes its snapshots there, is user 1000 in its image.
+snapshots=${SNAPSHOTS:-/snapshots}
+[ ! -d "$snapshots" ] || chown 1000:0 "$snapshots"
 echo "Certificates are in place."

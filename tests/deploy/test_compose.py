@@ -142,6 +142,12 @@ def test_the_cluster_is_three_nodes_that_know_each_other_and_only_the_first_begi
         assert data.split(":")[0] == name
 
 
+def test_every_node_can_write_snapshots_to_one_place_which_is_made_its_own() -> None:
+    for name in ("certificates", *NODES):
+        assert "snapshots:/snapshots" in services[name]["volumes"]
+    assert {services[name]["environment"]["path.repo"] for name in NODES} == {"/snapshots"}
+
+
 def test_the_certificates_are_made_for_exactly_these_nodes() -> None:
     script = (ROOT / "deploy" / "elasticsearch" / "certificates.sh").read_text(encoding="utf-8")
     [line] = re.findall(r"^nodes=\((.*)\)$", script, re.MULTILINE)

@@ -96,6 +96,7 @@ def as_in_compose(cluster: Cluster, node: Node, certificates: Path) -> None:
     settings = dict(services[node.name]["environment"])
     for own in ("ELASTIC_PASSWORD", "bootstrap.memory_lock", "xpack.ml.enabled"):  # no such module in the test server
         settings.pop(own)
+    settings["path.repo"] = str(cluster.folder / "snapshots")
     settings["discovery.seed_hosts"] = ",".join(f"127.0.0.1:{other.transport_port}" for other in cluster.nodes)
     kept = [
         line
@@ -173,6 +174,47 @@ def test_the_service_loads_and_answers_over_tls_with_no_more_rights_than_its_rol
             client.cluster.put_settings(persistent={"action.auto_create_index": "true"})
         with pytest.raises(AuthorizationException):
             client.search(index="other")
+
+
+def test_an_index_that_is_gone_comes_back_from_a_snapshot(cluster: Cluster, tmp_path: Path) -> None:
+    """The requests are those of docs/operations.md, and the one who makes them is `elastic`."""
+    from elasticsearch import Elasticsearch
+
+    folder = cluster.folder / "snapshots"
+    folder.mkdir()
+    os.chown(folder, NOBODY, NOBODY)
+    settings = Settings(
+        home=str(tmp_path),
+        engine="elasticsearch",
+        elasticsearch_url=cluster.urls[0],
+        elasticsearch_user="treeline",
+        elasticsearch_password=SERVICE_PASSWORD,
+        elasticsearch_ca=cluster.ca,
+        lane_timeout=60,
+    )
+    store = open_store(settings)
+    before = store.info("default")
+    with Elasticsearch(
+        cluster.urls[0], basic_auth=("elastic", PASSWORD), ca_certs=cluster.ca, request_timeout=300
+    ) as client:
+        place = {"type": "fs", "settings": {"location": str(folder)}}
+        client.snapshot.create_repository(name="treeline", repository=place)
+        client.snapshot.create(
+            repository="treeline",
+            snapshot="monday",
+            indices="treeline-*",
+            include_global_state=False,
+            wait_for_completion=True,
+        )
+        store.drop("default")
+        assert "default" not in store.names()
+        client.snapshot.restore(
+            repository="treeline", snapshot="monday", indices="treeline-default-*", wait_for_completion=True
+        )
+    assert store.info("default") == before
+    searcher = open_searcher(settings)
+    assert [result.function.func_name for result in searcher.search(Query("calm llamas")).results] == ["tame_llamas"]
+    searcher.close()
 
 
 def test_who_only_searches_needs_no_more_than_to_read(cluster: Cluster, tmp_path: Path) -> None:
