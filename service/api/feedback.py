@@ -21,7 +21,7 @@ blueprint = APIBlueprint("feedback", __name__, url_prefix="/api", tag="Feedback"
 
 @blueprint.before_request
 def only_json() -> None:
-    if not request.is_json:  # what a form on another site could send is refused
+    if request.method == "POST" and not request.is_json:  # what a form on another site could send is refused
         raise UnsupportedMediaType("Feedback is sent as JSON.")
 
 

@@ -75,8 +75,18 @@ def test_other_sites_pages_may_read_only_when_the_setting_names_them(
     assert "Access-Control-Allow-Origin" not in stranger.headers
     assert {"Origin", "Accept-Encoding"} == set(stranger.headers["Vary"].split(", "))
     assert "Access-Control-Allow-Origin" not in friendly.get("/search?q=x", headers=origin).headers
-    asked = friendly.options("/api/feedback", headers=origin | {"Access-Control-Request-Method": "POST"})
-    assert "POST" in asked.headers["Access-Control-Allow-Methods"]
+
+
+@mark.parametrize(("address", "method"), [("/api/search?q=x", "GET"), ("/api/feedback", "POST")])
+def test_a_browser_may_ask_without_a_key_whether_it_may_send_one(
+    library: Path, make_app: Callable[[Settings], APIFlask], address: str, method: str
+) -> None:
+    friend = Settings(home=str(library), index=INDEX, keys_required="all", cors_origins="https://friend.example")
+    headers = {"Origin": "https://friend.example", "Access-Control-Request-Method": method}
+    asked = make_app(friend).test_client().options(address, headers=headers)
+    assert asked.status_code == 200  # a browser goes on after no other
+    assert method in asked.headers["Access-Control-Allow-Methods"]
+    assert {"Authorization", "X-API-Key"} <= set(asked.headers["Access-Control-Allow-Headers"].split(", "))
 
 
 def test_large_answers_are_compressed_for_those_who_can_read_them(client: FlaskClient) -> None:
