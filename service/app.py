@@ -71,7 +71,7 @@ def create_app(settings: Settings | None = None, searcher: LiveSearcher | None =
     def limits(spec: dict[str, Any] | str) -> dict[str, Any] | str:
         if isinstance(spec, dict):
             spec["tags"] = [{"name": tag} for tag in reference.ORDER]  # once each, though blueprints share them
-            declare_refusals(declare_limits(spec, settings, methods()))
+            declare_refusals(declare_limits(spec, settings, methods()), settings)
         return spec
 
     try:

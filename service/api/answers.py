@@ -9,6 +9,10 @@ ALL_WRITTEN = (
 )
 
 
+class AliveShape(BaseModel):
+    status: str
+
+
 class IndexShape(BaseModel):
     """Which index answered, and which generation of it."""
 

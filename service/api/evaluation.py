@@ -6,6 +6,8 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from service.api.answers import EvalShape
+from service.api.parameters import Parameters
+from service.api.problems import UNCHANGED
 from service.evaluation.files import result_files
 from service.http.context import context
 from service.http.reply import REVALIDATE, entity_tag, json_reply, not_modified
@@ -14,8 +16,10 @@ blueprint = APIBlueprint("evaluation", __name__, url_prefix="/api", tag="Evaluat
 
 
 @blueprint.get("/eval")
+@blueprint.input(Parameters, location="query", arg_name="parameters")
 @blueprint.output(EvalShape)
-def evaluation() -> Response:
+@blueprint.doc(operation_id="evaluation", responses=UNCHANGED)
+def evaluation(parameters: Parameters) -> Response:
     """What `treeline eval` measured: its runs, newest first, without the single queries' values."""
     runs, unreadable = result_files(context().settings)
     tag = entity_tag(*((run.name, run.modified) for run in runs), *unreadable)

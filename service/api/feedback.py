@@ -29,7 +29,7 @@ def only_json() -> None:
 @guard.writes
 @blueprint.input(FeedbackBody, location="json", arg_name="body")
 @blueprint.output(FeedbackShape)
-@blueprint.doc(responses=MISSING | BODY)
+@blueprint.doc(operation_id="feedback", responses=MISSING | BODY)
 def feedback(body: FeedbackBody) -> Response:
     """Say that a result was useful, was not, or was opened.
 

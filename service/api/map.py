@@ -16,7 +16,7 @@ from rerank import hyperbolic_kmeans
 from rerank.candidate import Candidate
 from service.api.answers import MapShape
 from service.api.parameters import SearchParameters, refuse_repeats
-from service.api.problems import PROBLEMS
+from service.api.problems import PROBLEMS, UNCHANGED
 from service.api.search import elapsed
 from service.http.asking import ask, tag_of, with_votes
 from service.http.context import context
@@ -32,7 +32,7 @@ DIGITS = 5  # of a coordinate: a hundredth of a pixel on any screen
 @blueprint.get("/map")
 @blueprint.input(SearchParameters, location="query", arg_name="parameters")
 @blueprint.output(MapShape)
-@blueprint.doc(responses=PROBLEMS)
+@blueprint.doc(operation_id="map", responses=PROBLEMS | UNCHANGED)
 def map_of_results(parameters: SearchParameters) -> Response:
     """Where the results live: their tree in the Poincaré disk, each with its rank before and after re-ranking."""
     here = context()

@@ -54,7 +54,7 @@ def refuse_repeats() -> None:
 
 
 class Parameters(BaseModel):
-    """A misspelt parameter is refused rather than ignored."""
+    """A misspelt parameter is refused rather than ignored; on its own, any parameter is."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -9,7 +9,7 @@ from flask import Response
 
 from service.api.answers import SearchShape, SuggestShape
 from service.api.parameters import SearchParameters, SuggestParameters, refuse_repeats
-from service.api.problems import PROBLEMS
+from service.api.problems import PROBLEMS, UNCHANGED
 from service.http.asking import ask, tag_of, with_votes
 from service.http.context import context
 from service.http.reply import NEVER, REVALIDATE, json_reply, not_modified, server_timing
@@ -23,7 +23,7 @@ blueprint.before_request(refuse_repeats)
 @blueprint.get("/search")
 @blueprint.input(SearchParameters, location="query", arg_name="parameters")
 @blueprint.output(SearchShape)
-@blueprint.doc(responses=PROBLEMS)
+@blueprint.doc(operation_id="search", responses=PROBLEMS | UNCHANGED)
 def search(parameters: SearchParameters) -> Response:
     """Find functions by what they do."""
     here = context()
@@ -51,7 +51,7 @@ def search(parameters: SearchParameters) -> Response:
 @blueprint.get("/suggest")
 @blueprint.input(SuggestParameters, location="query", arg_name="parameters")
 @blueprint.output(SuggestShape)
-@blueprint.doc(responses=PROBLEMS)
+@blueprint.doc(operation_id="suggest", responses=PROBLEMS)
 def suggest(parameters: SuggestParameters) -> Response:
     """Function names that begin like this, most common first."""
     started = time.perf_counter()

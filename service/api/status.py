@@ -9,7 +9,8 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from engine.protocol import IndexInfo
-from service.api.answers import IndexShape, StatusShape
+from service.api.answers import AliveShape, IndexShape, StatusShape
+from service.api.parameters import Parameters
 from service.api.problems import PROBLEMS
 from service.api.search import elapsed
 from service.http.context import context
@@ -20,9 +21,10 @@ blueprint = APIBlueprint("status", __name__, tag="Service")
 
 
 @blueprint.get("/api/status")
+@blueprint.input(Parameters, location="query", arg_name="parameters")
 @blueprint.output(StatusShape)
-@blueprint.doc(responses={503: PROBLEMS[503]})
-def status() -> Response:
+@blueprint.doc(operation_id="status", responses={503: PROBLEMS[503]})
+def status(parameters: Parameters) -> Response:
     """Which index is open, and what is in it."""
     started = time.perf_counter()
     searcher = context().searcher
@@ -38,7 +40,8 @@ def status() -> Response:
 
 
 @blueprint.get("/healthz")
-@blueprint.doc(responses={200: "The process is alive."})
+@blueprint.output(AliveShape, description="The process is alive.")
+@blueprint.doc(operation_id="healthz")
 def healthz() -> Response:
     """Alive: the process answers, whatever the state of its index."""
     return json_reply({"status": "alive"})
@@ -46,7 +49,7 @@ def healthz() -> Response:
 
 @blueprint.get("/readyz")
 @blueprint.output(IndexShape, description="The index is open and its engine answers.")
-@blueprint.doc(responses={503: PROBLEMS[503]})
+@blueprint.doc(operation_id="readyz", responses={503: PROBLEMS[503]})
 def readyz() -> Response:
     """Ready: the index is open and its engine answers a count, in the time that a lane has."""
     return json_reply(index_row(context().ready()))

@@ -31,6 +31,7 @@ HINTS = {
 # What the validator says, in words for who asks.
 PLAINER = {"Extra inputs are not permitted": "there is no such parameter", "Field required": "it is missing"}
 WORDS = {404: "there is nothing at this address"}
+WHOLE_BODY = "_schema"  # where the validator complains about what came as a whole
 
 
 def status_of(error: TreelineError) -> int:
@@ -101,6 +102,9 @@ def complaint(detail: Any) -> str:
         for field, messages in place.items() if isinstance(place, dict) else []:
             text = " and ".join(map(str, messages)) if isinstance(messages, list) else str(messages)
             text = PLAINER.get(text, text)
+            if field == WHOLE_BODY:
+                found.append("the body is not a JSON object")
+                continue
             found.append(f"{field}: {text[:1].lower()}{text[1:]}")
     return "; ".join(found) or "it does not follow the schema"
 

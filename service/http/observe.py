@@ -8,9 +8,10 @@ import re
 import time
 from collections.abc import Callable
 from contextvars import Token
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from flask import Flask, Response, g, request
+from apiflask import APIFlask
+from flask import Response, g, request
 
 from engine.protocol import IndexInfo
 from service.http import metrics
@@ -24,6 +25,10 @@ __all__ = ["answered", "init_app"]
 HEADER = "X-Request-ID"
 GIVEN_ID = re.compile(r"^[A-Za-z0-9._-]{1,64}$")
 QUIET = frozenset({"/healthz", "/readyz", "/metrics"})  # asked every few seconds by machines
+METRICS: dict[str, Any] = {
+    "description": "Prometheus' text format.",
+    "content": {"text/plain": {"schema": {"type": "string"}}},
+}
 access = logging.getLogger("treeline.access")
 
 
@@ -35,7 +40,7 @@ class Seen(NamedTuple):
     token: Token[str]
 
 
-def init_app(app: Flask, settings: Settings, info: Callable[[], IndexInfo | None] = lambda: None) -> None:
+def init_app(app: APIFlask, settings: Settings, info: Callable[[], IndexInfo | None] = lambda: None) -> None:
     """Watch every request of this app; `info` tells which index is open, or None."""
 
     @app.before_request
@@ -95,13 +100,14 @@ def line(response: Response, seconds: float, settings: Settings) -> dict[str, ob
     return fields
 
 
-def serve_metrics(app: Flask, info: Callable[[], IndexInfo | None]) -> None:
+def serve_metrics(app: APIFlask, info: Callable[[], IndexInfo | None]) -> None:
     def port() -> int | None:
         return int(raw) if (raw := request.environ.get("SERVER_PORT", "")).isdigit() else None
 
     index, queue = metrics.IndexCollector(info), metrics.BacklogCollector(port)
 
     @app.get("/metrics")
+    @app.doc(operation_id="metrics", responses={"200": METRICS})
     def exposition() -> Response:
         """Counters and times for Prometheus.
 

@@ -39,6 +39,11 @@ BAD_REQUESTS = [
     ("/api/functions/" + "0" * 32 + "/similar", 404),
     ("/api/suggest?prefix=", 422),
     ("/api/map", 422),
+    ("/api/status?verbose=1", 422),
+    ("/api/eval?run=x", 422),
+    ("/api/functions/" + "0" * 32 + "?code=false", 422),
+    ("/api/functions/" + "0" * 32 + "/neighbours?k=3", 422),
+    ("/api/functions/" + "0" * 32 + "/similar?k=1&k=2", 400),
     ("/api/nowhere", 404),
 ]
 
@@ -99,6 +104,11 @@ def test_bad_bodies_are_refused(client: FlaskClient, body: bytes, kind: str, sta
 def test_a_body_that_is_no_json_is_called_that(client: FlaskClient) -> None:
     answer = client.post("/api/feedback", data=b"{bad", content_type="application/json")
     assert answer.get_json()["error"]["message"] == "The body is not valid JSON."
+
+
+def test_a_body_that_is_no_object_is_called_that(client: FlaskClient) -> None:
+    message = client.post("/api/feedback", json=[]).get_json()["error"]["message"]
+    assert message == "The request is not valid: the body is not a JSON object"
 
 
 @mark.parametrize(("size", "status"), [(70_000, 413), (60_000, 400)])

@@ -34,6 +34,7 @@ OPERATIONS = [
 CHECKS = [
     schemathesis.checks.not_a_server_error,
     schemathesis.checks.response_schema_conformance,
+    schemathesis.checks.content_type_conformance,
     schemathesis.checks.status_code_conformance,
 ]
 
@@ -53,7 +54,11 @@ def served(
 
 @pytest.fixture(scope="module")
 def document(served: tuple[APIFlask, str]) -> schemathesis.BaseSchema:
-    return schemathesis.openapi.from_wsgi("/openapi.json", served[0])
+    config = schemathesis.Config()
+    config.projects.default.generation.update(
+        with_security_parameters=False
+    )  # the key is given; made-up ones would all be refused
+    return schemathesis.openapi.from_wsgi("/openapi.json", served[0], config=config)
 
 
 def operations(document: schemathesis.BaseSchema) -> dict[str, Any]:
@@ -92,3 +97,22 @@ def test_limits_and_methods_of_the_settings_are_in_the_document(client: FlaskCli
     assert parameters["q"]["maxLength"] == Settings().max_query_length
     assert parameters["k"]["maximum"] == Settings().max_k
     assert {"default", "none", "algorithm2"} <= set(parameters["rerank"]["enum"])
+
+
+def test_every_operation_has_a_name_for_those_who_make_clients_of_it(client: FlaskClient) -> None:
+    paths = client.get("/openapi.json").get_json()["paths"]
+    names = [operation.get("operationId") for methods in paths.values() for operation in methods.values()]
+    assert all(names) and len(set(names)) == len(names) == len(OPERATIONS)
+
+
+@pytest.mark.parametrize(("required", "free"), [("writes", True), ("all", False)])
+def test_the_document_says_where_a_key_is_needed(
+    library: Path, make_app: Callable[[Settings], APIFlask], required: str, free: bool
+) -> None:
+    app = make_app(Settings(home=str(library), index=INDEX, feedback=False, keys_required=required))
+    document = app.test_client().get("/openapi.json").get_json()
+    schemes = document["components"]["securitySchemes"]
+    assert (schemes["bearer"]["scheme"], schemes["header"]["name"]) == ("bearer", "X-API-Key")
+    assert ({} in document["paths"]["/api/search"]["get"]["security"]) is free
+    assert {} not in document["paths"]["/api/feedback"]["post"]["security"]
+    assert "security" not in document["paths"]["/healthz"]["get"]

@@ -176,11 +176,14 @@ def test_similar_functions_are_near_and_not_the_same(client: FlaskClient) -> Non
     assert "same cluster" in page(client, f"/functions/{rows[0]['id']}")
 
 
-def test_a_functions_text_is_not_sent_twice(client: FlaskClient) -> None:
+@pytest.mark.parametrize("about", ["", "/similar", "/neighbours"])
+def test_what_is_known_of_a_function_is_not_sent_twice(client: FlaskClient, about: str) -> None:
     function = client.get("/api/search?q=parse+url&k=1").get_json()["results"][0]["id"]
-    first = client.get(f"/api/functions/{function}")
-    again = client.get(f"/api/functions/{function}", headers={"If-None-Match": first.headers["ETag"]})
+    first = client.get(f"/api/functions/{function}{about}")
+    held = {"If-None-Match": first.headers["ETag"]}
+    again = client.get(f"/api/functions/{function}{about}", headers=held)
     assert (again.status_code, again.data) == (304, b"")
+    assert client.get(f"/api/functions/{function}/similar?k=2", headers=held).status_code == 200
 
 
 def test_the_map_holds_the_results_inside_the_disk(client: FlaskClient) -> None:
