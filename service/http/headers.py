@@ -74,6 +74,9 @@ def compress(response: Response) -> Response:
         response.vary.add("Accept-Encoding")
     else:  # as nearly always, and without taking apart what is not there
         headers.add("Vary", "Accept-Encoding")
+    if request.endpoint == "static" and response.status_code == 200:  # small files of ours, sent as files otherwise
+        response.direct_passthrough = False
+        response.make_sequence()
     if (
         "Accept-Encoding" not in request.headers
         or response.direct_passthrough
@@ -84,5 +87,7 @@ def compress(response: Response) -> Response:
     ):
         return response
     response.set_data(gzip.compress(response.get_data(), compresslevel=GZIP_LEVEL, mtime=0))
+    if headers.get("ETag", "").startswith('"'):  # a strong tag is for the same bytes
+        headers["ETag"] = f"W/{headers['ETag']}"
     response.headers["Content-Encoding"] = "gzip"
     return response

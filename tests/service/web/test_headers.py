@@ -9,6 +9,7 @@ from pathlib import Path
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 from pytest import mark
+from werkzeug.test import TestResponse
 
 from service.settings import Settings
 from tests.service.web.library import INDEX
@@ -81,9 +82,10 @@ def test_other_sites_pages_may_read_only_when_the_setting_names_them(
 def test_a_browser_may_ask_without_a_key_whether_it_may_send_one(
     library: Path, make_app: Callable[[Settings], APIFlask], address: str, method: str
 ) -> None:
-    friend = Settings(home=str(library), index=INDEX, keys_required="all", cors_origins="https://friend.example")
-    headers = {"Origin": "https://friend.example", "Access-Control-Request-Method": method}
-    asked = make_app(friend).test_client().options(address, headers=headers)
+    origin = "https://friend.example"
+    settings = Settings(home=str(library), index=INDEX, feedback=False, keys_required="all", cors_origins=origin)
+    headers = {"Origin": origin, "Access-Control-Request-Method": method}
+    asked = make_app(settings).test_client().options(address, headers=headers)
     assert asked.status_code == 200  # a browser goes on after no other
     assert method in asked.headers["Access-Control-Allow-Methods"]
     assert {"Authorization", "X-API-Key"} <= set(asked.headers["Access-Control-Allow-Headers"].split(", "))
@@ -107,6 +109,17 @@ def test_files_of_the_pages_are_kept_for_good(client: FlaskClient) -> None:
     for address in addresses:
         with client.get(address, headers={"Accept-Encoding": "gzip"}) as answer:
             assert answer.status_code == 200 and "immutable" in answer.headers["Cache-Control"], address
+
+
+def test_files_of_the_pages_are_compressed_too(client: FlaskClient) -> None:
+    def get(**headers: str) -> TestResponse:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return client.get("/static/treeline.css", headers=named, buffered=True)
+
+    plain, packed = get(), get(Accept_Encoding="gzip")
+    assert gzip.decompress(packed.data) == plain.data and len(packed.data) < len(plain.data) / 3
+    assert get(Accept_Encoding="gzip", If_None_Match=packed.headers["ETag"]).status_code == 304
+    assert get(Accept_Encoding="gzip", Range="bytes=0-9").data == plain.data[:10]
 
 
 def test_a_page_of_results_is_small(client: FlaskClient) -> None:
