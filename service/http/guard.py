@@ -72,9 +72,7 @@ class Guard:
         )
 
     def _unauthorised(self, key: ApiKey | None) -> Response | None:
-        if (
-            request.method == "OPTIONS"
-        ):  # tells what there is; browsers ask it without the key, before they send the key
+        if request.method == "OPTIONS":  # browsers ask it without the key, before they send one
             return None
         scope = scope_of_request()
         if scope == "read" and self.settings.keys_required == "writes":

@@ -25,9 +25,8 @@ __all__ = ["answered", "init_app"]
 HEADER = "X-Request-ID"
 GIVEN_ID = re.compile(r"^[A-Za-z0-9._-]{1,64}$")
 QUIET = frozenset({"/healthz", "/readyz", "/metrics"})  # asked every few seconds by machines
-METRICS: dict[str, Any] = {
-    "description": "Prometheus' text format.",
-    "content": {"text/plain": {"schema": {"type": "string"}}},
+METRICS: dict[int | str, Any] = {
+    200: {"description": "Prometheus' text format.", "content": {"text/plain": {"schema": {"type": "string"}}}}
 }
 access = logging.getLogger("treeline.access")
 
@@ -107,7 +106,7 @@ def serve_metrics(app: APIFlask, info: Callable[[], IndexInfo | None]) -> None:
     index, queue = metrics.IndexCollector(info), metrics.BacklogCollector(port)
 
     @app.get("/metrics")
-    @app.doc(operation_id="metrics", responses={"200": METRICS})
+    @app.doc(operation_id="metrics", responses=METRICS)
     def exposition() -> Response:
         """Counters and times for Prometheus.
 
