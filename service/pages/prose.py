@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from markupsafe import Markup, escape
 
@@ -32,9 +33,9 @@ def sentence(text: str) -> Markup:
     return coded(text)
 
 
-def coded(text: str) -> Markup:
+def coded(text: str, escaped: Callable[[str], Markup] = escape) -> Markup:
     """What stands in backticks as code, the rest as it is, all of it escaped."""
     return Markup("").join(
-        Markup("<code>{}</code>").format(part) if number % 2 else escape(part)
+        Markup("<code>{}</code>").format(escaped(part)) if number % 2 else escaped(part)
         for number, part in enumerate(QUOTED.split(text))
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from markupsafe import Markup
 
 from corpus.function import Address
 from graph.corpus_clusters import CorpusClusters
 from rerank.candidate import Candidate
+from service.pages.prose import coded
 from service.question.exact import relation_of
 from service.searching.alike import cluster_of
 from service.searching.answer import Answer, Result
@@ -92,7 +94,7 @@ def _view(
     return ResultView(
         rank=result.rank,
         place=place_view(function.id, function.address, search),
-        summary=mark_prose(summary(function.docstring), words),
+        summary=coded(summary(function.docstring), partial(mark_prose, words=words)),
         code=preview(function.language, function.code, words),
         lanes=lane_views(candidate, largest),
         score=f"{candidate.score:.4f}",

@@ -111,6 +111,54 @@ def test_tab_reaches_every_control_and_the_skip_link_comes_first(page: Page) -> 
     assert {"q", "mode", "rerank", "path", "code"} <= seen
 
 
+def foreign(page: Page) -> str:
+    """The address of the function that is written from right to left and has a long description."""
+    found = page.request.get("/api/search?q=تحليل&k=1").json()["results"][0]
+    assert found["func_name"] == "تحليل"
+    return f"/functions/{found['id']}"
+
+
+def test_a_long_description_is_read_with_the_keyboard(page: Page) -> None:
+    page.goto(foreign(page))
+    found = Axe().run(page).response["violations"]
+    assert not [one["id"] for one in found if one["impact"] in {"serious", "critical"}]
+    page.get_by_role("region", name="Description").focus()
+    page.keyboard.press("End")
+    page.wait_for_function("document.activeElement.scrollTop > 0")
+
+
+ORDER = """() => {
+  const code = document.querySelector("pre.code code"), name = code.querySelector(".f").getBoundingClientRect();
+  const place = document.createRange(), text = code.querySelector(".f").nextSibling;
+  place.setStart(text, text.data.indexOf("رابط"));
+  place.setEnd(text, text.data.indexOf("رابط") + 4);
+  return [name.right, place.getBoundingClientRect().left];
+}"""
+
+
+def test_what_is_written_from_right_to_left_keeps_its_place(page: Page) -> None:
+    page.goto(foreign(page))
+    name, argument = page.evaluate(ORDER)
+    assert name < argument
+    page.goto("/search?q=تحليل")
+    expect(page.locator(".where .repo").first).to_have_text("عربي/مستودع")
+    repo, path = (page.locator(f".where .{part}").first.bounding_box() for part in ("repo", "path"))
+    assert repo and path and repo["x"] + repo["width"] <= path["x"]
+
+
+def test_on_paper_it_is_dark_on_light_and_no_line_is_cut_off(page: Page) -> None:
+    page.goto("/")
+    light = page.evaluate("getComputedStyle(document.body).color")
+    page.evaluate("localStorage.setItem('theme', 'dark')")
+    page.goto("/search?q=parse+url")
+    assert page.evaluate("getComputedStyle(document.body).color") != light
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 500, "height": 800})
+    assert page.evaluate("getComputedStyle(document.body).color") == light
+    cut = "[...document.querySelectorAll('pre')].filter((one) => one.scrollWidth > one.clientWidth).length"
+    assert page.evaluate(cut) == 0
+
+
 def test_dark_is_dark_and_the_switch_is_remembered(page: Page) -> None:
     def background() -> str:
         return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))

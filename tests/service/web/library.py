@@ -1,4 +1,5 @@
-"""A small real index for the web's tests: modules of the standard library as two repositories, and a hostile record."""
+"""A small real index for the web's tests: modules of the standard library as two repositories, a hostile record and one
+that is written from right to left."""
 
 from __future__ import annotations
 
@@ -40,6 +41,16 @@ LINKED = HOSTILE | {
     "url": "https://example.org/good/cookies/blob/main/jar.py#L10-L12",
 }
 
+FOREIGN = HOSTILE | {
+    "repo": "عربي/مستودع",
+    "path": "أدوات/رابط.py",
+    "func_name": "تحليل",
+    "original_string": "def تحليل(رابط):\n    return رابط.split('/')",
+    "code": "def تحليل(رابط):\n    return رابط.split('/')",
+    "docstring": "تحليل الرابط إلى أجزاء.\n\n" + "\n\n".join(f"Paragraph {number}." for number in range(60)),
+    "url": "https://example.org/foreign.py#L1-L2",
+}
+
 
 def make_library(home: Path) -> None:
     """Index it in this home, through the loading pipeline."""
@@ -51,7 +62,7 @@ def make_library(home: Path) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(standard / f"{module}.py", target)
     records = sources / "records.jsonl"
-    records.write_text("".join(json.dumps(record) + "\n" for record in (HOSTILE, LINKED)), encoding="utf-8")
+    records.write_text("".join(json.dumps(record) + "\n" for record in (HOSTILE, LINKED, FOREIGN)), encoding="utf-8")
     specs = [str(sources / repository) for repository in REPOSITORIES] + [str(records)]
     load(
         EmbeddedStore(home),

@@ -275,6 +275,13 @@ def test_a_summary_is_free_of_markup(docstring: str, shown: str) -> None:
     assert summary(docstring) == shown
 
 
+def test_what_a_summary_marks_as_code_is_shown_as_code(client: FlaskClient) -> None:
+    told = re.search(
+        r'<p class="summary"[^>]*>(Return the Python.*?)</p>', page(client, "/search?q=JSONDecoder.decode")
+    )
+    assert told and "<code>" in told[1] and "`" not in told[1]
+
+
 @pytest.mark.parametrize("docstring", [":param x: a thing", "@param x a thing", "Args:\n    x: a thing"])
 def test_a_list_of_parameters_is_no_summary(docstring: str) -> None:
     assert summary(docstring) == "" and summary(f"Does it. {docstring}") == "Does it."
