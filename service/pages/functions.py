@@ -8,7 +8,9 @@ from itertools import islice
 import numpy as np
 from apiflask import APIBlueprint
 from flask import Response, render_template, request
+from markupsafe import Markup
 
+from corpus.counting import counted
 from corpus.errors import InputError
 from corpus.function import Address, Function
 from graph.tree import FUNCTION, KINDS
@@ -21,7 +23,7 @@ from service.question.structure import Neighbour
 from service.question.syntax import taken_apart
 from service.searching.alike import alike
 from service.searching.overview import Places, places_of
-from service.shown.highlight import mark_prose, question_words, whole
+from service.shown.highlight import Snippet, mark_prose, question_words, whole
 from service.shown.neighbour_words import distinct_functions
 from service.shown.visible import visible
 
@@ -99,7 +101,8 @@ def function(function_id: str) -> Response:
         question=question,
         back=link(state, q=question, page=state["page"]),
         docstring=mark_prose(found.docstring_outside, words),
-        code=whole(found.language, found.original_string, words),
+        code=(shown := whole(found.language, found.original_string, words)),
+        not_shown=not_shown(shown),
         first_line=found.address.lines[0] if found.address.lines else 1,
         steps=steps(found, places),
         siblings=siblings(found, places),
@@ -125,8 +128,14 @@ def code(function_id: str) -> Response:
     """The whole code alone, for a preview to unfold."""
     found = find(function_id)
     words = question_words(words_of(request.args.get("q", "")[: context().settings.max_query_length]))
-    html = whole(found.language, found.code, words).html
-    return Response(str(html), mimetype="text/html", headers={"Cache-Control": "private, max-age=60"})
+    shown = whole(found.language, found.code, words)
+    rest = Markup('\n<span class="c">{}</span>').format(not_shown(shown)) if shown.more else ""
+    return Response(f"{shown.html}{rest}", mimetype="text/html", headers={"Cache-Control": "private, max-age=60"})
+
+
+def not_shown(code: Snippet) -> str:
+    """What is said where a function is too long for a page."""
+    return f"{counted(code.more, 'more line')} not shown; the button copies all of it." if code.more else ""
 
 
 def words_of(question: str) -> str:

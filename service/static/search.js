@@ -190,9 +190,11 @@ for (const result of all(".result")) {
   more?.addEventListener("click", async (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    const reply = await fetch(`/functions/${id}/code?q=${encodeURIComponent(question())}`);
-    if (!reply.ok) { location.assign(more.href); return; }
-    one("pre.code code", result).innerHTML = await reply.text(); // escaped by the server, as the preview was
+    try {
+      const reply = await fetch(`/functions/${id}/code?q=${encodeURIComponent(question())}`);
+      if (!reply.ok) throw new Error(String(reply.status));
+      one("pre.code code", result).innerHTML = await reply.text(); // escaped by the server, as the preview was
+    } catch { location.assign(more.href); return; } // its page has the code, or says what is the matter
     more.remove();
     one("pre.code", result).focus();
   });

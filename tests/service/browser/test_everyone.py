@@ -191,6 +191,17 @@ def test_searching_and_paging_work_without_scripts(browser: Browser, base: str) 
     context.close()
 
 
+@pytest.mark.parametrize("name", ["search", "function", "docs"])
+def test_without_scripts_nothing_is_offered_that_needs_them(browser: Browser, base: str, name: str) -> None:
+    context = browser.new_context(base_url=base, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(address_of(page, name))
+    expect(page.locator("main h1").first).to_be_visible()
+    expect(page.locator("[data-copy]:visible, [data-vote]:visible, [data-map]:visible")).to_have_count(0)
+    expect(page.locator("button:visible", has_text="Try it")).to_have_count(0)
+    context.close()
+
+
 def test_without_scripts_the_dashboard_has_tables_and_no_empty_boxes(browser: Browser, base: str) -> None:
     context = browser.new_context(base_url=base, java_script_enabled=False)
     page = context.new_page()

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 pytestmark = pytest.mark.browser
 
@@ -125,6 +125,14 @@ def test_a_long_function_unfolds_in_its_place(page: Page) -> None:
     result.locator("[data-more]").click()
     expect(result.locator("[data-more]")).to_have_count(0)
     assert len(result.locator("pre.code").inner_text().split("\n")) > before
+
+
+def test_where_it_cannot_unfold_its_page_is_opened(context: BrowserContext) -> None:
+    page = context.new_page()  # one that may complain
+    page.route("**/code?*", lambda route: route.abort())
+    page.goto("/search?q=open+a+file&map=off")
+    page.locator("[data-more]").first.click()
+    expect(page).to_have_url(re.compile("/functions/"))
 
 
 def test_similar_functions_fold_out(page: Page) -> None:

@@ -17,6 +17,7 @@ from service.pages.prose import sentence
 from service.question.query import Query
 from service.searching.answer import Answer
 from service.settings import Settings
+from service.shown.highlight import WHOLE_LENGTH
 from service.shown.summary import summary
 
 HTML = {"Accept": "text/html"}
@@ -214,6 +215,20 @@ def test_what_the_counts_beside_filters_count_is_said(client: FlaskClient) -> No
     assert "A filter asks again" in page(client, "/search?q=parse")
     schemas = client.get("/openapi.json").get_json()["components"]["schemas"]
     assert "a filter asks again" in schemas["SearchShape.FacetsShape"]["description"]
+
+
+def test_a_function_that_is_too_long_to_show_says_how_much_is_missing(
+    tmp_path: Path, make_app: Callable[[Settings], APIFlask]
+) -> None:
+    source = tmp_path / "long"
+    source.mkdir()
+    (source / "a.py").write_text("def long():\n" + "    call(1)\n" * (WHOLE_LENGTH // 10))
+    options = LoadOptions(work=tmp_path / "work", workers=0)
+    load(EmbeddedStore(tmp_path / "home"), "long", [open_source(str(source))], options)
+    client = make_app(Settings(home=str(tmp_path / "home"), index="long", feedback=False)).test_client()
+    found = client.get("/api/search?q=long").get_json()["results"][0]["id"]
+    for address in (f"/functions/{found}", f"/functions/{found}/code"):
+        assert re.search(r"[\d,]+ more lines not shown; the button copies all of it", page(client, address))
 
 
 def test_an_empty_index_says_so_and_how_to_fill_it(tmp_path: Path, make_app: Callable[[Settings], APIFlask]) -> None:
