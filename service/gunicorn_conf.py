@@ -16,7 +16,7 @@ from typing import Any
 
 from gunicorn.http import message  # type: ignore[import-untyped]
 
-from service.cli.keys import no_key_yet
+from service.http.keys import no_key_yet
 from service.http.logs import CLIENT_LEVEL, formatter
 from service.settings import from_environment
 

@@ -8,7 +8,7 @@ from typing import cast
 import click
 
 from service.http.keys import SCOPES, KeyRing, Scope
-from service.settings import Settings, from_environment
+from service.settings import from_environment
 
 
 @click.group("keys")
@@ -55,17 +55,6 @@ def revoke(key_id: str) -> None:
     """Make the key with this id worthless, at once."""
     gone = _ring().revoke(key_id)
     click.echo(f"Revoked {gone.id} ({gone.name}).")
-
-
-def no_key_yet(settings: Settings) -> str:
-    """What to say where everybody needs a key and there is none; it may be made while the service runs."""
-    if settings.keys_required != "all" or KeyRing(settings.key_path).all():
-        return ""
-    answered = "only a person at this machine is" if settings.trust_loopback else "nobody is"
-    return (
-        f"TREELINE_KEYS_REQUIRED=all, and there is no key in {settings.key_path}: {answered} answered; "
-        "make one with: treeline keys create NAME"
-    )
 
 
 def _ring() -> KeyRing:

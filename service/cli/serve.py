@@ -10,8 +10,8 @@ import click
 
 from corpus.errors import CredentialsRefused, EngineUnavailable, InputError
 from engine.names import check_name
-from service.cli.keys import no_key_yet
 from service.cli.options import how_to_index, settings_for, where
+from service.http.keys import no_key_yet
 from service.settings import PREFIX, Settings
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from corpus.errors import InputError
+from service.settings import Settings
 
 Scope = Literal["read", "write"]
 SCOPES: tuple[Scope, ...] = ("read", "write")
@@ -124,3 +125,14 @@ class KeyRing:
 
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def no_key_yet(settings: Settings) -> str:
+    """What to say where everybody needs a key and there is none; it may be made while the service runs."""
+    if settings.keys_required != "all" or KeyRing(settings.key_path).all():
+        return ""
+    answered = "only a person at this machine is" if settings.trust_loopback else "nobody is"
+    return (
+        f"TREELINE_KEYS_REQUIRED=all, and there is no key in {settings.key_path}: {answered} answered; "
+        "make one with: treeline keys create NAME"
+    )
