@@ -122,7 +122,7 @@ class Searcher(Relatives):
             found=found,
             exact=lanes.exact,
             unfound=lanes.unfound if found else "",
-            hints=tuple(self._wording.hints(query, nothing=not found)),
+            hints=tuple(self._wording.hints(query, lanes)),
         )
 
     def rank(self, query: Query, run: Run | None = None) -> Ranking:

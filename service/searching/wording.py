@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from engine.protocol import NO_FILTERS, Engine
+from service.lanes.results import LaneResults
 from service.question.filter_hints import Facets, as_spelt, filter_hints, language_hint
 from service.question.query import Query
 from service.question.routing import Route
@@ -37,9 +38,13 @@ class Wording:
         near = run(look, {"spelling": SPELLING_SECONDS}).values.get("spelling")
         return Spelt(query.text, unsure=True) if near is None else spelt(query.text, near)
 
-    def hints(self, query: Query, *, nothing: bool) -> list[str]:
-        """What the question asks for and the index has not: a language, and where nothing was found, its filters."""
-        why = filter_hints(query.filters, lambda: self._known) if nothing else []
+    def hints(self, query: Query, found: LaneResults) -> list[str]:
+        """What the question asks for and the index has not: a language, and where nothing was found, its filters; and
+        that everything contained what it excludes."""
+        why = [] if found.found else filter_hints(query.filters, lambda: self._known)
+        if found.excluded and not found.found:
+            words = " or ".join(f"“{word}”" for word in query.without)
+            why.append(f"everything that was found contains {words}, which the question excludes")
         return why or language_hint(query.text, lambda: self._known)
 
     @cached_property

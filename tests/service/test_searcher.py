@@ -137,6 +137,14 @@ def test_words_that_only_excluded_functions_have_are_not_called_missing(searcher
     assert not answer.unfound and "meaning" not in answer.relaxed
 
 
+def test_where_excluded_words_leave_nothing_it_is_said(searcher: Searcher) -> None:
+    asked = Query("comma separated rows", mode="keyword")
+    assert found(searcher.search(asked)) and not searcher.search(asked).hints
+    answer = searcher.search(replace(asked, without=("csv", "def")))
+    assert not answer.results
+    assert answer.hints == ("everything that was found contains “csv” or “def”, which the question excludes",)
+
+
 def test_an_exact_answer_counts_what_was_left_of_it(searcher: Searcher) -> None:
     kept = searcher.search(Query("what calls parse_url", without=("requests",)))  # of which Client.send speaks
     assert kept.exact is not None and kept.exact.known
