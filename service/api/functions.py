@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 from apiflask import APIBlueprint
 from flask import Response
@@ -18,6 +20,7 @@ from service.http.reply import REVALIDATE, entity_tag, json_reply, not_modified
 from service.searching.alike import alike
 from service.shown.function_rows import around_row, function_row, similar_row
 
+Row = dict[str, Any]
 blueprint = APIBlueprint("functions", __name__, url_prefix="/api/functions", tag="Functions")
 blueprint.before_request(refuse_repeats)
 
@@ -29,13 +32,7 @@ blueprint.before_request(refuse_repeats)
 @blueprint.doc(operation_id="function", responses=MISSING | UNCHANGED)
 def function(function_id: str, path: FunctionPath, parameters: Parameters) -> Response:
     """One function, whole."""
-    started = time.perf_counter()
-    tag = tag_of("function", function_id)
-    found = find(function_id)
-    if (unchanged := not_modified(tag)) is not None:
-        return unchanged
-    body = function_row(found) | {"timings": {"total": elapsed(started)}}
-    return json_reply(body, tag=tag, cache=REVALIDATE)
+    return told("function", function_id, function_row)
 
 
 @blueprint.get("/<function_id>/similar")
@@ -45,14 +42,11 @@ def function(function_id: str, path: FunctionPath, parameters: Parameters) -> Re
 @blueprint.doc(operation_id="similar", responses=MISSING | UNCHANGED)
 def similar(function_id: str, path: FunctionPath, parameters: SimilarParameters) -> Response:
     """Functions that do something alike, nearest first, and which of them are of its cluster."""
-    started = time.perf_counter()
-    tag = tag_of("similar", function_id, parameters.k)
-    find(function_id)
-    if (unchanged := not_modified(tag)) is not None:
-        return unchanged
-    found = alike(context().searcher, function_id, parameters.k)
-    body = similar_row(function_id, found) | {"timings": {"total": elapsed(started)}}
-    return json_reply(body, tag=tag, cache=REVALIDATE)
+
+    def row(_: Function) -> Row:
+        return similar_row(function_id, alike(context().searcher, function_id, parameters.k))
+
+    return told("similar", function_id, row, parameters.k)
 
 
 @blueprint.get("/<function_id>/neighbours")
@@ -62,21 +56,26 @@ def similar(function_id: str, path: FunctionPath, parameters: SimilarParameters)
 @blueprint.doc(operation_id="neighbours", responses=MISSING | UNCHANGED)
 def neighbours(function_id: str, path: FunctionPath, parameters: Parameters) -> Response:
     """What calls it, and what it calls, as far as static analysis sees; how many more have such a call written."""
+
+    def row(found: Function) -> Row:
+        searcher = context().searcher
+        around = around_row(searcher.callers(function_id), searcher.written(found), searcher.callees(function_id))
+        return {"id": function_id} | around
+
+    return told("neighbours", function_id, row)
+
+
+def told(what: str, function_id: str, row: Callable[[Function], Row], *asked: object) -> Response:
+    """The row of a function that is there, unless the client holds it; with the time that it took.
+
+    The id is a digest of the text; its lines, its address and what is around it may be others in the next generation.
+    """
     started = time.perf_counter()
-    tag = tag_of("neighbours", function_id)
+    tag = entity_tag(what, context().searcher.info.identity, function_id, *asked)
     found = find(function_id)
     if (unchanged := not_modified(tag)) is not None:
         return unchanged
-    searcher = context().searcher
-    around = around_row(searcher.callers(function_id), searcher.written(found), searcher.callees(function_id))
-    body = {"id": function_id} | around | {"timings": {"total": elapsed(started)}}
-    return json_reply(body, tag=tag, cache=REVALIDATE)
-
-
-def tag_of(what: str, function_id: str, *asked: object) -> str:
-    """The id is a digest of the text; its lines, its address and what is around it may be others in the next
-    generation."""
-    return entity_tag(what, context().searcher.info.identity, function_id, *asked)
+    return json_reply(row(found) | {"timings": {"total": elapsed(started)}}, tag=tag, cache=REVALIDATE)
 
 
 def find(function_id: str) -> Function:
