@@ -197,6 +197,15 @@ def test_nothing_found_is_a_designed_page(page: Page) -> None:
     expect(page.locator(".result").first).to_be_visible()
 
 
+def test_a_pasted_question_that_is_too_long_is_answered_not_cut(context: BrowserContext) -> None:
+    page = context.new_page()  # whose console may say that the answer was a refusal
+    page.goto("/")
+    page.get_by_label("What should the function do?").focus()
+    page.keyboard.insert_text("wrap " * 240)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("the question has 1,199 characters, at most 1,000 are read")).to_be_visible()
+
+
 def test_a_hostile_record_does_nothing(page: Page) -> None:
     ask(page, "steal cookies")
     evil = page.locator(".result", has_text="evil/").first
