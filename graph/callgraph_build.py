@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from corpus.function import Address
 from graph.callgraph_arrays import Collected, edge_arrays, file_arrays, node_arrays
-from graph.callgraph_classes import File
+from graph.callgraph_file import File
 from graph.callgraph_parts import Part, assemble
 from graph.callgraph_resolve import ALL_METHODS, Resolver
 from graph.references import FileFacts, NodeKind, Reference

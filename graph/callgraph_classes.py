@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 
+from graph.callgraph_file import File
 from graph.callgraph_packages import Packages
-from graph.references import CLASSES, Import
+from graph.references import CLASSES
 
 ONE_SCOPE = frozenset({"ruby", "php"})  # autoloaders and `require` make every class visible everywhere
 CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct")
-
-
-@dataclass(slots=True)
-class File:
-    """One file: its symbols' nodes by qualified name, and its imports."""
-
-    path: str
-    language: str
-    nodes: dict[str, int] = field(default_factory=dict)
-    imports: list[Import] = field(default_factory=list)
 
 
 class Classes:

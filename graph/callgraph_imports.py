@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from graph.callgraph_classes import ONE_SCOPE, Classes, File, last_of
+from graph.callgraph_classes import ONE_SCOPE, Classes, last_of
+from graph.callgraph_file import File
 from graph.callgraph_modules import Modules
 from graph.callgraph_names import dialect
 from graph.references import Import

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from graph.callgraph_file import File
 from graph.references import CLASSES
-
-if TYPE_CHECKING:
-    from graph.callgraph_classes import File
 
 PACKAGE_IS_A_FOLDER = frozenset({"go", "java"})
 

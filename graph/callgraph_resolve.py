@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from graph.callgraph_classes import ONE_SCOPE, Classes, File, last_of
+from graph.callgraph_classes import ONE_SCOPE, Classes, last_of
+from graph.callgraph_file import File
 from graph.callgraph_imports import IMPORTED, Imports, Scope
 from graph.callgraph_modules import Modules
 from graph.callgraph_names import BUILTINS, COMMON_METHODS, POPULAR_ALIASES, STANDARD_MODULES, dialect
