@@ -24,7 +24,7 @@ from ingest.ignoring import (
 )
 from ingest.packed import Member, members, suffix_of_archive
 from ingest.parsers.file import Place
-from ingest.source import ReadOptions, Unit, Unreadable, readable
+from ingest.source import ReadOptions, Unit, Unreadable, leads_out, readable
 
 # As long as a path can be on this machine.
 MAX_NAME = 4_096
@@ -122,8 +122,7 @@ class _Listed(NamedTuple):
 def _inside(name: str) -> str:
     """The path that a member's name means, or '' for one that leads out of the archive or nowhere."""
     path = PurePosixPath(name)
-    leads_out = path.is_absolute() or ".." in path.parts or not path.parts
-    return "" if leads_out or len(name) > MAX_NAME else str(path)
+    return "" if leads_out(path) or not path.parts or len(name) > MAX_NAME else str(path)
 
 
 def _top(listed: Sequence[_Listed]) -> str:

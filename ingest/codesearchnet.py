@@ -9,6 +9,7 @@ from pathlib import Path
 from corpus.errors import InputError
 from ingest import parquet, pool
 from ingest.download import LANGUAGES, archive_path, fetch_archive
+from ingest.lines import DAMAGE
 from ingest.shards import LINES, PARTITIONS, FileShard, partition_of, zip_entries
 from ingest.source import Listed, ReadOptions, Unit, Unreadable, readable
 
@@ -43,7 +44,7 @@ def is_codesearchnet_zip(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return any(f"/{SHARDS}/" in f"/{name}" for name in archive.namelist())
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+    except DAMAGE:
         return False
 
 

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from corpus.errors import InputError
-from ingest.lines import line_chunks
-from ingest.source import Chunk, ReadOptions, Unreadable, readable
+from ingest.lines import DAMAGE, line_chunks
+from ingest.source import Chunk, ReadOptions, Unreadable, leads_out, readable
 
 PARTITIONS = ("train", "valid", "test")
 LINES = (".jsonl.gz", ".jsonl")
@@ -124,13 +124,13 @@ def zip_entries(archive: Path, inside: str, options: ReadOptions) -> Iterator[Zi
     try:
         with zipfile.ZipFile(archive) as opened:
             listed = sorted(opened.infolist(), key=lambda info: info.filename)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+    except DAMAGE as error:
         raise InputError(f"{archive} is not a zip that can be read: {error}", "download it again") from error
     for info in listed:
         path = PurePosixPath(info.filename.replace("\\", "/"))
         if info.is_dir():
             continue
-        if path.is_absolute() or ".." in path.parts:
+        if leads_out(path):
             yield Unreadable(readable(f"{archive}/{info.filename}"), "the name leads out of the archive: refused")
         else:
             key = f"{inside}{info.filename}"

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from corpus.function import Function
@@ -139,6 +139,11 @@ class Listed:
 def readable(path: str) -> str:
     """A path as text, also when its bytes are none: these are told by their numbers (`caf\\xe9.py`)."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def leads_out(member: PurePosixPath) -> bool:
+    """Whether a file of an archive would lie outside of the archive's folder."""
+    return member.is_absolute() or ".." in member.parts
 
 
 # What is under way, bytes so far, bytes in all (0 when unknown).
