@@ -2,9 +2,9 @@
 
 
 def counted(count: int, noun: str) -> str:
-    """`0 functions`, `1 function`, `1,234 functions`, `2 classes`, `3 repositories`."""
+    """`0 functions`, `1 function`, `1,234 functions`, `2 classes`, `2 indexes`, `3 repositories`."""
     if count == 1:
         return f"1 {noun}"
     if noun.endswith("y"):
         return f"{count:,} {noun[:-1]}ies"
-    return f"{count:,} {noun}es" if noun.endswith("s") else f"{count:,} {noun}s"
+    return f"{count:,} {noun}es" if noun.endswith(("s", "x")) else f"{count:,} {noun}s"

@@ -134,7 +134,7 @@ def elasticsearch(settings: Settings) -> Iterator[Finding]:
     versions = sorted({node["version"] for node in nodes.values()})
     detail = (
         f"{url}: {health['status']}, {counted(len(nodes), 'node')}, version {', '.join(versions)}, "
-        f"{indexes} {'index' if indexes == 1 else 'indexes'}"
+        f"{counted(indexes, 'index')}"
     )
     if health["status"] == "red":
         yield Finding("Elasticsearch", "failed", detail, "some data is on no node: see GET _cluster/allocation/explain")

@@ -12,6 +12,7 @@ from corpus.counting import counted
         (1, "function", "1 function"),
         (1_234, "function", "1,234 functions"),
         (2, "class", "2 classes"),
+        (2, "index", "2 indexes"),
         (3, "repository", "3 repositories"),
     ],
 )
