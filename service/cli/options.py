@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from corpus.errors import InputError
+from engine.names import check_name
 from service.settings import Settings, from_environment
 
 Command = Callable[..., Any]
@@ -46,7 +47,7 @@ def _not_empty(context: click.Context, parameter: click.Parameter, value: str) -
 def settings_for(engine: str | None, name: str) -> Settings:
     """The environment's settings, with what the command line says."""
     settings = from_environment()
-    return replace(settings, engine=engine or settings.engine, index=name or settings.index)
+    return replace(settings, engine=engine or settings.engine, index=check_name(name) if name else settings.index)
 
 
 def how_to_index(settings: Settings) -> str:

@@ -9,7 +9,6 @@ import sys
 import click
 
 from corpus.errors import CredentialsRefused, EngineUnavailable, InputError
-from engine.names import check_name
 from service.cli.options import how_to_index, settings_for, where
 from service.http.keys import no_key_yet
 from service.settings import PREFIX, Settings
@@ -24,7 +23,6 @@ from service.settings import PREFIX, Settings
 def command(engine: str | None, name: str, host: str, port: int, workers: int | None, first_index: str | None) -> None:
     """Serve the API and the pages."""
     settings = settings_for(engine, name)
-    check_name(settings.index)
     check_port(host, port)
     if first_index:
         from service.cli.first_index import make_first_index

@@ -11,11 +11,8 @@ from datetime import UTC, datetime
 
 import orjson
 
-from corpus.errors import InputError
 from service.settings import Settings
 
-FORMATS = ("json", "text")
-LEVELS = ("debug", "info", "warning", "error")
 HIDDEN = "[hidden]"
 # The Elasticsearch client logs each retry with its traceback: some hundred lines a second while a node is away. What
 # came of it is in the answer, in the metrics and in our own lines.
@@ -77,14 +74,6 @@ class TextFormatter(logging.Formatter):
         return self._redact(f"{super().format(record)} {fields}".rstrip())
 
 
-def check(settings: Settings) -> None:
-    """Refuse what cannot be logged with, in the person's words: gunicorn would say that a formatter failed."""
-    if settings.log_format not in FORMATS:
-        raise InputError(f"TREELINE_LOG_FORMAT={settings.log_format!r} is not known", f"use {' or '.join(FORMATS)}")
-    if settings.log_level.lower() not in LEVELS:
-        raise InputError(f"TREELINE_LOG_LEVEL={settings.log_level!r} is not known", f"use {', '.join(LEVELS)}")
-
-
 def formatter(settings: Settings) -> logging.Formatter:
     redact = Redactor((settings.elasticsearch_password, settings.elasticsearch_api_key))
     return JsonFormatter(redact) if settings.log_format == "json" else TextFormatter(redact)
@@ -92,7 +81,6 @@ def formatter(settings: Settings) -> logging.Formatter:
 
 def configure(settings: Settings) -> None:
     """Send every log line of this process through the formatter to stderr; for servers, not for libraries."""
-    check(settings)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter(settings))
     root = logging.getLogger()

@@ -6,6 +6,7 @@ import ssl
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,18 @@ def test_the_service_loads_and_answers_over_tls_with_no_more_rights_than_its_rol
             client.search(index="other")
 
 
+def settings_of(user: str, cluster: Cluster, home: Path) -> Settings:
+    return Settings(
+        home=str(home),
+        engine="elasticsearch",
+        elasticsearch_url=cluster.urls[0],
+        elasticsearch_user=user,
+        elasticsearch_password=SERVICE_PASSWORD,
+        elasticsearch_ca=cluster.ca,
+        lane_timeout=60,
+    )
+
+
 def test_an_index_that_is_gone_comes_back_from_a_snapshot(cluster: Cluster, tmp_path: Path) -> None:
     """The requests are those of docs/operations.md, and the one who makes them is `elastic`."""
     from elasticsearch import Elasticsearch
@@ -183,15 +196,7 @@ def test_an_index_that_is_gone_comes_back_from_a_snapshot(cluster: Cluster, tmp_
     folder = cluster.folder / "snapshots"
     folder.mkdir()
     os.chown(folder, NOBODY, NOBODY)
-    settings = Settings(
-        home=str(tmp_path),
-        engine="elasticsearch",
-        elasticsearch_url=cluster.urls[0],
-        elasticsearch_user="treeline",
-        elasticsearch_password=SERVICE_PASSWORD,
-        elasticsearch_ca=cluster.ca,
-        lane_timeout=60,
-    )
+    settings = settings_of("treeline", cluster, tmp_path)
     store = open_store(settings)
     before = store.info("default")
     with Elasticsearch(
@@ -218,16 +223,7 @@ def test_an_index_that_is_gone_comes_back_from_a_snapshot(cluster: Cluster, tmp_
 
 
 def test_who_only_searches_needs_no_more_than_to_read(cluster: Cluster, tmp_path: Path) -> None:
-    reader = Settings(
-        home=str(tmp_path),
-        engine="elasticsearch",
-        elasticsearch_url=cluster.urls[0],
-        elasticsearch_user="reader",
-        elasticsearch_password=SERVICE_PASSWORD,
-        elasticsearch_ca=cluster.ca,
-        feedback=False,
-        lane_timeout=60,
-    )
+    reader = replace(settings_of("reader", cluster, tmp_path), feedback=False)
     searcher = open_searcher(reader)
     assert [result.function.func_name for result in searcher.search(Query("calm llamas")).results] == ["tame_llamas"]
     searcher.close()
