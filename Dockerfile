@@ -19,7 +19,9 @@ COPY eval eval
 COPY graph graph
 COPY ingest ingest
 COPY rerank rerank
+COPY search search
 COPY service service
+COPY treeline treeline
 RUN /opt/treeline/bin/pip install --no-cache-dir --no-deps --constraint constraints.txt .
 
 FROM python:3.11.14-slim-bookworm

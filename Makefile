@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 PINS := pyproject.toml constraints.txt
 TEST_EXTRAS := test,eval,transformers
-CODE := corpus encoder engine eval graph ingest rerank service tests scripts
+CODE := corpus encoder engine eval graph ingest rerank search service treeline/__init__.py tests scripts
 HOST ?= 127.0.0.1
 PORT ?= 8080
 PYTEST_FLAGS ?=
@@ -49,7 +49,7 @@ csn: .venv/.installed-test
 	@.venv/bin/treeline index codesearchnet:$(DATA) --name csn
 
 docs: .venv/.installed ## write the pages that are made from the code
-	@.venv/bin/python -m service.settings_doc
+	@.venv/bin/python -m treeline.service.settings_doc
 
 readme: .venv/.installed ## run the commands that the README shows, after `make serve` has made the index
 	@.venv/bin/python scripts/readme_output.py

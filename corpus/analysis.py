@@ -12,7 +12,7 @@ from unicodedata import normalize
 
 import Stemmer
 
-from corpus.function import Function
+from treeline.corpus.function import Function
 
 WORD = re.compile(r"\w+")
 # In order: a plural acronym (`URLs`), an acronym before a word (`HTTP` in `HTTPResponse`), a word, an acronym, digits,

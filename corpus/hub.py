@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TypeVar
 
-from corpus.errors import EngineUnavailable
+from treeline.corpus.errors import EngineUnavailable
 
 Model = TypeVar("Model")
 

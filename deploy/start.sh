@@ -39,4 +39,4 @@ if [ -n "$source" ]; then
     esac
 fi
 
-exec gunicorn --config python:service.gunicorn_conf
+exec gunicorn --config python:treeline.service.gunicorn_conf

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from corpus.errors import EncoderMismatch, InputError
-from corpus.function import Function
+from treeline.corpus.errors import EncoderMismatch, InputError
+from treeline.corpus.function import Function
 
 
 @dataclass(frozen=True, slots=True)

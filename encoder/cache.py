@@ -12,10 +12,10 @@ from threading import Lock
 
 import numpy as np
 
-from corpus.function import Function
-from encoder.protocol import Encoder, Vectors
-from encoder.text import passage
-from encoder.unit import unit
+from treeline.corpus.function import Function
+from treeline.encoder.protocol import Encoder, Vectors
+from treeline.encoder.text import passage
+from treeline.encoder.unit import unit
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from encoder.static import SHIPPED, VOCABULARY
+from treeline.encoder.static import SHIPPED, VOCABULARY
 
 SUFFIXES = ("s", "es", "d", "ed", "ing", "ly", "r", "rs", "er", "ers", "or", "ors", "able", "ness", "al")
 SHORTEST_STEM = 4  # letters; shorter ones with an ending are as often the beginning of another word

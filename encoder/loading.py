@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from encoder.protocol import DEFAULT_ENCODER, NO_ENCODER, ONNX, Encoder
+from treeline.encoder.protocol import DEFAULT_ENCODER, NO_ENCODER, ONNX, Encoder
 
 
 def load(name: str = DEFAULT_ENCODER, cache: Path | None = None) -> Encoder | None:
@@ -16,7 +16,7 @@ def load(name: str = DEFAULT_ENCODER, cache: Path | None = None) -> Encoder | No
     """
     if name == NO_ENCODER:
         return None
-    from encoder.static import StaticEncoder, is_static
+    from treeline.encoder.static import StaticEncoder, is_static
 
     if is_shipped(name):
         return StaticEncoder.shipped(name)
@@ -25,7 +25,7 @@ def load(name: str = DEFAULT_ENCODER, cache: Path | None = None) -> Encoder | No
     encoder = _transformer(name)
     if cache is None:
         return encoder
-    from encoder.cache import CachedEncoder, digest
+    from treeline.encoder.cache import CachedEncoder, digest
 
     folder = _folder(name)
     return CachedEncoder(encoder, cache, b"" if folder is None else digest(folder))
@@ -56,9 +56,9 @@ def _folder(name: str) -> Path | None:
 
 def _transformer(name: str) -> Encoder:
     if name.startswith(ONNX):
-        from encoder.onnx import OnnxEncoder
+        from treeline.encoder.onnx import OnnxEncoder
 
         return OnnxEncoder(name)
-    from encoder.transformer import TransformerEncoder
+    from treeline.encoder.transformer import TransformerEncoder
 
     return TransformerEncoder(name)

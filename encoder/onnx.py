@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corpus.errors import InputError
-from corpus.hub import HubAway, loaded
-from encoder.prompted import PromptedEncoder
-from encoder.prompts import prompts
-from encoder.protocol import ONNX, Vectors
-from encoder.transformer import BATCH, LONGEST_PASSAGE
-from encoder.unit import unit
+from treeline.corpus.errors import InputError
+from treeline.corpus.hub import HubAway, loaded
+from treeline.encoder.prompted import PromptedEncoder
+from treeline.encoder.prompts import prompts
+from treeline.encoder.protocol import ONNX, Vectors
+from treeline.encoder.transformer import BATCH, LONGEST_PASSAGE
+from treeline.encoder.unit import unit
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

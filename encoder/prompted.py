@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from corpus.function import Function
-from encoder.protocol import Vectors
-from encoder.text import passage
+from treeline.corpus.function import Function
+from treeline.encoder.protocol import Vectors
+from treeline.encoder.text import passage
 
 
 class PromptedEncoder(ABC):

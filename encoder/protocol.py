@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.function import Function
+from treeline.corpus.function import Function
 
 Vectors = NDArray[np.float32]
 

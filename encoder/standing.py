@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from corpus.function import Function
-from encoder.protocol import Vectors
-from encoder.unit import unit
+from treeline.corpus.function import Function
+from treeline.encoder.protocol import Vectors
+from treeline.encoder.unit import unit
 
 MARK_COST = 0.03  # of cosine
 REACH = 0.5  # the questions' component: the larger, the less the functions' own takes from their other components

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from corpus.errors import MAKE_ANEW, EncoderMismatch, InputError
-from corpus.function import Function
-from encoder import standing
-from encoder.protocol import DEFAULT_ENCODER, Vectors
-from encoder.text import LONGEST_TEXT, fields
-from encoder.tokens import Tokenizer
-from encoder.unit import unit
+from treeline.corpus.errors import MAKE_ANEW, EncoderMismatch, InputError
+from treeline.corpus.function import Function
+from treeline.encoder import standing
+from treeline.encoder.protocol import DEFAULT_ENCODER, Vectors
+from treeline.encoder.text import LONGEST_TEXT, fields
+from treeline.encoder.tokens import Tokenizer
+from treeline.encoder.unit import unit
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from corpus.function import Function
+from treeline.corpus.function import Function
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n|\n\s*[:@]")
 LONGEST_TEXT = 20_000  # characters; what follows in a very long function adds time, not meaning

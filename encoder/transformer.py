@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corpus.errors import InputError
-from corpus.hub import HubAway, loaded
-from encoder.prompted import PromptedEncoder
-from encoder.prompts import prompts
-from encoder.protocol import Vectors
+from treeline.corpus.errors import InputError
+from treeline.corpus.hub import HubAway, loaded
+from treeline.encoder.prompted import PromptedEncoder
+from treeline.encoder.prompts import prompts
+from treeline.encoder.protocol import Vectors
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from encoder.protocol import Vectors
+from treeline.encoder.protocol import Vectors
 
 
 def unit(vectors: NDArray[Any]) -> Vectors:

@@ -11,12 +11,12 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from corpus.function import Function
-from engine import building_postings, graph_search, product_codes, vectors
-from engine.columns import Positions, Row, Table, merge_tables, write_rows
-from engine.durable import link_tree, sync_tree
-from engine.postings import Lists
-from engine.protocol import EncoderSpec, Filters
+from treeline.corpus.function import Function
+from treeline.engine import building_postings, graph_search, product_codes, vectors
+from treeline.engine.columns import Positions, Row, Table, merge_tables, write_rows
+from treeline.engine.durable import link_tree, sync_tree
+from treeline.engine.postings import Lists
+from treeline.engine.protocol import EncoderSpec, Filters
 
 BASE = "base"
 PART = "part-"

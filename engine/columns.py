@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.function import Address, Function
-from engine.hits import Ids
-from engine.protocol import Filters
+from treeline.corpus.function import Address, Function
+from treeline.engine.hits import Ids
+from treeline.engine.protocol import Filters
 
 # A URL is cut at its `#`: what stands before is shared by all functions of a file, so a dictionary keeps it once.
 COLUMNS = ("repo", "path", "func_name", "language", "partition", "url", "fragment")

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from corpus.errors import InputError, TreelineError
+from treeline.corpus.errors import InputError, TreelineError
 
 ELSEWHERE = "choose another folder with TREELINE_HOME"
 HINTS = {

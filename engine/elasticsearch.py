@@ -8,19 +8,19 @@ from typing import Any
 
 from elasticsearch import Elasticsearch, NotFoundError
 
-from corpus.errors import IndexMissing, IndexOutdated
-from engine.elasticsearch_client import ADMIN_SECONDS, addresses, connect, server_errors
-from engine.elasticsearch_engine import ElasticsearchEngine, read_artifact
-from engine.elasticsearch_lease import Lease
-from engine.elasticsearch_mapping import FORMAT, ROLLED_BACK, info_of
-from engine.elasticsearch_writer import ElasticsearchWriter, flip_alias
-from engine.generations import newest_before, prunable
-from engine.names import alias_name, check_name, index_name, parse_index_name
-from engine.protocol import EncoderSpec, IndexInfo
+from treeline.corpus.errors import IndexMissing, IndexOutdated
+from treeline.engine.elasticsearch_client import ADMIN_SECONDS, addresses, connect, server_errors
+from treeline.engine.elasticsearch_engine import ElasticsearchEngine, read_artifact
+from treeline.engine.elasticsearch_lease import Lease
+from treeline.engine.elasticsearch_mapping import FORMAT, ROLLED_BACK, info_of
+from treeline.engine.elasticsearch_writer import ElasticsearchWriter, flip_alias
+from treeline.engine.generations import newest_before, prunable
+from treeline.engine.names import alias_name, check_name, index_name, parse_index_name
+from treeline.engine.protocol import EncoderSpec, IndexInfo
 
 
 class ElasticsearchStore:
-    """See `engine.protocol.Store`. Nothing is sent before something is asked for."""
+    """See `treeline.engine.protocol.Store`. Nothing is sent before something is asked for."""
 
     def __init__(
         self,

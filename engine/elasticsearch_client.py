@@ -24,7 +24,7 @@ from elasticsearch import (
 )
 from elasticsearch.serializer import OrjsonSerializer
 
-from corpus.errors import CredentialsRefused, EngineUnavailable, InputError, TreelineError
+from treeline.corpus.errors import CredentialsRefused, EngineUnavailable, InputError, TreelineError
 
 CONNECT_SECONDS = 2.0  # a machine that is gone is noticed in this time, however long an answer may take
 ANSWER_SECONDS = 10.0

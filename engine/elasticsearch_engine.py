@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from elasticsearch import ConnectionTimeout, Elasticsearch, NotFoundError
 
-from corpus.errors import EngineUnavailable
-from corpus.function import Address, Function
-from engine.elasticsearch_client import server_errors
-from engine.elasticsearch_mapping import (
+from treeline.corpus.errors import EngineUnavailable
+from treeline.corpus.function import Address, Function
+from treeline.engine.elasticsearch_client import server_errors
+from treeline.engine.elasticsearch_mapping import (
     ADDRESS_FIELDS,
     ARTIFACT,
     FUNCTION,
@@ -26,13 +26,13 @@ from engine.elasticsearch_mapping import (
     too_long,
     words,
 )
-from engine.fulltext import WORDS
-from engine.names import index_name
-from engine.postings import MOST_TERMS
-from engine.protocol import NO_FILTERS, Filters, Hit, IndexInfo, Vectors
-from engine.suggesting import casings
-from engine.vectors import normalised
-from engine.vocabulary import MOST_NEIGHBOURS
+from treeline.engine.fulltext import WORDS
+from treeline.engine.names import index_name
+from treeline.engine.postings import MOST_TERMS
+from treeline.engine.protocol import NO_FILTERS, Filters, Hit, IndexInfo, Vectors
+from treeline.engine.suggesting import casings
+from treeline.engine.vectors import normalised
+from treeline.engine.vocabulary import MOST_NEIGHBOURS
 
 PAGE = 1_000
 SCAN_PAGE = 200  # whole records
@@ -52,7 +52,7 @@ FEW = 500
 
 
 class ElasticsearchEngine:
-    """See `engine.protocol.Engine`. Bound to its generation's own index, not to the alias."""
+    """See `treeline.engine.protocol.Engine`. Bound to its generation's own index, not to the alias."""
 
     def __init__(self, client: Elasticsearch, name: str, generation: str, meta: Mapping[str, Any]) -> None:
         self._client = client

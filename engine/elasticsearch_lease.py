@@ -11,9 +11,9 @@ from typing import Any
 
 from elasticsearch import ApiError, ConflictError, Elasticsearch, NotFoundError, TransportError
 
-from corpus.errors import InputError, TreelineError
-from engine.elasticsearch_client import ADMIN_SECONDS, server_errors
-from engine.names import internal_name
+from treeline.corpus.errors import InputError, TreelineError
+from treeline.engine.elasticsearch_client import ADMIN_SECONDS, server_errors
+from treeline.engine.names import internal_name
 
 INDEX = internal_name("writers")
 HEARTBEAT_SECONDS = 10.0

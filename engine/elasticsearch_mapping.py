@@ -11,10 +11,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from corpus.function import Address, Function
-from engine.fulltext import WORDS, leaf
-from engine.postings import NO_TERM
-from engine.protocol import EncoderSpec, Filters, IndexInfo, Vectors
+from treeline.corpus.function import Address, Function
+from treeline.engine.fulltext import WORDS, leaf
+from treeline.engine.postings import NO_TERM
+from treeline.engine.protocol import EncoderSpec, Filters, IndexInfo, Vectors
 
 FORMAT = 3  # of mappings and documents; another one is refused instead of misread
 FUNCTION = "function"

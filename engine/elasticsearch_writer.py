@@ -10,13 +10,13 @@ from typing import Any, Self
 import orjson
 from elasticsearch import ApiError, Elasticsearch, TransportError
 
-from corpus.errors import TreelineError
-from corpus.function import Function
-from engine.elasticsearch_bulk import Action, Bulk
-from engine.elasticsearch_client import ADMIN_SECONDS, server_errors
-from engine.elasticsearch_engine import PAGE, ElasticsearchEngine, whole_answer
-from engine.elasticsearch_lease import Lease
-from engine.elasticsearch_mapping import (
+from treeline.corpus.errors import TreelineError
+from treeline.corpus.function import Function
+from treeline.engine.elasticsearch_bulk import Action, Bulk
+from treeline.engine.elasticsearch_client import ADMIN_SECONDS, server_errors
+from treeline.engine.elasticsearch_engine import PAGE, ElasticsearchEngine, whole_answer
+from treeline.engine.elasticsearch_lease import Lease
+from treeline.engine.elasticsearch_mapping import (
     FORMAT,
     FUNCTION,
     chunks,
@@ -26,8 +26,8 @@ from engine.elasticsearch_mapping import (
     vector_field,
     whole_numbers,
 )
-from engine.names import ALL_CURRENT, alias_name, index_name, parse_index_name
-from engine.protocol import EncoderSpec, IndexInfo, Vectors, new_token
+from treeline.engine.names import ALL_CURRENT, alias_name, index_name, parse_index_name
+from treeline.engine.protocol import EncoderSpec, IndexInfo, Vectors, new_token
 
 CHECKPOINT = "checkpoint"
 NEVER = "-1"
@@ -35,7 +35,7 @@ MOST_SEGMENTS = 4  # a load of 360,000 functions leaves forty
 
 
 class ElasticsearchWriter:
-    """See `engine.protocol.Writer`."""
+    """See `treeline.engine.protocol.Writer`."""
 
     def __init__(
         self,

@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from corpus.errors import IndexMissing, IndexOutdated, TreelineError
-from engine.durable import WriterLock, disk_errors, write_atomically
-from engine.embedded_engine import EmbeddedEngine, read_info
-from engine.embedded_writer import CURRENT, EmbeddedWriter
-from engine.generations import newest_before, prunable
-from engine.names import check_name
-from engine.protocol import EncoderSpec, IndexInfo
+from treeline.corpus.errors import IndexMissing, IndexOutdated, TreelineError
+from treeline.engine.durable import WriterLock, disk_errors, write_atomically
+from treeline.engine.embedded_engine import EmbeddedEngine, read_info
+from treeline.engine.embedded_writer import CURRENT, EmbeddedWriter
+from treeline.engine.generations import newest_before, prunable
+from treeline.engine.names import check_name
+from treeline.engine.protocol import EncoderSpec, IndexInfo
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ ROLLED_BACK = "rolled-back"  # an empty file in a generation that was rejected
 
 
 class EmbeddedStore:
-    """See `engine.protocol.Store`."""
+    """See `treeline.engine.protocol.Store`."""
 
     def __init__(self, home: Path) -> None:
         self._home = home

@@ -13,15 +13,15 @@ import orjson
 from numpy.typing import ArrayLike
 from tantivy import Query
 
-from corpus.errors import IndexOutdated
-from corpus.function import Address, Function
-from engine import fulltext
-from engine.columns import LANGUAGE, PARTITION, PATH, REPO, Positions, Table
-from engine.documents import Documents
-from engine.graph_search import Hnsw
-from engine.hits import Hits
-from engine.postings import MOST_TERMS, Postings
-from engine.protocol import (
+from treeline.corpus.errors import IndexOutdated
+from treeline.corpus.function import Address, Function
+from treeline.engine import fulltext
+from treeline.engine.columns import LANGUAGE, PARTITION, PATH, REPO, Positions, Table
+from treeline.engine.documents import Documents
+from treeline.engine.graph_search import Hnsw
+from treeline.engine.hits import Hits
+from treeline.engine.postings import MOST_TERMS, Postings
+from treeline.engine.protocol import (
     NO_FILTERS,
     EncoderSpec,
     Filters,
@@ -29,9 +29,9 @@ from engine.protocol import (
     IndexInfo,
     Vectors,
 )
-from engine.suggesting import suggested
-from engine.vectors import Matrix, normalised
-from engine.vocabulary import Vocabulary, weighted
+from treeline.engine.suggesting import suggested
+from treeline.engine.vectors import Matrix, normalised
+from treeline.engine.vocabulary import Vocabulary, weighted
 
 SCANNED_AT_ONCE = 1_000
 SUGGESTIONS_KEPT = 2_000
@@ -66,7 +66,7 @@ def write_info(info: IndexInfo, **more: Any) -> bytes:
 
 
 class EmbeddedEngine:
-    """See `engine.protocol.Engine`. Everything is opened at once, so that it outlives the pruning of its files."""
+    """See `treeline.engine.protocol.Engine`. Opens every file at once, so that it outlives their pruning."""
 
     def __init__(self, folder: Path) -> None:
         self._info = read_info(folder)

@@ -14,14 +14,14 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from corpus.errors import InputError, TreelineError
-from corpus.function import Function
-from engine import documents, fulltext, snapshot, vocabulary
-from engine.building_rows import BASE, PART, BuildingRows
-from engine.durable import WriterLock, disk_errors, link_tree, sync_folder, sync_tree, write_atomically
-from engine.embedded_engine import EmbeddedEngine, read_info, write_info
-from engine.protocol import EncoderSpec, IndexInfo, Vectors, new_token
-from engine.vectors import normalised
+from treeline.corpus.errors import InputError, TreelineError
+from treeline.corpus.function import Function
+from treeline.engine import documents, fulltext, snapshot, vocabulary
+from treeline.engine.building_rows import BASE, PART, BuildingRows
+from treeline.engine.durable import WriterLock, disk_errors, link_tree, sync_folder, sync_tree, write_atomically
+from treeline.engine.embedded_engine import EmbeddedEngine, read_info, write_info
+from treeline.engine.protocol import EncoderSpec, IndexInfo, Vectors, new_token
+from treeline.engine.vectors import normalised
 
 BUILDING = "building"
 CURRENT = "current"
@@ -36,7 +36,7 @@ ARTIFACT_NAME_LENGTH = 100
 
 
 class EmbeddedWriter:
-    """See `engine.protocol.Writer`."""
+    """See `treeline.engine.protocol.Writer`."""
 
     def __init__(
         self, home: Path, base: str, encoders: Sequence[EncoderSpec], fingerprint: str, lock: WriterLock

@@ -11,9 +11,9 @@ import orjson
 import tantivy
 from tantivy import Document, Occur, Query
 
-from corpus.function import Function, known
-from engine.columns import Strings
-from engine.protocol import Filters
+from treeline.corpus.function import Function, known
+from treeline.engine.columns import Strings
+from treeline.engine.protocol import Filters
 
 WORDS = "words"  # of a function, as they are written
 EXACT_FIELDS = ("id", "repo", "path", "language", "partition", "qualified", "leaf")

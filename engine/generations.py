@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from corpus.errors import InputError
-from engine.protocol import IndexInfo
+from treeline.corpus.errors import InputError
+from treeline.engine.protocol import IndexInfo
 
 
 def newest_before(name: str, current: str, generations: Iterable[IndexInfo]) -> IndexInfo:

@@ -11,8 +11,8 @@ from typing import Any, Literal, Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.function import Address
-from engine.protocol import Hit
+from treeline.corpus.function import Address
+from treeline.engine.protocol import Hit
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from corpus.errors import InputError
+from treeline.corpus.errors import InputError
 
 PREFIX = "treeline-"
 LONGEST = 100

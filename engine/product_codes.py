@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.columns import Positions, mapped
-from engine.protocol import Vectors
+from treeline.engine.columns import Positions, mapped
+from treeline.engine.protocol import Vectors
 
 COMPONENTS = 4  # in a piece
 BITS = 4  # a piece

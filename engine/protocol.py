@@ -10,8 +10,8 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.errors import EncoderMismatch
-from corpus.function import Address, Function
+from treeline.corpus.errors import EncoderMismatch
+from treeline.corpus.function import Address, Function
 
 Vectors = NDArray[np.float32]
 

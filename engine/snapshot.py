@@ -7,8 +7,8 @@ from pathlib import Path
 
 import orjson
 
-from corpus.errors import TreelineError
-from engine.durable import link_or_copy, sync_tree
+from treeline.corpus.errors import TreelineError
+from treeline.engine.durable import link_or_copy, sync_tree
 
 ATTEMPTS = 50  # a merge may finish in between; each finished merge can spoil one attempt
 META = "meta.json"

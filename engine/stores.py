@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from corpus.errors import InputError
-from engine.protocol import Store
+from treeline.corpus.errors import InputError
+from treeline.engine.protocol import Store
 
 ENGINES = ("embedded", "elasticsearch")
 
@@ -24,13 +24,13 @@ def open_store(
 ) -> Store:
     """The embedded store in the folder `home`, or the Elasticsearch cluster at `urls`."""
     if engine == "embedded":
-        from engine.embedded import EmbeddedStore
+        from treeline.engine.embedded import EmbeddedStore
 
         if home is None:
             raise InputError("the embedded engine needs a folder", "set TREELINE_HOME")
         return EmbeddedStore(home)
     if engine == "elasticsearch":
-        from engine.elasticsearch import ElasticsearchStore
+        from treeline.engine.elasticsearch import ElasticsearchStore
 
         return ElasticsearchStore(urls, user=user, password=password, api_key=api_key, ca=ca, shards=shards)
     raise InputError(f"there is no engine {engine!r}", f"choose one of: {', '.join(ENGINES)}")

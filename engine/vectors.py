@@ -3,7 +3,7 @@
 The signs of 256 components are 32 bytes, so that 182,431 rows of them are gone through in .7 ms on one core; the int8
 rows take 4. What the signs leave out is rarely among the nearest: see `KEPT_PER_RESULT`. Where all rows are searched,
 product codes of the same length are gone through quicker, and tell so well that float16 follows at once
-(`engine.product_codes`).
+(`treeline.engine.product_codes`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
-from engine.columns import Mask, Positions, mapped
-from engine.hits import NO_ROWS
-from engine.product_codes import ProductCodes
-from engine.protocol import Vectors
+from treeline.engine.columns import Mask, Positions, mapped
+from treeline.engine.hits import NO_ROWS
+from treeline.engine.product_codes import ProductCodes
+from treeline.engine.protocol import Vectors
 
 CHUNK = 65_536  # rows handled at once where all are gone through
 BITS_CHUNK = 65_536  # rows whose signs are compared at once: what they leave in between stays in the cache

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eval.systems import AS_TYPED, Recipe
-from rerank.fusion import FUSIONS
-from rerank.registry import NAMES as RERANKERS
+from treeline.eval.systems import AS_TYPED, Recipe
+from treeline.rerank.fusion import FUSIONS
+from treeline.rerank.registry import NAMES as RERANKERS
 
 # Minutes, not hours: these need a transformer for every question.
 SLOW = frozenset({"cross-encoder"})

@@ -15,14 +15,14 @@ import click
 import orjson
 from rich.console import Console
 
-from corpus.errors import InputError
-from encoder.loading import load
-from eval.bench_http import questions as bench_questions
-from eval.bench_stages import Times, encoding, keyword, knn, tree, whole_search
-from eval.results import stamp
-from service.cli.options import settings_for, where
-from service.searching.live import LiveSearcher, open_searcher
-from service.settings import Settings
+from treeline.corpus.errors import InputError
+from treeline.encoder.loading import load
+from treeline.eval.bench_http import questions as bench_questions
+from treeline.eval.bench_stages import Times, encoding, keyword, knn, tree, whole_search
+from treeline.eval.results import stamp
+from treeline.search.live import LiveSearcher, open_searcher
+from treeline.search.settings import Settings
+from treeline.service.cli.options import settings_for, where
 
 COLD_STARTS = 5
 
@@ -76,14 +76,14 @@ def command(
     console = Console(stderr=json_file == "-", highlight=False)
     settings = settings_for(engine, name)
     if http:
-        from eval import bench_http
+        from treeline.eval import bench_http
 
         steps = clients or bench_http.CLIENTS
         document = bench_http.run(
             settings.index, engine=settings.engine, url=url, clients=steps, minutes=minutes, tell=console.print
         )
     elif scale:
-        from eval import bench_scale, scale_plot
+        from treeline.eval import bench_scale, scale_plot
 
         file = Path(json_file) if json_file not in {"", "-"} else None
 
@@ -180,7 +180,7 @@ def _treeline(settings: Settings, *arguments: str) -> bytes:
         "TREELINE_ENGINE": settings.engine,
         "TREELINE_ENCODER": settings.encoder,
     }
-    command = [sys.executable, "-m", "service.cli", *arguments]
+    command = [sys.executable, "-m", "treeline.service.cli", *arguments]
     done = subprocess.run(command, capture_output=True, env=environment, check=False)
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from eval.codesearchnet import BESIDE, QUERIES, read_queries
-from eval.load import drive, paths
-from eval.served import MemoryWatch, memory, processor_seconds, served
+from treeline.eval.codesearchnet import BESIDE, QUERIES, read_queries
+from treeline.eval.load import drive, paths
+from treeline.eval.served import MemoryWatch, memory, processor_seconds, served
 
 CLIENTS = (1, 8, 64)
 SECONDS = 15.0

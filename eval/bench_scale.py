@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corpus.errors import TreelineError
-from engine.names import alias_name
-from eval.bench_http import questions
-from eval.codesearchnet import data_folder
-from eval.growth import GrownSource
-from ingest.opening import open_source
-from ingest.pipeline import LoadOptions, load
-from ingest.source import ReadOptions, Source
-from service.question.query import Query
-from service.searching.live import open_searcher
-from service.settings import Settings
-from service.stores import open_store
+from treeline.corpus.errors import TreelineError
+from treeline.engine.names import alias_name
+from treeline.eval.bench_http import questions
+from treeline.eval.codesearchnet import data_folder
+from treeline.eval.growth import GrownSource
+from treeline.ingest.opening import open_source
+from treeline.ingest.pipeline import LoadOptions, load
+from treeline.ingest.source import ReadOptions, Source
+from treeline.search.live import open_searcher
+from treeline.search.question.query import Query
+from treeline.search.settings import Settings
+from treeline.search.stores import open_store
 
 if TYPE_CHECKING:
-    from engine.elasticsearch import ElasticsearchStore
+    from treeline.engine.elasticsearch import ElasticsearchStore
 
 TARGET = 1_000_000
 COPY_SIZE = 182_431  # functions of one copy; of the last one only the share that is still wanted is taken
@@ -197,7 +197,7 @@ def heap(settings: Settings) -> float | None:
 
 
 def _cluster(settings: Settings) -> ElasticsearchStore:
-    from engine.elasticsearch import ElasticsearchStore
+    from treeline.engine.elasticsearch import ElasticsearchStore
 
     store = open_store(settings)
     assert isinstance(store, ElasticsearchStore)

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from corpus.analysis import terms
-from encoder.protocol import Encoder, Vectors
-from engine.protocol import Engine
-from eval.statistics import percentile
-from service.question.query import Query
-from service.searching.searcher import Searcher
+from treeline.corpus.analysis import terms
+from treeline.encoder.protocol import Encoder, Vectors
+from treeline.engine.protocol import Engine
+from treeline.eval.statistics import percentile
+from treeline.search.question.query import Query
+from treeline.search.searcher import Searcher
 
 DEPTH = 100
 # Exact search over more vectors than this at once would take gigabytes; the matrix is read in slices.
@@ -108,9 +108,9 @@ def encoding(engine: Engine, encoder: Encoder, questions: Sequence[str], functio
 
 def tree(engine: Engine, questions: Sequence[str]) -> dict[str, float]:
     """The whole tree built and embedded once, and per question the query-local one of what the keyword lane finds."""
-    from graph import combinatorial, global_embedding
-    from graph import tree as whole
-    from graph.local_tree import local_tree
+    from treeline.graph import combinatorial, global_embedding
+    from treeline.graph import tree as whole
+    from treeline.graph.local_tree import local_tree
 
     begin = perf_counter()
     grown = whole.grow(engine.addresses())

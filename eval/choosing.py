@@ -1,4 +1,4 @@
-"""Chooses the defaults of fusion and of the keyword lane on questions other than the 99: `python -m eval.choosing`.
+"""Chooses fusion and keyword defaults on questions other than the 99: `python -m treeline.eval.choosing`.
 
 Four data sets count alike: docstrings' first paragraphs (docstrings stripped from the index), the words of names (names
 hidden from the index), the `dev` half of the web questions, and identifiers. Lanes are asked once and reused, so a
@@ -14,18 +14,18 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from eval.choosing_sets import Set, sets
-from eval.metrics import reciprocal_rank
-from eval.statistics import compare
-from rerank.adaptive import adaptive
-from rerank.fusion import DEFAULT_WEIGHTS
-from rerank.intersection import intersection
-from rerank.ranked import Fusion, RankedList
-from rerank.rrf import rrf
-from rerank.score_sum import score_sum
-from service.question.query import Query
-from service.question.routing import route
-from service.settings import from_environment
+from treeline.eval.choosing_sets import Set, sets
+from treeline.eval.metrics import reciprocal_rank
+from treeline.eval.statistics import compare
+from treeline.rerank.adaptive import adaptive
+from treeline.rerank.fusion import DEFAULT_WEIGHTS
+from treeline.rerank.intersection import intersection
+from treeline.rerank.ranked import Fusion, RankedList
+from treeline.rerank.rrf import rrf
+from treeline.rerank.score_sum import score_sum
+from treeline.search.question.query import Query
+from treeline.search.question.routing import route
+from treeline.search.settings import from_environment
 
 RATIOS = ((4, 1), (2, 1), (1, 1), (1, 2), (1, 3), (1, 4), (1, 6), (1, 8))
 NAME_WEIGHTS = (1, 2, 3, 4)

@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from corpus.analysis import analyse, parts
-from corpus.function import Function
-from encoder.loading import load
-from engine.embedded import EmbeddedStore
-from engine.protocol import NO_FILTERS, EncoderSpec, Engine, Store
-from eval import docstrings, web
-from rerank.ranked import RankedList
-from service.lanes.dense import dense_lane
-from service.lanes.keyword import keyword_lane
-from service.question.routing import looks_like_an_identifier
-from service.searching.live import LiveSearcher
-from service.settings import Settings
-from service.stores import open_store
+from treeline.corpus.analysis import analyse, parts
+from treeline.corpus.function import Function
+from treeline.encoder.loading import load
+from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Engine, Store
+from treeline.eval import docstrings, web
+from treeline.rerank.ranked import RankedList
+from treeline.search.lanes.dense import dense_lane
+from treeline.search.lanes.keyword import keyword_lane
+from treeline.search.live import LiveSearcher
+from treeline.search.question.routing import looks_like_an_identifier
+from treeline.search.settings import Settings
+from treeline.search.stores import open_store
 
 DEPTH = 300
 SEED = 7

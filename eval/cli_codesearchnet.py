@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from corpus.errors import InputError
-from eval import codesearchnet, paper, runfiles
-from eval.dataset import DataSet, System, evaluate
-from eval.finish import Output, finish, output_options
-from eval.running import choice_options, chosen, measure, patient
-from eval.summary import summarise
-from eval.systems import DEFAULT, Kitchen
-from service.cli.options import where
-from service.searching.live import open_searcher
+from treeline.corpus.errors import InputError
+from treeline.eval import codesearchnet, paper, runfiles
+from treeline.eval.dataset import DataSet, System, evaluate
+from treeline.eval.finish import Output, finish, output_options
+from treeline.eval.running import choice_options, chosen, measure, patient
+from treeline.eval.summary import summarise
+from treeline.eval.systems import DEFAULT, Kitchen
+from treeline.search.live import open_searcher
+from treeline.service.cli.options import where
 
 
 @click.command("codesearchnet")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from eval import docstrings
-from eval.codesearchnet import data_folder
-from eval.finish import Output, finish, output_options
-from eval.pools import POOLS, read_functions, records_searcher
-from eval.running import choice_options, chosen, loading, measure, patient
-from eval.systems import DEFAULT, DENSE, HYBRID, KEYWORD, ROUTED
+from treeline.eval import docstrings
+from treeline.eval.codesearchnet import data_folder
+from treeline.eval.finish import Output, finish, output_options
+from treeline.eval.pools import POOLS, read_functions, records_searcher
+from treeline.eval.running import choice_options, chosen, loading, measure, patient
+from treeline.eval.systems import DEFAULT, DENSE, HYBRID, KEYWORD, ROUTED
 
 
 @click.command("docstrings")

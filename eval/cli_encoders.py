@@ -9,9 +9,9 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
-from eval import codesearchnet, encoders, web
-from eval.encoders_plot import svg
-from eval.pools import read_functions
+from treeline.eval import codesearchnet, encoders, web
+from treeline.eval.encoders_plot import svg
+from treeline.eval.pools import read_functions
 
 POOL = 5_000
 LANGUAGE = "python"

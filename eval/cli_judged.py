@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from eval import judged
-from eval.finish import Output, finish, output_options
-from eval.running import choice_options, chosen, measure, patient
-from service.cli.options import where
-from service.searching.live import open_searcher
+from treeline.eval import judged
+from treeline.eval.finish import Output, finish, output_options
+from treeline.eval.running import choice_options, chosen, measure, patient
+from treeline.search.live import open_searcher
+from treeline.service.cli.options import where
 
 
 @click.command("judged")

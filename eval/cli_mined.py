@@ -8,15 +8,15 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from corpus.errors import InputError
-from eval import mined
-from eval.dataset import DataSet, Evaluation, Measured
-from eval.finish import Output, finish, output_options
-from eval.pools import POOLS, source_searcher
-from eval.running import choice_options, chosen, loading, measure, patient
-from eval.summary import summarise
-from eval.systems import DEFAULT, DENSE, HYBRID, KEYWORD, Recipe
-from service.settings import Settings
+from treeline.corpus.errors import InputError
+from treeline.eval import mined
+from treeline.eval.dataset import DataSet, Evaluation, Measured
+from treeline.eval.finish import Output, finish, output_options
+from treeline.eval.pools import POOLS, source_searcher
+from treeline.eval.running import choice_options, chosen, loading, measure, patient
+from treeline.eval.summary import summarise
+from treeline.eval.systems import DEFAULT, DENSE, HYBRID, KEYWORD, Recipe
+from treeline.search.settings import Settings
 
 COMPARED = (
     KEYWORD,

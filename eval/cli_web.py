@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from eval import web
-from eval.codesearchnet import data_folder
-from eval.finish import Output, finish, output_options
-from eval.pools import source_searcher
-from eval.running import choice_options, chosen, loading, measure, patient
-from eval.systems import AS_TYPED, COMPARED, Recipe
-from ingest.source import ReadOptions
-from service.cli.options import where
-from service.searching.live import open_searcher
+from treeline.eval import web
+from treeline.eval.codesearchnet import data_folder
+from treeline.eval.finish import Output, finish, output_options
+from treeline.eval.pools import source_searcher
+from treeline.eval.running import choice_options, chosen, loading, measure, patient
+from treeline.eval.systems import AS_TYPED, COMPARED, Recipe
+from treeline.ingest.source import ReadOptions
+from treeline.search.live import open_searcher
+from treeline.service.cli.options import where
 
 POOL = ("test", "valid")
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpus.errors import InputError
-from engine.protocol import Filters, Hit
-from eval.dataset import Case, DataSet, Metric
-from eval.metrics import OFFICIAL_DEPTH, distinct, ndcg, official_ndcg, reciprocal_rank
+from treeline.corpus.errors import InputError
+from treeline.engine.protocol import Filters, Hit
+from treeline.eval.dataset import Case, DataSet, Metric
+from treeline.eval.metrics import OFFICIAL_DEPTH, distinct, ndcg, official_ndcg, reciprocal_rank
 
 QUERIES = "queries.csv"
 ANNOTATIONS = "annotationStore.csv"
-BESIDE = Path(__file__).parent.parent.parent / "shared" / "codesearchnet"  # where a checkout has them, if anywhere
+BESIDE = Path(__file__).resolve().parents[2] / "shared" / "codesearchnet"  # where a checkout has them, if anywhere
 
 METRICS = (
     Metric("ndcg_within", "NDCG within"),

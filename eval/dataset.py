@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from corpus.function import Address
-from engine.protocol import NO_FILTERS, Filters, Hit
+from treeline.corpus.function import Address
+from treeline.engine.protocol import NO_FILTERS, Filters, Hit
 
 # How many results of each query are kept in a report, so that one sees why a query did badly.
 SHOWN = 5

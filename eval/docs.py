@@ -1,4 +1,4 @@
-"""The tables of docs/evaluation.md, made from the kept results: `python -m eval.docs` writes them anew."""
+"""The tables of docs/evaluation.md, made from the kept results: `python -m treeline.eval.docs` writes them anew."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from corpus.counting import counted
-from eval import results
-from eval.paper import HEAD
-from eval.summary import Document
+from treeline.corpus.counting import counted
+from treeline.eval import results
+from treeline.eval.paper import HEAD
+from treeline.eval.summary import Document
 
-PAGE = Path(__file__).parent.parent / "docs" / "evaluation.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "evaluation.md"
 Existing = click.Path(exists=True, dir_okay=False, path_type=Path)
 Folder = click.Path(exists=True, file_okay=False, path_type=Path)
 # <!-- table DATASET METRIC METRIC … --> up to <!-- end -->; `against` at the end adds the paired comparison.
@@ -116,7 +116,7 @@ def main(page: Path, folder: Path, check: bool) -> None:
     if check:
         text = page.read_text(encoding="utf-8")
         if refreshed(text, folder) != text:
-            raise click.ClickException(f"{page} is not as the results say: run python -m eval.docs")
+            raise click.ClickException(f"{page} is not as the results say: run python -m treeline.eval.docs")
         click.echo(f"{page} is as the results say")
         return
     click.echo(f"{page} {'written' if write(page, folder) else 'was as the results say'}")

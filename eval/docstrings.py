@@ -9,11 +9,11 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from corpus.errors import InputError
-from corpus.function import Function
-from engine.protocol import Hit
-from eval.dataset import Case, DataSet, Metric
-from eval.metrics import hit, ndcg, reciprocal_rank
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Function
+from treeline.engine.protocol import Hit
+from treeline.eval.dataset import Case, DataSet, Metric
+from treeline.eval.metrics import hit, ndcg, reciprocal_rank
 
 QUESTIONS = 999
 POOL = 13_000

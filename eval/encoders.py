@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.function import Function
-from encoder.loading import load
-from encoder.protocol import ONNX, Encoder
-from eval import docstrings
-from eval.metrics import OFFICIAL_DEPTH, official_ndcg, reciprocal_rank
-from eval.statistics import Mean, mean_of
+from treeline.corpus.function import Function
+from treeline.encoder.loading import load
+from treeline.encoder.protocol import ONNX, Encoder
+from treeline.eval import docstrings
+from treeline.eval.metrics import OFFICIAL_DEPTH, official_ndcg, reciprocal_rank
+from treeline.eval.statistics import Mean, mean_of
 
 SEED = 5
 QUESTIONS = 300  # docstrings asked

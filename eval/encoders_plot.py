@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 from math import ceil, floor, log10
 
-from eval.encoders import Found, shown
-from eval.scale_plot import short
+from treeline.eval.encoders import Found, shown
+from treeline.eval.scale_plot import short
 
 COLOURS = ("#1f6feb", "#d1242f", "#1a7f37", "#8250df", "#9a6700", "#57606a")
 WIDTH, HEIGHT = 660, 340

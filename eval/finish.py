@@ -13,9 +13,9 @@ import click
 import orjson
 from rich.console import Console
 
-from corpus.errors import InputError
-from eval import report, results
-from eval.summary import Document
+from treeline.corpus.errors import InputError
+from treeline.eval import report, results
+from treeline.eval.summary import Document
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -72,7 +72,7 @@ def _write_files(document: Document, output: Output, console: Console) -> None:
     elif output.json_file:
         _write(Path(output.json_file), orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n", console)
     if output.html_file:
-        from eval.report_html import page
+        from treeline.eval.report_html import page
 
         _write(Path(output.html_file), page(document).encode(), console)
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from corpus.function import Function
-from ingest.source import Chunk, Parsed, Source, Unit
+from treeline.corpus.function import Function
+from treeline.ingest.source import Chunk, Parsed, Source, Unit
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 KEPT = frozenset(keyword.kwlist) | {"self", "cls", "args", "kwargs", "None", "True", "False"}

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix, diags_array
 
-from corpus.analysis import terms
-from corpus.function import Function
-from encoder.training.queries import asked, plain_sentence
+from treeline.corpus.analysis import terms
+from treeline.corpus.function import Function
+from treeline.encoder.training.queries import asked, plain_sentence
 
 GRADES = ((0.85, 3.0), (0.65, 2.0), (0.5, 1.0))  # similarity of the sentences, and what it is worth
 FEWEST_TERMS = 3

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from corpus.errors import InputError
+from treeline.corpus.errors import InputError
 
 Row = TypeVar("Row")
 

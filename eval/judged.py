@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpus.errors import InputError
-from engine.protocol import Hit
-from eval import jsonl
-from eval.dataset import Case, DataSet, Metric
-from eval.metrics import distinct, ndcg, once, reciprocal_rank
+from treeline.corpus.errors import InputError
+from treeline.engine.protocol import Hit
+from treeline.eval import jsonl
+from treeline.eval.dataset import Case, DataSet, Metric
+from treeline.eval.metrics import distinct, ndcg, once, reciprocal_rank
 
 QUERIES = Path(__file__).parent / "data" / "judged_queries.jsonl"
 GRADES = (0, 1, 2, 3)  # not asked for, related, does it in a special setting, exactly that

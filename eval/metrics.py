@@ -1,7 +1,7 @@
 """Measures of one ranked list: CodeSearchNet's official NDCG, and the standard ones the field reports.
 
 Every function takes the ranked keys (best first) and what is relevant, and returns one number for one query;
-means, intervals and comparisons are in `eval.statistics`.
+means, intervals and comparisons are in `treeline.eval.statistics`.
 """
 
 from __future__ import annotations

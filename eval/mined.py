@@ -9,14 +9,14 @@ from typing import Any
 
 import orjson
 
-from corpus.errors import InputError
-from corpus.function import Address
-from engine.protocol import Hit
-from eval import jsonl
-from eval.dataset import Case, DataSet, Metric
-from eval.metrics import hit, ndcg, recall, reciprocal_rank
-from eval.mining import changes, file_at, grammar_of, question, touched
-from ingest.parsers.outline import outline
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Address
+from treeline.engine.protocol import Hit
+from treeline.eval import jsonl
+from treeline.eval.dataset import Case, DataSet, Metric
+from treeline.eval.metrics import hit, ndcg, recall, reciprocal_rank
+from treeline.eval.mining import changes, file_at, grammar_of, question, touched
+from treeline.ingest.parsers.outline import outline
 
 LEVELS = ("file", "symbol")
 KS = (1, 5, 10)

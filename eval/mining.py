@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpus.errors import InputError
-from ingest.parsers.grammar import Grammar
-from ingest.parsers.registry import by_suffix
+from treeline.corpus.errors import InputError
+from treeline.ingest.parsers.grammar import Grammar
+from treeline.ingest.parsers.registry import by_suffix
 
 # A commit that touches more code files than this is a sweep (a rename, a reformat): it asks for nothing.
 MOST_FILES = 15

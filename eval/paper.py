@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eval.summary import Document
-from eval.systems import DEFAULT, HYBRID, Recipe
+from treeline.eval.summary import Document
+from treeline.eval.systems import DEFAULT, HYBRID, Recipe
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import orjson
 
-from corpus.errors import EncoderMismatch, InputError
-from corpus.function import Function
-from ingest.opening import functions_of, open_source
-from ingest.pipeline import LoadOptions, load
-from ingest.source import Progress, ReadOptions, no_progress
-from service.searching.live import LiveSearcher, open_searcher
-from service.settings import Settings
-from service.stores import open_store
+from treeline.corpus.errors import EncoderMismatch, InputError
+from treeline.corpus.function import Function
+from treeline.ingest.opening import functions_of, open_source
+from treeline.ingest.pipeline import LoadOptions, load
+from treeline.ingest.source import Progress, ReadOptions, no_progress
+from treeline.search.live import LiveSearcher, open_searcher
+from treeline.search.settings import Settings
+from treeline.search.stores import open_store
 
 POOLS = "embedded"  # the engine of every pool: it needs no server, and is gone with its folder
 FIELDS = ("repo", "path", "func_name", "original_string", "language", "docstring", "sha", "partition", "url")

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from eval.metrics import discounted
-from graph.hyperbolic import Floats
-from rerank.candidate import Candidate
-from rerank.features import NAMES
-from rerank.learnt import Weights, blend
-from rerank.spread import spread_out
+from treeline.eval.metrics import discounted
+from treeline.graph.hyperbolic import Floats
+from treeline.rerank.candidate import Candidate
+from treeline.rerank.features import NAMES
+from treeline.rerank.learnt import Weights, blend
+from treeline.rerank.spread import spread_out
 
 RIDGE = 0.002  # keeps columns that say the same from growing against each other
 COSTS = (0.0, 0.05, 0.1, 0.15, 0.2)

@@ -1,4 +1,4 @@
-"""Every evaluation of docs/evaluation.md in one go, kept, and the page's tables made anew: `python -m eval.refresh`.
+"""Runs every evaluation of docs/evaluation.md and rewrites its tables: `python -m treeline.eval.refresh`.
 
 Of each data set one result stays in the repository.
 """
@@ -9,9 +9,9 @@ import sys
 
 import click
 
-from corpus.errors import TreelineError
-from eval import docs, results
-from eval.cli import command as evaluate
+from treeline.corpus.errors import TreelineError
+from treeline.eval import docs, results
+from treeline.eval.cli import command as evaluate
 
 # In the order of the page; {name} is the index of CodeSearchNet's functions.
 RUNS = (

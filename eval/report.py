@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from eval.paper import HEAD
-from eval.results import SAME, Change
-from eval.summary import Document
+from treeline.eval.paper import HEAD
+from treeline.eval.results import SAME, Change
+from treeline.eval.summary import Document
 
 
 def show(document: Document, console: Console, *, worst: int = 5) -> None:

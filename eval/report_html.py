@@ -7,9 +7,9 @@ from html import escape
 from plotly.io import to_html  # type: ignore[import-untyped]
 from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
-from eval.paper import HEAD
-from eval.report_plots import plots
-from eval.summary import Document
+from treeline.eval.paper import HEAD
+from treeline.eval.report_plots import plots
+from treeline.eval.summary import Document
 
 CONFIG = {"responsive": True, "displaylogo": False, "displayModeBar": False}
 STYLE = """

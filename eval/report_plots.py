@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 
-from eval.summary import Document
+from treeline.eval.summary import Document
 
 # Okabe & Ito's colours, told apart by colour-blind readers too.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C8C8C")

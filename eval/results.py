@@ -9,8 +9,8 @@ from pathlib import Path
 
 import orjson
 
-from corpus.errors import InputError
-from eval.summary import FORMAT, Document
+from treeline.corpus.errors import InputError
+from treeline.eval.summary import FORMAT, Document
 
 KEPT = Path(__file__).parent / "results"
 # A mean that moved less than this since the last result is called unchanged.
@@ -21,7 +21,7 @@ JUDGED_ELSEWHERE = "codesearchnet"  # the data set whose judgements are not ours
 MOST_VALUES = 10_000
 VALUE_DIGITS = 3
 MADE = (":!eval/results", ":!docs")  # what evaluations write themselves
-PROJECT = Path(__file__).parent.parent
+PROJECT = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True, slots=True)

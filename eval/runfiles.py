@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpus.errors import InputError
-from corpus.function import Address
-from engine.protocol import Hit
-from eval.dataset import Case, Ranked, System
-from eval.metrics import OFFICIAL_DEPTH
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Address
+from treeline.engine.protocol import Hit
+from treeline.eval.dataset import Case, Ranked, System
+from treeline.eval.metrics import OFFICIAL_DEPTH
 
 PREDICTION_COLUMNS = ("query", "language", "identifier", "url")
 

@@ -11,12 +11,12 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from eval.dataset import DataSet, Evaluation, evaluate
-from eval.summary import Document, summarise
-from eval.systems import COMPARED, DEFAULT, Asked, Kitchen, Recipe
-from ingest.source import Progress as LoadProgress
-from service.cli.options import settings_for
-from service.settings import Settings
+from treeline.eval.dataset import DataSet, Evaluation, evaluate
+from treeline.eval.summary import Document, summarise
+from treeline.eval.systems import COMPARED, DEFAULT, Asked, Kitchen, Recipe
+from treeline.ingest.source import Progress as LoadProgress
+from treeline.search.settings import Settings
+from treeline.service.cli.options import settings_for
 
 LANE_TIMEOUT = 60.0
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -37,7 +37,7 @@ def choice_options(command: Decorated) -> Decorated:
 def chosen(compare: bool, ablate: bool, compared: Sequence[Recipe] = COMPARED) -> tuple[list[Recipe], str]:
     """The recipes, and the name of the one that the others are compared with."""
     if ablate:
-        from eval.ablation import recipes
+        from treeline.eval.ablation import recipes
 
         return recipes(), "default"
     if compare:

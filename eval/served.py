@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from corpus.errors import TreelineError
+from treeline.corpus.errors import TreelineError
 
 START_SECONDS = 120.0
 
@@ -35,7 +35,7 @@ def served(
     named = {name: value for name, value in named.items() if value}
     environment = {**os.environ, **measured, **named, **(extra or {})}
     environment["GUNICORN_BIND"] = f"127.0.0.1:{port}"
-    command = [sys.executable, "-m", "gunicorn", "--config", "python:service.gunicorn_conf"]
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:treeline.service.gunicorn_conf"]
     server = subprocess.Popen(command, env=environment)
     base = f"http://127.0.0.1:{port}"
     try:

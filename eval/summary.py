@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from corpus.function import Address
-from eval.dataset import Case, DataSet, Evaluation, Measured
-from eval.statistics import compare, macro_mean, mean_of, percentile, worst
+from treeline.corpus.function import Address
+from treeline.eval.dataset import Case, DataSet, Evaluation, Measured
+from treeline.eval.statistics import compare, macro_mean, mean_of, percentile, worst
 
 FORMAT = 1
 WORST = 10

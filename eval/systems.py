@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Protocol
 
-from corpus.errors import InputError
-from engine.protocol import Hit, IndexInfo
-from eval.dataset import Case, Ranked, System
-from rerank.candidate import Candidate
-from service.lanes.results import LaneResults
-from service.question.query import Query
+from treeline.corpus.errors import InputError
+from treeline.engine.protocol import Hit, IndexInfo
+from treeline.eval.dataset import Case, Ranked, System
+from treeline.rerank.candidate import Candidate
+from treeline.search.lanes.results import LaneResults
+from treeline.search.question.query import Query
 
 
 class Asked(Protocol):

@@ -13,23 +13,23 @@ import click
 import numpy as np
 from rich.console import Console
 
-from corpus.analysis import analyse
-from corpus.errors import InputError
-from corpus.function import Function
-from encoder.loading import load
-from encoder.protocol import DEFAULT_ENCODER, Encoder
-from engine.protocol import EncoderSpec
-from engine.stores import open_store
-from eval.hidden_docstrings import Question, questions
-from eval.ranker_training import Example, before, fit, sweep
-from ingest.opening import functions_of, open_source
-from rerank.arrange import DEPTH
-from rerank.features import NAMES, features
-from rerank.learnt import WEIGHTS
-from rerank.spread import COST
-from service.question.query import Query
-from service.searching.searcher import Searcher
-from service.settings import Settings
+from treeline.corpus.analysis import analyse
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Function
+from treeline.encoder.loading import load
+from treeline.encoder.protocol import DEFAULT_ENCODER, Encoder
+from treeline.engine.protocol import EncoderSpec
+from treeline.engine.stores import open_store
+from treeline.eval.hidden_docstrings import Question, questions
+from treeline.eval.ranker_training import Example, before, fit, sweep
+from treeline.ingest.opening import functions_of, open_source
+from treeline.rerank.arrange import DEPTH
+from treeline.rerank.features import NAMES, features
+from treeline.rerank.learnt import WEIGHTS
+from treeline.rerank.spread import COST
+from treeline.search.question.query import Query
+from treeline.search.searcher import Searcher
+from treeline.search.settings import Settings
 
 BATCH = 2_000
 SHARE = 0.2  # chosen on questions other than these (docs/ranking.md)

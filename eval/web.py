@@ -11,12 +11,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from corpus.errors import InputError
-from encoder.training.rewording import mistyped as with_a_slip
-from engine.protocol import Hit
-from eval import jsonl
-from eval.dataset import Case, DataSet, Metric
-from eval.metrics import distinct, hit, ndcg, recall, reciprocal_rank
+from treeline.corpus.errors import InputError
+from treeline.encoder.training.rewording import mistyped as with_a_slip
+from treeline.engine.protocol import Hit
+from treeline.eval import jsonl
+from treeline.eval.dataset import Case, DataSet, Metric
+from treeline.eval.metrics import distinct, hit, ndcg, recall, reciprocal_rank
 
 QUERIES = Path(__file__).parent / "data" / "web_queries.jsonl"
 SPLITS = ("dev", "test", "all")

@@ -1,6 +1,6 @@
 """The call graph of an index: who calls, extends, implements and uses whom, walked in either direction.
 
-Built by `graph.callgraph_build` from what the parsers saw; what the resolution can and cannot see is told in
+Built by `treeline.graph.callgraph_build` from what the parsers saw; what the resolution can and cannot see is told in
 docs/lanes.md. Loading makes views into the bytes, so it costs next to nothing at any size.
 """
 
@@ -15,12 +15,12 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from corpus.errors import InputError
-from corpus.function import handed_on, module_of
-from graph.callgraph_build import build
-from graph.callgraph_parts import FORMAT, WITHOUT_BASES
-from graph.packed import Array, strings_of, unpack
-from graph.references import CLASSES, NODE_KINDS, RELATIONS, NodeKind, Relation
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import handed_on, module_of
+from treeline.graph.callgraph_build import build
+from treeline.graph.callgraph_parts import FORMAT, WITHOUT_BASES
+from treeline.graph.packed import Array, strings_of, unpack
+from treeline.graph.references import CLASSES, NODE_KINDS, RELATIONS, NodeKind, Relation
 
 Direction = Literal["in", "out"]
 ARTIFACT = "callgraph"

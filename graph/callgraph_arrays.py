@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.callgraph_resolve import HOWS
-from graph.packed import string_arrays
-from graph.references import NODE_KINDS, RELATIONS, NodeKind, Relation
+from treeline.graph.callgraph_resolve import HOWS
+from treeline.graph.packed import string_arrays
+from treeline.graph.references import NODE_KINDS, RELATIONS, NodeKind, Relation
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from corpus.function import Address
-from graph.callgraph_arrays import Collected, edge_arrays, file_arrays, node_arrays
-from graph.callgraph_file import File
-from graph.callgraph_parts import Part, assemble
-from graph.callgraph_resolve import ALL_METHODS, Resolver
-from graph.references import FileFacts, NodeKind, Reference
+from treeline.corpus.function import Address
+from treeline.graph.callgraph_arrays import Collected, edge_arrays, file_arrays, node_arrays
+from treeline.graph.callgraph_file import File
+from treeline.graph.callgraph_parts import Part, assemble
+from treeline.graph.callgraph_resolve import ALL_METHODS, Resolver
+from treeline.graph.references import FileFacts, NodeKind, Reference
 
 INHERITANCE = ("extends", "implements")
 PROTOCOLS = frozenset({"Protocol", "typing.Protocol", "typing_extensions.Protocol", "t.Protocol"})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
-from graph.callgraph_file import File
-from graph.callgraph_packages import Packages
-from graph.references import CLASSES
+from treeline.graph.callgraph_file import File
+from treeline.graph.callgraph_packages import Packages
+from treeline.graph.references import CLASSES
 
 ONE_SCOPE = frozenset({"ruby", "php"})  # autoloaders and `require` make every class visible everywhere
 CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from graph.references import Import
+from treeline.graph.references import Import
 
 
 @dataclass(slots=True)

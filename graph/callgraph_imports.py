@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from graph.callgraph_classes import ONE_SCOPE, Classes, last_of
-from graph.callgraph_file import File
-from graph.callgraph_modules import Modules
-from graph.callgraph_names import dialect
-from graph.references import Import
+from treeline.graph.callgraph_classes import ONE_SCOPE, Classes, last_of
+from treeline.graph.callgraph_file import File
+from treeline.graph.callgraph_modules import Modules
+from treeline.graph.callgraph_names import dialect
+from treeline.graph.references import Import
 
 IMPORTED = "import"
 PASSES = 5  # files that a name may be handed on through (`from .url import parse_url` in a package's `__init__`)

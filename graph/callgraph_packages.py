@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Sequence
 
-from graph.callgraph_file import File
-from graph.references import CLASSES
+from treeline.graph.callgraph_file import File
+from treeline.graph.references import CLASSES
 
 PACKAGE_IS_A_FOLDER = frozenset({"go", "java"})
 

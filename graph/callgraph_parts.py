@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike
 
-from graph.callgraph_arrays import Arrays, ends_of, grouped
-from graph.callgraph_classes import last_of
-from graph.callgraph_resolve import HOWS
-from graph.packed import Array, Strings, pack, string_arrays, strings_of, unpack
+from treeline.graph.callgraph_arrays import Arrays, ends_of, grouped
+from treeline.graph.callgraph_classes import last_of
+from treeline.graph.callgraph_resolve import HOWS
+from treeline.graph.packed import Array, Strings, pack, string_arrays, strings_of, unpack
 
 FORMAT = 2  # raised when the arrays change, so that an older index is told from a broken one
 WITHOUT_BASES = 1  # the format before: the same without the names of bases that were not resolved

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from graph.callgraph_classes import ONE_SCOPE, Classes, last_of
-from graph.callgraph_file import File
-from graph.callgraph_imports import IMPORTED, Imports, Scope
-from graph.callgraph_modules import Modules
-from graph.callgraph_names import BUILTINS, COMMON_METHODS, POPULAR_ALIASES, STANDARD_MODULES, dialect
-from graph.callgraph_packages import Packages
+from treeline.graph.callgraph_classes import ONE_SCOPE, Classes, last_of
+from treeline.graph.callgraph_file import File
+from treeline.graph.callgraph_imports import IMPORTED, Imports, Scope
+from treeline.graph.callgraph_modules import Modules
+from treeline.graph.callgraph_names import BUILTINS, COMMON_METHODS, POPULAR_ALIASES, STANDARD_MODULES, dialect
+from treeline.graph.callgraph_packages import Packages
 
 SELF = frozenset({"self", "cls", "this", "$this", "static", "@"})
 PARENT = frozenset({"super", "parent", "base"})

@@ -14,9 +14,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.errors import TreelineError
-from graph import hyperbolic
-from graph.hyperbolic import Floats, Points
+from treeline.corpus.errors import TreelineError
+from treeline.graph import hyperbolic
+from treeline.graph.hyperbolic import Floats, Points
 
 Nodes = NDArray[np.int32]
 

@@ -16,7 +16,7 @@ from io import BytesIO
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.analysis import STOP_WORDS, parts
+from treeline.corpus.analysis import STOP_WORDS, parts
 
 Vectors = NDArray[np.float32]
 

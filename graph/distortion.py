@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graph import hyperbolic
-from graph.combinatorial import Embedding, Nodes, heights
-from graph.hyperbolic import Floats
+from treeline.graph import hyperbolic
+from treeline.graph.combinatorial import Embedding, Nodes, heights
+from treeline.graph.hyperbolic import Floats
 
 
 @dataclass(frozen=True, slots=True)

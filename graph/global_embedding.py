@@ -14,10 +14,18 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from graph.combinatorial import Embedding, Nodes, NotSeparable, centred, embed, reachable_scale, separating_scale
-from graph.distortion import Quality, quality
-from graph.hyperbolic import Floats, Points
-from graph.tree import REPOSITORY, Tree
+from treeline.graph.combinatorial import (
+    Embedding,
+    Nodes,
+    NotSeparable,
+    centred,
+    embed,
+    reachable_scale,
+    separating_scale,
+)
+from treeline.graph.distortion import Quality, quality
+from treeline.graph.hyperbolic import Floats, Points
+from treeline.graph.tree import REPOSITORY, Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from corpus.function import Address
-from graph.combinatorial import centred, embed
-from graph.combinatorial import heights as path_lengths
-from graph.distortion import average_distortion
-from graph.hyperbolic import distances
-from graph.local_tree import LocalTree, local_tree
-from graph.tree import SEPARATOR, Kind, scopes
+from treeline.corpus.function import Address
+from treeline.graph.combinatorial import centred, embed
+from treeline.graph.combinatorial import heights as path_lengths
+from treeline.graph.distortion import average_distortion
+from treeline.graph.hyperbolic import distances
+from treeline.graph.local_tree import LocalTree, local_tree
+from treeline.graph.tree import SEPARATOR, Kind, scopes
 
 # The reach of the drawing: at 36, where distances are best, all leaves would lie within 1e-15 of the rim; at 5 the
 # deepest node is at 98.7 % of the radius and every level has room of its own.

@@ -14,10 +14,10 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.function import Address
-from graph.combinatorial import Nodes
-from graph.hyperbolic import Floats
-from graph.tree import SEPARATOR, scopes
+from treeline.corpus.function import Address
+from treeline.graph.combinatorial import Nodes
+from treeline.graph.hyperbolic import Floats
+from treeline.graph.tree import SEPARATOR, scopes
 
 
 @dataclass(frozen=True, slots=True)

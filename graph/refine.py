@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from corpus.errors import InputError
-from graph import hyperbolic
-from graph.combinatorial import Embedding, Nodes, centred, embed, heights
-from graph.distortion import average_distortion
-from graph.hyperbolic import Floats
+from treeline.corpus.errors import InputError
+from treeline.graph import hyperbolic
+from treeline.graph.combinatorial import Embedding, Nodes, centred, embed, heights
+from treeline.graph.distortion import average_distortion
+from treeline.graph.hyperbolic import Floats
 
 SAFE_REACH = 6.0  # two points this far out on opposite sides are 12 apart, where geoopt's distance is still exact
 STEPS = 300

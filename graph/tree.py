@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.function import Address
-from graph.combinatorial import Nodes, depths
+from treeline.corpus.function import Address
+from treeline.graph.combinatorial import Nodes, depths
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -11,9 +11,9 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from urllib.parse import quote
 
-from corpus.errors import InputError
-from ingest.folder import FileUnit, always
-from ingest.ignoring import (
+from treeline.corpus.errors import InputError
+from treeline.ingest.folder import FileUnit, always
+from treeline.ingest.ignoring import (
     EXCLUDED,
     IGNORE_FILES,
     MAX_IGNORE_BYTES,
@@ -22,9 +22,9 @@ from ingest.ignoring import (
     folder_reason,
     is_source,
 )
-from ingest.packed import Member, members, suffix_of_archive
-from ingest.parsers.file import Place
-from ingest.source import ReadOptions, Unit, Unreadable, leads_out, readable
+from treeline.ingest.packed import Member, members, suffix_of_archive
+from treeline.ingest.parsers.file import Place
+from treeline.ingest.source import ReadOptions, Unit, Unreadable, leads_out, readable
 
 # As long as a path can be on this machine.
 MAX_NAME = 4_096

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corpus.function import Address
-from engine.protocol import Engine, Vectors
-from ingest.facts import AllFacts, unpack
-from ingest.source import Progress
-from ingest.workers import Workers, outcome
+from treeline.corpus.function import Address
+from treeline.engine.protocol import Engine, Vectors
+from treeline.ingest.facts import AllFacts, unpack
+from treeline.ingest.source import Progress
+from treeline.ingest.workers import Workers, outcome
 
 if TYPE_CHECKING:
-    from graph.callgraph_parts import Part
+    from treeline.graph.callgraph_parts import Part
 
 TREE, EMBEDDING, CALLGRAPH, CLUSTERS = "tree", "embedding", "callgraph", "clusters"
 VECTORS_AT_ONCE = 10_000
@@ -64,7 +64,7 @@ class CallGraphUnderWay:
 
 def begin_callgraph(changes: Changes, workers: Workers) -> CallGraphUnderWay:
     """Give the repositories that have changed to the workers."""
-    from graph.callgraph_parts import split
+    from treeline.graph.callgraph_parts import split
 
     stored = changes.before(CALLGRAPH)
     before = split(stored) if stored is not None else {}
@@ -83,7 +83,7 @@ def begin_callgraph(changes: Changes, workers: Workers) -> CallGraphUnderWay:
 
 def resolve(repositories: Sequence[tuple[str, Sequence[bytes]]]) -> Resolved:
     """The call graphs of some repositories, from their packed facts."""
-    from graph.callgraph_build import repository
+    from treeline.graph.callgraph_build import repository
 
     return [
         (repo, repository(repo, (fact for piece in pieces for fact in unpack(repo, piece))).dump())
@@ -109,7 +109,7 @@ def build(view: Engine, changes: Changes, graph: CallGraphUnderWay, progress: Pr
 
 def _tree(view: Engine, changes: Changes, addresses: _AllAddresses) -> Iterator[tuple[str, bytes]]:
     """The tree, and the whole of it in the disk."""
-    from graph import global_embedding, tree
+    from treeline.graph import global_embedding, tree
 
     before, embedded = changes.before(TREE), changes.before(EMBEDDING)
     if before is None or embedded is None:
@@ -123,7 +123,7 @@ def _tree(view: Engine, changes: Changes, addresses: _AllAddresses) -> Iterator[
 
 
 def _callgraph(view: Engine, changes: Changes, graph: CallGraphUnderWay, addresses: _AllAddresses) -> bytes:
-    from graph.callgraph_parts import assemble, load_part
+    from treeline.graph.callgraph_parts import assemble, load_part
 
     parts = dict(graph.before)
     functions: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
@@ -138,7 +138,7 @@ def _callgraph(view: Engine, changes: Changes, graph: CallGraphUnderWay, address
 
 
 def _clusters(view: Engine, changes: Changes, addresses: _AllAddresses) -> bytes | None:
-    from graph import corpus_clusters
+    from treeline.graph import corpus_clusters
 
     if not view.info.encoders:
         return None

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpus.errors import EncoderMismatch, IndexMissing, InputError
-from encoder.loading import is_shipped
-from encoder.protocol import DEFAULT_ENCODER, Encoder
-from engine.protocol import Engine, Store
-from ingest import manifest
-from ingest.manifest import Manifest
-from ingest.workers import load_encoders
+from treeline.corpus.errors import EncoderMismatch, IndexMissing, InputError
+from treeline.encoder.loading import is_shipped
+from treeline.encoder.protocol import DEFAULT_ENCODER, Encoder
+from treeline.engine.protocol import Engine, Store
+from treeline.ingest import manifest
+from treeline.ingest.manifest import Manifest
+from treeline.ingest.workers import load_encoders
 
 
 @dataclass(frozen=True, slots=True)

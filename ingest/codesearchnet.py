@@ -6,12 +6,12 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from corpus.errors import InputError
-from ingest import parquet, pool
-from ingest.download import LANGUAGES, archive_path, fetch_archive
-from ingest.lines import DAMAGE
-from ingest.shards import LINES, PARTITIONS, FileShard, partition_of, zip_entries
-from ingest.source import Listed, ReadOptions, Unit, Unreadable, readable
+from treeline.corpus.errors import InputError
+from treeline.ingest import parquet, pool
+from treeline.ingest.download import LANGUAGES, archive_path, fetch_archive
+from treeline.ingest.lines import DAMAGE
+from treeline.ingest.shards import LINES, PARTITIONS, FileShard, partition_of, zip_entries
+from treeline.ingest.source import Listed, ReadOptions, Unit, Unreadable, readable
 
 SHARDS = "final/jsonl"
 HINT = f"give the folder that holds LANGUAGE/{SHARDS}, a LANGUAGE.zip, a {parquet.SUFFIX} or a {pool.SUFFIX} file"

@@ -9,8 +9,8 @@ import urllib.request
 from pathlib import Path
 from typing import IO
 
-from corpus.errors import InputError, TreelineError
-from ingest.source import ReadOptions
+from treeline.corpus.errors import InputError, TreelineError
+from treeline.ingest.source import ReadOptions
 
 OFFICIAL = "https://s3.amazonaws.com/code-search-net/CodeSearchNet/v2"
 # The published sizes of the official archives, in bytes.

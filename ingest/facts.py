@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from graph.references import FileFacts, Import, Reference, Symbol
+from treeline.graph.references import FileFacts, Import, Reference, Symbol
 
 ARTIFACT = "facts"
 

@@ -12,13 +12,21 @@ from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
-from corpus.errors import InputError
-from ingest.git_folder import Checkout, checkout_of
-from ingest.ignoring import Ignored, file_reason, folder_reason, ignore_text, is_generated, is_source, suffix_of
-from ingest.parsers.file import Place, parse_file
-from ingest.parsers.registry import by_suffix
-from ingest.published import Published, published
-from ingest.source import Chunk, Listed, Parsed, Problem, ReadOptions, Rejected, Unit, readable
+from treeline.corpus.errors import InputError
+from treeline.ingest.git_folder import Checkout, checkout_of
+from treeline.ingest.ignoring import (
+    Ignored,
+    file_reason,
+    folder_reason,
+    ignore_text,
+    is_generated,
+    is_source,
+    suffix_of,
+)
+from treeline.ingest.parsers.file import Place, parse_file
+from treeline.ingest.parsers.registry import by_suffix
+from treeline.ingest.published import Published, published
+from treeline.ingest.source import Chunk, Listed, Parsed, Problem, ReadOptions, Rejected, Unit, readable
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,19 +10,19 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.errors import InputError, TreelineError
-from corpus.function import Function
-from encoder.protocol import Encoder
-from engine.protocol import EncoderSpec, Engine, IndexInfo, Store, Vectors, Writer
-from ingest import artifacts, facts, interrupted, manifest
-from ingest.facts import AllFacts
-from ingest.interrupted import Interrupted
-from ingest.journal import Journal, JournalEntry
-from ingest.ledger import Ledger
-from ingest.manifest import Entry, Manifest
-from ingest.preparing import Clock, PreparedBatch
-from ingest.source import Problem, Progress
-from ingest.workers import Workers
+from treeline.corpus.errors import InputError, TreelineError
+from treeline.corpus.function import Function
+from treeline.encoder.protocol import Encoder
+from treeline.engine.protocol import EncoderSpec, Engine, IndexInfo, Store, Vectors, Writer
+from treeline.ingest import artifacts, facts, interrupted, manifest
+from treeline.ingest.facts import AllFacts
+from treeline.ingest.interrupted import Interrupted
+from treeline.ingest.journal import Journal, JournalEntry
+from treeline.ingest.ledger import Ledger
+from treeline.ingest.manifest import Entry, Manifest
+from treeline.ingest.preparing import Clock, PreparedBatch
+from treeline.ingest.source import Problem, Progress
+from treeline.ingest.workers import Workers
 
 # In place of a row of the batch's vectors: the text is as it was, so the index has its vector.
 KEPT = -1

@@ -15,11 +15,11 @@ from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from corpus.errors import InputError, TreelineError
-from ingest.folder import Folder, open_folder
-from ingest.git_command import git_command, git_environment
-from ingest.git_folder import SCP, split_remote
-from ingest.source import Progress, ReadOptions
+from treeline.corpus.errors import InputError, TreelineError
+from treeline.ingest.folder import Folder, open_folder
+from treeline.ingest.git_command import git_command, git_environment
+from treeline.ingest.git_folder import SCP, split_remote
+from treeline.ingest.source import Progress, ReadOptions
 
 SCHEME, SCP_HOST = r"[a-zA-Z][a-zA-Z0-9+.-]*://", r"[\w.-]+@[\w.-]+:(?!//)"
 URL = re.compile(SCHEME + r".+")

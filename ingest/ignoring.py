@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 
 from pathspec import GitIgnoreSpec
 
-from ingest.parsers.registry import UNREAD, by_suffix
-from ingest.source import ReadOptions
+from treeline.ingest.parsers.registry import UNREAD, by_suffix
+from treeline.ingest.source import ReadOptions
 
 IGNORE_FILES = (".gitignore", ".treelineignore")
 # Git's own, which only the top of a repository has.

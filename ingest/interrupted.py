@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from corpus.errors import TreelineError
-from ingest import journal, manifest
-from ingest.journal import Journal, JournalEntry
-from ingest.source import Problem
+from treeline.corpus.errors import TreelineError
+from treeline.ingest import journal, manifest
+from treeline.ingest.journal import Journal, JournalEntry
+from treeline.ingest.source import Problem
 
 
 @dataclass(slots=True)

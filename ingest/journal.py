@@ -13,8 +13,8 @@ from pathlib import Path
 
 import orjson
 
-from engine.durable import disk_errors
-from ingest.source import Problem
+from treeline.engine.durable import disk_errors
+from treeline.ingest.source import Problem
 
 
 @dataclass(frozen=True, slots=True)

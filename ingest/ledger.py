@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ingest import manifest
-from ingest.interrupted import Done
-from ingest.journal import JournalEntry
-from ingest.manifest import Entry
-from ingest.preparing import Prepared
+from treeline.ingest import manifest
+from treeline.ingest.interrupted import Done
+from treeline.ingest.journal import JournalEntry
+from treeline.ingest.manifest import Entry
+from treeline.ingest.preparing import Prepared
 
 
 class Ledger:

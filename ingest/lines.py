@@ -13,8 +13,8 @@ from typing import IO, Protocol
 
 import orjson
 
-from ingest.record import parse_records
-from ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected
+from treeline.ingest.record import parse_records
+from treeline.ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected
 
 # Large enough that a trip to a worker is nothing beside the parsing, small enough to share a shard evenly.
 LINES_A_CHUNK = 512

@@ -13,9 +13,9 @@ from typing import Any
 
 import orjson
 
-from corpus.errors import IndexOutdated
-from corpus.function import Function
-from ingest.source import Problem
+from treeline.corpus.errors import IndexOutdated
+from treeline.corpus.function import Function
+from treeline.ingest.source import Problem
 
 # Raise it when indexed documents change for the same input, so that old indexes are made anew.
 VERSION = 3

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from corpus.counting import counted
-from corpus.errors import InputError
-from corpus.function import Function
-from ingest.source import Listed, ReadOptions, Source, readable
+from treeline.corpus.counting import counted
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Function
+from treeline.ingest.source import Listed, ReadOptions, Source, readable
 
 log = logging.getLogger(__name__)
 
@@ -53,15 +53,15 @@ def functions_of(source: Source) -> Iterator[Function]:
 
 
 def _open(spec: str, options: ReadOptions) -> Source:
-    from ingest.git import is_git_url, open_git
-    from ingest.packed import suffix_of_archive
+    from treeline.ingest.git import is_git_url, open_git
+    from treeline.ingest.packed import suffix_of_archive
 
     if spec.startswith(CODESEARCHNET):
-        from ingest.codesearchnet import open_codesearchnet
+        from treeline.ingest.codesearchnet import open_codesearchnet
 
         return open_codesearchnet(spec.removeprefix(CODESEARCHNET), options)
     if spec == "python-env":
-        from ingest.python_env import open_python_env
+        from treeline.ingest.python_env import open_python_env
 
         return open_python_env(options)
     if is_git_url(spec):
@@ -75,20 +75,20 @@ def _open(spec: str, options: ReadOptions) -> Source:
     if options.ref:
         raise InputError(f"--ref is for git URLs, and {spec} is read as it stands", "check that commit out first")
     if path.is_dir():
-        from ingest.codesearchnet import is_codesearchnet, open_codesearchnet
-        from ingest.folder import open_folder
+        from treeline.ingest.codesearchnet import is_codesearchnet, open_codesearchnet
+        from treeline.ingest.folder import open_folder
 
         return open_codesearchnet(spec, options) if is_codesearchnet(path) else open_folder(spec, options)
     if suffix_of_archive(path.name) and path.is_file():
-        from ingest.archive import open_archive
-        from ingest.codesearchnet import is_codesearchnet_zip, open_codesearchnet
+        from treeline.ingest.archive import open_archive
+        from treeline.ingest.codesearchnet import is_codesearchnet_zip, open_codesearchnet
 
         return open_codesearchnet(spec, options) if is_codesearchnet_zip(path) else open_archive(path, options)
-    from ingest.parsers.registry import by_suffix
-    from ingest.shards import LINES, FileShard
+    from treeline.ingest.parsers.registry import by_suffix
+    from treeline.ingest.shards import LINES, FileShard
 
     if path.suffix.lower() in by_suffix():
-        from ingest.folder import open_folder
+        from treeline.ingest.folder import open_folder
 
         file = path.resolve()
         return open_folder(str(file.parent), options).alone(file.name)
@@ -100,8 +100,8 @@ def _open(spec: str, options: ReadOptions) -> Source:
 
 def told_apart(source: Source, others: Collection[str]) -> Source:
     """A folder or archive with the name of another in the index is called by the folder above it too: `shop/src`."""
-    from ingest.archive import Archive, called
-    from ingest.folder import Folder
+    from treeline.ingest.archive import Archive, called
+    from treeline.ingest.folder import Folder
 
     if isinstance(source, Folder) and source.name == str(source.root) and source.repo == source.root.name:
         above = source.root.parent.name

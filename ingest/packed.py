@@ -16,9 +16,9 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import IO
 
-from corpus.errors import InputError
-from ingest.lines import BLOCK, DAMAGE, MAX_RATIO
-from ingest.source import ReadOptions
+from treeline.corpus.errors import InputError
+from treeline.ingest.lines import BLOCK, DAMAGE, MAX_RATIO
+from treeline.ingest.source import ReadOptions
 
 ZIP = (".zip", ".whl", ".jar")
 TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")

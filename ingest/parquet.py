@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.record import KNOWN, parse_records
-from ingest.shards import StoredFile
-from ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected
+from treeline.ingest.record import KNOWN, parse_records
+from treeline.ingest.shards import StoredFile
+from treeline.ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected
 
 SUFFIX = ".parquet"
 ROWS_A_CHUNK = 512

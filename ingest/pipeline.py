@@ -15,18 +15,18 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
-from corpus.errors import InputError
-from engine.protocol import EncoderSpec, IndexInfo, Store
-from ingest import manifest
-from ingest.beginning import Beginning, begin
-from ingest.generation import Generation
-from ingest.manifest import Manifest
-from ingest.opening import is_gone, told_apart
-from ingest.preparing import Clock, PreparedBatch, peak_memory_kb
-from ingest.reading import Reading
-from ingest.source import Problem, Progress, Source, no_progress
-from ingest.summary import Summary, reasons, write_rejects
-from ingest.workers import Workers, outcome, processors
+from treeline.corpus.errors import InputError
+from treeline.engine.protocol import EncoderSpec, IndexInfo, Store
+from treeline.ingest import manifest
+from treeline.ingest.beginning import Beginning, begin
+from treeline.ingest.generation import Generation
+from treeline.ingest.manifest import Manifest
+from treeline.ingest.opening import is_gone, told_apart
+from treeline.ingest.preparing import Clock, PreparedBatch, peak_memory_kb
+from treeline.ingest.reading import Reading
+from treeline.ingest.source import Problem, Progress, Source, no_progress
+from treeline.ingest.summary import Summary, reasons, write_rejects
+from treeline.ingest.workers import Workers, outcome, processors
 
 # As much is done in this process before others are started.
 SMALL_BYTES = 1_000_000

@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import IO, Any, Protocol
 
-from ingest.lines import DAMAGE, position_of
-from ingest.pickled import records, remembered
-from ingest.record import KNOWN, parse_records
-from ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected
+from treeline.ingest.lines import DAMAGE, position_of
+from treeline.ingest.pickled import records, remembered
+from treeline.ingest.record import KNOWN, parse_records
+from treeline.ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected
 
 SUFFIX = "_dedupe_definitions_v2.pkl"
 RECORDS_A_CHUNK = 512

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from corpus.analysis import analyse
-from corpus.function import Function
-from encoder.protocol import Encoder
-from engine.protocol import Vectors
-from ingest import facts, manifest
-from ingest.source import Chunk, Problem
+from treeline.corpus.analysis import analyse
+from treeline.corpus.function import Function
+from treeline.encoder.protocol import Encoder
+from treeline.engine.protocol import Vectors
+from treeline.ingest import facts, manifest
+from treeline.ingest.source import Chunk, Problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import new
 from pathlib import Path
 
-from ingest.git_command import git_command, git_environment
+from treeline.ingest.git_command import git_command, git_environment
 
 TIMEOUT_S = 30
 REMOTE = "refs/remotes/origin"

@@ -11,11 +11,11 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution,
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
-from corpus.errors import InputError
-from ingest.folder import FileUnit, Folder, always
-from ingest.ignoring import reason_by_name
-from ingest.parsers.file import Place
-from ingest.source import Listed, ReadOptions, Unit
+from treeline.corpus.errors import InputError
+from treeline.ingest.folder import FileUnit, Folder, always
+from treeline.ingest.ignoring import reason_by_name
+from treeline.ingest.parsers.file import Place
+from treeline.ingest.source import Listed, ReadOptions, Unit
 
 PROJECT = "treeline"
 EVERYTHING = "*"

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from ingest import manifest
-from ingest.generation import Generation
-from ingest.manifest import Manifest
-from ingest.preparing import Clock, Item
-from ingest.source import Problem, Source, Unit, Unreadable
+from treeline.ingest import manifest
+from treeline.ingest.generation import Generation
+from treeline.ingest.manifest import Manifest
+from treeline.ingest.preparing import Clock, Item
+from treeline.ingest.source import Problem, Source, Unit, Unreadable
 
 # A trip to a worker: large enough for the journey and the matrix products to pay, small enough for flat memory.
 BATCH_BYTES = 400_000

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from corpus.function import LINES_IN_URL, Function
-from graph.references import FileFacts
-from ingest.parsers.outline import TooTangled
-from ingest.parsers.registry import grammars
-from ingest.parsers.single import Single, single
-from ingest.parsers.strip import without_doc
-from ingest.parsers.tokens import code_tokens, docstring_tokens
-from ingest.source import Parsed, Problem, ReadOptions
+from treeline.corpus.function import LINES_IN_URL, Function
+from treeline.graph.references import FileFacts
+from treeline.ingest.parsers.outline import TooTangled
+from treeline.ingest.parsers.registry import grammars
+from treeline.ingest.parsers.single import Single, single
+from treeline.ingest.parsers.strip import without_doc
+from treeline.ingest.parsers.tokens import code_tokens, docstring_tokens
+from treeline.ingest.source import Parsed, Problem, ReadOptions
 
 # CodeSearchNet's own name first, then the Hugging Face columns and the evaluation pool's.
 NAMES: dict[str, tuple[str, ...]] = {

@@ -11,9 +11,9 @@ from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from corpus.errors import InputError
-from ingest.lines import DAMAGE, line_chunks
-from ingest.source import Chunk, ReadOptions, Unreadable, leads_out, readable
+from treeline.corpus.errors import InputError
+from treeline.ingest.lines import DAMAGE, line_chunks
+from treeline.ingest.source import Chunk, ReadOptions, Unreadable, leads_out, readable
 
 PARTITIONS = ("train", "valid", "test")
 LINES = (".jsonl.gz", ".jsonl")

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from corpus.function import Function
-from graph.references import FileFacts
+from treeline.corpus.function import Function
+from treeline.graph.references import FileFacts
 
 # Raise it when parsers or readers give other output, so that unchanged files are read again.
 READER_VERSION = "4"

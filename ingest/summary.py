@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from engine.durable import disk_errors
-from ingest.source import Problem
+from treeline.engine.durable import disk_errors
+from treeline.ingest.source import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,10 +16,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import ParamSpec, Self, TypeVar
 
-from corpus.errors import TreelineError
-from encoder.loading import load
-from encoder.protocol import Encoder
-from ingest.preparing import Item, PreparedBatch, prepare
+from treeline.corpus.errors import TreelineError
+from treeline.encoder.loading import load
+from treeline.encoder.protocol import Encoder
+from treeline.ingest.preparing import Item, PreparedBatch, prepare
 
 GARBAGE_AFTER = 200_000  # objects
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import exp
 
-from rerank.candidate import Candidate
-from rerank.ranked import Asked, RankedList, weight_of
-from rerank.score_sum import score_sum
+from treeline.rerank.candidate import Candidate
+from treeline.rerank.ranked import Asked, RankedList, weight_of
+from treeline.rerank.score_sum import score_sum
 
 # A structural question has an exact answer: its weight keeps everything that the graph found, ten edges away too, in
 # front of what only shares words with it. Where the call is at least written (all those score alike) comes next.

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graph.local_tree import local_tree
-from rerank.arrange import DEPTH, arrange
-from rerank.candidate import Candidate, RerankContext
-from rerank.clusters import Clusterer, by_average_score
+from treeline.graph.local_tree import local_tree
+from treeline.rerank.arrange import DEPTH, arrange
+from treeline.rerank.candidate import Candidate, RerankContext
+from treeline.rerank.clusters import Clusterer, by_average_score
 
 
 @dataclass(frozen=True, slots=True)

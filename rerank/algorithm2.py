@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graph.local_tree import local_tree
-from rerank.arrange import DEPTH, arrange
-from rerank.candidate import Candidate, RerankContext
-from rerank.clusters import Clusterer, by_average_score
+from treeline.graph.local_tree import local_tree
+from treeline.rerank.arrange import DEPTH, arrange
+from treeline.rerank.candidate import Candidate, RerankContext
+from treeline.rerank.clusters import Clusterer, by_average_score
 
 Weigh = Callable[[Sequence[float]], float]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graph.local_tree import nearest_above
-from rerank.candidate import Candidate
-from rerank.candidates import Candidates, Labels, Places
+from treeline.graph.local_tree import nearest_above
+from treeline.rerank.candidate import Candidate
+from treeline.rerank.candidates import Candidates, Labels, Places
 
 DEPTH = 100  # how many candidates a re-ranker looks at; those behind keep their places
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.function import Address
+from treeline.corpus.function import Address
 
 
 class Contribution(NamedTuple):

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.hits import Keys, Part, Rows, Scores, Shared
-from engine.protocol import Hit
-from rerank.candidate import Candidate, Contribution
+from treeline.engine.hits import Keys, Part, Rows, Scores, Shared
+from treeline.engine.protocol import Hit
+from treeline.rerank.candidate import Candidate, Contribution
 
 Places = NDArray[np.int64]
 Labels = NDArray[np.object_]  # words, or numbers that may be missing: taken in a new order at once, which lists are not

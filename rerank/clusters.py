@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.combinatorial import centred, embed
-from graph.hyperbolic import Points
-from graph.local_tree import LocalTree
+from treeline.graph.combinatorial import centred, embed
+from treeline.graph.hyperbolic import Points
+from treeline.graph.local_tree import LocalTree
 
 Labels = NDArray[np.intp]
 

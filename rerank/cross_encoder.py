@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from corpus.errors import InputError
-from corpus.hub import cached, loaded
-from rerank.arrange import arrange
-from rerank.candidate import Candidate, RerankContext
-from rerank.scaling import scaled
+from treeline.corpus.errors import InputError
+from treeline.corpus.hub import cached, loaded
+from treeline.rerank.arrange import arrange
+from treeline.rerank.candidate import Candidate, RerankContext
+from treeline.rerank.scaling import scaled
 
 MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
 SHARE = 0.3  # of the order is the model's, the rest the fused score's; by itself it loses (docs/ranking.md)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from corpus.analysis import STOP_WORDS, WORD, parts
+from treeline.corpus.analysis import STOP_WORDS, WORD, parts
 
 FORWARD = frozenset({"to", "into", "2"})  # x to y
 BACKWARD = frozenset({"from"})  # y from x

@@ -15,11 +15,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.function import lines_in
-from graph.hyperbolic import Floats
-from rerank.candidate import Candidate
-from rerank.candidates import Candidates
-from rerank.scaling import scaled
+from treeline.corpus.function import lines_in
+from treeline.graph.hyperbolic import Floats
+from treeline.rerank.candidate import Candidate
+from treeline.rerank.candidates import Candidates
+from treeline.rerank.scaling import scaled
 
 TEST_LIKE = re.compile(r"(^|/)(tests?|testing|examples?|benchmarks?|demos?)(/|_)|(^|/)test_|_test\.|\.test\.", re.I)
 KEPT = 50_000  # functions whose address was looked at: its patterns cost more than all else that is asked of it

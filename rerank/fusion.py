@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from corpus.errors import InputError
-from rerank.adaptive import adaptive
-from rerank.intersection import intersection
-from rerank.ranked import Fusion
-from rerank.rrf import rrf
-from rerank.score_sum import score_sum
+from treeline.corpus.errors import InputError
+from treeline.rerank.adaptive import adaptive
+from treeline.rerank.intersection import intersection
+from treeline.rerank.ranked import Fusion
+from treeline.rerank.rrf import rrf
+from treeline.rerank.score_sum import score_sum
 
 FUSIONS: Mapping[str, Fusion] = {
     "rrf": rrf,

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.local_tree import local_tree
-from rerank.arrange import DEPTH, arrange
-from rerank.candidate import Candidate, RerankContext
-from rerank.scaling import scaled
+from treeline.graph.local_tree import local_tree
+from treeline.rerank.arrange import DEPTH, arrange
+from treeline.rerank.candidate import Candidate, RerankContext
+from treeline.rerank.scaling import scaled
 
 PENALTY = 0.1  # 1 − λ; see docs/ranking.md for the sweep
 

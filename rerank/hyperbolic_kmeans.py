@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from graph.hyperbolic import Points, distances, frechet_means
-from graph.local_tree import LocalTree
-from rerank.clusters import Labels, leaf_points
+from treeline.graph.hyperbolic import Points, distances, frechet_means
+from treeline.graph.local_tree import LocalTree
+from treeline.rerank.clusters import Labels, leaf_points
 
 ITERATIONS = 8  # assignments of real lists of 100 settle in 3 to 6
 STEPS_A_MEAN = 4  # the next iteration goes on from where this one's mean stands

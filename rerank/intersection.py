@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from rerank.candidate import Candidate
-from rerank.ranked import Asked, RankedList, sum_of_shares, weight_of
-from rerank.rrf import K
+from treeline.rerank.candidate import Candidate
+from treeline.rerank.ranked import Asked, RankedList, sum_of_shares, weight_of
+from treeline.rerank.rrf import K
 
 FILLER = "dense"
 # Lifts the intersection over everything else and the filler over the remaining lanes, and is part of the shares, so

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from corpus.analysis import terms
+from treeline.corpus.analysis import terms
 
 LANGUAGES = {
     "python": "python",

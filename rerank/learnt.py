@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from graph.hyperbolic import Floats
-from rerank.arrange import DEPTH
-from rerank.candidate import Candidate, RerankContext
-from rerank.candidates import Candidates, Labels
-from rerank.features import NAMES, features
-from rerank.scaling import scaled
-from rerank.spread import Spread, spread
+from treeline.graph.hyperbolic import Floats
+from treeline.rerank.arrange import DEPTH
+from treeline.rerank.candidate import Candidate, RerankContext
+from treeline.rerank.candidates import Candidates, Labels
+from treeline.rerank.features import NAMES, features
+from treeline.rerank.scaling import scaled
+from treeline.rerank.spread import Spread, spread
 
 WEIGHTS = Path(__file__).parent / "learnt_weights.json"
 

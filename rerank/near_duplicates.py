@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rerank.arrange import DEPTH, arrange
-from rerank.candidate import Candidate, RerankContext
+from treeline.rerank.arrange import DEPTH, arrange
+from treeline.rerank.candidate import Candidate, RerankContext
 
 THRESHOLD = 0.95
 

@@ -8,8 +8,8 @@ from zlib import crc32
 
 import numpy as np
 
-from rerank.arrange import DEPTH, arrange
-from rerank.candidate import Candidate, RerankContext
+from treeline.rerank.arrange import DEPTH, arrange
+from treeline.rerank.candidate import Candidate, RerankContext
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.hits import Keys, Rows, Scores, firsts, scores_of
-from engine.protocol import Hit
-from rerank.candidate import Candidate
-from rerank.candidates import ABSENT, Candidates, Given, Listed, Places
+from treeline.engine.hits import Keys, Rows, Scores, firsts, scores_of
+from treeline.engine.protocol import Hit
+from treeline.rerank.candidate import Candidate
+from treeline.rerank.candidates import ABSENT, Candidates, Given, Listed, Places
 
 # A fusion method: ranked lists, the weight of each lane and what was asked in; the first `limit` fused candidates out.
 Fusion = Callable[[Sequence["RankedList"], Mapping[str, float], "Asked", int], Sequence[Candidate]]
 
 
 class Asked(NamedTuple):
-    """What fusion knows of a question: its kind (see `service.question.routing`) and how many words it has."""
+    """What fusion knows of a question: its kind (see `treeline.search.question.routing`) and how many words it has."""
 
     kind: str = ""
     words: int = 0

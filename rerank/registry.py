@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from corpus.errors import InputError
-from rerank import hyperbolic_kmeans, kmeans, spectral
-from rerank.algorithm1 import Algorithm1
-from rerank.algorithm2 import Algorithm2
-from rerank.arrange import arrange
-from rerank.candidate import Candidate, RerankContext, Reranker
-from rerank.cross_encoder import MODEL, CrossEncoded
-from rerank.greedy import Greedy
-from rerank.learnt import Learnt
-from rerank.near_duplicates import NearDuplicates
-from rerank.randomised import Randomised
-from rerank.score_mass import score_mass
-from rerank.siblings import Siblings
-from rerank.spread import Spread
+from treeline.corpus.errors import InputError
+from treeline.rerank import hyperbolic_kmeans, kmeans, spectral
+from treeline.rerank.algorithm1 import Algorithm1
+from treeline.rerank.algorithm2 import Algorithm2
+from treeline.rerank.arrange import arrange
+from treeline.rerank.candidate import Candidate, RerankContext, Reranker
+from treeline.rerank.cross_encoder import MODEL, CrossEncoded
+from treeline.rerank.greedy import Greedy
+from treeline.rerank.learnt import Learnt
+from treeline.rerank.near_duplicates import NearDuplicates
+from treeline.rerank.randomised import Randomised
+from treeline.rerank.score_mass import score_mass
+from treeline.rerank.siblings import Siblings
+from treeline.rerank.spread import Spread
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rerank.candidate import Candidate
-from rerank.ranked import Asked, RankedList, sum_of_shares, weight_of
+from treeline.rerank.candidate import Candidate
+from treeline.rerank.ranked import Asked, RankedList, sum_of_shares, weight_of
 
 K = 60  # the paper's constant: large enough that one lane's first place does not outvote two good places
 

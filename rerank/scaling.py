@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graph.hyperbolic import Floats
+from treeline.graph.hyperbolic import Floats
 
 
 def scaled(values: Floats) -> Floats:

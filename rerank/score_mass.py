@@ -6,8 +6,8 @@ shown by score.
 
 from __future__ import annotations
 
-from rerank.algorithm2 import Algorithm2
-from rerank.clusters import Clusterer
+from treeline.rerank.algorithm2 import Algorithm2
+from treeline.rerank.clusters import Clusterer
 
 
 def score_mass(cluster: Clusterer, clusters: int = 10, length: int = 10, seed: int = 0) -> Algorithm2:

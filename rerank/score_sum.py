@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from engine.hits import Scores, scores_of
-from rerank.candidate import Candidate
-from rerank.ranked import Asked, RankedList, sum_of_shares, weight_of
+from treeline.engine.hits import Scores, scores_of
+from treeline.rerank.candidate import Candidate
+from treeline.rerank.ranked import Asked, RankedList, sum_of_shares, weight_of
 
 # Their scores are shares of one already (how surely named, how many edges away), so that the last of a list is still
 # worth its distance, and a guess is a guess also where nothing is surer. BM25 and cosines have no such scale: their

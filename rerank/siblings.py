@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.local_tree import local_tree
-from rerank.arrange import DEPTH, arrange
-from rerank.candidate import Candidate, RerankContext
+from treeline.graph.local_tree import local_tree
+from treeline.rerank.arrange import DEPTH, arrange
+from treeline.rerank.candidate import Candidate, RerankContext
 
 WEIGHT = 0.2
 REACH = 2.0  # in steps of the tree: functions of one file are 2 apart

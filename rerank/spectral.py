@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from graph.local_tree import LocalTree
-from rerank.clusters import Labels
+from treeline.graph.local_tree import LocalTree
+from treeline.rerank.clusters import Labels
 
 
 def cluster(local: LocalTree, count: int, seed: int = 0) -> Labels:

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.hyperbolic import Floats
-from rerank.arrange import DEPTH, arrange
-from rerank.candidate import Candidate, RerankContext
-from rerank.candidates import Candidates, Labels, Places
-from rerank.direction import opposite
-from rerank.language import others
-from rerank.scaling import scaled
+from treeline.graph.hyperbolic import Floats
+from treeline.rerank.arrange import DEPTH, arrange
+from treeline.rerank.candidate import Candidate, RerankContext
+from treeline.rerank.candidates import Candidates, Labels, Places
+from treeline.rerank.direction import opposite
+from treeline.rerank.language import others
+from treeline.rerank.scaling import scaled
 
 COST = 0.08  # of the span of the scores, for a result above from the same repository (docs/ranking.md)
 LONE_LANE = 0.05  # the same where one lane alone made the list: costs no NDCG on held-out questions

@@ -9,23 +9,23 @@ from typing import Any
 
 from apiflask import APIFlask
 
-from corpus.errors import TreelineError
-from rerank.fusion import FUSIONS
-from rerank.registry import NAMES
-from service.api import evaluation, feedback, functions, map, search, status
-from service.api.parameters import declare_limits
-from service.api.problems import declare_refusals
-from service.feedback.opening import open_feedback
-from service.http import errors, guard, headers, observe
-from service.http.asking import adjuster
-from service.http.body import RequestWithBody
-from service.http.context import Context
-from service.http.reply import OrjsonProvider
-from service.pages import PAGES, reference
-from service.pages.prose import coded, sentence, title
-from service.searching.live import LiveSearcher, open_searcher
-from service.settings import Settings, from_environment
-from service.shown.visible import visible
+from treeline.corpus.errors import TreelineError
+from treeline.rerank.fusion import FUSIONS
+from treeline.rerank.registry import NAMES
+from treeline.search.live import LiveSearcher, open_searcher
+from treeline.search.settings import Settings, from_environment
+from treeline.service.api import evaluation, feedback, functions, map, search, status
+from treeline.service.api.parameters import declare_limits
+from treeline.service.api.problems import declare_refusals
+from treeline.service.feedback.opening import open_feedback
+from treeline.service.http import errors, guard, headers, observe
+from treeline.service.http.asking import adjuster
+from treeline.service.http.body import RequestWithBody
+from treeline.service.http.context import Context
+from treeline.service.http.reply import OrjsonProvider
+from treeline.service.pages import PAGES, reference
+from treeline.service.pages.prose import coded, sentence, title
+from treeline.service.shown.visible import visible
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """How gunicorn runs the service: workers from the settings, JSON logs, metrics summed over the workers.
 
-gunicorn --config python:service.gunicorn_conf "service.app:create_app()"
+gunicorn --config python:treeline.service.gunicorn_conf "treeline.service.app:create_app()"
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 
 from gunicorn.http import message  # type: ignore[import-untyped]
 
-from service.http.keys import no_key_yet
-from service.http.logs import CLIENT_LEVEL, formatter
-from service.settings import from_environment
+from treeline.search.settings import from_environment
+from treeline.service.http.keys import no_key_yet
+from treeline.service.http.logs import CLIENT_LEVEL, formatter
 
 # The metrics library reads this name when it is first imported, in the workers: it must be set before they start.
 METRICS_DIR = "PROMETHEUS_MULTIPROC_DIR"
@@ -32,11 +32,11 @@ GARBAGE_AFTER = 20_000  # new objects; a search makes a thousand, nearly all of 
 
 settings = from_environment()
 without_keys = no_key_yet(settings)
-wsgi_app = "service.app:create_app()"
+wsgi_app = "treeline.service.app:create_app()"
 bind = os.environ.get("GUNICORN_BIND", "127.0.0.1:8080")
 workers = settings.workers
 threads = settings.threads
-worker_class = "service.http.gunicorn_worker.FairWorker"
+worker_class = "treeline.service.http.gunicorn_worker.FairWorker"
 # The heartbeat is a file; on a disk that stalls, a healthy worker would be taken for dead.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
 # A question of a thousand characters, each of up to twelve in an address, and filters; beyond it the service can say
@@ -46,8 +46,8 @@ timeout = 60
 graceful_timeout = 20
 keepalive = 15
 control_socket_disable = True  # several servers of one user would share it, and nothing here uses it
-# `service.http.observe` writes the access log, with the request's id.
-logger_class = "service.http.gunicorn_worker.QuietLogger"
+# `treeline.service.http.observe` writes the access log, with the request's id.
+logger_class = "treeline.service.http.gunicorn_worker.QuietLogger"
 logconfig_dict: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -93,7 +93,7 @@ def post_fork(_server: Any, worker: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """What the application is made of stays: the collector need not go through it after every few searches."""
-    from service.http.warming import warm_up_aside
+    from treeline.service.http.warming import warm_up_aside
 
     gc.collect()
     gc.freeze()

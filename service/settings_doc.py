@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import fields
 from pathlib import Path
 
-from service.settings import PREFIX, Settings
+from treeline.search.settings import PREFIX, Settings
 
-PAGE = Path(__file__).parent.parent / "docs" / "settings.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 HEAD = """# Settings
 
-Every setting is an environment variable. This page is made from the table in `service/settings.py` by `make docs`.
+Every setting is an environment variable. This page is made from the table in `search/settings.py` by `make docs`.
 A value that means nothing is refused, and so is a name that is nearly one of these.
 
 | variable | default | what it does |

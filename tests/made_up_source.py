@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from corpus.function import Function
-from graph.references import FileFacts, Reference, Symbol
-from ingest.source import Chunk, Parsed, Unit
+from treeline.corpus.function import Function
+from treeline.graph.references import FileFacts, Reference, Symbol
+from treeline.ingest.source import Chunk, Parsed, Unit
 
 VERBS = "parse read write open close sort merge split join send fetch retry build encode decode copy move count".split()
 NOUNS = "json file folder list tree graph socket header request answer index token vector matrix date path url".split()

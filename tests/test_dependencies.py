@@ -8,7 +8,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("corpus", "encoder", "engine", "eval", "graph", "ingest", "rerank", "service")
+ROOMS = ("corpus", "encoder", "engine", "eval", "graph", "ingest", "rerank", "search", "service")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -35,7 +35,7 @@ def imports(path: Path, *, only_top: bool = False) -> set[str]:
             found.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.add(node.module.partition(".")[0])
-    return found - set(sys.stdlib_module_names) - {*ROOMS, "tests"}
+    return found - set(sys.stdlib_module_names) - {"treeline", "tests"}
 
 
 def undeclared(folders: tuple[str, ...], allowed: set[str], *, only_top: bool = False) -> dict[str, set[str]]:

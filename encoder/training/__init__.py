@@ -1,1 +1,1 @@
-"""Training the static encoder: from functions and teachers to the folder that `encoder.static` loads."""
+"""Training the static encoder: from functions and teachers to the folder that `treeline.encoder.static` loads."""

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from corpus.errors import InputError
-from corpus.function import Function
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Function
 
 Answered = Mapping[str, Sequence[str]]  # a function's URL → the questions that it answers
 

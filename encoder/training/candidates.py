@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from corpus.function import Function
-from encoder.training.data import TrainingData
-from encoder.training.queries import SENTENCE
-from encoder.training.teachers import Taught
+from treeline.corpus.function import Function
+from treeline.encoder.training.data import TrainingData
+from treeline.encoder.training.queries import SENTENCE
+from treeline.encoder.training.teachers import Taught
 
 CHUNK = 1024  # questions whose similarities to every function are held at once
 SHARING = 16  # functions that share words with a question, from which some are drawn

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from corpus.function import Function
-from encoder.static import FIELDS
-from encoder.text import fields, first_sentence
-from encoder.tokens import Tokenizer, identifier_parts
-from encoder.training.pairs import choose_pairs
-from encoder.training.queries import ANSWERED, EMPTY_WORDS, GENERATED, Example, examples, wished
-from encoder.training.questions import question
+from treeline.corpus.function import Function
+from treeline.encoder.static import FIELDS
+from treeline.encoder.text import fields, first_sentence
+from treeline.encoder.tokens import Tokenizer, identifier_parts
+from treeline.encoder.training.pairs import choose_pairs
+from treeline.encoder.training.queries import ANSWERED, EMPTY_WORDS, GENERATED, Example, examples, wished
+from treeline.encoder.training.questions import question
 
 LIMITS = {"name": 32, "docstring": 64, "code": 256, "place": 24, "query": 64}  # tokens of each field
 UNKNOWN = 512  # rows that the words of other scripts share

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from corpus.function import Function
-from encoder.static import FIELDS
-from encoder.text import fields
-from encoder.tokens import Tokenizer
-from encoder.training.bags import Bags
-from encoder.training.data import LIMITS
-from encoder.training.model import Student
-from encoder.training.queries import plain_sentence
+from treeline.corpus.function import Function
+from treeline.encoder.static import FIELDS
+from treeline.encoder.text import fields
+from treeline.encoder.tokens import Tokenizer
+from treeline.encoder.training.bags import Bags
+from treeline.encoder.training.data import LIMITS
+from treeline.encoder.training.model import Student
+from treeline.encoder.training.queries import plain_sentence
 
 DOCSTRING = FIELDS.index("docstring")
 MOST_SENTENCES = 1_000

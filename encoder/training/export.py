@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-from encoder.static import CONFIG, MATRICES, TENSORS, VOCABULARY
-from encoder.tokens import Tokenizer
+from treeline.encoder.static import CONFIG, MATRICES, TENSORS, VOCABULARY
+from treeline.encoder.tokens import Tokenizer
 
 INT8_MOST = 127
 

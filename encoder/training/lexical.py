@@ -11,9 +11,9 @@ from scipy.sparse import csr_matrix, diags_array
 from scipy.sparse.linalg import norm
 from torch import Tensor
 
-from encoder.static import FIELDS
-from encoder.training.data import TrainingData
-from encoder.training.teachers import Taught, spread
+from treeline.encoder.static import FIELDS
+from treeline.encoder.training.data import TrainingData
+from treeline.encoder.training.teachers import Taught, spread
 
 SKETCH = 1024  # dimensions of the signed hash that stands for the exact product
 SATURATION = 1.2  # BM25's k1: a word said often counts little more than a word said twice

@@ -1,4 +1,4 @@
-"""The student in torch: what `encoder.static` computes in numpy, made learnable."""
+"""The student in torch: what `treeline.encoder.static` computes in numpy, made learnable."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag, normalize
 
-from encoder.static import FIELDS, QUERY
-from encoder.training.bags import Bags
+from treeline.encoder.static import FIELDS, QUERY
+from treeline.encoder.training.bags import Bags
 
 FAINTEST = 1e-7  # weights are kept as logarithms: half precision makes the smallest of them nothing
 START_GATES = (1.0, 1.0, 1.0, 0.2)  # name, docstring, code, place: where a function lies says least of what it does
@@ -88,7 +88,7 @@ class Student(nn.Module):
         return normalize(summed)
 
     def small_parts(self) -> dict[str, NDArray[np.float32]]:
-        """Everything but the table, under the names that `encoder.static` reads."""
+        """Everything but the table, under the names that `treeline.encoder.static` reads."""
         parts = {"weights": torch.exp(self.log_weights), "gates": self.gates}
         for name, layer in (("function", self.function_layer), ("query", self.query_layer)):
             if layer is not None:

@@ -12,8 +12,8 @@ from sentence_transformers import SentenceTransformer
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from corpus.errors import InputError
-from corpus.hub import loaded
+from treeline.corpus.errors import InputError
+from treeline.corpus.hub import loaded
 
 Model = TypeVar("Model")
 MODULES = "modules.json"  # a sentence-transformers model says in it how its vectors are made

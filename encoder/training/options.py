@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from encoder.training.answered import Answered
+from treeline.encoder.training.answered import Answered
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from encoder.tokens import pair_keys
+from treeline.encoder.tokens import pair_keys
 
 RAREST = 4  # times that questions and functions must have a pair: a vector learnt from fewer is noise
 

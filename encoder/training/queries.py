@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from corpus.function import Function
-from encoder.text import first_sentence
-from encoder.tokens import identifier_parts
-from encoder.training.questions import dress
-from encoder.training.rewording import reworded
+from treeline.corpus.function import Function
+from treeline.encoder.text import first_sentence
+from treeline.encoder.tokens import identifier_parts
+from treeline.encoder.training.questions import dress
+from treeline.encoder.training.rewording import reworded
 
 COMMENT = re.compile(r"(?:^|\s)#+\s*([A-Za-z][^\n#]{10,120})$", re.MULTILINE)
 DIRECTIVE = re.compile(r"(?i)\b(type:|noqa|pylint|todo|fixme|xxx|copyright|coding[:=])")

@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 import re
 
-from encoder.training.intents import INTENTS
-from encoder.training.rewording import mistyped, reworded
+from treeline.encoder.training.intents import INTENTS
+from treeline.encoder.training.rewording import mistyped, reworded
 
 SLOTS: dict[str, str] = {
     "type": """int|integer|float|string|str|list|dict|dictionary|tuple|set|array|numpy array|json|json string|bytes|byte

@@ -10,24 +10,24 @@ from typing import NamedTuple
 
 import torch
 
-from corpus.errors import InputError
-from corpus.function import Function
-from encoder.protocol import DEFAULT_ENCODER
-from encoder.static import SHIPPED, StaticEncoder, is_static
-from encoder.tokens import Tokenizer
-from encoder.training.answered import numbered
-from encoder.training.candidates import hard
-from encoder.training.data import HELD_OUT, LIMITS, UNKNOWN, Asked, prepare, questions
-from encoder.training.development import Case, Development
-from encoder.training.export import write
-from encoder.training.lexical import lexical
-from encoder.training.model import Student
-from encoder.training.models import device_of
-from encoder.training.options import Run
-from encoder.training.start import start, token_vectors
-from encoder.training.teachers import teach
-from encoder.training.train import Trainer, figures
-from encoder.training.vocabulary import choose, count_words
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Function
+from treeline.encoder.protocol import DEFAULT_ENCODER
+from treeline.encoder.static import SHIPPED, StaticEncoder, is_static
+from treeline.encoder.tokens import Tokenizer
+from treeline.encoder.training.answered import numbered
+from treeline.encoder.training.candidates import hard
+from treeline.encoder.training.data import HELD_OUT, LIMITS, UNKNOWN, Asked, prepare, questions
+from treeline.encoder.training.development import Case, Development
+from treeline.encoder.training.export import write
+from treeline.encoder.training.lexical import lexical
+from treeline.encoder.training.model import Student
+from treeline.encoder.training.models import device_of
+from treeline.encoder.training.options import Run
+from treeline.encoder.training.start import start, token_vectors
+from treeline.encoder.training.teachers import teach
+from treeline.encoder.training.train import Trainer, figures
+from treeline.encoder.training.vocabulary import choose, count_words
 
 EVERY = 10  # without partitions, one repository in so many is held out
 FEWEST = 10  # functions on either side, below which nothing can be learnt or judged

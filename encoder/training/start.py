@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from encoder.static import QUERY
-from encoder.tokens import CONTINUED, Tokenizer
+from treeline.encoder.static import QUERY
+from treeline.encoder.tokens import CONTINUED, Tokenizer
 
 RARITY = 1e-3  # the `a` of smooth inverse frequency (Arora et al. 2017, "A simple but tough-to-beat baseline")
 PAIR_WEIGHT = 0.05  # pairs begin as a whisper: there are as many of them as of tokens, and they know nothing yet

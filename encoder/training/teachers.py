@@ -10,10 +10,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from encoder import standing
-from encoder.prompts import prompts
-from encoder.static import StaticEncoder, is_static
-from encoder.training.data import TrainingData
+from treeline.encoder import standing
+from treeline.encoder.prompts import prompts
+from treeline.encoder.static import StaticEncoder, is_static
+from treeline.encoder.training.data import TrainingData
 
 PASSAGE_TOKENS = 128  # a function's beginning says what it does; more costs time
 SAMPLE = (512, 2048)  # questions × functions whose similarities give a teacher's spread

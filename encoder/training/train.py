@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div, log_softmax, softmax
 
-from encoder.static import FIELDS
-from encoder.training.bags import Bags
-from encoder.training.candidates import Hard, siblings
-from encoder.training.data import NO_TARGET, TrainingData
-from encoder.training.development import DOCSTRING, Development
-from encoder.training.model import Student
-from encoder.training.options import Options
-from encoder.training.queries import ANSWERED, GENERATED, SENTENCE
-from encoder.training.schedule import warm_then_cosine
-from encoder.training.teachers import Taught
+from treeline.encoder.static import FIELDS
+from treeline.encoder.training.bags import Bags
+from treeline.encoder.training.candidates import Hard, siblings
+from treeline.encoder.training.data import NO_TARGET, TrainingData
+from treeline.encoder.training.development import DOCSTRING, Development
+from treeline.encoder.training.model import Student
+from treeline.encoder.training.options import Options
+from treeline.encoder.training.queries import ANSWERED, GENERATED, SENTENCE
+from treeline.encoder.training.schedule import warm_then_cosine
+from treeline.encoder.training.teachers import Taught
 
 NAME = FIELDS.index("name")
 

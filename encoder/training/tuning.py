@@ -19,15 +19,15 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
-from corpus.errors import InputError
-from encoder import standing
-from encoder.prompts import prompts
-from encoder.static import StaticEncoder
-from encoder.training.data import TrainingData
-from encoder.training.models import embedding_model
-from encoder.training.queries import ANSWERED, GENERATED, SENTENCE
-from encoder.training.schedule import warm_then_cosine
-from encoder.training.teachers import PASSAGE_TOKENS
+from treeline.corpus.errors import InputError
+from treeline.encoder import standing
+from treeline.encoder.prompts import prompts
+from treeline.encoder.static import StaticEncoder
+from treeline.encoder.training.data import TrainingData
+from treeline.encoder.training.models import embedding_model
+from treeline.encoder.training.queries import ANSWERED, GENERATED, SENTENCE
+from treeline.encoder.training.schedule import warm_then_cosine
+from treeline.encoder.training.teachers import PASSAGE_TOKENS
 
 # Share of functions that show their docstring, which would give a sentence away.
 WITH_DOCSTRING = {ANSWERED: 0.85, GENERATED: 0.85, SENTENCE: 0.25}

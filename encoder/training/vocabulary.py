@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from corpus.function import Function
-from encoder.text import fields
-from encoder.tokens import CONTINUED, identifier_parts
+from treeline.corpus.function import Function
+from treeline.encoder.text import fields
+from treeline.encoder.tokens import CONTINUED, identifier_parts
 
 RAREST = 8  # a word seen less often is left to its pieces: its vector would not be learnt
 

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from corpus.errors import InputError
-from corpus.function import Function
-from encoder.static import StaticEncoder
-from encoder.training.models import writing_model
-from encoder.training.schedule import warm_then_cosine
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Function
+from treeline.encoder.static import StaticEncoder
+from treeline.encoder.training.models import writing_model
+from treeline.encoder.training.schedule import warm_then_cosine
 
 FUNCTION_TOKENS, QUESTION_TOKENS = 128, 24
 DOCSTRING, CODE = 240, 700  # characters of them that the model reads

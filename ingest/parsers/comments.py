@@ -10,7 +10,7 @@ import re
 
 from tree_sitter import Node
 
-from ingest.parsers.grammar import NO_DOC, Doc
+from treeline.ingest.parsers.grammar import NO_DOC, Doc
 
 # On a line of its own in front of the function, these begin or end something else.
 OTHER = re.compile(rb"[{};]")

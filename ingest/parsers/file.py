@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from corpus.function import Function
-from graph.references import FileFacts
-from ingest.parsers.grammar import Grammar
-from ingest.parsers.outline import Found, TooTangled, outline
-from ingest.parsers.strip import without_doc
-from ingest.parsers.tokens import code_tokens, docstring_tokens
-from ingest.source import Parsed, Problem
+from treeline.corpus.function import Function
+from treeline.graph.references import FileFacts
+from treeline.ingest.parsers.grammar import Grammar
+from treeline.ingest.parsers.outline import Found, TooTangled, outline
+from treeline.ingest.parsers.strip import without_doc
+from treeline.ingest.parsers.tokens import code_tokens, docstring_tokens
+from treeline.ingest.source import Parsed, Problem
 
 UTF_8 = frozenset({"utf-8", "utf-8-sig"})
 

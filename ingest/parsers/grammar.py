@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from graph.references import Import
+from treeline.graph.references import Import
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from time import monotonic
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
-from graph.references import Import, Reference, Relation, Symbol, SymbolKind
-from ingest.parsers.grammar import Doc, Grammar, text_of
-from ingest.parsers.names import target
+from treeline.graph.references import Import, Reference, Relation, Symbol, SymbolKind
+from treeline.ingest.parsers.grammar import Doc, Grammar, text_of
+from treeline.ingest.parsers.names import target
 
 DEFINITIONS: dict[str, SymbolKind] = {
     "function": "function",

@@ -6,8 +6,8 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from ingest.parsers import languages
-from ingest.parsers.grammar import Grammar
+from treeline.ingest.parsers import languages
+from treeline.ingest.parsers.grammar import Grammar
 
 # Source code that nothing here reads: whoever loads a folder of it is told so.
 UNREAD = frozenset(

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from graph.references import Import, Reference, Relation, Symbol
-from ingest.parsers.grammar import NO_DOC, Doc, Grammar
-from ingest.parsers.names import target
-from ingest.parsers.outline import RELATION_OF, SHADOWED, captures_of
+from treeline.graph.references import Import, Reference, Relation, Symbol
+from treeline.ingest.parsers.grammar import NO_DOC, Doc, Grammar
+from treeline.ingest.parsers.names import target
+from treeline.ingest.parsers.outline import RELATION_OF, SHADOWED, captures_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ingest.parsers.grammar import Doc
+from treeline.ingest.parsers.grammar import Doc
 
 
 def without_doc(source: bytes, start: int, end: int, doc: Doc) -> bytes:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from apiflask import APIBlueprint
 from flask import Response
 
-from service.api.answers import EvalShape
-from service.api.parameters import Parameters
-from service.api.problems import UNCHANGED
-from service.evaluation.files import result_files
-from service.http.context import context
-from service.http.reply import REVALIDATE, entity_tag, json_reply, not_modified
+from treeline.service.api.answers import EvalShape
+from treeline.service.api.parameters import Parameters
+from treeline.service.api.problems import UNCHANGED
+from treeline.service.evaluation.files import result_files
+from treeline.service.http.context import context
+from treeline.service.http.reply import REVALIDATE, entity_tag, json_reply, not_modified
 
 blueprint = APIBlueprint("evaluation", __name__, url_prefix="/api", tag="Evaluation")
 

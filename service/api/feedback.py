@@ -6,15 +6,15 @@ from apiflask import APIBlueprint
 from flask import Response, request
 from werkzeug.exceptions import UnsupportedMediaType
 
-from service.api.answers import FeedbackShape
-from service.api.functions import find
-from service.api.parameters import FeedbackBody
-from service.api.problems import BODY, MISSING
-from service.http import guard
-from service.http.context import context
-from service.http.reply import json_reply
-from service.question.checking import read_whole
-from service.question.syntax import taken_apart
+from treeline.search.question.checking import read_whole
+from treeline.search.question.syntax import taken_apart
+from treeline.service.api.answers import FeedbackShape
+from treeline.service.api.functions import find
+from treeline.service.api.parameters import FeedbackBody
+from treeline.service.api.problems import BODY, MISSING
+from treeline.service.http import guard
+from treeline.service.http.context import context
+from treeline.service.http.reply import json_reply
 
 blueprint = APIBlueprint("feedback", __name__, url_prefix="/api", tag="Feedback")
 

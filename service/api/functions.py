@@ -10,15 +10,15 @@ from apiflask import APIBlueprint
 from flask import Response
 from werkzeug.exceptions import NotFound
 
-from corpus.function import Function
-from service.api.answers import FunctionShape, NeighboursShape, SimilarShape
-from service.api.parameters import FunctionPath, Parameters, SimilarParameters, refuse_repeats
-from service.api.problems import MISSING, UNCHANGED
-from service.api.search import elapsed
-from service.http.context import context
-from service.http.reply import REVALIDATE, entity_tag, json_reply, not_modified
-from service.searching.alike import alike
-from service.shown.function_rows import around_row, function_row, similar_row
+from treeline.corpus.function import Function
+from treeline.search.alike import alike
+from treeline.service.api.answers import FunctionShape, NeighboursShape, SimilarShape
+from treeline.service.api.parameters import FunctionPath, Parameters, SimilarParameters, refuse_repeats
+from treeline.service.api.problems import MISSING, UNCHANGED
+from treeline.service.api.search import elapsed
+from treeline.service.http.context import context
+from treeline.service.http.reply import REVALIDATE, entity_tag, json_reply, not_modified
+from treeline.service.shown.function_rows import around_row, function_row, similar_row
 
 Row = dict[str, Any]
 blueprint = APIBlueprint("functions", __name__, url_prefix="/api/functions", tag="Functions")

@@ -10,17 +10,17 @@ from typing import Any
 from apiflask import APIBlueprint
 from flask import Response
 
-from graph.layout import MapNode, disk_map
-from graph.local_tree import local_tree
-from rerank import hyperbolic_kmeans
-from rerank.candidate import Candidate
-from service.api.answers import MapShape
-from service.api.parameters import SearchParameters, refuse_repeats
-from service.api.problems import PROBLEMS, UNCHANGED
-from service.api.search import elapsed
-from service.http.asking import ask, tag_of, with_votes
-from service.http.context import context
-from service.http.reply import NEVER, REVALIDATE, json_reply, not_modified, server_timing
+from treeline.graph.layout import MapNode, disk_map
+from treeline.graph.local_tree import local_tree
+from treeline.rerank import hyperbolic_kmeans
+from treeline.rerank.candidate import Candidate
+from treeline.service.api.answers import MapShape
+from treeline.service.api.parameters import SearchParameters, refuse_repeats
+from treeline.service.api.problems import PROBLEMS, UNCHANGED
+from treeline.service.api.search import elapsed
+from treeline.service.http.asking import ask, tag_of, with_votes
+from treeline.service.http.context import context
+from treeline.service.http.reply import NEVER, REVALIDATE, json_reply, not_modified, server_timing
 
 blueprint = APIBlueprint("map", __name__, url_prefix="/api", tag="Search")
 blueprint.before_request(refuse_repeats)

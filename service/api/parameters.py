@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 from flask import request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from corpus.errors import InputError
-from engine.protocol import Filters
-from service.feedback.protocol import Signal
-from service.question.checking import read_whole
-from service.question.query import DEFAULT, Query
-from service.question.syntax import understood
-from service.settings import Settings
+from treeline.corpus.errors import InputError
+from treeline.engine.protocol import Filters
+from treeline.search.question.checking import read_whole
+from treeline.search.question.query import DEFAULT, Query
+from treeline.search.question.syntax import understood
+from treeline.search.settings import Settings
+from treeline.search.votes import Signal
 
 
 def encodable(text: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from service.http.errors import ENVELOPE_SCHEMA
-from service.settings import Settings
+from treeline.search.settings import Settings
+from treeline.service.http.errors import ENVELOPE_SCHEMA
 
 
 def _problem(description: str) -> dict[str, Any]:

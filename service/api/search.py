@@ -7,14 +7,14 @@ import time
 from apiflask import APIBlueprint
 from flask import Response
 
-from service.api.answers import SearchShape, SuggestShape
-from service.api.parameters import SearchParameters, SuggestParameters, refuse_repeats
-from service.api.problems import PROBLEMS, UNCHANGED
-from service.http.asking import ask, tag_of, with_votes
-from service.http.context import context
-from service.http.reply import NEVER, REVALIDATE, json_reply, not_modified, server_timing
-from service.searching.alike import clusters_of
-from service.shown.answer_rows import answer_row
+from treeline.search.alike import clusters_of
+from treeline.service.api.answers import SearchShape, SuggestShape
+from treeline.service.api.parameters import SearchParameters, SuggestParameters, refuse_repeats
+from treeline.service.api.problems import PROBLEMS, UNCHANGED
+from treeline.service.http.asking import ask, tag_of, with_votes
+from treeline.service.http.context import context
+from treeline.service.http.reply import NEVER, REVALIDATE, json_reply, not_modified, server_timing
+from treeline.service.shown.answer_rows import answer_row
 
 blueprint = APIBlueprint("search", __name__, url_prefix="/api", tag="Search")
 blueprint.before_request(refuse_repeats)

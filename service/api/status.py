@@ -8,14 +8,14 @@ from typing import Any
 from apiflask import APIBlueprint
 from flask import Response
 
-from engine.protocol import IndexInfo
-from service.api.answers import AliveShape, IndexShape, StatusShape
-from service.api.parameters import Parameters
-from service.api.problems import PROBLEMS
-from service.api.search import elapsed
-from service.http.context import context
-from service.http.reply import json_reply
-from service.shown.answer_rows import count_rows
+from treeline.engine.protocol import IndexInfo
+from treeline.service.api.answers import AliveShape, IndexShape, StatusShape
+from treeline.service.api.parameters import Parameters
+from treeline.service.api.problems import PROBLEMS
+from treeline.service.api.search import elapsed
+from treeline.service.http.context import context
+from treeline.service.http.reply import json_reply
+from treeline.service.shown.answer_rows import count_rows
 
 blueprint = APIBlueprint("status", __name__, tag="Service")
 

@@ -9,30 +9,33 @@ from pathlib import Path
 
 import click
 
-from corpus.errors import TreelineError
-from service.cli.lazy import LazyGroup
+from treeline.corpus.errors import TreelineError
+from treeline.service.cli.lazy import LazyGroup
 
 # The evaluation's commands are named here as text, so that the service does not import the room above it.
 COMMANDS = {
-    "index": ("service.cli.index", "Load functions into an index, or bring it up to date."),
-    "search": ("service.cli.search", "Find functions by what they do."),
-    "show": ("service.cli.show", "Show one function: where it is, its code, who calls it."),
-    "similar": ("service.cli.similar", "Show the functions nearest in meaning to one."),
-    "serve": ("service.cli.serve", "Serve the API and the pages."),
-    "status": ("service.cli.status", "Show the indexes; manage their generations."),
-    "tree": ("service.cli.tree", "Show the repository tree and how well it is embedded."),
-    "doctor": ("service.cli.doctor", "Say what is there, what is missing, and how to get it."),
-    "mcp": ("service.cli.mcp", "Serve search to a coding agent."),
-    "keys": ("service.cli.keys", "Make, list and revoke API keys."),
-    "first-index": ("service.cli.first_index", "Make an index to serve, unless there is one."),
-    "wait": ("service.cli.wait", "Wait until the engine answers."),
-    "eval": ("eval.cli", "Measure retrieval quality."),
-    "bench": ("eval.bench", "Measure speed, memory and growth."),
-    "export-onnx": ("service.cli.export_onnx", "Write a transformer encoder in int8, to be used without torch."),
-    "train-encoder": ("service.cli.train_encoder", "Train the static encoder."),
-    "write-questions": ("service.cli.write_questions", "Have a language model write questions for functions."),
-    "train-teacher": ("service.cli.train_teacher", "Teach a transformer which functions answer questions."),
-    "train-ranker": ("eval.train_ranker", "Learn the weights of the re-ranker `learnt`."),
+    "index": ("treeline.service.cli.index", "Load functions into an index, or bring it up to date."),
+    "search": ("treeline.service.cli.search", "Find functions by what they do."),
+    "show": ("treeline.service.cli.show", "Show one function: where it is, its code, who calls it."),
+    "similar": ("treeline.service.cli.similar", "Show the functions nearest in meaning to one."),
+    "serve": ("treeline.service.cli.serve", "Serve the API and the pages."),
+    "status": ("treeline.service.cli.status", "Show the indexes; manage their generations."),
+    "tree": ("treeline.service.cli.tree", "Show the repository tree and how well it is embedded."),
+    "doctor": ("treeline.service.cli.doctor", "Say what is there, what is missing, and how to get it."),
+    "mcp": ("treeline.service.cli.mcp", "Serve search to a coding agent."),
+    "keys": ("treeline.service.cli.keys", "Make, list and revoke API keys."),
+    "first-index": ("treeline.service.cli.first_index", "Make an index to serve, unless there is one."),
+    "wait": ("treeline.service.cli.wait", "Wait until the engine answers."),
+    "eval": ("treeline.eval.cli", "Measure retrieval quality."),
+    "bench": ("treeline.eval.bench", "Measure speed, memory and growth."),
+    "export-onnx": (
+        "treeline.service.cli.export_onnx",
+        "Write a transformer encoder in int8, for use without torch.",
+    ),
+    "train-encoder": ("treeline.service.cli.train_encoder", "Train the static encoder."),
+    "write-questions": ("treeline.service.cli.write_questions", "Have a language model write questions for functions."),
+    "train-teacher": ("treeline.service.cli.train_teacher", "Teach a transformer which functions answer questions."),
+    "train-ranker": ("treeline.eval.train_ranker", "Learn the weights of the re-ranker `learnt`."),
 }
 INTERRUPTED = 130  # what a shell reports for a process that Ctrl-C ended
 

@@ -1,6 +1,6 @@
-"""`python -m service.cli`: the command line without its script."""
+"""`python -m treeline.service.cli`: the command line without its script."""
 
-from service.cli import main
+from treeline.service.cli import main
 
 if __name__ == "__main__":
     main()

@@ -9,15 +9,15 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
-from corpus.counting import counted
-from corpus.function import Address, Function
-from engine.protocol import IndexInfo
-from graph.corpus_clusters import CorpusClusters
-from rerank.candidate import Candidate
-from service.question.exact import relation_of
-from service.searching.alike import cluster_of
-from service.searching.answer import Answer, Result
-from service.shown.visible import visible
+from treeline.corpus.counting import counted
+from treeline.corpus.function import Address, Function
+from treeline.engine.protocol import IndexInfo
+from treeline.graph.corpus_clusters import CorpusClusters
+from treeline.rerank.candidate import Candidate
+from treeline.search.alike import cluster_of
+from treeline.search.answer import Answer, Result
+from treeline.search.question.exact import relation_of
+from treeline.service.shown.visible import visible
 
 LINES_SHOWN = 8
 INDENT = " " * 4

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from corpus.errors import InputError
-from service.cli.options import Command
+from treeline.corpus.errors import InputError
+from treeline.service.cli.options import Command
 
 if TYPE_CHECKING:
-    from corpus.function import Function
-    from service.searching.live import LiveSearcher
+    from treeline.corpus.function import Function
+    from treeline.search.live import LiveSearcher
 
 
 def which(command: Command) -> Command:
@@ -24,8 +24,8 @@ def which(command: Command) -> Command:
 
 def chosen(searcher: LiveSearcher, reference: str, repo: str, path_prefix: str) -> Function:
     """The one function; a choice goes to stderr with ids, any of which may be given instead of the name."""
-    from engine.protocol import Filters
-    from service.searching.meant import Ambiguous, meant
+    from treeline.engine.protocol import Filters
+    from treeline.search.meant import Ambiguous, meant
 
     filters = Filters(repo=repo, path_prefix=path_prefix)
     try:
@@ -34,7 +34,7 @@ def chosen(searcher: LiveSearcher, reference: str, repo: str, path_prefix: str) 
         from rich.console import Console
         from rich.text import Text
 
-        from service.cli.answer_text import headline
+        from treeline.service.cli.answer_text import headline
 
         console = Console(stderr=True, highlight=False)
         for one in several.functions:

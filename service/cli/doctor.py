@@ -14,10 +14,10 @@ from typing import Literal
 
 import click
 
-from corpus.counting import counted
-from corpus.errors import CredentialsRefused, EncoderMismatch, EngineUnavailable, TreelineError
-from service.cli.options import settings_for, where
-from service.settings import Settings
+from treeline.corpus.counting import counted
+from treeline.corpus.errors import CredentialsRefused, EncoderMismatch, EngineUnavailable, TreelineError
+from treeline.search.settings import Settings
+from treeline.service.cli.options import settings_for, where
 
 SERVER_VERSION = "8."  # of Elasticsearch; the client refuses another major version in its own words
 FLOOD_STAGE = "index.blocks.read_only_allow_delete"  # set by the server itself on indexes whose disk is nearly full
@@ -61,7 +61,7 @@ def python(_settings: Settings) -> Iterator[Finding]:
 
 
 def encoder(settings: Settings) -> Iterator[Finding]:
-    from encoder.loading import load
+    from treeline.encoder.loading import load
 
     try:
         loaded = load(settings.encoder)
@@ -74,9 +74,9 @@ def encoder(settings: Settings) -> Iterator[Finding]:
 
 
 def index(settings: Settings) -> Iterator[Finding]:
-    from encoder.loading import check_shipped
-    from engine.names import alias_name, index_name
-    from service.stores import open_store
+    from treeline.encoder.loading import check_shipped
+    from treeline.engine.names import alias_name, index_name
+    from treeline.search.stores import open_store
 
     try:
         with closing(open_store(settings).open(settings.index)) as opened:
@@ -102,10 +102,10 @@ def index(settings: Settings) -> Iterator[Finding]:
 
 def elasticsearch(settings: Settings) -> Iterator[Finding]:
     """The cluster's health and version; the hint when it is away is the index's, where that is on it."""
-    from engine.elasticsearch import ElasticsearchStore
-    from engine.elasticsearch_client import addresses, server_errors
-    from engine.names import alias_name
-    from service.stores import open_store
+    from treeline.engine.elasticsearch import ElasticsearchStore
+    from treeline.engine.elasticsearch_client import addresses, server_errors
+    from treeline.engine.names import alias_name
+    from treeline.search.stores import open_store
 
     needed = settings.engine == "elasticsearch"
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from service.cli.target import Target
+from treeline.service.cli.target import Target
 
 
 @click.command("export-onnx")
@@ -18,9 +18,9 @@ def command(model: str, folder: Path) -> None:
 
     `treeline index SOURCE --encoder onnx:FOLDER` then encodes with it.
     """  # fmt: skip
-    from encoder.loading import full_name, load
-    from encoder.onnx import export
-    from encoder.protocol import ONNX
+    from treeline.encoder.loading import full_name, load
+    from treeline.encoder.onnx import export
+    from treeline.encoder.protocol import ONNX
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter's, about its own tracing

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import click
 
-from corpus.errors import EncoderMismatch, IndexOutdated
-from encoder.loading import check_shipped, is_shipped
-from encoder.protocol import DEFAULT_ENCODER
-from engine.protocol import Store
-from ingest.manifest import ARTIFACT, sources_in
-from ingest.source import ReadOptions
-from service.cli.index import allowed_hosts, end_in_order, goes_on, index_sources, progress_bar
-from service.cli.options import settings_for, where
-from service.cli.summary_text import show
-from service.settings import Settings
-from service.stores import open_store
+from treeline.corpus.errors import EncoderMismatch, IndexOutdated
+from treeline.encoder.loading import check_shipped, is_shipped
+from treeline.encoder.protocol import DEFAULT_ENCODER
+from treeline.engine.protocol import Store
+from treeline.ingest.manifest import ARTIFACT, sources_in
+from treeline.ingest.source import ReadOptions
+from treeline.search.settings import Settings
+from treeline.search.stores import open_store
+from treeline.service.cli.index import allowed_hosts, end_in_order, goes_on, index_sources, progress_bar
+from treeline.service.cli.options import settings_for, where
+from treeline.service.cli.summary_text import show
 
 
 @click.command("first-index")

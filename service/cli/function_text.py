@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from corpus.function import Function
-from service.cli.answer_text import INDENT, code_lines, headline
-from service.question.exact import Written
-from service.question.structure import Neighbour
-from service.searching.alike import Alike
-from service.shown.neighbour_words import distinct_functions, neighbours_told
-from service.shown.summary import summary
-from service.shown.visible import visible
+from treeline.corpus.function import Function
+from treeline.search.alike import Alike
+from treeline.search.question.exact import Written
+from treeline.search.question.structure import Neighbour
+from treeline.service.cli.answer_text import INDENT, code_lines, headline
+from treeline.service.shown.neighbour_words import distinct_functions, neighbours_told
+from treeline.service.shown.summary import summary
+from treeline.service.shown.visible import visible
 
 NOTHING = "nothing known here"  # names are resolved within a repository: library code is not in the graph
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from corpus.errors import InputError
-from service.cli.options import settings_for, where
-from service.cli.target import Target
-from service.settings import Settings, listed
+from treeline.corpus.errors import InputError
+from treeline.search.settings import Settings, listed
+from treeline.service.cli.options import settings_for, where
+from treeline.service.cli.target import Target
 
 if TYPE_CHECKING:
-    from ingest.source import Progress, ReadOptions
-    from ingest.summary import Summary
+    from treeline.ingest.source import Progress, ReadOptions
+    from treeline.ingest.summary import Summary
 
 PARTITIONS = ("train", "valid", "test", "pool")
 LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
@@ -64,7 +64,7 @@ def command(
     URL, python-env (the standard library and installed packages), or a .jsonl[.gz] file of records. What has not
     changed is not read again; a load that was broken off goes on when the same command is given again.
     """
-    from ingest.source import ReadOptions
+    from treeline.ingest.source import ReadOptions
 
     if not sources and not remove:
         raise click.UsageError("Missing argument 'SOURCE…'", click.get_current_context())
@@ -99,7 +99,7 @@ def command(
 
         click.echo(orjson.dumps(summary.as_dict(), option=orjson.OPT_INDENT_2))
     else:
-        from service.cli.summary_text import show
+        from treeline.service.cli.summary_text import show
 
         show(summary)
 
@@ -137,10 +137,10 @@ def index_sources(
     workers: int | None = None,
 ) -> Summary:
     """Open the sources and load them into the index that the settings name."""
-    from encoder.loading import full_name
-    from ingest.opening import CODESEARCHNET, open_source
-    from ingest.pipeline import LoadOptions, load
-    from service.stores import open_store
+    from treeline.encoder.loading import full_name
+    from treeline.ingest.opening import CODESEARCHNET, open_source
+    from treeline.ingest.pipeline import LoadOptions, load
+    from treeline.search.stores import open_store
 
     store = open_store(settings)
     exists = settings.index in store.names()

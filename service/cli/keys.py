@@ -7,8 +7,8 @@ from typing import cast
 
 import click
 
-from service.http.keys import SCOPES, KeyRing, Scope
-from service.settings import from_environment
+from treeline.search.settings import from_environment
+from treeline.service.http.keys import SCOPES, KeyRing, Scope
 
 
 @click.group("keys")

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from corpus.errors import InputError
+from treeline.corpus.errors import InputError
 
 
 class LazyGroup(click.Group):

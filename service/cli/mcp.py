@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from service.cli.options import settings_for, where
+from treeline.service.cli.options import settings_for, where
 
 
 @click.command("mcp")
@@ -16,8 +16,8 @@ def command(engine: str | None, name: str, roots: tuple[str, ...]) -> None:
     """Serve search to a coding agent (Model Context Protocol, stdio)."""
     import os
 
-    from service.http import logs
-    from service.mcp.server import create_server
+    from treeline.service.http import logs
+    from treeline.service.mcp.server import create_server
 
     settings = settings_for(engine, name)
     settings = replace(

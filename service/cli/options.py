@@ -10,9 +10,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from corpus.errors import InputError
-from engine.names import check_name
-from service.settings import Settings, from_environment
+from treeline.corpus.errors import InputError
+from treeline.engine.names import check_name
+from treeline.search.settings import Settings, from_environment
 
 Command = Callable[..., Any]
 

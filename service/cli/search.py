@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from service.cli.options import Once, settings_for, where
-from service.question.query import DEFAULT, MODES, Query
+from treeline.search.question.query import DEFAULT, MODES, Query
+from treeline.service.cli.options import Once, settings_for, where
 
 if TYPE_CHECKING:
-    from service.searching.live import LiveSearcher
+    from treeline.search.live import LiveSearcher
 
 
 class Search(Once):
     """Its help names the methods, which are looked up when somebody reads it."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from rerank.fusion import DEFAULT_FUSION, FUSIONS
-        from rerank.registry import DEFAULT as DEFAULT_RERANK
-        from rerank.registry import NAMES
+        from treeline.rerank.fusion import DEFAULT_FUSION, FUSIONS
+        from treeline.rerank.registry import DEFAULT as DEFAULT_RERANK
+        from treeline.rerank.registry import NAMES
 
         with formatter.section(f"Methods of --fusion (default: {DEFAULT_FUSION})"):
             formatter.write_text(", ".join(FUSIONS))
@@ -72,10 +72,10 @@ def command(
     Filters may stand in the question too (repo:NAME, lang:NAME, path:PREFIX), and -word leaves out functions that
     contain the word: treeline search "parse json repo:flask -xml". What is in quotes is looked for as it is.
     """
-    from engine.protocol import Filters
-    from service.question.syntax import understood
-    from service.searching.alike import clusters_of
-    from service.searching.live import open_searcher
+    from treeline.engine.protocol import Filters
+    from treeline.search.alike import clusters_of
+    from treeline.search.live import open_searcher
+    from treeline.search.question.syntax import understood
 
     asked = Query(
         " ".join(words),
@@ -99,12 +99,12 @@ def command(
         if as_json:
             import orjson
 
-            from service.shown.answer_rows import answer_row
+            from treeline.service.shown.answer_rows import answer_row
 
             row = answer_row(answer, searcher.info, explain=explain, code=True, clusters=clusters)
             click.echo(orjson.dumps(row, option=orjson.OPT_INDENT_2))
         else:
-            from service.cli.answer_text import show
+            from treeline.service.cli.answer_text import show
 
             show(answer, searcher.info, explain=explain, full=full, clusters=clusters)
     finally:
@@ -113,7 +113,7 @@ def command(
 
 def prepare_tfidf(searcher: LiveSearcher) -> None:
     """Make the matrix now, or read the one that was kept: a thread in the background would end with this command."""
-    from service.cli.index import progress_bar
+    from treeline.service.cli.index import progress_bar
 
     with progress_bar() as bar:
 

@@ -8,10 +8,10 @@ import sys
 
 import click
 
-from corpus.errors import CredentialsRefused, EngineUnavailable, InputError
-from service.cli.options import how_to_index, settings_for, where
-from service.http.keys import no_key_yet
-from service.settings import PREFIX, Settings
+from treeline.corpus.errors import CredentialsRefused, EngineUnavailable, InputError
+from treeline.search.settings import PREFIX, Settings
+from treeline.service.cli.options import how_to_index, settings_for, where
+from treeline.service.http.keys import no_key_yet
 
 
 @click.command("serve")
@@ -25,7 +25,7 @@ def command(engine: str | None, name: str, host: str, port: int, workers: int | 
     settings = settings_for(engine, name)
     check_port(host, port)
     if first_index:
-        from service.cli.first_index import make_first_index
+        from treeline.service.cli.first_index import make_first_index
 
         make_first_index(settings, (first_index,))
     elif not there(settings):
@@ -43,13 +43,13 @@ def command(engine: str | None, name: str, host: str, port: int, workers: int | 
     }
     if sys.stderr.isatty():
         environment.setdefault(f"{PREFIX}LOG_FORMAT", "text")  # a person is reading along
-    server = [sys.executable, "-m", "gunicorn", "--config", "python:service.gunicorn_conf"]
+    server = [sys.executable, "-m", "gunicorn", "--config", "python:treeline.service.gunicorn_conf"]
     os.execve(sys.executable, server, environment)  # noqa: S606 - this process becomes the server
 
 
 def there(settings: Settings) -> bool:
     """Whether there is such an index, as far as can be told: the pages say when the engine is away."""
-    from service.stores import open_store
+    from treeline.search.stores import open_store
 
     try:
         return settings.index in open_store(settings).names()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from service.cli.choosing import chosen, which
-from service.cli.options import Once, settings_for, where
+from treeline.service.cli.choosing import chosen, which
+from treeline.service.cli.options import Once, settings_for, where
 
 
 @click.command("show", cls=Once)
@@ -17,7 +17,7 @@ def command(function: str, repo: str, path_prefix: str, engine: str | None, name
 
     FUNCTION is its name, alone or behind its class or module, a line of it (path:12), or its id.
     """
-    from service.searching.live import open_searcher
+    from treeline.search.live import open_searcher
 
     searcher = open_searcher(settings_for(engine, name))
     try:
@@ -29,11 +29,11 @@ def command(function: str, repo: str, path_prefix: str, engine: str | None, name
     if as_json:
         import orjson
 
-        from service.shown.function_rows import around_row, function_row
+        from treeline.service.shown.function_rows import around_row, function_row
 
         row = function_row(found) | around_row(callers, written, callees)
         click.echo(orjson.dumps(row, option=orjson.OPT_INDENT_2))
     else:
-        from service.cli.function_text import show
+        from treeline.service.cli.function_text import show
 
         show(found, callers, written, callees)

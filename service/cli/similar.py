@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from service.cli.choosing import chosen, which
-from service.cli.options import Once, settings_for, where
+from treeline.service.cli.choosing import chosen, which
+from treeline.service.cli.options import Once, settings_for, where
 
 
 @click.command("similar", cls=Once)
@@ -18,8 +18,8 @@ def command(function: str, repo: str, path_prefix: str, engine: str | None, name
 
     FUNCTION is its name, alone or behind its class or module, a line of it (path:12), or its id.
     """
-    from service.searching.alike import alike
-    from service.searching.live import open_searcher
+    from treeline.search.alike import alike
+    from treeline.search.live import open_searcher
 
     searcher = open_searcher(settings_for(engine, name))
     try:
@@ -28,11 +28,11 @@ def command(function: str, repo: str, path_prefix: str, engine: str | None, name
         if as_json:
             import orjson
 
-            from service.shown.function_rows import similar_row
+            from treeline.service.shown.function_rows import similar_row
 
             click.echo(orjson.dumps(similar_row(found.id, like), option=orjson.OPT_INDENT_2))
         else:
-            from service.cli.function_text import show_similar
+            from treeline.service.cli.function_text import show_similar
 
             show_similar(found, like, searcher.engine.fetch([hit.id for hit, _ in like.hits]))
     finally:

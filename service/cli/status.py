@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from corpus.counting import counted
-from corpus.errors import MAKE_ANEW, EngineUnavailable, IndexMissing, InputError, TreelineError
-from service.cli.options import how_to_index, settings_for, where
+from treeline.corpus.counting import counted
+from treeline.corpus.errors import MAKE_ANEW, EngineUnavailable, IndexMissing, InputError, TreelineError
+from treeline.service.cli.options import how_to_index, settings_for, where
 
 if TYPE_CHECKING:
-    from engine.protocol import IndexInfo, Store
-    from graph.distortion import Quality
-    from service.settings import Settings
+    from treeline.engine.protocol import IndexInfo, Store
+    from treeline.graph.distortion import Quality
+    from treeline.search.settings import Settings
 
 
 @click.command("status")
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
 def command(engine: str | None, name: str, roll_back: bool, prune: int | None, drop: bool, as_json: bool) -> None:
     """Show the indexes (or the one named), or manage the generations of one."""
-    from service.stores import open_store
+    from treeline.search.stores import open_store
 
     if drop and not name:
         raise InputError("--drop removes an index for good", "say which one by --name")
@@ -50,7 +50,7 @@ def command(engine: str | None, name: str, roll_back: bool, prune: int | None, d
 def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | None, drop: bool) -> list[str]:
     name, done = settings.index, []
     if drop:
-        from service.lanes import tfidf_file
+        from treeline.search.lanes import tfidf_file
 
         store.drop(name)
         tfidf_file.forget(settings.cache_path, name)
@@ -82,13 +82,13 @@ def _row_or_problem(store: Store, settings: Settings, name: str) -> dict[str, An
 
 
 def _sources(store: Store, name: str) -> list[str]:
-    from ingest import manifest
+    from treeline.ingest import manifest
 
     return manifest.sources_in(store.artifact(name, manifest.ARTIFACT) or b"")
 
 
 def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
-    from graph import global_embedding
+    from treeline.graph import global_embedding
 
     current = store.current(name)
     engine = store.open(name)
@@ -141,8 +141,8 @@ def _place(store: Store, settings: Settings) -> str:
     """Where the indexes are, without credentials."""
     if settings.engine == "embedded":
         return str(settings.home_path)
-    from engine.elasticsearch import ElasticsearchStore
-    from engine.elasticsearch_client import addresses
+    from treeline.engine.elasticsearch import ElasticsearchStore
+    from treeline.engine.elasticsearch_client import addresses
 
     assert isinstance(store, ElasticsearchStore)
     return addresses(store.client)

@@ -7,8 +7,8 @@ from shlex import quote
 import click
 from rich.console import Console
 
-from corpus.counting import counted
-from ingest.summary import Summary
+from treeline.corpus.counting import counted
+from treeline.ingest.summary import Summary
 
 REASONS_SHOWN = 5
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from corpus.errors import InputError
-from encoder.training.answered import read_answered
-from encoder.training.options import AFRESH, GOING_ON, Run
-from service.cli.target import Target
-from service.cli.training import ANSWERED, DEVICE, GENERATED, NEVER, given, lines_of, needing_torch, read
+from treeline.corpus.errors import InputError
+from treeline.encoder.training.answered import read_answered
+from treeline.encoder.training.options import AFRESH, GOING_ON, Run
+from treeline.service.cli.target import Target
+from treeline.service.cli.training import ANSWERED, DEVICE, GENERATED, NEVER, given, lines_of, needing_torch, read
 
 RUN = Run()
 
@@ -107,7 +107,7 @@ def command(
     """  # fmt: skip
     console = Console(stderr=True)
     with needing_torch("training"):
-        from encoder.training.run import goes_on_from, train
+        from treeline.encoder.training.run import goes_on_from, train
     going_on = goes_on_from(start or teachers[0])
     if fields and not going_on:
         raise InputError("--fields weighs an encoder's parts anew", "go on from one: --start static")

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from encoder.training.answered import numbered, read_answered
-from service.cli.target import Target
-from service.cli.training import ANSWERED, DEVICE, GENERATED, NEVER, RATE, given, lines_of, needing_torch, read
+from treeline.encoder.training.answered import numbered, read_answered
+from treeline.service.cli.target import Target
+from treeline.service.cli.training import ANSWERED, DEVICE, GENERATED, NEVER, RATE, given, lines_of, needing_torch, read
 
 
 @click.command("train-teacher")
@@ -47,11 +47,11 @@ def command(
     """
     console = Console(stderr=True)
     with needing_torch("training"):
-        from encoder.training.models import device_of
-        from encoder.training.run import split
-        from encoder.training.tuning import Tuning, tune
-    from encoder.static import StaticEncoder
-    from encoder.training.data import Asked, prepare
+        from treeline.encoder.training.models import device_of
+        from treeline.encoder.training.run import split
+        from treeline.encoder.training.tuning import Tuning, tune
+    from treeline.encoder.static import StaticEncoder
+    from treeline.encoder.training.data import Asked, prepare
 
     learnt, _ = split(read(sources))
     by_people, by_a_model = (numbered(read_answered(files), learnt) for files in (answered, generated))

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from corpus.counting import counted
-from corpus.errors import InputError
-from service.cli.options import settings_for, where
-from service.cli.target import Target
+from treeline.corpus.counting import counted
+from treeline.corpus.errors import InputError
+from treeline.service.cli.options import settings_for, where
+from treeline.service.cli.target import Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import networkx as nx
 
-    from engine.protocol import Engine
-    from graph.tree import Tree
-    from service.searching.live import LiveSearcher
+    from treeline.engine.protocol import Engine
+    from treeline.graph.tree import Tree
+    from treeline.search.live import LiveSearcher
 
 
 @click.command("tree")
@@ -39,7 +39,7 @@ def command(
     forest: bool,
 ) -> None:
     """The repository tree in figures; with QUERY, the part of it that the results of that question span."""
-    from service.searching.live import open_searcher
+    from treeline.search.live import open_searcher
 
     if refine and not query:
         raise InputError("--refine needs a question", "the whole tree is too large for it")
@@ -60,12 +60,12 @@ def command(
 
 
 def _of_results(searcher: LiveSearcher, query: str, depth: int, dimensions: int | None) -> Tree | None:
-    from graph.layout import local_distortion
-    from graph.local_tree import local_tree
-    from graph.refine import refine
-    from graph.tree import grow
-    from service.question.query import Query
-    from service.question.syntax import understood
+    from treeline.graph.layout import local_distortion
+    from treeline.graph.local_tree import local_tree
+    from treeline.graph.refine import refine
+    from treeline.graph.tree import grow
+    from treeline.search.question.query import Query
+    from treeline.search.question.syntax import understood
 
     found = searcher.rank(understood(Query(query))).candidates[:depth]
     addresses = [candidate.address for candidate in found]
@@ -84,7 +84,7 @@ def _of_results(searcher: LiveSearcher, query: str, depth: int, dimensions: int 
 
 
 def _whole(engine: Engine, split: bool) -> Tree:
-    from graph import global_embedding, tree
+    from treeline.graph import global_embedding, tree
 
     stored, embedded = engine.artifact("tree"), engine.artifact("embedding")
     if stored is None or embedded is None:

@@ -6,9 +6,9 @@ import time
 
 import click
 
-from corpus.errors import CredentialsRefused, EngineUnavailable
-from service.settings import from_environment
-from service.stores import open_store
+from treeline.corpus.errors import CredentialsRefused, EngineUnavailable
+from treeline.search.settings import from_environment
+from treeline.search.stores import open_store
 
 PAUSE = 1.0
 

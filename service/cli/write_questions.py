@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from corpus.function import Function
-from encoder.training.answered import numbered, read_answered
-from service.cli.target import Target
-from service.cli.training import ANSWERED, DEVICE, NEVER, RATE, given, lines_of, needing_torch, read
+from treeline.corpus.function import Function
+from treeline.encoder.training.answered import numbered, read_answered
+from treeline.service.cli.target import Target
+from treeline.service.cli.training import ANSWERED, DEVICE, NEVER, RATE, given, lines_of, needing_torch, read
 
 
 @click.command("write-questions")
@@ -46,10 +46,10 @@ def command(
     """
     console = Console(stderr=True)
     with needing_torch("writing"):
-        from encoder.training.models import device_of
-        from encoder.training.run import split
-        from encoder.training.writing import Writer, Writing, found_again
-    from encoder.training.data import essence
+        from treeline.encoder.training.models import device_of
+        from treeline.encoder.training.run import split
+        from treeline.encoder.training.writing import Writer, Writing, found_again
+    from treeline.encoder.training.data import essence
 
     functions, _ = split(read(sources))
     known = numbered(read_answered(answered), functions)

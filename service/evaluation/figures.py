@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from service.evaluation.files import Evaluation, Metric, ResultFile, System, result_files
-from service.settings import Settings
+from treeline.search.settings import Settings
+from treeline.service.evaluation.files import Evaluation, Metric, ResultFile, System, result_files
 
 HEADLINE_DATASET = "codesearchnet"
 DATASETS = {HEADLINE_DATASET: "CodeSearchNet"}  # as they write themselves

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from service.settings import Settings
+from treeline.search.settings import Settings
 
 PROJECT = Path(__file__).resolve().parents[2]
 MOST_FILES = 50

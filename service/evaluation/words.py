@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from service.evaluation.files import Evaluation
-from service.settings import Settings
+from treeline.search.settings import Settings
+from treeline.service.evaluation.files import Evaluation
 
 FILE = "queries.csv"
 OFFICIAL = "codesearchnet"

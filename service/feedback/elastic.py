@@ -10,11 +10,11 @@ from typing import Any
 
 from elasticsearch import ApiError, ConflictError, Elasticsearch, NotFoundError, TransportError
 
-from corpus.errors import EngineUnavailable
-from engine.elasticsearch_client import connect
-from engine.names import internal_name
-from service.feedback.protocol import COLUMNS, SIMILAR_FROM, Signal, Votes, question_terms, similarity
-from service.settings import Settings, listed
+from treeline.corpus.errors import EngineUnavailable
+from treeline.engine.elasticsearch_client import connect
+from treeline.engine.names import internal_name
+from treeline.search.settings import Settings, listed
+from treeline.search.votes import COLUMNS, SIMILAR_FROM, Signal, Votes, question_terms, similarity
 
 log = logging.getLogger(__name__)
 

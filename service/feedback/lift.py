@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rerank.candidate import Candidate
-from service.feedback.protocol import Votes
+from treeline.rerank.candidate import Candidate
+from treeline.search.votes import Votes
 
 # How many agreeing thumbs give half of the full lift: one click moves little, ten nearly all there is.
 HALF_AT = 2.0

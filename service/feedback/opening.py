@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.names import check_name
-from service.feedback.protocol import FeedbackStore, NoFeedback
-from service.settings import Settings
+from treeline.engine.names import check_name
+from treeline.search.settings import Settings
+from treeline.search.votes import FeedbackStore, NoFeedback
 
 
 def open_feedback(settings: Settings) -> FeedbackStore:
@@ -13,9 +13,9 @@ def open_feedback(settings: Settings) -> FeedbackStore:
         return NoFeedback()
     check_name(settings.index)  # it becomes a part of a path
     if settings.engine == "elasticsearch":
-        from service.feedback.elastic import ElasticsearchFeedback
+        from treeline.service.feedback.elastic import ElasticsearchFeedback
 
         return ElasticsearchFeedback.from_settings(settings)
-    from service.feedback.sqlite import SqliteFeedback
+    from treeline.service.feedback.sqlite import SqliteFeedback
 
     return SqliteFeedback(settings.home_path / ".feedback" / f"{settings.index}.sqlite3")

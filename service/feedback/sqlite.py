@@ -7,8 +7,8 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from corpus.errors import EngineUnavailable, TreelineError
-from service.feedback.protocol import COLUMNS, SIMILAR_FROM, Signal, Votes, question_terms, similarity
+from treeline.corpus.errors import EngineUnavailable, TreelineError
+from treeline.search.votes import COLUMNS, SIMILAR_FROM, Signal, Votes, question_terms, similarity
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS questions (id INTEGER PRIMARY KEY, terms TEXT NOT NULL UNIQUE, size INTEGER NOT NULL);

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from rerank.candidate import Candidate
-from service.feedback import lift
-from service.feedback.protocol import FeedbackStore, Votes
-from service.http import observe
-from service.http.context import context
-from service.http.reply import entity_tag
-from service.question.query import Query
-from service.searching.answer import Answer
-from service.searching.searcher import Adjust
-from service.settings import Settings
+from treeline.rerank.candidate import Candidate
+from treeline.search.answer import Answer
+from treeline.search.question.query import Query
+from treeline.search.searcher import Adjust
+from treeline.search.settings import Settings
+from treeline.search.votes import FeedbackStore, Votes
+from treeline.service.feedback import lift
+from treeline.service.http import observe
+from treeline.service.http.context import context
+from treeline.service.http.reply import entity_tag
 
 log = logging.getLogger(__name__)
 

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from flask import Request, current_app, request
 
-from corpus.errors import TreelineError
-from service.feedback.protocol import FeedbackStore
-from service.searching.answer_cache import AnswerCache
-from service.searching.bounded import Bounded
-from service.searching.overview import Overview, overview
-from service.searching.readiness import Readiness
-from service.settings import Settings
+from treeline.corpus.errors import TreelineError
+from treeline.search.answer_cache import AnswerCache
+from treeline.search.bounded import Bounded
+from treeline.search.overview import Overview, overview
+from treeline.search.readiness import Readiness
+from treeline.search.settings import Settings
+from treeline.search.votes import FeedbackStore
 
 if TYPE_CHECKING:
-    from service.searching.live import LiveSearcher
+    from treeline.search.live import LiveSearcher
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,15 @@ from flask import Response, render_template, request
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import HTTPException
 
-from corpus.errors import EncoderMismatch, EngineUnavailable, IndexMissing, IndexOutdated, InputError, TreelineError
-from service.http.reply import json_reply
+from treeline.corpus.errors import (
+    EncoderMismatch,
+    EngineUnavailable,
+    IndexMissing,
+    IndexOutdated,
+    InputError,
+    TreelineError,
+)
+from treeline.service.http.reply import json_reply
 
 log = logging.getLogger(__name__)
 

@@ -13,13 +13,13 @@ from typing import TypeVar
 from flask import Flask, Response, current_app, g, request
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from corpus.errors import InputError
-from service.http import metrics
-from service.http.context import the_request
-from service.http.errors import error_reply
-from service.http.keys import ApiKey, KeyRing, Scope
-from service.http.rate import RateLimiter
-from service.settings import Settings
+from treeline.corpus.errors import InputError
+from treeline.search.settings import Settings
+from treeline.service.http import metrics
+from treeline.service.http.context import the_request
+from treeline.service.http.errors import error_reply
+from treeline.service.http.keys import ApiKey, KeyRing, Scope
+from treeline.service.http.rate import RateLimiter
 
 Route = TypeVar("Route", bound=Callable[..., object])
 

@@ -61,7 +61,7 @@ class FairWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
 
 class QuietLogger(Logger):  # type: ignore[misc]  # gunicorn has no types
-    """Leaves the access log to `service.http.observe`; gunicorn would put each line together before nobody reads it."""
+    """Leaves the access log to `treeline.service.http.observe`."""
 
     def access(self, *_: object) -> None:
         pass

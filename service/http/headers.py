@@ -7,7 +7,7 @@ import gzip
 from apiflask import APIFlask
 from flask import Response, g, request
 
-from service.settings import Settings, listed
+from treeline.search.settings import Settings, listed
 
 # Plotly writes styles into the page; scripts are never inline anywhere, so `script-src` stays strict on every page.
 STRICT_STYLES = "'self'"

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from corpus.errors import InputError
-from service.settings import Settings
+from treeline.corpus.errors import InputError
+from treeline.search.settings import Settings
 
 Scope = Literal["read", "write"]
 SCOPES: tuple[Scope, ...] = ("read", "write")

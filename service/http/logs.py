@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 import orjson
 
-from service.settings import Settings
+from treeline.search.settings import Settings
 
 HIDDEN = "[hidden]"
 # The Elasticsearch client logs each retry with its traceback: some hundred lines a second while a node is away. What

@@ -15,9 +15,9 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from engine.protocol import IndexInfo
-from service.searching.answer import Answer
-from service.searching.side_by_side import timed_out
+from treeline.engine.protocol import IndexInfo
+from treeline.search.answer import Answer
+from treeline.search.side_by_side import timed_out
 
 MULTIPROCESS_DIR = "PROMETHEUS_MULTIPROC_DIR"  # the client library's own name for it
 # A search takes 2 to 40 ms; the upper buckets are there to see what a time-out of a lane does.

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 from apiflask import APIFlask
 from flask import Response, g, request
 
-from engine.protocol import IndexInfo
-from service.http import metrics
-from service.http.context import the_request
-from service.http.logs import request_id
-from service.http.metrics import record as answered
-from service.settings import Settings
+from treeline.engine.protocol import IndexInfo
+from treeline.search.settings import Settings
+from treeline.service.http import metrics
+from treeline.service.http.context import the_request
+from treeline.service.http.logs import request_id
+from treeline.service.http.metrics import record as answered
 
 __all__ = ["answered", "init_app"]
 

@@ -10,10 +10,10 @@ import threading
 
 from flask import Flask
 
-from corpus.errors import TreelineError
-from service.question.query import Query
-from service.searching.alike import clusters_of
-from service.shown.highlight import preview
+from treeline.corpus.errors import TreelineError
+from treeline.search.alike import clusters_of
+from treeline.search.question.query import Query
+from treeline.service.shown.highlight import preview
 
 log = logging.getLogger(__name__)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from service.question.exact import Written
-from service.question.structure import Neighbour
-from service.shown.neighbour_words import distinct_functions, neighbours_told
-from service.shown.visible import visible
+from treeline.search.question.exact import Written
+from treeline.search.question.structure import Neighbour
+from treeline.service.shown.neighbour_words import distinct_functions, neighbours_told
+from treeline.service.shown.visible import visible
 
 
 def callers_told(name: str, callers: Sequence[Neighbour], written: Written, listed: int) -> str:

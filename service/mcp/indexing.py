@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from corpus.errors import InputError, TreelineError
-from service.settings import Settings, as_environment
-from service.shown.visible import visible
+from treeline.corpus.errors import InputError, TreelineError
+from treeline.search.settings import Settings, as_environment
+from treeline.service.shown.visible import visible
 
 TIME_LIMIT = 1_800  # seconds; a repository of 100,000 functions takes about one minute
 
@@ -22,7 +22,7 @@ def index_folder(folder: str, settings: Settings) -> str:
     variables: it writes where this one reads.
     """
     path = allowed_folder(folder, settings)
-    command = [sys.executable, "-m", "service.cli", "index", str(path)]
+    command = [sys.executable, "-m", "treeline.service.cli", "index", str(path)]
     environment = os.environ | as_environment(settings)
     try:
         done = subprocess.run(

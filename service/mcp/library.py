@@ -6,15 +6,15 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
-from corpus.errors import InputError
-from corpus.function import Function
-from engine.protocol import Hit
-from service.mcp.text import HANDLE_LENGTH, Listed, handle, rendered
-from service.question.query import Query
-from service.searching.answer import Answer
-from service.searching.live import LiveSearcher, open_searcher
-from service.searching.meant import Ambiguous, meant
-from service.settings import Settings
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Function
+from treeline.engine.protocol import Hit
+from treeline.search.answer import Answer
+from treeline.search.live import LiveSearcher, open_searcher
+from treeline.search.meant import Ambiguous, meant
+from treeline.search.question.query import Query
+from treeline.search.settings import Settings
+from treeline.service.mcp.text import HANDLE_LENGTH, Listed, handle, rendered
 
 REMEMBERED = 10_000  # handles kept for one conversation
 

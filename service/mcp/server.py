@@ -10,12 +10,12 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import ValidationError
 
-from corpus.errors import InputError
-from service.mcp.library import Library
-from service.mcp.text import MIN_BUDGET
-from service.mcp.tools import add_functions, add_indexing, add_search
-from service.searching.live import LiveSearcher
-from service.settings import Settings
+from treeline.corpus.errors import InputError
+from treeline.search.live import LiveSearcher
+from treeline.search.settings import Settings
+from treeline.service.mcp.library import Library
+from treeline.service.mcp.text import MIN_BUDGET
+from treeline.service.mcp.tools import add_functions, add_indexing, add_search
 
 INSTRUCTIONS = (
     "Search code by what it does. search_code takes plain words ('retry with exponential backoff') and names alike; "

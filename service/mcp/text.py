@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from corpus.function import Function
-from service.shown.summary import summary
-from service.shown.visible import visible
+from treeline.corpus.function import Function
+from treeline.service.shown.summary import summary
+from treeline.service.shown.visible import visible
 
 # Code runs at 3 to 4 characters a token with the usual tokenizers; the low end keeps the promise.
 CHARACTERS_PER_TOKEN = 3

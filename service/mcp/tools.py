@@ -11,17 +11,17 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from corpus.errors import TreelineError
-from engine.protocol import Filters
-from service.mcp.callers import callers_told
-from service.mcp.indexing import index_folder
-from service.mcp.library import Library
-from service.mcp.text import MIN_BUDGET, Listed
-from service.question.exact import relation_of
-from service.question.query import Query
-from service.question.syntax import understood
-from service.searching.answer import Answer, Result
-from service.shown.visible import visible
+from treeline.corpus.errors import TreelineError
+from treeline.engine.protocol import Filters
+from treeline.search.answer import Answer, Result
+from treeline.search.question.exact import relation_of
+from treeline.search.question.query import Query
+from treeline.search.question.syntax import understood
+from treeline.service.mcp.callers import callers_told
+from treeline.service.mcp.indexing import index_folder
+from treeline.service.mcp.library import Library
+from treeline.service.mcp.text import MIN_BUDGET, Listed
+from treeline.service.shown.visible import visible
 
 Arguments = ParamSpec("Arguments")
 Tool = Callable[Arguments, str]

@@ -1,5 +1,5 @@
 """The pages, rendered on the server: one blueprint a subject."""
 
-from service.pages import assets, evaluation, functions, home, reference, search
+from treeline.service.pages import assets, evaluation, functions, home, reference, search
 
 PAGES = (home, search, functions, evaluation, reference, assets)

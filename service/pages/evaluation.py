@@ -8,12 +8,12 @@ from apiflask import APIBlueprint
 from flask import Response, render_template, request
 from werkzeug.exceptions import NotFound
 
-from service.evaluation.figures import chart_data, chosen, metrics_by_query, query_rows
-from service.evaluation.files import result_files
-from service.evaluation.words import words
-from service.http.context import context
-from service.http.headers import allow_plotly_styles
-from service.shown.visible import web_address
+from treeline.service.evaluation.figures import chart_data, chosen, metrics_by_query, query_rows
+from treeline.service.evaluation.files import result_files
+from treeline.service.evaluation.words import words
+from treeline.service.http.context import context
+from treeline.service.http.headers import allow_plotly_styles
+from treeline.service.shown.visible import web_address
 
 blueprint = APIBlueprint("evaluation_page", __name__, enable_openapi=False)
 

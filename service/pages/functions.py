@@ -10,22 +10,22 @@ from apiflask import APIBlueprint
 from flask import Response, render_template, request
 from markupsafe import Markup
 
-from corpus.counting import counted
-from corpus.errors import InputError
-from corpus.function import Address, Function
-from graph.tree import FUNCTION, KINDS
-from service.api.functions import find
-from service.http.context import context
-from service.pages.results import PlaceView, place_view
-from service.pages.search_state import asked_state, link
-from service.question.exact import Written
-from service.question.structure import Neighbour
-from service.question.syntax import taken_apart
-from service.searching.alike import alike
-from service.searching.overview import Places, places_of
-from service.shown.highlight import Snippet, mark_prose, question_words, whole
-from service.shown.neighbour_words import distinct_functions
-from service.shown.visible import visible
+from treeline.corpus.counting import counted
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Address, Function
+from treeline.graph.tree import FUNCTION, KINDS
+from treeline.search.alike import alike
+from treeline.search.overview import Places, places_of
+from treeline.search.question.exact import Written
+from treeline.search.question.structure import Neighbour
+from treeline.search.question.syntax import taken_apart
+from treeline.service.api.functions import find
+from treeline.service.http.context import context
+from treeline.service.pages.results import PlaceView, place_view
+from treeline.service.pages.search_state import asked_state, link
+from treeline.service.shown.highlight import Snippet, mark_prose, question_words, whole
+from treeline.service.shown.neighbour_words import distinct_functions
+from treeline.service.shown.visible import visible
 
 blueprint = APIBlueprint("function_page", __name__, url_prefix="/functions", enable_openapi=False)
 

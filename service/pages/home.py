@@ -6,10 +6,10 @@ from apiflask import APIBlueprint
 from flask import Response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
-from corpus.errors import TreelineError
-from service.evaluation.figures import headline
-from service.http.context import context
-from service.pages.examples import EXAMPLES
+from treeline.corpus.errors import TreelineError
+from treeline.service.evaluation.figures import headline
+from treeline.service.http.context import context
+from treeline.service.pages.examples import EXAMPLES
 
 blueprint = APIBlueprint("home", __name__, enable_openapi=False)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from markupsafe import Markup, escape
 
-from service.shown.visible import visible
+from treeline.service.shown.visible import visible
 
 QUOTED = re.compile(r"`([^`]+)`")
 TITLES = {

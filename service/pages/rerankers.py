@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rerank.cross_encoder import missing
-from rerank.registry import NAMES
-from service.settings import Settings
+from treeline.rerank.cross_encoder import missing
+from treeline.rerank.registry import NAMES
+from treeline.search.settings import Settings
 
 LABELS = {
     "Usual": {

@@ -7,16 +7,16 @@ from functools import partial
 
 from markupsafe import Markup
 
-from corpus.function import Address
-from graph.corpus_clusters import CorpusClusters
-from rerank.candidate import Candidate
-from service.pages.prose import coded
-from service.question.exact import relation_of
-from service.searching.alike import cluster_of
-from service.searching.answer import Answer, Result
-from service.shown.highlight import Snippet, mark_prose, preview
-from service.shown.summary import summary
-from service.shown.visible import visible, web_address
+from treeline.corpus.function import Address
+from treeline.graph.corpus_clusters import CorpusClusters
+from treeline.rerank.candidate import Candidate
+from treeline.search.alike import cluster_of
+from treeline.search.answer import Answer, Result
+from treeline.search.question.exact import relation_of
+from treeline.service.pages.prose import coded
+from treeline.service.shown.highlight import Snippet, mark_prose, preview
+from treeline.service.shown.summary import summary
+from treeline.service.shown.visible import visible, web_address
 
 LANES = {
     "keyword": "Keyword",

@@ -9,24 +9,24 @@ from apiflask import APIBlueprint
 from flask import Response, render_template
 from pydantic import ValidationError
 
-from corpus.errors import InputError
-from service.api.parameters import SearchParameters
-from service.http import guard
-from service.http.asking import ask
-from service.http.context import context
-from service.http.errors import for_people, status_of
-from service.http.headers import allow_plotly_styles
-from service.http.reply import server_timing
-from service.pages.examples import EXAMPLES
-from service.pages.rerankers import menu
-from service.pages.results import LANES, STAGES, result_views
-from service.pages.search_state import asked_state, in_address, link, unknown_parameters
-from service.question.exact import BELOW
-from service.question.syntax import Parts
-from service.searching.alike import clusters_of
-from service.searching.answer import Answer
-from service.shown.answer_rows import count_rows, facets
-from service.shown.highlight import question_words
+from treeline.corpus.errors import InputError
+from treeline.search.alike import clusters_of
+from treeline.search.answer import Answer
+from treeline.search.question.exact import BELOW
+from treeline.search.question.syntax import Parts
+from treeline.service.api.parameters import SearchParameters
+from treeline.service.http import guard
+from treeline.service.http.asking import ask
+from treeline.service.http.context import context
+from treeline.service.http.errors import for_people, status_of
+from treeline.service.http.headers import allow_plotly_styles
+from treeline.service.http.reply import server_timing
+from treeline.service.pages.examples import EXAMPLES
+from treeline.service.pages.rerankers import menu
+from treeline.service.pages.results import LANES, STAGES, result_views
+from treeline.service.pages.search_state import asked_state, in_address, link, unknown_parameters
+from treeline.service.shown.answer_rows import count_rows, facets
+from treeline.service.shown.highlight import question_words
 
 blueprint = APIBlueprint("search_page", __name__, enable_openapi=False)
 

@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 
 from flask import request
 
-from corpus.errors import InputError
-from service.question.syntax import taken_apart
+from treeline.corpus.errors import InputError
+from treeline.search.question.syntax import taken_apart
 
 # What the address of a search may carry; `map` is the script's.
 SWITCHES = ("mode", "rerank", "fusion", "expand", "callees", "as_typed", "feedback")

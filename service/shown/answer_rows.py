@@ -6,16 +6,16 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from corpus.function import Address
-from engine.hits import Shared
-from engine.protocol import Filters, IndexInfo
-from graph.corpus_clusters import CorpusClusters
-from rerank.candidate import Candidate
-from service.question.exact import Exact, relation_of
-from service.question.query import Query
-from service.question.spelling import Spelt
-from service.searching.alike import cluster_of
-from service.searching.answer import Answer, Result
+from treeline.corpus.function import Address
+from treeline.engine.hits import Shared
+from treeline.engine.protocol import Filters, IndexInfo
+from treeline.graph.corpus_clusters import CorpusClusters
+from treeline.rerank.candidate import Candidate
+from treeline.search.alike import cluster_of
+from treeline.search.answer import Answer, Result
+from treeline.search.question.exact import Exact, relation_of
+from treeline.search.question.query import Query
+from treeline.search.question.spelling import Spelt
 
 FACETS: tuple[Shared, ...] = ("language", "repo")
 FACET_VALUES = 20  # of each facet, the most frequent

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from corpus.function import Function
-from service.question.exact import Written
-from service.question.structure import Neighbour
-from service.searching.alike import Alike
-from service.shown.answer_rows import place_row
+from treeline.corpus.function import Function
+from treeline.search.alike import Alike
+from treeline.search.question.exact import Written
+from treeline.search.question.structure import Neighbour
+from treeline.service.shown.answer_rows import place_row
 
 
 def function_row(function: Function) -> dict[str, Any]:

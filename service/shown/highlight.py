@@ -12,8 +12,8 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Literal, Name, Number, Operator, String, _TokenType
 from pygments.util import ClassNotFound
 
-from corpus.analysis import UNSPACED, WORD, spans, terms
-from service.shown.visible import INVISIBLE, code_point, described
+from treeline.corpus.analysis import UNSPACED, WORD, spans, terms
+from treeline.service.shown.visible import INVISIBLE, code_point, described
 
 PREVIEW_LINES = 12
 LINE_LENGTH = 240  # a longer line is data or minified, and is cut

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from corpus.counting import counted
-from service.question.exact import first_named
-from service.question.structure import Neighbour
+from treeline.corpus.counting import counted
+from treeline.search.question.exact import first_named
+from treeline.search.question.structure import Neighbour
 
 
 def neighbours_told(found: Sequence[Neighbour], *, by_name: bool = False) -> str:

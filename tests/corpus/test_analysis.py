@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.analysis import LONGEST_WORD, STOP_WORDS, analyse, parts, terms
-from corpus.function import Function
+from treeline.corpus.analysis import LONGEST_WORD, STOP_WORDS, analyse, parts, terms
+from treeline.corpus.function import Function
 
 LETTERS = string.ascii_lowercase
 PLAIN_WORD = st.text(LETTERS, min_size=2, max_size=10)

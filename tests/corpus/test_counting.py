@@ -2,7 +2,7 @@
 
 import pytest
 
-from corpus.counting import counted
+from treeline.corpus.counting import counted
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from corpus import hub
-from corpus.hub import HubAway, cached, loaded
+from treeline.corpus import hub
+from treeline.corpus.hub import HubAway, cached, loaded
 
 really_ask = hub._ask
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils import murmurhash3_32
 
-from corpus.tfidf import COLUMNS, _hashing, build, columns, load
+from treeline.corpus.tfidf import COLUMNS, _hashing, build, columns, load
 
 DOCUMENTS = [
     "read csv file line",

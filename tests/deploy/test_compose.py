@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from service.settings import PREFIX, Settings
+from treeline.search.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docker-compose.yml"

@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 import yaml
 
-from corpus.errors import CredentialsRefused, EngineUnavailable, TreelineError
-from engine import stores
-from service.question.query import Query
-from service.searching.live import open_searcher
-from service.settings import Settings
-from service.stores import open_store
 from tests import elasticsearch_server
 from tests.elasticsearch_download import NOBODY, ServerMissing, fetch
 from tests.elasticsearch_server import Cluster, Node, free_port
 from tests.service_process import service
+from treeline.corpus.errors import CredentialsRefused, EngineUnavailable, TreelineError
+from treeline.engine import stores
+from treeline.search.live import open_searcher
+from treeline.search.question.query import Query
+from treeline.search.settings import Settings
+from treeline.search.stores import open_store
 
 pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch]
 ROOT = Path(__file__).parents[2]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from service.cli import COMMANDS
-from service.settings import PREFIX, Settings
+from treeline.search.settings import PREFIX, Settings
+from treeline.service.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

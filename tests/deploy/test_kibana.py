@@ -9,8 +9,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from engine import elasticsearch_mapping
-from engine.names import ALL_CURRENT
+from treeline.engine import elasticsearch_mapping
+from treeline.engine.names import ALL_CURRENT
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "kibana"
 objects: list[dict[str, Any]] = [

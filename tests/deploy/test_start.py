@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.served import children
-from service.http.keys import KeyRing
 from tests.service_process import PATIENCE, service
+from treeline.eval.served import children
+from treeline.service.http.keys import KeyRing
 
 CODE = '''def tame_llamas(herd):
     """Calm a herd of llamas."""

@@ -1,6 +1,6 @@
 """Small functions for the encoder's tests."""
 
-from corpus.function import Function
+from treeline.corpus.function import Function
 
 
 def function(

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import InputError
-from encoder.static import SHIPPED
-from encoder.training.answered import numbered, read_answered
-from encoder.training.data import essence
-from eval import judged, web
 from tests.encoder.functions import FUNCTIONS
+from treeline.corpus.errors import InputError
+from treeline.encoder.static import SHIPPED
+from treeline.encoder.training.answered import numbered, read_answered
+from treeline.encoder.training.data import essence
+from treeline.eval import judged, web
 
 WRITTEN = web.QUERIES.with_name("written_queries.jsonl")
 

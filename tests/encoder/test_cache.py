@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corpus.function import Function
-from encoder.cache import CachedEncoder, digest
-from encoder.protocol import Vectors
-from encoder.static import StaticEncoder
 from tests.encoder.functions import FUNCTIONS
+from treeline.corpus.function import Function
+from treeline.encoder.cache import CachedEncoder, digest
+from treeline.encoder.protocol import Vectors
+from treeline.encoder.static import StaticEncoder
 
 
 class Counting:

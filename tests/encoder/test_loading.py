@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from encoder.loading import full_name
-from encoder.static import SHIPPED
-from service.cli import cli
+from treeline.encoder.loading import full_name
+from treeline.encoder.static import SHIPPED
+from treeline.service.cli import cli
 
 
 def test_folders_are_named_in_full_and_other_names_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from encoder import standing
-from encoder.static import StaticEncoder
 from tests.encoder.functions import FUNCTIONS, function
+from treeline.encoder import standing
+from treeline.encoder.static import StaticEncoder
 
 BODY = """
 def read(path):

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corpus.errors import EncoderMismatch, InputError
-from encoder.loading import load
-from encoder.static import CONFIG, SHIPPED, TENSORS, StaticEncoder
 from tests.encoder.functions import FUNCTIONS, function
+from treeline.corpus.errors import EncoderMismatch, InputError
+from treeline.encoder.loading import load
+from treeline.encoder.static import CONFIG, SHIPPED, TENSORS, StaticEncoder
 
 
 @pytest.fixture(scope="module")

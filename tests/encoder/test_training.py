@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from corpus.function import Function
-from encoder.tokens import Tokenizer
-from encoder.training.data import Asked, TrainingData, essence, prepare
 from tests.encoder.functions import function
+from treeline.corpus.function import Function
+from treeline.encoder.tokens import Tokenizer
+from treeline.encoder.training.data import Asked, TrainingData, essence, prepare
 
 torch = pytest.importorskip("torch", reason="training needs torch")
 pytestmark = pytest.mark.transformers
@@ -26,7 +26,7 @@ FARM = [function(f"{deed}_{animal}", f"{deed} the {animal}.") for deed in DEEDS 
 
 
 def test_the_lexical_teacher_ranks_by_shared_words() -> None:
-    from encoder.training.lexical import lexical
+    from treeline.encoder.training.lexical import lexical
 
     known = data(FARM)
     taught = lexical(known, "cpu")
@@ -41,7 +41,7 @@ def test_the_lexical_teacher_ranks_by_shared_words() -> None:
 
 
 def test_a_docstring_does_not_speak_for_its_own_function() -> None:
-    from encoder.training.lexical import lexical
+    from treeline.encoder.training.lexical import lexical
 
     known = data([function("run", "feed the goat."), *FARM])
     taught = lexical(known, "cpu")
@@ -57,8 +57,8 @@ def test_a_docstring_does_not_speak_for_its_own_function() -> None:
 
 
 def test_hard_candidates_are_the_highest_of_a_part_of_all() -> None:
-    from encoder.training.candidates import PARTS, hard
-    from encoder.training.teachers import Taught
+    from treeline.encoder.training.candidates import PARTS, hard
+    from treeline.encoder.training.teachers import Taught
 
     known = data(FARM)
     generator = torch.Generator().manual_seed(1)
@@ -73,10 +73,10 @@ def test_hard_candidates_are_the_highest_of_a_part_of_all() -> None:
 
 
 def test_a_field_that_counts_for_nothing_is_not_read() -> None:
-    from encoder.static import FIELDS, StaticEncoder
-    from encoder.training.bags import Bags
-    from encoder.training.data import LIMITS
-    from encoder.training.model import Student
+    from treeline.encoder.static import FIELDS, StaticEncoder
+    from treeline.encoder.training.bags import Bags
+    from treeline.encoder.training.data import LIMITS
+    from treeline.encoder.training.model import Student
 
     shipped = StaticEncoder.shipped()
     columns = (["sort_numbers", "send_email"], ["", ""], ["return open(path)"] * 2, ["", ""])
@@ -94,8 +94,8 @@ def test_a_field_that_counts_for_nothing_is_not_read() -> None:
 
 
 def test_half_of_the_way_is_between_what_it_was_and_the_mean_of_what_runs_learnt() -> None:
-    from encoder.static import StaticEncoder
-    from encoder.training.model import Student
+    from treeline.encoder.static import StaticEncoder
+    from treeline.encoder.training.model import Student
 
     student = Student.of(StaticEncoder.shipped().parts())
     before = {name: value.clone() for name, value in student.state_dict().items()}
@@ -106,7 +106,7 @@ def test_half_of_the_way_is_between_what_it_was_and_the_mean_of_what_runs_learnt
 
 
 def test_what_the_teachers_find_clearly_better_is_not_held_wrong() -> None:
-    from encoder.training.train import _better
+    from treeline.encoder.training.train import _better
 
     taught = torch.tensor([[0.0, 0.9, 1.1], [2.0, 0.0, 0.5]])
     assert _better(taught, torch.tensor([0, 1]), 1.0).tolist() == [[False, False, True], [True, False, False]]
@@ -117,7 +117,7 @@ def test_like_questions_lie_together() -> None:
 
     import numpy as np
 
-    from encoder.training.tuning import grouped
+    from treeline.encoder.training.tuning import grouped
 
     angles = np.repeat([0.0, 1.5, 3.0, 4.5], 25)  # four kinds of questions
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
@@ -136,10 +136,10 @@ def test_a_known_answer_is_an_example_of_its_own_style() -> None:
 
 
 def test_what_a_model_wrote_is_learnt_apart() -> None:
-    from encoder.training.candidates import hard
-    from encoder.training.options import Options
-    from encoder.training.teachers import Taught
-    from encoder.training.train import Trainer
+    from treeline.encoder.training.candidates import hard
+    from treeline.encoder.training.options import Options
+    from treeline.encoder.training.teachers import Taught
+    from treeline.encoder.training.train import Trainer
 
     known = taught_more()
     answering = torch.randn(len(FARM), 8)

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from encoder.static import FIELDS, StaticEncoder
-from encoder.tokens import Tokenizer
-from encoder.training.data import LIMITS, NO_TARGET, Asked, essence, prepare, questions
-from encoder.training.export import quantise, write
-from encoder.training.pairs import choose_pairs
-from encoder.training.queries import asked, comment, name_words, plain_sentence
-from encoder.training.questions import question
-from encoder.training.rewording import mistyped, reworded
-from encoder.training.vocabulary import choose, count_words
 from tests.encoder.functions import FUNCTIONS, function
+from treeline.encoder.static import FIELDS, StaticEncoder
+from treeline.encoder.tokens import Tokenizer
+from treeline.encoder.training.data import LIMITS, NO_TARGET, Asked, essence, prepare, questions
+from treeline.encoder.training.export import quantise, write
+from treeline.encoder.training.pairs import choose_pairs
+from treeline.encoder.training.queries import asked, comment, name_words, plain_sentence
+from treeline.encoder.training.questions import question
+from treeline.encoder.training.rewording import mistyped, reworded
+from treeline.encoder.training.vocabulary import choose, count_words
 
 BASE = ["the", "read", "file", "##s", "##ing", "[PAD]", "Ünïcode", "a"]
 

@@ -13,15 +13,15 @@ import pytest
 from click.testing import CliRunner, Result
 from safetensors.numpy import load_file, save_file
 
-from corpus import hub
-from corpus.errors import InputError
-from corpus.function import Function
-from encoder.loading import load
-from encoder.onnx import export
-from encoder.protocol import Encoder
-from encoder.static import StaticEncoder
-from service.cli import cli
 from tests.encoder.functions import FUNCTIONS, function
+from treeline.corpus import hub
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Function
+from treeline.encoder.loading import load
+from treeline.encoder.onnx import export
+from treeline.encoder.protocol import Encoder
+from treeline.encoder.static import StaticEncoder
+from treeline.service.cli import cli
 
 pytestmark = [pytest.mark.transformers, pytest.mark.filterwarnings("ignore")]
 
@@ -113,8 +113,8 @@ def test_a_model_with_other_weights_in_the_same_folder_is_not_given_the_vectors_
 
 
 def test_training_writes_an_encoder_that_numpy_runs(tmp_path: Path) -> None:
-    from encoder.training.options import Options, Run
-    from encoder.training.run import train
+    from treeline.encoder.training.options import Options, Run
+    from treeline.encoder.training.run import train
 
     functions = shop()
     answered = {one.url: [f"how to {one.func_name.replace('_', ' a ')}"] for one in functions}
@@ -197,8 +197,8 @@ def test_what_needs_an_encoder_to_go_on_from_says_so(only_going_on: list[str], t
 
 
 def test_too_few_functions_are_refused(tmp_path: Path) -> None:
-    from encoder.training.options import Run
-    from encoder.training.run import train
+    from treeline.encoder.training.options import Run
+    from treeline.encoder.training.run import train
 
     with pytest.raises(InputError, match="too few"):
         train(FUNCTIONS, Run(teachers=(MINILM,)), tmp_path, print)

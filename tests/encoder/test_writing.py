@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from corpus import hub
-from corpus.errors import InputError, TreelineError
-from corpus.function import Function
-from encoder.loading import load
-from service.cli import cli
 from tests.encoder.test_transformers import shop
+from treeline.corpus import hub
+from treeline.corpus.errors import InputError, TreelineError
+from treeline.corpus.function import Function
+from treeline.encoder.loading import load
+from treeline.service.cli import cli
 
 pytestmark = [pytest.mark.transformers, pytest.mark.filterwarnings("ignore")]
 
@@ -92,7 +92,7 @@ def test_questions_are_written_as_they_were_learnt(decoder: str, source: Path, t
 def test_what_does_not_find_its_function_is_left_out(
     functions: list[Function], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from encoder.training import writing
+    from treeline.encoder.training import writing
 
     monkeypatch.setattr(writing, "FOUND", 3)
     right = ("sell the violin of a shop", next(n for n, one in enumerate(functions) if one.func_name == "sell_violin"))

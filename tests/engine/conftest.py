@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.embedded import EmbeddedStore
-from engine.protocol import Engine, Store
 from tests.elasticsearch_server import Cluster
 from tests.engine.functions import build
+from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.protocol import Engine, Store
 
 
 @pytest.fixture(params=["embedded", pytest.param("elasticsearch", marks=pytest.mark.elasticsearch)])
@@ -19,7 +19,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     if request.param == "embedded":
         yield EmbeddedStore(tmp_path / "home")
         return
-    from engine.elasticsearch import ElasticsearchStore
+    from treeline.engine.elasticsearch import ElasticsearchStore
 
     cluster: Cluster = request.getfixturevalue("elasticsearch_cluster")
     server = ElasticsearchStore(cluster.urls)

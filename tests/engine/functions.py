@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from corpus.analysis import analyse
-from corpus.function import Function
-from engine.protocol import EncoderSpec, IndexInfo, Store, Vectors, Writer
+from treeline.corpus.analysis import analyse
+from treeline.corpus.function import Function
+from treeline.engine.protocol import EncoderSpec, IndexInfo, Store, Vectors, Writer
 
 DIMENSION = 16
 ENCODER = EncoderSpec("made-up", DIMENSION)

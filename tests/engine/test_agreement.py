@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corpus.analysis import analyse, terms
-from corpus.function import Function
-from encoder.loading import load
-from engine.elasticsearch import ElasticsearchStore
-from engine.embedded import EmbeddedStore
-from engine.protocol import EncoderSpec, Engine, Hit, Store
-from ingest.opening import open_source
-from ingest.source import ReadOptions
 from tests.elasticsearch_server import Cluster
+from treeline.corpus.analysis import analyse, terms
+from treeline.corpus.function import Function
+from treeline.encoder.loading import load
+from treeline.engine.elasticsearch import ElasticsearchStore
+from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.protocol import EncoderSpec, Engine, Hit, Store
+from treeline.ingest.opening import open_source
+from treeline.ingest.source import ReadOptions
 
 SHARED = Path(__file__).parents[3] / "shared" / "codesearchnet"
 FUNCTIONS = 20_000

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from corpus.analysis import terms
-from corpus.errors import IndexMissing, InputError, TreelineError
-from engine.protocol import Filters, Store
 from tests.engine.functions import ENCODER, OTHER_ENCODER, SAMPLE, build, function, vectors, write
+from treeline.corpus.analysis import terms
+from treeline.corpus.errors import IndexMissing, InputError, TreelineError
+from treeline.engine.protocol import Filters, Store
 
 MORE = tuple(function(f"extra_{number}", path="src/extra.py", line=10 * number + 1) for number in range(30))
 

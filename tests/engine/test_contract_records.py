@@ -8,10 +8,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from corpus.analysis import terms
-from corpus.errors import InputError
-from engine.protocol import Engine, Filters, Store
 from tests.engine.functions import ENCODER, OTHER_ENCODER, SAMPLE, build, function, terms_of, vectors, write
+from treeline.corpus.analysis import terms
+from treeline.corpus.errors import InputError
+from treeline.engine.protocol import Engine, Filters, Store
 
 
 def test_fetch_gives_whole_records_in_the_order_asked(engine: Engine) -> None:

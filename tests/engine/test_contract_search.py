@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from corpus.analysis import terms
-from corpus.errors import EncoderMismatch
-from engine.protocol import Engine, Filters, Hit, Store
 from tests.engine.functions import ENCODER, SAMPLE, build, function, vectors
+from treeline.corpus.analysis import terms
+from treeline.corpus.errors import EncoderMismatch
+from treeline.engine.protocol import Engine, Filters, Hit, Store
 
 BY_NAME = {one.func_name: one for one in SAMPLE}
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import TreelineError
-from engine.durable import disk_errors
+from treeline.corpus.errors import TreelineError
+from treeline.engine.durable import disk_errors
 
 GAVE_UP = "An index writer was killed.. A worker thread encountered an error (io::Error most likely) or panicked."
 

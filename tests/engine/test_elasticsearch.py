@@ -17,17 +17,17 @@ from typing import Any
 
 import pytest
 
-from corpus.errors import CredentialsRefused, EngineUnavailable, IndexOutdated, InputError, TreelineError
-from engine import elasticsearch_bulk, elasticsearch_client, elasticsearch_engine, elasticsearch_lease
-from engine.elasticsearch import ElasticsearchStore
-from engine.elasticsearch_bulk import Action, Bulk, _requests
-from engine.elasticsearch_client import server_errors
-from engine.elasticsearch_mapping import WHOLE_NUMBERS, whole_numbers
-from engine.elasticsearch_writer import MOST_SEGMENTS
-from engine.names import ALL_CURRENT, index_name
-from engine.protocol import EncoderSpec
 from tests.elasticsearch_server import Cluster, free_port
 from tests.engine.functions import ENCODER, SAMPLE, build, function, terms_of, vectors, write
+from treeline.corpus.errors import CredentialsRefused, EngineUnavailable, IndexOutdated, InputError, TreelineError
+from treeline.engine import elasticsearch_bulk, elasticsearch_client, elasticsearch_engine, elasticsearch_lease
+from treeline.engine.elasticsearch import ElasticsearchStore
+from treeline.engine.elasticsearch_bulk import Action, Bulk, _requests
+from treeline.engine.elasticsearch_client import server_errors
+from treeline.engine.elasticsearch_mapping import WHOLE_NUMBERS, whole_numbers
+from treeline.engine.elasticsearch_writer import MOST_SEGMENTS
+from treeline.engine.names import ALL_CURRENT, index_name
+from treeline.engine.protocol import EncoderSpec
 
 NAME = "only-elasticsearch"
 

@@ -15,13 +15,13 @@ from pathlib import Path
 import orjson
 import pytest
 
-from corpus.analysis import terms
-from corpus.errors import TreelineError
-from engine import columns, embedded_engine, graph_search, product_codes
-from engine import vectors as vector_search
-from engine.embedded import EmbeddedStore
-from engine.protocol import Filters
 from tests.engine.functions import ENCODER, SAMPLE, build, function, vectors, write
+from treeline.corpus.analysis import terms
+from treeline.corpus.errors import TreelineError
+from treeline.engine import columns, embedded_engine, graph_search, product_codes
+from treeline.engine import vectors as vector_search
+from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.protocol import Filters
 
 MANY = [function(f"f{number}", path=f"{number % 9}.py", line=number + 1) for number in range(600)]
 
@@ -30,7 +30,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from engine.embedded import EmbeddedStore
+from treeline.engine.embedded import EmbeddedStore
 from tests.engine.functions import ENCODER, write
 from tests.engine.test_embedded import MANY
 
@@ -180,7 +180,7 @@ def test_a_failed_build_leaves_the_current_generation(tmp_path: Path, monkeypatc
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("engine.columns.np.save", full)
+    monkeypatch.setattr("treeline.engine.columns.np.save", full)
     with store.begin("x", [ENCODER], "g") as writer:
         write(writer, MANY)
         with pytest.raises(TreelineError, match="disk is full"):
@@ -250,7 +250,7 @@ def test_a_loader_that_dies_while_it_clears_up_leaves_an_index_that_can_be_writt
         def checkpoint_last(folder: Path) -> Iterator[Path]:
             return iter(sorted(listed(folder), key=lambda path: path.name == "checkpoint.json"))
 
-        dying.setattr("engine.embedded_writer.shutil.rmtree", dies)
+        dying.setattr("treeline.engine.embedded_writer.shutil.rmtree", dies)
         dying.setattr(Path, "iterdir", checkpoint_last)
         with suppress(KeyboardInterrupt):
             writer.publish()

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.function import Address
-from engine.hits import (
+from treeline.corpus.function import Address
+from treeline.engine.hits import (
     Distinct,
     Hits,
     Ids,
@@ -25,7 +25,7 @@ from engine.hits import (
     rescored,
     scores_of,
 )
-from engine.protocol import Hit
+from treeline.engine.protocol import Hit
 
 
 class Numbered:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from corpus.errors import InputError
-from engine.names import LONGEST, NAME, alias_name, check_name, index_name, internal_name, parse_index_name
-from engine.protocol import Store
 from tests.engine.functions import SAMPLE, build
+from treeline.corpus.errors import InputError
+from treeline.engine.names import LONGEST, NAME, alias_name, check_name, index_name, internal_name, parse_index_name
+from treeline.engine.protocol import Store
 
 OURS = ["writers", "feedback", "feedback-x", "keys.json", "current", "lock", "building", "000001", "a.b", "a" * LONGEST]
 ODD = ["", "Upper", "ünï", ".x", "-x", "_all", "*", "a,b", "a/b", "..", "../x", "a b", "a\n"]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.pools import source_searcher
-from service.searching.live import LiveSearcher
-from service.settings import Settings
+from treeline.eval.pools import source_searcher
+from treeline.search.live import LiveSearcher
+from treeline.search.settings import Settings
 
 MODULES = ("textwrap.py", "heapq.py", "colorsys.py", "fnmatch.py", "bisect.py", "statistics.py", "shutil.py")
 

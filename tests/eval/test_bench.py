@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from eval.bench import Line, command
-from eval.bench_stages import Times, exact_neighbours, recall, timed, tree
-from service.searching.live import LiveSearcher
+from treeline.eval.bench import Line, command
+from treeline.eval.bench_stages import Times, exact_neighbours, recall, timed, tree
+from treeline.search.live import LiveSearcher
 
 
 def test_times_are_percentiles_after_a_warm_up() -> None:

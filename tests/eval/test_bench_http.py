@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from eval import bench_http, served
-from eval.bench import command
 from tests.service.small_index import small_store
+from treeline.eval import bench_http, served
+from treeline.eval.bench import command
 
 
 def test_both_ways_of_answering_are_measured_and_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """The questions that choose the defaults: names hidden where they are asked for, ambiguous ones left out."""
 
-from eval.choosing_sets import HIDDEN, hidden, identifier_questions, name_questions, words_of
 from tests.graph.parsed import parse
+from treeline.eval.choosing_sets import HIDDEN, hidden, identifier_questions, name_questions, words_of
 
 SOURCE = '''
 class Reader:

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from corpus.analysis import analyse
-from corpus.errors import EncoderMismatch
-from corpus.function import Function
-from engine.embedded import EmbeddedStore
-from engine.protocol import EncoderSpec
-from eval.cli import command
-from service.searching.live import LiveSearcher
 from tests.eval.test_mining import repository  # noqa: F401
+from treeline.corpus.analysis import analyse
+from treeline.corpus.errors import EncoderMismatch
+from treeline.corpus.function import Function
+from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.protocol import EncoderSpec
+from treeline.eval.cli import command
+from treeline.search.live import LiveSearcher
 
 URL = "https://github.com/o/r/blob/c/{}.py#L1-L2"
 
@@ -61,7 +61,10 @@ def test_json_on_stdout_is_nothing_but_json(data: Path, tmp_path: Path) -> None:
     program = Path(__file__).parents[2] / "service" / "cli" / "__main__.py"
     assert program.exists()
     done = subprocess.run(
-        [sys.executable, "-m", "service.cli", *arguments], capture_output=True, check=True, cwd=program.parents[2]
+        [sys.executable, "-m", "treeline.service.cli", *arguments],
+        capture_output=True,
+        check=True,
+        cwd=program.parents[2],
     )
     assert json.loads(done.stdout)["dataset"] == "codesearchnet-file"
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import InputError
-from corpus.function import Address
-from engine.protocol import Hit
-from eval import codesearchnet
-from eval.dataset import evaluate
-from eval.runfiles import Predictions
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Address
+from treeline.engine.protocol import Hit
+from treeline.eval import codesearchnet
+from treeline.eval.dataset import evaluate
+from treeline.eval.runfiles import Predictions
 
 URL = "https://github.com/o/r/blob/c/{}.py#L1-L2"
 A, B, C = URL.format("a"), URL.format("b"), URL.format("c")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from eval import docs, paper, results
 from tests.eval.test_reports import document
+from treeline.eval import docs, paper, results
 
 PAGE = "before\n<!-- table tiny mrr n against -->\nold\n<!-- end -->\nafter\n"
 
@@ -61,4 +61,4 @@ def test_the_page_is_as_the_kept_results_say() -> None:
     if not list(results.KEPT.glob("*.json")):
         pytest.skip("no result is kept yet")
     page = docs.PAGE.read_text(encoding="utf-8")
-    assert docs.refreshed(page) == page, "run python -m eval.docs"
+    assert docs.refreshed(page) == page, "run python -m treeline.eval.docs"

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from corpus.errors import InputError
-from corpus.function import Address, Function
-from engine.protocol import Hit
-from eval import docstrings
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Address, Function
+from treeline.engine.protocol import Hit
+from treeline.eval import docstrings
 
 
 def function(number: int, docstring: str) -> Function:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from eval import encoders
-from eval.cli import command
-from eval.encoders_plot import svg
 from tests.made_up_source import made_up
+from treeline.eval import encoders
+from treeline.eval.cli import command
+from treeline.eval.encoders_plot import svg
 
 FUNCTIONS = [made_up(number) for number in range(60)]
 URLS = frozenset(function.url for function in FUNCTIONS)

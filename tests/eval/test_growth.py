@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.stores import open_store
-from eval import bench_scale
-from eval.bench_scale import COPY_SIZE
-from eval.growth import KEPT, GrownSource, shuffled
-from eval.pools import FIELDS
-from eval.scale_plot import nice, short, svg
-from ingest.pipeline import LoadOptions, load
-from service.settings import Settings
 from tests.made_up_source import MadeUpSource, made_up
+from treeline.engine.stores import open_store
+from treeline.eval import bench_scale
+from treeline.eval.bench_scale import COPY_SIZE
+from treeline.eval.growth import KEPT, GrownSource, shuffled
+from treeline.eval.pools import FIELDS
+from treeline.eval.scale_plot import nice, short, svg
+from treeline.ingest.pipeline import LoadOptions, load
+from treeline.search.settings import Settings
 
 POOL = ["alpha", "beta", "gamma_delta", "epsilon"]
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import InputError
-from corpus.function import Address
-from encoder.training.data import essence
-from engine.protocol import Hit
-from eval import judged, web
-from eval.judged import DOES_IT, GRADES, JudgedQuestion
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Address
+from treeline.encoder.training.data import essence
+from treeline.engine.protocol import Hit
+from treeline.eval import judged, web
+from treeline.eval.judged import DOES_IT, GRADES, JudgedQuestion
 
 
 def test_every_question_has_a_right_answer_and_known_grades() -> None:

@@ -10,9 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from eval.bench_http import QUESTIONS, questions
-from eval.load import drive, paths
-from eval.served import MemoryWatch, memory, processor_seconds
+from treeline.eval.bench_http import QUESTIONS, questions
+from treeline.eval.load import drive, paths
+from treeline.eval.served import MemoryWatch, memory, processor_seconds
 
 
 class Handler(BaseHTTPRequestHandler):

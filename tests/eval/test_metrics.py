@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import RR, R, Success, nDCG
 
-from eval.metrics import distinct, hit, ndcg, official_ndcg, recall, reciprocal_rank
+from treeline.eval.metrics import distinct, hit, ndcg, official_ndcg, recall, reciprocal_rank
 
 JUDGED = {"a": 3.0, "b": 1.0, "c": 0.0, "d": 2.0}
 IDEAL = 7 + 3 / log2(3) + 1 / 2  # d after a, then b; c gains nothing

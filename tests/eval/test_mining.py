@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import InputError
-from corpus.function import Address
-from engine.protocol import Hit
-from eval import mined
-from eval.mining import question, touched
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Address
+from treeline.engine.protocol import Hit
+from treeline.eval import mined
+from treeline.eval.mining import question, touched
 
 FIRST = """def read_config(path):
     with open(path) as file:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from eval import results
-from eval.report_html import page
 from tests.eval.test_reports import document
+from treeline.eval import results
+from treeline.eval.report_html import page
 
 CHROMIUM = os.environ.get("TREELINE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from corpus.errors import InputError
-from corpus.function import Address
-from engine.protocol import Hit
-from eval import codesearchnet, paper, report, results
-from eval.codesearchnet import BESIDE
-from eval.dataset import Case, DataSet, Metric, Ranked, System, evaluate
-from eval.finish import Output, finish
-from eval.metrics import reciprocal_rank
-from eval.report_html import page
-from eval.summary import Document, summarise
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Address
+from treeline.engine.protocol import Hit
+from treeline.eval import codesearchnet, paper, report, results
+from treeline.eval.codesearchnet import BESIDE
+from treeline.eval.dataset import Case, DataSet, Metric, Ranked, System, evaluate
+from treeline.eval.finish import Output, finish
+from treeline.eval.metrics import reciprocal_rank
+from treeline.eval.report_html import page
+from treeline.eval.summary import Document, summarise
 
 OFFICIAL = BESIDE / codesearchnet.QUERIES
 NASTY = "</script><script>alert(1)</script>"
@@ -66,7 +66,7 @@ def test_the_worst_queries_show_what_was_returned() -> None:
 
 def test_of_many_single_values_only_the_headlines_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(results.lean(document())["systems"][0]["values"]) == {"mrr", "twice", "half", "n"}
-    monkeypatch.setattr("eval.results.MOST_VALUES", 2 * 4 * 3 - 1)  # systems, metrics, questions
+    monkeypatch.setattr("treeline.eval.results.MOST_VALUES", 2 * 4 * 3 - 1)  # systems, metrics, questions
     assert results.lean(document())["systems"][0]["values"] == {"mrr": dict.fromkeys(("q0", "q1", "q2"), 0.5)}
 
 

@@ -7,12 +7,12 @@ import ir_measures
 import pytest
 from ir_measures import nDCG
 
-from corpus.errors import InputError
-from corpus.function import Address
-from engine.protocol import Filters, Hit
-from eval import runfiles
-from eval.dataset import Case
-from eval.metrics import ndcg
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Address
+from treeline.engine.protocol import Filters, Hit
+from treeline.eval import runfiles
+from treeline.eval.dataset import Case
+from treeline.eval.metrics import ndcg
 
 URL = "https://github.com/o/r/blob/c/src/{}.py#L1-L2"
 CASE = Case("python: sort a list", "sort a list", {URL.format("a"): 3.0, URL.format("b"): 1.0}, Filters("python"))

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from corpus.errors import InputError
-from engine.protocol import IndexInfo
-from eval import ablation, paper
-from eval.dataset import Case
-from eval.systems import COMPARED, DEFAULT, KEYWORD, Kitchen, Recipe
-from rerank.candidate import Candidate
-from service.lanes.results import Degradation, LaneResults
-from service.question.query import Query
-from service.searching.live import LiveSearcher
+from treeline.corpus.errors import InputError
+from treeline.engine.protocol import IndexInfo
+from treeline.eval import ablation, paper
+from treeline.eval.dataset import Case
+from treeline.eval.systems import COMPARED, DEFAULT, KEYWORD, Kitchen, Recipe
+from treeline.rerank.candidate import Candidate
+from treeline.search.lanes.results import Degradation, LaneResults
+from treeline.search.live import LiveSearcher
+from treeline.search.question.query import Query
 
 CASE = Case("q", "n largest elements of a list", {})
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from corpus.function import Function
-from eval.hidden_docstrings import grade, questions
-from eval.ranker_training import Example, before, fit, ndcg, sweep
-from eval.train_ranker import command
-from graph.hyperbolic import Floats
-from rerank.features import NAMES
 from tests.graph.trees import address
 from tests.rerank.candidates import ranked
+from treeline.corpus.function import Function
+from treeline.eval.hidden_docstrings import grade, questions
+from treeline.eval.ranker_training import Example, before, fit, ndcg, sweep
+from treeline.eval.train_ranker import command
+from treeline.graph.hyperbolic import Floats
+from treeline.rerank.features import NAMES
 
 VERBS = ["parse", "write", "compress", "download", "resize", "encrypt", "validate", "render"]
 THINGS = ["json file", "email address", "zip archive", "html page", "image", "password", "date string", "chart"]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import InputError
-from eval import web
-from eval.pools import read_functions
+from treeline.corpus.errors import InputError
+from treeline.eval import web
+from treeline.eval.pools import read_functions
 
 SHARED = Path(__file__).parents[3] / "shared" / "codesearchnet"
 

@@ -11,12 +11,12 @@ from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.stores import open_store
-from ingest.pipeline import LoadOptions, load
-from service.app import create_app
-from service.settings import Settings
 from tests.fuzz.bad_texts import BAD_TEXTS, SHORT_BAD_TEXTS, within
 from tests.made_up_source import MadeUpSource, made_up
+from treeline.engine.stores import open_store
+from treeline.ingest.pipeline import LoadOptions, load
+from treeline.search.settings import Settings
+from treeline.service.app import create_app
 
 READING = ("/api/search", "/api/suggest", "/api/map", "/search", "/")
 PARAMETERS = ("q", "k", "offset", "mode", "fusion", "rerank", "language", "repo", "path", "explain", "expand", "prefix")

@@ -16,12 +16,12 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
-from corpus.errors import InputError
-from corpus.function import Function
-from ingest.opening import open_source
-from ingest.source import Problem
 from tests.fuzz.bad_texts import BAD_TEXTS, within
 from tests.made_up_source import made_up
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Function
+from treeline.ingest.opening import open_source
+from treeline.ingest.source import Problem
 
 LANGUAGES = {
     "python": "py",

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.analysis import terms
-from corpus.errors import InputError
-from corpus.function import Function, function_id
-from service.question.checking import checked
-from service.question.query import Query
-from service.question.routing import route
-from service.settings import Settings
 from tests.fuzz.bad_texts import BAD_TEXTS, within
+from treeline.corpus.analysis import terms
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Function, function_id
+from treeline.search.question.checking import checked
+from treeline.search.question.query import Query
+from treeline.search.question.routing import route
+from treeline.search.settings import Settings
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=400)  # surrogates too
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
-from corpus.function import Address, Function
-from graph.callgraph import CallGraph, build, load
-from graph.references import FileFacts
-from ingest.parsers.outline import outline
-from ingest.parsers.registry import grammars
+from treeline.corpus.function import Address, Function
+from treeline.graph.callgraph import CallGraph, build, load
+from treeline.graph.references import FileFacts
+from treeline.ingest.parsers.outline import outline
+from treeline.ingest.parsers.registry import grammars
 
 REPO = "owner/repo"
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpus.errors import InputError
-from corpus.function import Address, function_id
-from graph.callgraph import CallGraph, build, load
-from graph.callgraph_parts import WITHOUT_BASES, split
-from graph.packed import pack, unpack
-from graph.references import FileFacts, Import, Reference, Relation, Symbol
 from tests.graph.parsed import graph_of, names
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Address, function_id
+from treeline.graph.callgraph import CallGraph, build, load
+from treeline.graph.callgraph_parts import WITHOUT_BASES, split
+from treeline.graph.packed import pack, unpack
+from treeline.graph.references import FileFacts, Import, Reference, Relation, Symbol
 
 RELATIONS: tuple[Relation, ...] = ("calls", "extends", "implements", "uses")
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from graph.callgraph import CallGraph
-from graph.references import Relation
 from tests.graph.parsed import graph_of, names
+from treeline.graph.callgraph import CallGraph
+from treeline.graph.references import Relation
 
 INHERITS: tuple[Relation, ...] = ("implements", "extends")
 EVERYTHING: tuple[Relation, ...] = ("calls", "extends", "implements", "uses")

@@ -10,13 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpus.function import Address
-from graph import hyperbolic
-from graph.combinatorial import NotSeparable, centred, depths, embed, heights, reachable_scale, separating_scale
-from graph.distortion import average_distortion, quality, tree_distance
-from graph.hyperbolic import Floats
-from graph.local_tree import local_tree
 from tests.graph.trees import ADDRESS_LISTS, address
+from treeline.corpus.function import Address
+from treeline.graph import hyperbolic
+from treeline.graph.combinatorial import (
+    NotSeparable,
+    centred,
+    depths,
+    embed,
+    heights,
+    reachable_scale,
+    separating_scale,
+)
+from treeline.graph.distortion import average_distortion, quality, tree_distance
+from treeline.graph.hyperbolic import Floats
+from treeline.graph.local_tree import local_tree
 
 
 def random_tree(count: int, seed: int, window: int = 40) -> tuple[np.ndarray, Floats]:

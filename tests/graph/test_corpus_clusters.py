@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from graph import corpus_clusters
+from treeline.graph import corpus_clusters
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph import hyperbolic
-from graph.hyperbolic import Points
+from treeline.graph import hyperbolic
+from treeline.graph.hyperbolic import Points
 
 LENGTHS = st.floats(0.01, 30.0)
 ANGLES = st.floats(0.0, 2 * math.pi)

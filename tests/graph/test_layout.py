@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from corpus.function import Address
-from graph.layout import disk_map
 from tests.graph.trees import ADDRESS_LISTS, SMALL
+from treeline.corpus.function import Address
+from treeline.graph.layout import disk_map
 
 
 @given(ADDRESS_LISTS)

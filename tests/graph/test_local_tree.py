@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from corpus.function import Address
-from graph import tree
-from graph.distortion import tree_distance
-from graph.local_tree import local_tree, nearest_above
 from tests.graph.trees import ADDRESS_LISTS, SMALL
+from treeline.corpus.function import Address
+from treeline.graph import tree
+from treeline.graph.distortion import tree_distance
+from treeline.graph.local_tree import local_tree, nearest_above
 
 
 @given(ADDRESS_LISTS)

@@ -6,10 +6,10 @@ import networkx as nx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.function import Address
-from graph import tree
-from graph.tree import KINDS, Tree
 from tests.graph.trees import ADDRESS_LISTS, SMALL
+from treeline.corpus.function import Address
+from treeline.graph import tree
+from treeline.graph.tree import KINDS, Tree
 
 
 def numbered(addresses: list[Address], start: int = 0) -> list[tuple[str, Address]]:

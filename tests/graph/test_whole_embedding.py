@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graph import global_embedding, refine, tree
-from graph.combinatorial import NotSeparable
-from graph.local_tree import local_tree
 from tests.graph.trees import SMALL, address
+from treeline.graph import global_embedding, refine, tree
+from treeline.graph.combinatorial import NotSeparable
+from treeline.graph.local_tree import local_tree
 
 
 def test_the_artifact_keeps_every_point_and_says_what_it_is_worth() -> None:

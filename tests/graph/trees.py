@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from corpus.function import Address
+from treeline.corpus.function import Address
 
 NAMES = st.sampled_from(["a", "b", "core", "io", "parse", "util", "x"])
 ADDRESSES = st.builds(

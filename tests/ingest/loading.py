@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from corpus.function import Function
-from engine.embedded import EmbeddedStore
-from ingest.opening import open_source
-from ingest.pipeline import LoadOptions, load
-from ingest.source import ReadOptions
-from ingest.summary import Summary
+from treeline.corpus.function import Function
+from treeline.engine.embedded import EmbeddedStore
+from treeline.ingest.opening import open_source
+from treeline.ingest.pipeline import LoadOptions, load
+from treeline.ingest.source import ReadOptions
+from treeline.ingest.summary import Summary
 
 NAME = "small"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pickle
 from pathlib import Path
 
-from corpus.function import Function
-from graph.references import FileFacts
-from ingest.opening import open_source
-from ingest.source import Chunk, Parsed, Problem, ReadOptions
+from treeline.corpus.function import Function
+from treeline.graph.references import FileFacts
+from treeline.ingest.opening import open_source
+from treeline.ingest.source import Chunk, Parsed, Problem, ReadOptions
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "codesearchnet"
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import InputError
-from ingest.opening import open_source
-from ingest.source import ReadOptions
 from tests.ingest.loading import functions, loaded, names, project
 from tests.ingest.reading import read
+from treeline.corpus.errors import InputError
+from treeline.ingest.opening import open_source
+from treeline.ingest.source import ReadOptions
 
 KINDS = [".zip", ".whl", ".jar", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz"]
 FILES = {

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.embedded import EmbeddedStore
-from engine.protocol import Engine
-from graph import callgraph, corpus_clusters, global_embedding, tree
-from ingest import artifacts
 from tests.ingest.loading import NAME, loaded, project
+from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.protocol import Engine
+from treeline.graph import callgraph, corpus_clusters, global_embedding, tree
+from treeline.ingest import artifacts
 
 FILES = 20
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import InputError
-from ingest.opening import open_source
-from ingest.source import ReadOptions
 from tests.ingest.reading import read
+from treeline.corpus.errors import InputError
+from treeline.ingest.opening import open_source
+from treeline.ingest.source import ReadOptions
 
 SOURCE = 'def add(a, b):\n    """Add two numbers."""\n    return plus(a, b)'
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from corpus.analysis import analyse, terms
-from corpus.function import Function
-from engine.embedded import EmbeddedStore
-from engine.protocol import Hit
 from tests.ingest.reading import SHARED, read
+from treeline.corpus.analysis import analyse, terms
+from treeline.corpus.function import Function
+from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.protocol import Hit
 
 WORDS = "marmalade penguins juggle quietly"
 SOURCES = {

@@ -15,11 +15,11 @@ from random import Random
 
 import pytest
 
-from corpus.errors import InputError, TreelineError
-from ingest import download
-from ingest.source import ReadOptions
 from tests.ingest.reading import read
 from tests.ingest.test_codesearchnet import line
+from treeline.corpus.errors import InputError, TreelineError
+from treeline.ingest import download
+from treeline.ingest.source import ReadOptions
 
 
 def zipped() -> bytes:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import InputError
-from ingest.opening import open_source
-from ingest.source import ReadOptions
 from tests.ingest.reading import read
+from treeline.corpus.errors import InputError
+from treeline.ingest.opening import open_source
+from treeline.ingest.source import ReadOptions
 
 SHA = "a" * 40
 

@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from corpus.errors import InputError
 from tests.ingest.reading import read
 from tests.ingest.test_codesearchnet import line
 from tests.ingest.test_parquet import row
 from tests.ingest.test_pool import entry, pickled
+from treeline.corpus.errors import InputError
 
 COUNT = 20
 

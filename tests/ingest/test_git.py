@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import InputError, TreelineError
-from ingest.git import check_url, is_git_url, url_and_ref
-from ingest.git_folder import split_remote
-from ingest.opening import open_source
-from ingest.source import ReadOptions
 from tests.ingest.reading import read
+from treeline.corpus.errors import InputError, TreelineError
+from treeline.ingest.git import check_url, is_git_url, url_and_ref
+from treeline.ingest.git_folder import split_remote
+from treeline.ingest.opening import open_source
+from treeline.ingest.source import ReadOptions
 
 FILE = frozenset({"file"})
 

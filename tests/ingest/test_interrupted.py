@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import InputError
-from engine.embedded import EmbeddedStore
-from ingest.opening import open_source
-from ingest.pipeline import LoadOptions, load
-from ingest.source import ReadOptions, Unit
 from tests.ingest.loading import NAME, functions, loaded, record, records_file
+from treeline.corpus.errors import InputError
+from treeline.engine.embedded import EmbeddedStore
+from treeline.ingest.opening import open_source
+from treeline.ingest.pipeline import LoadOptions, load
+from treeline.ingest.source import ReadOptions, Unit
 
 
 def broken_off(home: Path, source: Path) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import EncoderMismatch, InputError
-from engine.embedded import EmbeddedStore
-from service.cli.summary_text import show
 from tests.ingest.loading import NAME, functions, loaded, names, project, record, records_file
+from treeline.corpus.errors import EncoderMismatch, InputError
+from treeline.engine.embedded import EmbeddedStore
+from treeline.service.cli.summary_text import show
 
 TWO_FILES = {
     "numbers.py": "def double(n):\n    return n * 2\n\n\ndef half(n):\n    return n / 2\n",
@@ -115,7 +115,7 @@ def test_an_index_keeps_its_own_encoder_when_none_is_named(tmp_path: Path) -> No
 
 
 def test_side_products_are_stored_with_the_generation(tmp_path: Path) -> None:
-    from graph import callgraph, corpus_clusters, tree
+    from treeline.graph import callgraph, corpus_clusters, tree
 
     loaded(tmp_path / "home", project(tmp_path / "demo", TWO_FILES))
     engine = EmbeddedStore(tmp_path / "home").open(NAME)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import InputError
-from engine.embedded import EmbeddedStore
 from tests.ingest.loading import NAME, functions, loaded, names, project, record, records_file
+from treeline.corpus.errors import InputError
+from treeline.engine.embedded import EmbeddedStore
 
 GOOD = [json.dumps(record(f"good_{n}")).encode() for n in range(3)]
 BROKEN = {
@@ -105,8 +105,8 @@ def test_what_the_engine_refuses_is_counted_as_rejected(tmp_path: Path) -> None:
 
 
 def test_a_name_that_no_index_can_have_is_bad_input(tmp_path: Path) -> None:
-    from ingest.opening import open_source
-    from ingest.pipeline import LoadOptions, load
+    from treeline.ingest.opening import open_source
+    from treeline.ingest.pipeline import LoadOptions, load
 
     source = tmp_path / "records.jsonl"
     source.write_bytes(GOOD[0] + b"\n")

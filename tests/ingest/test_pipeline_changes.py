@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corpus.errors import InputError
-from encoder.static import StaticEncoder
-from engine.embedded import EmbeddedStore
-from ingest.source import ReadOptions
 from tests.ingest.loading import NAME, functions, loaded, names, project, record, records_file
+from treeline.corpus.errors import InputError
+from treeline.encoder.static import StaticEncoder
+from treeline.engine.embedded import EmbeddedStore
+from treeline.ingest.source import ReadOptions
 
 START = {
     "a.py": "def stays():\n    return 'the same'\n\n\ndef goes():\n    return 'away'\n",
@@ -84,7 +84,7 @@ def test_a_function_that_another_source_also_has_stays(tmp_path: Path) -> None:
 
 
 def test_the_call_graph_of_unchanged_files_survives_an_update(tmp_path: Path) -> None:
-    from graph import callgraph
+    from treeline.graph import callgraph
 
     home = tmp_path / "home"
     files = {"lib.py": "def helper():\n    return 1\n\n\ndef caller():\n    return helper()\n", "b.py": START["b.py"]}

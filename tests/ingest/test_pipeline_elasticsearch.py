@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from engine.stores import open_store
-from ingest.opening import open_source
-from ingest.pipeline import LoadOptions, load
-from ingest.summary import Summary
 from tests.elasticsearch_server import Cluster
 from tests.ingest.loading import functions, loaded, project, record, records_file
+from treeline.engine.stores import open_store
+from treeline.ingest.opening import open_source
+from treeline.ingest.pipeline import LoadOptions, load
+from treeline.ingest.summary import Summary
 
 NAME = "pipeline-test"
 FILES = {

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corpus.errors import InputError
-from engine.embedded import EmbeddedStore
-from ingest.pipeline import LoadOptions, load
-from ingest.source import ReadOptions
-from service.cli.index import fingerprint
 from tests.ingest.loading import NAME, functions, loaded, record, records_file
 from tests.made_up_source import MadeUpSource
+from treeline.corpus.errors import InputError
+from treeline.engine.embedded import EmbeddedStore
+from treeline.ingest.pipeline import LoadOptions, load
+from treeline.ingest.source import ReadOptions
+from treeline.service.cli.index import fingerprint
 
 ROOT = Path(__file__).parent.parent.parent
 # Sends itself a signal when a share of the source is done: from outside the moment could be missed.
@@ -25,9 +25,9 @@ LOADER = """
 import os
 import sys
 from pathlib import Path
-from engine.embedded import EmbeddedStore
-from ingest.opening import open_source
-from ingest.pipeline import LoadOptions, load
+from treeline.engine.embedded import EmbeddedStore
+from treeline.ingest.opening import open_source
+from treeline.ingest.pipeline import LoadOptions, load
 
 if __name__ == "__main__":
     home, source, share, number = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
@@ -45,9 +45,9 @@ if __name__ == "__main__":
 COMMAND_LINE = """
 import os
 import signal
-from ingest.generation import Generation
-from ingest.workers import Workers
-from service.cli import main
+from treeline.ingest.generation import Generation
+from treeline.ingest.workers import Workers
+from treeline.service.cli import main
 
 def after(owner, name, happens):
     original = getattr(owner, name)

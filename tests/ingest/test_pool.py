@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest import pickled as reader
-from ingest.pickled import Refused, records, remembered
 from tests.ingest.reading import read
+from treeline.ingest import pickled as reader
+from treeline.ingest.pickled import Refused, records, remembered
 
 FUNCTION = 'def add(a, b):\n    """Add."""\n    return a + b'
 

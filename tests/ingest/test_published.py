@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest.published import published
 from tests.ingest.reading import read
 from tests.ingest.test_git import git
+from treeline.ingest.published import published
 
 WEB = "https://github.com/owner/name"
 ONE, TWO = "def first():\n    return 1\n", "def second():\n    return 2\n"

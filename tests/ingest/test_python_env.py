@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import InputError
-from ingest.opening import open_source
-from ingest.python_env import open_python_env
-from ingest.source import ReadOptions
 from tests.ingest.reading import read
+from treeline.corpus.errors import InputError
+from treeline.ingest.opening import open_source
+from treeline.ingest.python_env import open_python_env
+from treeline.ingest.source import ReadOptions
 
 
 def test_the_standard_library_and_the_dependencies_are_there_and_giants_are_not() -> None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from ingest.preparing import Item
-from ingest.source import Parsed
-from ingest.workers import Workers
+from treeline.ingest.preparing import Item
+from treeline.ingest.source import Parsed
+from treeline.ingest.workers import Workers
 
 LONG = 60
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import InputError
-from ingest.opening import open_source
-from ingest.source import ReadOptions
 from tests.ingest.loading import loaded, names
 from tests.ingest.reading import read
 from tests.ingest.test_codesearchnet import line
 from tests.ingest.test_pool import entry, pickled
+from treeline.corpus.errors import InputError
+from treeline.ingest.opening import open_source
+from treeline.ingest.source import ReadOptions
 
 SHARD = "python/final/jsonl/{0}/python_{0}_0.jsonl.gz"
 

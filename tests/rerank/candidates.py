@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from corpus.function import Address
-from rerank.candidate import Candidate, Contribution, RerankContext
 from tests.graph.trees import ADDRESSES, address
+from treeline.corpus.function import Address
+from treeline.rerank.candidate import Candidate, Contribution, RerankContext
 
 CONTEXT = RerankContext(query="read a csv file")
 

@@ -1,8 +1,8 @@
 """Ranked lists for tests, written as strings of one-letter ids."""
 
-from corpus.function import Address
-from engine.protocol import Hit
-from rerank.ranked import RankedList
+from treeline.corpus.function import Address
+from treeline.engine.protocol import Hit
+from treeline.rerank.ranked import RankedList
 
 
 def address(name: str) -> Address:

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import get_args
 
-from engine.protocol import Hit
-from rerank.adaptive import LEAST, MOST, adaptive, weights_for
-from rerank.ranked import Asked, RankedList
-from service.question.routing import Kind
 from tests.rerank.lists import address, ranked
+from treeline.engine.protocol import Hit
+from treeline.rerank.adaptive import LEAST, MOST, adaptive, weights_for
+from treeline.rerank.ranked import Asked, RankedList
+from treeline.search.question.routing import Kind
 
 KEYWORD_SAYS_X = [ranked("keyword", "XY"), ranked("dense", "YX"), ranked("graph", "ZX")]
 

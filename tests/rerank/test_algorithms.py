@@ -6,13 +6,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.local_tree import LocalTree
-from rerank.algorithm1 import Algorithm1
-from rerank.algorithm2 import Algorithm2, shares
-from rerank.clusters import Labels
-from rerank.score_mass import score_mass
 from tests.graph.trees import address
 from tests.rerank.candidates import CONTEXT, ranked
+from treeline.graph.local_tree import LocalTree
+from treeline.rerank.algorithm1 import Algorithm1
+from treeline.rerank.algorithm2 import Algorithm2, shares
+from treeline.rerank.clusters import Labels
+from treeline.rerank.score_mass import score_mass
 
 # Three repositories: six candidates of one, three of another, one of the third.
 REPOS = [0, 0, 1, 0, 0, 2, 0, 1, 0, 1]

@@ -10,15 +10,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.embedded import EmbeddedStore
-from engine.hits import Scores
-from rerank.arrange import arrange
-from rerank.candidate import Candidate, Contribution
-from rerank.candidates import Candidates
-from rerank.ranked import Asked, RankedList
-from rerank.rrf import rrf
 from tests.engine.functions import SAMPLE, build
 from tests.rerank.lists import address
+from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.hits import Scores
+from treeline.rerank.arrange import arrange
+from treeline.rerank.candidate import Candidate, Contribution
+from treeline.rerank.candidates import Candidates
+from treeline.rerank.ranked import Asked, RankedList
+from treeline.rerank.rrf import rrf
 
 CONTRIBUTIONS = st.builds(
     lambda keyword, dense: tuple(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graph.local_tree import local_tree
-from rerank import hyperbolic_kmeans, kmeans, spectral
-from rerank.clusters import Clusterer
 from tests.graph.trees import address
+from treeline.graph.local_tree import local_tree
+from treeline.rerank import hyperbolic_kmeans, kmeans, spectral
+from treeline.rerank.clusters import Clusterer
 
 CLEAR = [address(f"o/r{i % 4}", f"src/deep/er/f{i % 4}.py", f"f{i}") for i in range(40)]
 METHODS = pytest.mark.parametrize("cluster", [kmeans.cluster, hyperbolic_kmeans.cluster, spectral.cluster])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rerank.clusters import by_average_score
+from treeline.rerank.clusters import by_average_score
 
 
 def test_clusters_come_by_average_score_and_keep_the_order_of_the_list() -> None:

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from corpus import hub
-from corpus.errors import InputError
-from rerank.candidate import Candidate, RerankContext
-from rerank.cross_encoder import CrossEncoded, load
-from service.question.query import Query
-from service.searching.computing import Computing
-from service.searching.searcher import Searcher
-from service.settings import Settings
 from tests.graph.trees import address
 from tests.rerank.candidates import CONTEXT, ranked
 from tests.service.small_index import NAME, shipped, small_store
+from treeline.corpus import hub
+from treeline.corpus.errors import InputError
+from treeline.rerank.candidate import Candidate, RerankContext
+from treeline.rerank.cross_encoder import CrossEncoded, load
+from treeline.search.computing import Computing
+from treeline.search.question.query import Query
+from treeline.search.searcher import Searcher
+from treeline.search.settings import Settings
 
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] sort list parse json read file a the def return value".split()
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from corpus.function import Address
-from rerank.candidate import Candidate, Contribution, RerankContext
-from rerank.direction import opposite
-from rerank.spread import Spread
+from treeline.corpus.function import Address
+from treeline.rerank.candidate import Candidate, Contribution, RerankContext
+from treeline.rerank.direction import opposite
+from treeline.rerank.spread import Spread
 
 
 @pytest.mark.parametrize(

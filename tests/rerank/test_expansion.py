@@ -6,7 +6,7 @@ import sys
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from rerank.expansion import EXTRA, KEPT, expand, related_terms, weights
+from treeline.rerank.expansion import EXTRA, KEPT, expand, related_terms, weights
 
 FIRST = [["retri", "backoff", "sleep", "attempt"], ["retri", "backoff", "delay", "sleep"]] * 5
 REST = [["retri", "button", "click", "window"], ["number", "string", "window"]] * 10

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rerank.greedy import Greedy
 from tests.graph.trees import address
 from tests.rerank.candidates import CONTEXT, ranked
+from treeline.rerank.greedy import Greedy
 
 
 def test_greedy_lets_another_repository_pass_a_sibling_of_nearly_the_same_score() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from graph.local_tree import local_tree
-from rerank import hyperbolic_kmeans
-from rerank.clusters import leaf_points
 from tests.rerank.test_clustering import CLEAR
+from treeline.graph.local_tree import local_tree
+from treeline.rerank import hyperbolic_kmeans
+from treeline.rerank.clusters import leaf_points
 
 
 def test_seeds_are_spread_over_the_branches() -> None:

@@ -1,8 +1,8 @@
 """Intersection fusion: what all lanes found comes first, then the dense lane's, then the rest."""
 
-from rerank.intersection import intersection
-from rerank.ranked import Asked
 from tests.rerank.lists import ranked
+from treeline.rerank.intersection import intersection
+from treeline.rerank.ranked import Asked
 
 
 def test_the_intersection_comes_first_then_dense_fills() -> None:

@@ -4,10 +4,10 @@ from time import process_time
 
 import pytest
 
-from corpus.function import Address
-from rerank.candidate import Candidate, Contribution, RerankContext
-from rerank.language import named, others
-from rerank.spread import Spread
+from treeline.corpus.function import Address
+from treeline.rerank.candidate import Candidate, Contribution, RerankContext
+from treeline.rerank.language import named, others
+from treeline.rerank.spread import Spread
 
 QUESTION = "read a file"
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from corpus.function import Address
-from rerank.candidate import RerankContext
-from rerank.features import NAMES, features
-from rerank.learnt import Learnt, Weights, shipped
 from tests.graph.trees import address
 from tests.rerank.candidates import CONTEXT, both, found
+from treeline.corpus.function import Address
+from treeline.rerank.candidate import RerankContext
+from treeline.rerank.features import NAMES, features
+from treeline.rerank.learnt import Learnt, Weights, shipped
 
 
 def column(table: NDArray[np.float64], name: str) -> list[float]:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rerank.candidate import RerankContext
-from rerank.near_duplicates import NearDuplicates
 from tests.graph.trees import address
 from tests.rerank.candidates import CONTEXT, ranked
+from treeline.rerank.candidate import RerankContext
+from treeline.rerank.near_duplicates import NearDuplicates
 
 
 def test_a_copy_in_another_repository_goes_behind_the_others() -> None:

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from corpus.errors import InputError
-from rerank.candidate import Candidate, Contribution, RerankContext
-from rerank.registry import DEFAULT, NAMES, RerankOptions, reranker
 from tests.graph.trees import address
 from tests.rerank.candidates import CONTEXT, LISTS, ranked
+from treeline.corpus.errors import InputError
+from treeline.rerank.candidate import Candidate, Contribution, RerankContext
+from treeline.rerank.registry import DEFAULT, NAMES, RerankOptions, reranker
 
 METHODS = [name for name in NAMES if name != "cross-encoder"]
 QUICK = [name for name in METHODS if not name.endswith(("kmeans", "spectral"))]

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rerank.fusion import FUSIONS
-from rerank.ranked import Asked, RankedList
-from rerank.rrf import rrf
 from tests.rerank.lists import ranked
+from treeline.rerank.fusion import FUSIONS
+from treeline.rerank.ranked import Asked, RankedList
+from treeline.rerank.rrf import rrf
 
 GRAPH = ranked("graph", "ABCD")
 EMBEDDING = ranked("dense", "BAEF")

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from engine.protocol import Hit
-from rerank.ranked import Asked, RankedList
-from rerank.score_sum import normalised, score_sum
 from tests.rerank.lists import address, ranked
+from treeline.engine.protocol import Hit
+from treeline.rerank.ranked import Asked, RankedList
+from treeline.rerank.score_sum import normalised, score_sum
 
 
 def test_scores_are_brought_to_zero_and_one() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rerank.siblings import Siblings
 from tests.graph.trees import address
 from tests.rerank.candidates import CONTEXT, ranked
+from treeline.rerank.siblings import Siblings
 
 
 def test_siblings_that_were_found_too_lift_a_candidate() -> None:

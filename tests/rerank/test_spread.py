@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rerank.candidate import Candidate, Contribution, Reranker
-from rerank.learnt import Learnt
-from rerank.spread import ELSEWHERE, MOST_PAID, Spread, spread_out
 from tests.graph.trees import address
 from tests.rerank.candidates import CONTEXT, both, found
+from treeline.rerank.candidate import Candidate, Contribution, Reranker
+from treeline.rerank.learnt import Learnt
+from treeline.rerank.spread import ELSEWHERE, MOST_PAID, Spread, spread_out
 
 both_rankers = pytest.mark.parametrize("ranker", [Spread(), Learnt()], ids=["spread", "learnt"])
 

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from corpus.analysis import analyse
-from corpus.function import Function
-from encoder.loading import load
-from encoder.protocol import Encoder
-from engine.embedded import EmbeddedStore
-from engine.protocol import EncoderSpec, IndexInfo, Store
-from graph import callgraph
-from graph.references import FileFacts
 from tests.graph.parsed import parse
+from treeline.corpus.analysis import analyse
+from treeline.corpus.function import Function
+from treeline.encoder.loading import load
+from treeline.encoder.protocol import Encoder
+from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.protocol import EncoderSpec, IndexInfo, Store
+from treeline.graph import callgraph
+from treeline.graph.references import FileFacts
 
 NAME = "small"
 FILES = {

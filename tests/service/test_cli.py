@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 from elasticsearch import Elasticsearch
 
-from rerank.fusion import FUSIONS
-from rerank.registry import NAMES
-from service.cli.options import how_to_index
-from service.settings import Settings
 from tests.elasticsearch_download import VERSION
 from tests.elasticsearch_server import Cluster, free_port
 from tests.ingest.loading import project
+from treeline.rerank.fusion import FUSIONS
+from treeline.rerank.registry import NAMES
+from treeline.search.settings import Settings
+from treeline.service.cli.options import how_to_index
 
 # Root may read everything.
 WITHOUT_ROOTS_RIGHTS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
@@ -51,7 +51,7 @@ def treeline(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own."""
     return subprocess.run(
-        [*before, sys.executable, "-m", "service.cli", *arguments],
+        [*before, sys.executable, "-m", "treeline.service.cli", *arguments],
         env=os.environ | {"TREELINE_HOME": str(home), "COLUMNS": "100"} | environment,
         capture_output=True,
         text=True,
@@ -105,7 +105,7 @@ def test_a_question_needs_no_quotes(home: Path) -> None:
 
 def test_who_interrupts_a_load_is_told_that_it_goes_on(tmp_path: Path) -> None:
     environment = os.environ | {"TREELINE_HOME": str(tmp_path)}
-    command = [sys.executable, "-m", "service.cli", "index", "python-env", "--workers", "0"]
+    command = [sys.executable, "-m", "treeline.service.cli", "index", "python-env", "--workers", "0"]
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, cwd=ROOT) as load:
         patience = time.monotonic() + 120
         while not (tmp_path / "default" / "building").exists():  # it has begun to write
@@ -472,7 +472,7 @@ def test_a_key_file_in_no_folder_is_a_failure_in_one_line(home: Path) -> None:
 def in_bash(home: Path, command: str) -> subprocess.CompletedProcess[str]:
     """Run a line of shell, in which `$treeline` is the command."""
     return subprocess.run(
-        ["bash", "-c", f"set -o pipefail; treeline='{sys.executable} -m service.cli'; {command}"],
+        ["bash", "-c", f"set -o pipefail; treeline='{sys.executable} -m treeline.service.cli'; {command}"],
         env=os.environ | {"TREELINE_HOME": str(home)},
         capture_output=True,
         text=True,

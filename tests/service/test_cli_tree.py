@@ -7,9 +7,9 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
-from corpus.errors import InputError
-from service.cli import index, tree
 from tests.ingest.loading import project
+from treeline.corpus.errors import InputError
+from treeline.service.cli import index, tree
 
 FILES = {
     "web/url.py": "def parse_url(text):\n    return text\n\ndef join_url(base, path):\n    return base + path\n",

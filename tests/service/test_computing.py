@@ -7,9 +7,9 @@ from time import perf_counter, sleep
 
 import pytest
 
-from corpus.errors import InputError
-from service.searching import computing as module
-from service.searching.computing import Computing
+from treeline.corpus.errors import InputError
+from treeline.search import computing as module
+from treeline.search.computing import Computing
 
 SHORT, LONG = 0.5, 60.0  # seconds of patience: with what hangs, and with what must not be given up on a busy machine
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from corpus.errors import TreelineError
-from engine.embedded import EmbeddedStore
-from service.cli import index, status
 from tests.ingest.loading import project
+from treeline.corpus.errors import TreelineError
+from treeline.engine.embedded import EmbeddedStore
+from treeline.service.cli import index, status
 
 FILES = {"numbers.py": "def add_one(number):\n    return number + 1\n"}
 

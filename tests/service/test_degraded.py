@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from corpus.errors import EngineUnavailable
-from service.question.query import Query
-from service.searching.searcher import Searcher
-from service.searching.side_by_side import OVERDUE, WORKERS
-from service.settings import Settings
 from tests.service.small_index import shipped, small_store
+from treeline.corpus.errors import EngineUnavailable
+from treeline.search.question.query import Query
+from treeline.search.searcher import Searcher
+from treeline.search.settings import Settings
+from treeline.search.side_by_side import OVERDUE, WORKERS
 
 QUICK = Settings(lane_timeout=3.0)  # the lanes that do answer take far less, also on a busy machine
 

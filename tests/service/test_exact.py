@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from corpus.function import Function
-from engine.protocol import Filters
-from graph.callgraph import CallGraph, Step
-from service.lanes import graph as graph_lane
-from service.lanes.written import calls
-from service.question.exact import BELOW, relation_of
-from service.question.query import Query
-from service.searching import computing
-from service.searching.answer import Answer
-from service.searching.searcher import Searcher
 from tests.graph.parsed import parse
 from tests.service.small_index import FILES, NAME, parsed, publish, shipped, small_store
+from treeline.corpus.function import Function
+from treeline.engine.protocol import Filters
+from treeline.graph.callgraph import CallGraph, Step
+from treeline.search import computing
+from treeline.search.answer import Answer
+from treeline.search.lanes import graph as graph_lane
+from treeline.search.lanes.written import calls
+from treeline.search.question.exact import BELOW, relation_of
+from treeline.search.question.query import Query
+from treeline.search.searcher import Searcher
 
 MORE = {
     "web/shapes.py": """

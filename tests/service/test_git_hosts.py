@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import InputError, TreelineError
-from service.cli.first_index import make_first_index
-from service.mcp.indexing import index_folder
-from service.settings import Settings
 from tests.service.test_cli import treeline
+from treeline.corpus.errors import InputError, TreelineError
+from treeline.search.settings import Settings
+from treeline.service.cli.first_index import make_first_index
+from treeline.service.mcp.indexing import index_folder
 
 # Nobody listens there: past the check of the host, fetching fails.
 URL = "https://127.0.0.1:1/owner/name"

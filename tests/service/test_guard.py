@@ -8,10 +8,10 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from corpus.errors import InputError
-from service.http import errors, guard, observe, rate
-from service.http.keys import KeyRing
-from service.settings import Settings
+from treeline.corpus.errors import InputError
+from treeline.search.settings import Settings
+from treeline.service.http import errors, guard, observe, rate
+from treeline.service.http.keys import KeyRing
 
 FAR = {"REMOTE_ADDR": "203.0.113.9"}
 

@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 import pytest
 
-from eval.served import children, served
 from tests.service.small_index import small_store
+from treeline.eval.served import children, served
 
 
 def processors(server: int) -> list[set[int]]:

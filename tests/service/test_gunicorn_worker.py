@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from eval.served import served
-from service.http.gunicorn_worker import CORK
 from tests.service.small_index import small_store
+from treeline.eval.served import served
+from treeline.service.http.gunicorn_worker import CORK
 
 
 def asked(base: str, times: int) -> list[bool]:

@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.errors import InputError
-from service.cli.keys import command
-from service.http.keys import ApiKey, KeyRing
+from treeline.corpus.errors import InputError
+from treeline.service.cli.keys import command
+from treeline.service.http.keys import ApiKey, KeyRing
 
 
 def test_a_new_key_is_recognised_with_its_scopes(tmp_path: Path) -> None:

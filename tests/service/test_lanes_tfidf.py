@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import EngineUnavailable
-from corpus.function import Function
-from engine.embedded_engine import EmbeddedEngine
-from engine.protocol import NO_FILTERS
-from service.lanes import tfidf
-from service.lanes.tfidf import TfidfLane
 from tests.service.small_index import NAME, small_store
+from treeline.corpus.errors import EngineUnavailable
+from treeline.corpus.function import Function
+from treeline.engine.embedded_engine import EmbeddedEngine
+from treeline.engine.protocol import NO_FILTERS
+from treeline.search.lanes import tfidf
+from treeline.search.lanes.tfidf import TfidfLane
 
 
 class Flaky(EmbeddedEngine):

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from corpus.errors import EncoderMismatch, IndexMissing, InputError
-from encoder.protocol import Encoder
-from engine.embedded import EmbeddedStore
-from service.question.query import Query
-from service.searching import at_hand, generations
-from service.searching.alike import clusters_of
-from service.searching.live import LiveSearcher, open_searcher
-from service.searching.overview import overview, places_of
-from service.settings import Settings
 from tests.ingest.loading import loaded, project
 from tests.service.small_index import FILES, parsed, publish, shipped, small_store
+from treeline.corpus.errors import EncoderMismatch, IndexMissing, InputError
+from treeline.encoder.protocol import Encoder
+from treeline.engine.embedded import EmbeddedStore
+from treeline.search import at_hand, generations
+from treeline.search.alike import clusters_of
+from treeline.search.live import LiveSearcher, open_searcher
+from treeline.search.overview import overview, places_of
+from treeline.search.question.query import Query
+from treeline.search.settings import Settings
 
 MORE = {**FILES, "text/more.py": 'def frobnicate():\n    """Turn the knob."""\n    return "knob"\n'}
 
@@ -261,7 +261,7 @@ def test_a_store_that_hangs_does_not_hold_up_a_search(tmp_path: Path, monkeypatc
 
 
 def test_it_has_every_method_of_the_searcher(tmp_path: Path) -> None:
-    from service.searching.searcher import Searcher
+    from treeline.search.searcher import Searcher
 
     public = {name for name in dir(Searcher) if not name.startswith("_")}
     assert public <= set(dir(LiveSearcher))

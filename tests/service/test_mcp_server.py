@@ -14,17 +14,17 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, TextContent
 
-from corpus.errors import InputError, TreelineError
-from engine.stores import open_store
-from ingest.opening import open_source
-from ingest.pipeline import LoadOptions, load
-from service.mcp import library
-from service.mcp.indexing import allowed_folder, index_folder
-from service.mcp.server import create_server
-from service.mcp.text import tokens
-from service.searching.live import LiveSearcher, open_searcher
-from service.settings import Settings
 from tests.made_up_source import MadeUpSource, made_up
+from treeline.corpus.errors import InputError, TreelineError
+from treeline.engine.stores import open_store
+from treeline.ingest.opening import open_source
+from treeline.ingest.pipeline import LoadOptions, load
+from treeline.search.live import LiveSearcher, open_searcher
+from treeline.search.settings import Settings
+from treeline.service.mcp import library
+from treeline.service.mcp.indexing import allowed_folder, index_folder
+from treeline.service.mcp.server import create_server
+from treeline.service.mcp.text import tokens
 
 COUNT = 200
 
@@ -38,7 +38,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def converse(home: Path, talk: Callable[[Client], Awaitable[None]], root: Path | None = None) -> None:
     """Start `treeline mcp` as an agent would, and talk to it."""
-    arguments = ["-m", "service.cli", "mcp", *(["--root", str(root)] if root else [])]
+    arguments = ["-m", "treeline.service.cli", "mcp", *(["--root", str(root)] if root else [])]
     environment = {"TREELINE_HOME": str(home), "PATH": os.environ["PATH"]}
     server = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
 

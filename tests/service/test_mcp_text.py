@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.function import Function
-from service.mcp import text as mcp_text
-from service.mcp.text import Listed
+from treeline.corpus.function import Function
+from treeline.service.mcp import text as mcp_text
+from treeline.service.mcp.text import Listed
 
 
 def function(

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.embedded import EmbeddedStore
-from service.question.query import Query
-from service.searching.searcher import Searcher
-from service.settings import Settings
 from tests.service.small_index import NAME, parsed, publish, shipped
+from treeline.engine.embedded import EmbeddedStore
+from treeline.search.question.query import Query
+from treeline.search.searcher import Searcher
+from treeline.search.settings import Settings
 
 SAYS_IT_OFTEN = "    # re sub, re sub: sub of re, sub sub\n" * 3
 FILES = {

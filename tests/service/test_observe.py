@@ -12,13 +12,13 @@ import pytest
 from apiflask import APIFlask
 from prometheus_client.parser import text_string_to_metric_families
 
-from engine.protocol import IndexInfo
-from service.http import logs, metrics, observe
-from service.lanes.results import Degradation
-from service.question.query import Query
-from service.question.spelling import Spelt
-from service.searching.answer import Answer
-from service.settings import Settings
+from treeline.engine.protocol import IndexInfo
+from treeline.search.answer import Answer
+from treeline.search.lanes.results import Degradation
+from treeline.search.question.query import Query
+from treeline.search.question.spelling import Spelt
+from treeline.search.settings import Settings
+from treeline.service.http import logs, metrics, observe
 
 PASSWORD = "correct-horse-battery"
 

@@ -8,13 +8,13 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
-from corpus.errors import EncoderMismatch, IndexOutdated
-from engine.embedded import EmbeddedStore
-from service.app import create_app
-from service.cli import doctor, first_index, index, search, status
-from service.cli.first_index import make_first_index
-from service.settings import Settings, from_environment
 from tests.ingest.loading import project
+from treeline.corpus.errors import EncoderMismatch, IndexOutdated
+from treeline.engine.embedded import EmbeddedStore
+from treeline.search.settings import Settings, from_environment
+from treeline.service.app import create_app
+from treeline.service.cli import doctor, first_index, index, search, status
+from treeline.service.cli.first_index import make_first_index
 
 FILES = {"numbers.py": "def add_one(number):\n    return number + 1\n"}
 

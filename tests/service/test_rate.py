@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from service.http import rate
-from service.http.rate import RateLimiter
+from treeline.service.http import rate
+from treeline.service.http.rate import RateLimiter
 
 
 def allowed(limiter: RateLimiter, caller: str, times: list[float], per_minute: float = 60, burst: int = 5) -> int:

@@ -6,10 +6,10 @@ from typing import cast
 
 import pytest
 
-from corpus.errors import EngineUnavailable, IndexMissing
-from engine.protocol import Engine, IndexInfo
-from service.searching import readiness as module
-from service.searching.readiness import Readiness
+from treeline.corpus.errors import EngineUnavailable, IndexMissing
+from treeline.engine.protocol import Engine, IndexInfo
+from treeline.search import readiness as module
+from treeline.search.readiness import Readiness
 
 INFO = IndexInfo("default", "embedded", "1", 3, (), "")
 

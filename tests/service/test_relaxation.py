@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from engine.embedded import EmbeddedStore
-from engine.protocol import NO_FILTERS, Engine, Filters
-from rerank.ranked import RankedList
-from service.lanes.keyword import CHUNKS, ENOUGH, EXACT, FUZZY, MAX_CHUNKS, chunks, keyword_lane
 from tests.service.small_index import parsed, publish
+from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.protocol import NO_FILTERS, Engine, Filters
+from treeline.rerank.ranked import RankedList
+from treeline.search.lanes.keyword import CHUNKS, ENOUGH, EXACT, FUZZY, MAX_CHUNKS, chunks, keyword_lane
 
 MANY = {
     f"m{number}.py": f"def common_name_{number}():\n    return filler({number})\n" for number in range(ENOUGH + 50)

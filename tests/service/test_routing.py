@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.question.routing import route
-from service.question.structural import EVERYTHING, IMPACT_DEPTH, INHERITS
+from treeline.search.question.routing import route
+from treeline.search.question.structural import EVERYTHING, IMPACT_DEPTH, INHERITS
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from corpus.errors import InputError
-from engine.embedded import EmbeddedStore
-from engine.protocol import Filters, Store
-from rerank.candidate import Candidate
-from rerank.fusion import FUSIONS
-from service.question.query import MODES, Query
-from service.searching import wording
-from service.searching.answer import Answer
-from service.searching.searcher import Searcher
-from service.settings import Settings
 from tests.service.small_index import NAME, parsed, publish, shipped, small_store
+from treeline.corpus.errors import InputError
+from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.protocol import Filters, Store
+from treeline.rerank.candidate import Candidate
+from treeline.rerank.fusion import FUSIONS
+from treeline.search import wording
+from treeline.search.answer import Answer
+from treeline.search.question.query import MODES, Query
+from treeline.search.searcher import Searcher
+from treeline.search.settings import Settings
 
 
 @pytest.fixture(scope="module", params=["embedded", pytest.param("elasticsearch", marks=pytest.mark.elasticsearch)])
@@ -28,7 +28,7 @@ def searcher(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     store: Store = small_store(tmp_path_factory.mktemp("home"))
     name = "small"
     if request.param == "elasticsearch":
-        from engine.elasticsearch import ElasticsearchStore
+        from treeline.engine.elasticsearch import ElasticsearchStore
 
         store = ElasticsearchStore(request.getfixturevalue("elasticsearch_cluster").urls)
         name = f"small-{uuid.uuid4().hex[:8]}"

@@ -4,9 +4,9 @@ from dataclasses import fields
 
 import pytest
 
-from corpus.errors import InputError
-from service.settings import PREFIX, Settings, as_environment, from_environment, listed
-from service.settings_doc import PAGE, page
+from treeline.corpus.errors import InputError
+from treeline.search.settings import PREFIX, Settings, as_environment, from_environment, listed
+from treeline.service.settings_doc import PAGE, page
 
 
 def test_the_page_of_settings_is_made_from_the_table() -> None:

@@ -7,9 +7,9 @@ from time import perf_counter, sleep
 
 import pytest
 
-from corpus.errors import EngineUnavailable
-from service.searching import side_by_side as module
-from service.searching.side_by_side import OVERDUE, WORKERS, SideBySide, timed_out
+from treeline.corpus.errors import EngineUnavailable
+from treeline.search import side_by_side as module
+from treeline.search.side_by_side import OVERDUE, WORKERS, SideBySide, timed_out
 
 LONG = 60.0  # seconds; no lane that answers takes as long, also on a busy machine
 

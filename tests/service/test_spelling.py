@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.question.routing import route
-from service.question.spelling import Spelt, doubtful, spelt
+from treeline.search.question.routing import route
+from treeline.search.question.spelling import Spelt, doubtful, spelt
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 import pytest
 
-from corpus.errors import InputError
-from engine.protocol import Filters
-from service.question.checking import checked
-from service.question.query import Query
-from service.question.syntax import Parts, taken_apart, understood
-from service.settings import Settings
+from treeline.corpus.errors import InputError
+from treeline.engine.protocol import Filters
+from treeline.search.question.checking import checked
+from treeline.search.question.query import Query
+from treeline.search.question.syntax import Parts, taken_apart, understood
+from treeline.search.settings import Settings
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.protocol import IndexInfo
-from service.lanes import tfidf_file
-from service.lanes.tfidf_file import kept, path_of
-from service.searching.live import LiveSearcher
 from tests.service.small_index import NAME, parsed, publish, small_store
+from treeline.engine.protocol import IndexInfo
+from treeline.search.lanes import tfidf_file
+from treeline.search.lanes.tfidf_file import kept, path_of
+from treeline.search.live import LiveSearcher
 
 INFO = IndexInfo(name="some", engine="embedded", generation="000001", functions=3, encoders=(), created="today")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from encoder.training.answered import read_answered
-from service.cli.training import lines_of
+from treeline.encoder.training.answered import read_answered
+from treeline.service.cli.training import lines_of
 
 # What ends a line for Unicode, and is a letter of a string for JSON.
 QUESTION = "sort\u2028these\u2029lines\x85now"

@@ -10,11 +10,11 @@ import sys
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 
-from corpus.errors import TreelineError
-from engine.protocol import Store
-from engine.stores import open_store
-from ingest.pipeline import LoadOptions, load
 from tests.made_up_source import MadeUpSource, made_up
+from treeline.corpus.errors import TreelineError
+from treeline.engine.protocol import Store
+from treeline.engine.stores import open_store
+from treeline.ingest.pipeline import LoadOptions, load
 
 INDEX = "default"
 
@@ -48,7 +48,7 @@ def words(home: Path) -> Path:
 
 def starter() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.survival.loading", "engine.embedded", "ingest.workers"])
+    context.set_forkserver_preload(["tests.survival.loading", "treeline.engine.embedded", "treeline.ingest.workers"])
     return context
 
 

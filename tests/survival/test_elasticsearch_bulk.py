@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from corpus.function import Function
-from engine.protocol import Store
-from engine.stores import open_store
-from ingest.pipeline import LoadOptions, load
-from ingest.source import Chunk, Parsed, Unit
 from tests.elasticsearch_server import Cluster
 from tests.made_up_source import MadeUpChunk, MadeUpSource, MadeUpUnit, made_up
 from tests.survival.proxy import WAYS, failing_proxy
+from treeline.corpus.function import Function
+from treeline.engine.protocol import Store
+from treeline.engine.stores import open_store
+from treeline.ingest.pipeline import LoadOptions, load
+from treeline.ingest.source import Chunk, Parsed, Unit
 
 pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch]
 COUNT = 3_000

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import TreelineError
-from engine.elasticsearch_engine import HANGING_SECONDS
-from engine.protocol import Store
-from engine.stores import open_store
-from ingest.pipeline import LoadOptions, load
-from service.question.query import Query
-from service.searching.live import LiveSearcher
-from service.settings import Settings
 from tests.elasticsearch_server import Cluster, Node
 from tests.made_up_source import MadeUpSource, made_up
+from treeline.corpus.errors import TreelineError
+from treeline.engine.elasticsearch_engine import HANGING_SECONDS
+from treeline.engine.protocol import Store
+from treeline.engine.stores import open_store
+from treeline.ingest.pipeline import LoadOptions, load
+from treeline.search.live import LiveSearcher
+from treeline.search.question.query import Query
+from treeline.search.settings import Settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch]
 COUNT = 6_000

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.stores import open_store
-from ingest.pipeline import LoadOptions, load
 from tests.elasticsearch_server import Cluster
 from tests.made_up_source import MadeUpSource
 from tests.service_process import PATIENCE, ServiceProcess, service
+from treeline.engine.stores import open_store
+from treeline.ingest.pipeline import LoadOptions, load
 
 pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch]
 AT_ONCE = 8.0  # seconds; a lane's time-out is three, the client's own ten

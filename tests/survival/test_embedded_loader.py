@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from corpus.errors import InputError, TreelineError
-from ingest.pipeline import LoadOptions, load
 from tests.made_up_source import MadeUpSource
 from tests.survival.loading import INDEX, embedded, started, version_found, words
+from treeline.corpus.errors import InputError, TreelineError
+from treeline.ingest.pipeline import LoadOptions, load
 
 COUNT = 1_500
 DEATHS = 50

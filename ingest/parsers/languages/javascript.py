@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import tree_sitter_javascript
 from tree_sitter import Node
 
-from graph.references import Import
-from ingest.parsers.comments import comment_above, line_of
-from ingest.parsers.grammar import Doc, Grammar, text_of
-from ingest.parsers.names import MAX_TARGET, UNKNOWN, dotted
+from treeline.graph.references import Import
+from treeline.ingest.parsers.comments import comment_above, line_of
+from treeline.ingest.parsers.grammar import Doc, Grammar, text_of
+from treeline.ingest.parsers.names import MAX_TARGET, UNKNOWN, dotted
 
 QUERY = """
 [(function_declaration) (generator_function_declaration) (method_definition)] @function

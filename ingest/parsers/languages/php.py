@@ -5,9 +5,9 @@ from __future__ import annotations
 import tree_sitter_php
 from tree_sitter import Node
 
-from graph.references import Import
-from ingest.parsers.comments import slashes_above
-from ingest.parsers.grammar import Grammar, text_of
+from treeline.graph.references import Import
+from treeline.ingest.parsers.comments import slashes_above
+from treeline.ingest.parsers.grammar import Grammar, text_of
 
 QUERY = """
 (function_definition) @function

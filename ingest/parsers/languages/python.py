@@ -10,8 +10,8 @@ from io import BytesIO
 import tree_sitter_python
 from tree_sitter import Node
 
-from graph.references import Import
-from ingest.parsers.grammar import NO_DOC, Doc, Grammar, text_of
+from treeline.graph.references import Import
+from treeline.ingest.parsers.grammar import NO_DOC, Doc, Grammar, text_of
 
 QUERY = """
 (function_definition) @function

@@ -5,10 +5,10 @@ from __future__ import annotations
 import tree_sitter_ruby
 from tree_sitter import Node
 
-from graph.references import Import
-from ingest.parsers.comments import hashes_above
-from ingest.parsers.grammar import Grammar, text_of
-from ingest.parsers.names import dotted
+from treeline.graph.references import Import
+from treeline.ingest.parsers.comments import hashes_above
+from treeline.ingest.parsers.grammar import Grammar, text_of
+from treeline.ingest.parsers.names import dotted
 
 QUERY = """
 (method) @function

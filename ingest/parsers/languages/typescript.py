@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tree_sitter_typescript
 
-from ingest.parsers.grammar import Grammar
-from ingest.parsers.languages import javascript
+from treeline.ingest.parsers.grammar import Grammar
+from treeline.ingest.parsers.languages import javascript
 
 TYPES = """
 (public_field_definition value: [(function_expression) (arrow_function)]) @function

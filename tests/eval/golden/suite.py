@@ -12,12 +12,12 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from eval.dataset import Case, DataSet, Metric, evaluate
-from eval.metrics import hit, reciprocal_rank
-from eval.mined import key
-from eval.pools import source_searcher
-from eval.systems import DEFAULT, DENSE, KEYWORD, Kitchen
-from service.settings import Settings
+from treeline.eval.dataset import Case, DataSet, Metric, evaluate
+from treeline.eval.metrics import hit, reciprocal_rank
+from treeline.eval.mined import key
+from treeline.eval.pools import source_searcher
+from treeline.eval.systems import DEFAULT, DENSE, KEYWORD, Kitchen
+from treeline.search.settings import Settings
 
 HERE = Path(__file__).parent
 QUESTIONS = HERE / "questions.jsonl"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from textwrap import dedent
 
-from corpus.function import Function
-from graph.references import FileFacts
-from ingest.parsers.file import Place, parse_file
-from ingest.parsers.registry import by_suffix
-from ingest.source import MAX_FUNCTION_BYTES
+from treeline.corpus.function import Function
+from treeline.graph.references import FileFacts
+from treeline.ingest.parsers.file import Place, parse_file
+from treeline.ingest.parsers.registry import by_suffix
+from treeline.ingest.source import MAX_FUNCTION_BYTES
 
 
 @dataclass(frozen=True)

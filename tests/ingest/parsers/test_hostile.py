@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.parsers import outline as outlining
-from ingest.parsers.file import Place, parse_file
-from ingest.parsers.names import MAX_TARGET, dotted
-from ingest.parsers.outline import _machine
-from ingest.parsers.registry import by_suffix, grammars
-from ingest.source import Parsed
+from treeline.ingest.parsers import outline as outlining
+from treeline.ingest.parsers.file import Place, parse_file
+from treeline.ingest.parsers.names import MAX_TARGET, dotted
+from treeline.ingest.parsers.outline import _machine
+from treeline.ingest.parsers.registry import by_suffix, grammars
+from treeline.ingest.source import Parsed
 
 LANGUAGES = sorted(grammars())
 SUFFIXES = sorted(by_suffix())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ingest.parsers.file import Place, parse_file
-from ingest.parsers.registry import by_suffix
-from ingest.source import MAX_FUNCTION_BYTES
 from tests.ingest.parsers.parsing import see
+from treeline.ingest.parsers.file import Place, parse_file
+from treeline.ingest.parsers.registry import by_suffix
+from treeline.ingest.source import MAX_FUNCTION_BYTES
 
 SOURCE = """
     require 'json'

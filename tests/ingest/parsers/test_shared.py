@@ -11,10 +11,10 @@ from typing import Any
 import orjson
 import pytest
 
-from ingest.parsers.outline import outline
-from ingest.parsers.registry import grammars
-from ingest.parsers.single import single
 from tests.ingest.reading import SHARED
+from treeline.ingest.parsers.outline import outline
+from treeline.ingest.parsers.registry import grammars
+from treeline.ingest.parsers.single import single
 
 pytestmark = [
     pytest.mark.shared,

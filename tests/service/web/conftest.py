@@ -10,9 +10,9 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from service.app import create_app
-from service.settings import Settings
 from tests.service.web.library import INDEX, make_library
+from treeline.search.settings import Settings
+from treeline.service.app import create_app
 
 
 @pytest.fixture(scope="session")

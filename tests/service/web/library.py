@@ -8,9 +8,9 @@ import shutil
 import sysconfig
 from pathlib import Path
 
-from engine.embedded import EmbeddedStore
-from ingest.opening import open_source
-from ingest.pipeline import LoadOptions, load
+from treeline.engine.embedded import EmbeddedStore
+from treeline.ingest.opening import open_source
+from treeline.ingest.pipeline import LoadOptions, load
 
 INDEX = "library"
 REPOSITORIES = {

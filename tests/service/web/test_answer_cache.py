@@ -3,11 +3,11 @@
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from service.lanes.results import Degradation
-from service.question.query import Query
-from service.question.spelling import Spelt
-from service.searching.answer import Answer
-from service.searching.answer_cache import AnswerCache
+from treeline.search.answer import Answer
+from treeline.search.answer_cache import AnswerCache
+from treeline.search.lanes.results import Degradation
+from treeline.search.question.query import Query
+from treeline.search.question.spelling import Spelt
 
 
 def timings(client: FlaskClient, address: str) -> dict[str, float]:

@@ -10,10 +10,10 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from pytest import mark
 
-from corpus.errors import EngineUnavailable
-from service.http.context import Context
-from service.settings import Settings
 from tests.service.web.library import INDEX
+from treeline.corpus.errors import EngineUnavailable
+from treeline.search.settings import Settings
+from treeline.service.http.context import Context
 
 BAD_REQUESTS = [
     ("/api/search", 422),

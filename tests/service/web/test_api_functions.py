@@ -5,10 +5,10 @@ from pathlib import Path
 
 from apiflask import APIFlask
 
-from engine.embedded import EmbeddedStore
-from ingest.opening import open_source
-from ingest.pipeline import LoadOptions, load
-from service.settings import Settings
+from treeline.engine.embedded import EmbeddedStore
+from treeline.ingest.opening import open_source
+from treeline.ingest.pipeline import LoadOptions, load
+from treeline.search.settings import Settings
 
 
 def test_a_function_that_only_moved_is_sent_again(tmp_path: Path, make_app: Callable[[Settings], APIFlask]) -> None:

@@ -7,8 +7,8 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from pytest import mark
 
-from service.settings import Settings
 from tests.service.web.library import INDEX
+from treeline.search.settings import Settings
 
 
 def names(client: FlaskClient, address: str) -> list[str]:

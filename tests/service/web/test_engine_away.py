@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from apiflask import APIFlask
 
-from corpus.errors import CredentialsRefused, EngineUnavailable
-from service.cli.wait import command as wait
-from service.http import context
-from service.settings import Settings
+from treeline.corpus.errors import CredentialsRefused, EngineUnavailable
+from treeline.search.settings import Settings
+from treeline.service.cli.wait import command as wait
+from treeline.service.http import context
 
 # What a server of version 8.19 with security answers to a wrong password.
 REFUSAL = (

@@ -8,8 +8,8 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from service.settings import Settings
 from tests.service.web.library import INDEX
+from treeline.search.settings import Settings
 
 HTML = {"Accept": "text/html"}
 

@@ -9,12 +9,12 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from service.feedback import sqlite
-from service.feedback.protocol import Votes
-from service.feedback.sqlite import SqliteFeedback
-from service.searching import computing
-from service.settings import Settings
 from tests.service.web.library import INDEX
+from treeline.search import computing
+from treeline.search.settings import Settings
+from treeline.search.votes import Votes
+from treeline.service.feedback import sqlite
+from treeline.service.feedback.sqlite import SqliteFeedback
 
 MakeApp = Callable[[Settings], APIFlask]
 QUESTION = "open a file for reading"

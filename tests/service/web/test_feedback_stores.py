@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from elasticsearch import Elasticsearch
 
-from corpus.errors import EngineUnavailable, InputError, TreelineError
-from engine.elasticsearch import ElasticsearchStore
-from engine.names import internal_name
-from service.feedback.elastic import ElasticsearchFeedback
-from service.feedback.opening import open_feedback
-from service.feedback.protocol import FeedbackStore, Votes
-from service.feedback.sqlite import SqliteFeedback
-from service.settings import Settings
 from tests.elasticsearch_server import Cluster
 from tests.engine.functions import build
+from treeline.corpus.errors import EngineUnavailable, InputError, TreelineError
+from treeline.engine.elasticsearch import ElasticsearchStore
+from treeline.engine.names import internal_name
+from treeline.search.settings import Settings
+from treeline.search.votes import FeedbackStore, Votes
+from treeline.service.feedback.elastic import ElasticsearchFeedback
+from treeline.service.feedback.opening import open_feedback
+from treeline.service.feedback.sqlite import SqliteFeedback
 
 A, B = "a" * 32, "b" * 32
 

@@ -11,8 +11,8 @@ from flask.testing import FlaskClient
 from pytest import mark
 from werkzeug.test import TestResponse
 
-from service.settings import Settings
 from tests.service.web.library import INDEX
+from treeline.search.settings import Settings
 
 PAGES = [
     "/",

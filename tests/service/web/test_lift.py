@@ -6,10 +6,10 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpus.function import Address
-from rerank.candidate import Candidate
-from service.feedback.lift import apply, lifts, places
-from service.feedback.protocol import Votes
+from treeline.corpus.function import Address
+from treeline.rerank.candidate import Candidate
+from treeline.search.votes import Votes
+from treeline.service.feedback.lift import apply, lifts, places
 
 MOST = 3
 ADDRESS = Address("repo", "path.py", "name", "python", "")

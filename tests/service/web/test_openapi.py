@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from openapi_spec_validator import validate
 from schemathesis import GenerationMode
 
-from service.http.keys import KeyRing
-from service.settings import Settings
 from tests.service.web.library import INDEX
+from treeline.search.settings import Settings
+from treeline.service.http.keys import KeyRing
 
 OPERATIONS = [
     "GET /api/search",

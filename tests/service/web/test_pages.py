@@ -9,16 +9,16 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from engine.embedded import EmbeddedStore
-from ingest.opening import open_source
-from ingest.pipeline import LoadOptions, load
-from service.lanes.results import Degradation
-from service.pages.prose import sentence
-from service.question.query import Query
-from service.searching.answer import Answer
-from service.settings import Settings
-from service.shown.highlight import WHOLE_LENGTH
-from service.shown.summary import summary
+from treeline.engine.embedded import EmbeddedStore
+from treeline.ingest.opening import open_source
+from treeline.ingest.pipeline import LoadOptions, load
+from treeline.search.answer import Answer
+from treeline.search.lanes.results import Degradation
+from treeline.search.question.query import Query
+from treeline.search.settings import Settings
+from treeline.service.pages.prose import sentence
+from treeline.service.shown.highlight import WHOLE_LENGTH
+from treeline.service.shown.summary import summary
 
 HTML = {"Accept": "text/html"}
 

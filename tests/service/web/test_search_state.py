@@ -6,9 +6,9 @@ import re
 import pytest
 from flask.testing import FlaskClient
 
-from rerank import cross_encoder
-from rerank.registry import NAMES
-from service.pages.rerankers import LABELS
+from treeline.rerank import cross_encoder
+from treeline.rerank.registry import NAMES
+from treeline.service.pages.rerankers import LABELS
 
 HTML = {"Accept": "text/html"}
 NARROWED = "q=return&mode=keyword&rerank=none&fusion=score_sum&expand=true&repo=text&page=2"

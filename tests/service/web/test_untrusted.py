@@ -3,8 +3,8 @@
 from flask.testing import FlaskClient
 from pytest import fixture, mark
 
-from service.shown.highlight import marked, preview
-from service.shown.visible import visible, web_address
+from treeline.service.shown.highlight import marked, preview
+from treeline.service.shown.visible import visible, web_address
 
 
 @fixture

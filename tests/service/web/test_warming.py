@@ -5,8 +5,8 @@ from pathlib import Path
 
 from apiflask import APIFlask
 
-from service.http.warming import warm_up
-from service.settings import Settings
+from treeline.search.settings import Settings
+from treeline.service.http.warming import warm_up
 
 
 def test_pages_are_ready_and_nothing_is_counted_or_kept(app: APIFlask) -> None:

@@ -1,0 +1,81 @@
+"""The keyword lane with relaxation: full text, then one edit apart, then the question in smaller chunks of words.
+
+Relaxation follows the paper: each stage is tried only while fewer than 100 were found. Later stages never displace
+what an earlier one found; they are appended, and every hit says its stage.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from treeline.corpus.analysis import analyse, terms
+from treeline.engine.hits import joined
+from treeline.engine.protocol import Engine, Filters, Hit
+from treeline.rerank.expansion import BACKGROUND, expand
+from treeline.rerank.language import named
+from treeline.rerank.ranked import RankedList
+
+LANE = "keyword"
+EXACT, FUZZY, CHUNKS = "exact", "fuzzy", "chunks"
+ENOUGH = 100  # the paper's bound: with fewer the next stage is tried
+MAX_CHUNKS = 24  # searches in the last stage at most; a long question has many chunks and its first words matter most
+SHORTEST_PIECE = 3  # letters; shorter pieces of a word match by accident
+LONGEST_WORD = 40  # letters; what is longer is no word that someone ran together
+WORD = re.compile(r"\w+")
+
+
+def keyword_lane(engine: Engine, text: str, k: int, filters: Filters, *, expanded: bool = False) -> RankedList:
+    """The best `k` by keyword, relaxing as far as is needed; `expanded` by what the first results have in common."""
+    text = named(text).rest  # functions do not mention the language that they are written in
+    stages: list[str] = []
+    parts: list[Sequence[Hit]] = []
+    hits: Sequence[Hit] = []
+    part: list[int] = []
+    for stage, found in _stages(engine, text, k, filters, expanded):
+        stages.append(stage)
+        parts.append(found)
+        hits, part = joined(parts, k)
+        if len(hits) >= min(ENOUGH, k):
+            break
+    return RankedList(LANE, hits, stages * len(part) if len(stages) == 1 else [stages[number] for number in part])
+
+
+def _stages(engine: Engine, text: str, k: int, filters: Filters, expanded: bool) -> Iterator[tuple[str, Sequence[Hit]]]:
+    words = terms(text)
+    if words and expanded:
+        words = _with_feedback(engine, words, filters)
+    if words:
+        yield EXACT, engine.keyword(words, k, filters)
+    if WORD.search(text):
+        yield FUZZY, engine.fuzzy(text, k, filters)
+    # As they are: what is one edit away from a whole word was found before, from a piece of one it is an accident.
+    for chunk in chunks(text):
+        yield CHUNKS, engine.keyword(terms(chunk), k, filters)
+
+
+def _with_feedback(engine: Engine, words: list[str], filters: Filters) -> list[str]:
+    first = engine.keyword(words, BACKGROUND, filters)
+    return expand(words, [analyse(found).split() for found in engine.fetch([hit.id for hit in first])])
+
+
+def chunks(text: str) -> list[str]:
+    """Ever smaller runs of the question's words, halves first, then pieces of words that were run together."""
+    words = WORD.findall(text)
+    found: dict[str, None] = {}
+    size = len(words) // 2
+    while size >= 1 and len(found) < MAX_CHUNKS:
+        for start in range(0, len(words), size):
+            found[" ".join(words[start : start + size])] = None
+        size //= 2
+    for word in words[:MAX_CHUNKS]:
+        if 2 * SHORTEST_PIECE <= len(word) <= LONGEST_WORD:
+            found[" ".join(pieces(word))] = None
+    return list(found)[:MAX_CHUNKS]
+
+
+def pieces(word: str) -> Iterator[str]:
+    """Every head and tail of a word: of `exponentialbackoff` those that are words themselves will match."""
+    for cut in range(SHORTEST_PIECE, len(word) - SHORTEST_PIECE + 1):
+        yield word[:cut]
+        yield word[cut:]

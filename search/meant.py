@@ -1,0 +1,96 @@
+"""Which function a person or an agent means by an id, a name or a line; one that means several is told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from treeline.corpus.errors import InputError, TreelineError
+from treeline.corpus.function import Function, handed_on, module_of
+from treeline.engine.protocol import NO_FILTERS, Filters, Hit
+from treeline.search.at_line import at_line, place_in
+from treeline.search.question.exact import first_named
+
+if TYPE_CHECKING:
+    from treeline.search.live import LiveSearcher
+
+CHOICE = 10  # functions of one name that are listed to choose from
+NAMESAKES = 1_000  # functions of one name among which those of a module are looked for
+
+
+class Ambiguous(InputError):
+    """Several functions are meant: `functions` are they, or the first of them where there are `more`."""
+
+    def __init__(self, said: str, functions: Sequence[Function], *, more: bool) -> None:
+        self.functions, self.more = functions, more
+        count = f"more than {CHOICE}" if more else "several"
+        rest = f", of which these are {CHOICE}" if more else ""
+        super().__init__(f"{count} functions are {said}{rest}")
+
+
+def meant(searcher: LiveSearcher, reference: str, *, otherwise: str, filters: Filters = NO_FILTERS) -> Function:
+    """The function; raises `Ambiguous`, or says that there is none, what is near it, and what to do `otherwise`."""
+    reference = reference.strip().removesuffix("()")
+    if function := searcher.function(reference):
+        return function
+    place = place_in(reference)
+    hits = at_line(searcher, place, filters) if place else _named(searcher, reference, filters)
+    found = searcher.engine.fetch([hit.id for hit in hits[: CHOICE + 1]])
+    if not found and place:
+        raise InputError(f"no function of a file {place.path!r} is here", otherwise)
+    if not found:
+        raise _unknown(searcher, reference, filters, otherwise)
+    if len(found) > 1:
+        said = f"at {reference}" if place else f"called {reference!r}"
+        raise Ambiguous(said, found[:CHOICE], more=len(found) > CHOICE)
+    return found[0]
+
+
+def _named(searcher: LiveSearcher, name: str, filters: Filters) -> Sequence[Hit]:
+    return searcher.engine.named(name, CHOICE + 1, filters) or _of_module(searcher, name, filters)
+
+
+def _unknown(searcher: LiveSearcher, name: str, filters: Filters, otherwise: str) -> InputError:
+    """Why nothing is called so: it is elsewhere, a class, or misspelt."""
+    if filters != NO_FILTERS and searcher.engine.named(name, 1):
+        where = " ".join(filter(None, (filters.repo, filters.path_prefix)))
+        return InputError(f"no function is called {name!r} in {where}", "it is elsewhere: ask without that filter")
+    if where := _class_called(searcher, name):
+        return InputError(f"{name!r} is a class in {where}, no function", f"name one of its functions: {name}.name")
+    near = _near(searcher, name)
+    told = f"; near it: {', '.join(near)}" if near else ""
+    return InputError(f"no function is called {name!r} here{told}", otherwise)
+
+
+def _of_module(searcher: LiveSearcher, reference: str, filters: Filters) -> list[Hit]:
+    """Those that a program would call so after an import: `json.loads`, `json.decoder.JSONDecoder.decode`."""
+    module, _, name = reference.rpartition(".")
+    hits = searcher.engine.named(name, NAMESAKES, filters) if module else ()
+    called = [(hit, f"{module_of(hit.address.path)}.{hit.address.func_name}") for hit in hits]
+    exactly = [hit for hit, dotted in called if dotted == reference]
+    by_file = exactly or [hit for hit, dotted in called if dotted.endswith(f".{reference}")]
+    return by_file or [hit for hit in hits if handed_on(reference, hit.address.func_name, hit.address.path)]
+
+
+def _class_called(searcher: LiveSearcher, name: str) -> str:
+    """The files of the classes of that name, as far as the call graph knows them."""
+    try:
+        symbols = searcher.structure(name).seeds
+    except TreelineError:
+        return ""
+    return first_named([symbol.path for symbol in symbols if symbol.kind == "class"])
+
+
+def _near(searcher: LiveSearcher, name: str) -> list[str]:
+    """Functions' names like one that is not there: of its own last part those with another class before it, else last
+    parts as the call graph knows them; none where it knows none or cannot be asked."""
+    last = name.rpartition(".")[2]
+    namesakes = {hit.address.func_name for hit in searcher.engine.named(last, NAMESAKES)} if last != name else set()
+    if near := get_close_matches(name, sorted(namesakes)):
+        return near
+    try:
+        near = searcher.near(name)
+    except TreelineError:  # that the name is not there is still the answer
+        return []
+    return [each for each in near if searcher.engine.named(each, 1)]

@@ -1,0 +1,166 @@
+"""Every setting: one row each, read from `TREELINE_*` variables; the docs are made from this table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from treeline.corpus.errors import InputError
+from treeline.engine.names import check_name
+
+PREFIX = "TREELINE_"
+# Likeness from 0 to 1: one slip in a name of five letters; ELASTICSEARCH_PORT, which Kubernetes sets, is .86 like _URL.
+NEAR = 0.87
+MOST = 1_000_000_000  # no number means anything beyond it, and seconds are still ones that can be waited for
+
+
+def setting(default: Any, help_text: str, least: float = 0, choices: tuple[str, ...] = ()) -> Any:
+    """`least` is the smallest number that means something, `choices` are all words that do."""
+    return field(default=default, metadata={"help": help_text, "least": least, "choices": choices})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings, with their defaults."""
+
+    home: str = setting("", "Folder of the embedded indexes; empty: the user's data folder.")
+    engine: str = setting(
+        "embedded", "Where indexes live: `embedded` or `elasticsearch`.", choices=("embedded", "elasticsearch")
+    )
+    index: str = setting("default", "Name of the index to search.")
+    encoder: str = setting("static", "Encoder of new indexes: `static`, `none`, or a sentence-transformers model.")
+    elasticsearch_url: str = setting("http://127.0.0.1:9200", "One or more addresses, separated by commas.")
+    elasticsearch_user: str = setting("", "User name, when security is on.")
+    elasticsearch_password: str = setting("", "Password of that user.")
+    elasticsearch_api_key: str = setting("", "API key, instead of user and password.")
+    elasticsearch_ca: str = setting("", "File with the certificate authority of the cluster's TLS.")
+    lane_timeout: float = setting(3.0, "Seconds that a lane may take before it is left out of the answer.", 0.001)
+    lane_depth: int = setting(300, "How many results each lane brings to fusion.", 1)
+    rerank_depth: int = setting(100, "How many fused results the re-ranker looks at.")
+    clusters: int = setting(10, "Clusters of the re-ranker; fewer clusters, less diversity.", 1)
+    cross_encoder: str = setting(
+        "cross-encoder/ms-marco-MiniLM-L6-v2",
+        "Model of `rerank=cross-encoder`: a name or a folder.",
+    )
+    cross_encoder_depth: int = setting(30, "How many results the cross-encoder reads.")
+    max_query_length: int = setting(1_000, "Longest question, in characters.", 1)
+    max_k: int = setting(300, "Most results a request may ask for.", 1)
+    max_offset: int = setting(10_000, "How far into a list of results a request may page.")
+    max_body: int = setting(65_536, "Largest request body, in bytes.")
+    map_depth: int = setting(100, "How many results the map draws.")
+    cors_origins: str = setting("", "Origins whose pages may read the API, separated by commas; `*` for all.")
+    feedback: bool = setting(True, "Whether thumbs and opens are kept and lift results for the same question.")
+    feedback_places: int = setting(3, "Most places that feedback may move a result up or down.")
+    eval_results: str = setting("", "Folder of the evaluation's result files; empty: `eval/results` of the project.")
+    eval_data: str = setting(
+        "", "Folder with CodeSearchNet's `queries.csv`: the evaluation's page then shows its questions in words."
+    )
+    answer_cache: int = setting(128, "Answers that each worker keeps for whoever asks the same again; 0: none.")
+    workers: int = setting(2, "Worker processes of the HTTP server; one a core is a good start.", 1)
+    threads: int = setting(4, "Threads of each worker process.", 1)
+    git_hosts: str = setting(
+        "github.com,gitlab.com,bitbucket.org,codeberg.org",
+        "Hosts that a git URL may name, separated by commas; `*` for any.",
+    )
+    first_source: str = setting("python-env", "What `deploy/start.sh` indexes when there is no index; empty: nothing.")
+    start_wait: int = setting(120, "Seconds that `treeline wait` waits for the engine.")
+    keys_required: str = setting(
+        "writes", "What needs an API key: `writes`, or `all` (reads too).", choices=("writes", "all")
+    )
+    key_file: str = setting("", "File of the hashed API keys (`treeline keys`); empty: `.keys.json` in the home.")
+    trust_loopback: bool = setting(
+        True, "A person at this machine needs no key and has no rate limit; switch it off behind a reverse proxy."
+    )
+    trusted_proxies: int = setting(0, "How many reverse proxies in front are believed about the caller's address.")
+    rate_per_key: int = setting(1_200, "Requests a minute for one API key; 0: no limit.")
+    rate_per_address: int = setting(300, "Requests a minute for one address without a key; 0: no limit.")
+    rate_burst: int = setting(60, "How many of those requests may come at once.")
+    log_format: str = setting("json", "Log lines as `json` or `text`.", choices=("json", "text"))
+    log_level: str = setting(
+        "info",
+        "Least level that is logged: `debug`, `info`, `warning` or `error`.",
+        choices=("debug", "info", "warning", "error"),
+    )
+    log_queries: bool = setting(False, "Write the question into the access log; questions may be confidential.")
+    mcp_roots: str = setting(
+        "", "Folders that an agent may have indexed, separated by `:`; empty: the folder `treeline mcp` runs in."
+    )
+    mcp_tokens: int = setting(2_000, "Tokens of an answer to an agent, unless it asks for another number.")
+    elasticsearch_shards: int = setting(1, "Shards of a new index; one holds some ten million functions.", 1)
+
+    @property
+    def home_path(self) -> Path:
+        if self.home:
+            return Path(self.home).expanduser()
+        data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+        return Path(data).expanduser() / "treeline"
+
+    @property
+    def cache_path(self) -> Path:
+        """What can be fetched or made again: clones, archives, matrices."""
+        return self.home_path / ".cache"
+
+    @property
+    def key_path(self) -> Path:
+        return Path(self.key_file).expanduser() if self.key_file else self.home_path / ".keys.json"
+
+
+def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
+    """The defaults, overridden by `TREELINE_NAME` variables of the right type."""
+    environment = os.environ if environment is None else environment
+    _check_spelling(environment)
+    values: dict[str, Any] = {}
+    for row in fields(Settings):
+        raw = environment.get(PREFIX + row.name.upper())
+        if raw is not None:
+            values[row.name] = _parse(row.name, raw, type(row.default), **row.metadata)
+    settings = Settings(**values)
+    check_name(settings.index)
+    return settings
+
+
+def as_environment(settings: Settings) -> dict[str, str]:
+    """The variables that give another process these settings, whatever its own environment says."""
+    return {PREFIX + row.name.upper(): str(getattr(settings, row.name)) for row in fields(Settings)}
+
+
+def listed(value: str) -> list[str]:
+    """The parts of a setting that are separated by commas."""
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def _check_spelling(environment: Mapping[str, str]) -> None:
+    """Refuse what was meant for a setting. Other names are others': Kubernetes has TREELINE_PORT for a service."""
+    known = {row.name.upper() for row in fields(Settings)}
+    given = {variable.removeprefix(PREFIX) for variable in environment if variable.startswith(PREFIX)}
+    for name in sorted(given - known):
+        from difflib import get_close_matches
+
+        if near := get_close_matches(name, known, 1, NEAR):
+            raise InputError(f"there is no setting {PREFIX}{name}", f"did you mean {PREFIX}{near[0]}?")
+
+
+def _parse(name: str, raw: str, kind: type, *, least: float, choices: tuple[str, ...], **_: str) -> Any:
+    if choices:
+        if raw.lower() in choices:
+            return raw.lower()
+        raise InputError(f"{PREFIX}{name.upper()}={raw!r} is not known", f"use {' or '.join(choices)}")
+    if kind is bool:
+        lowered = raw.strip().lower()
+        if lowered in {"1", "true", "yes", "on"}:
+            return True
+        if lowered in {"0", "false", "no", "off", ""}:
+            return False
+    else:
+        try:
+            value = kind(raw)
+            if isinstance(value, str) or least <= value <= MOST:
+                return value
+        except ValueError:
+            pass
+    numbers = f"number from {least} to {MOST:,}"
+    wanted = {bool: "true or false", int: f"a whole {numbers}", float: f"a {numbers}"}.get(kind, "valid")
+    raise InputError(f"{PREFIX}{name.upper()}={raw!r} is not {wanted}", "correct or unset it")

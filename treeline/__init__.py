@@ -1,0 +1,1 @@
+"""Treeline: code search that knows the repository tree."""
