@@ -23,7 +23,7 @@ from treeline.ingest.source import Progress
 from treeline.ingest.workers import Workers, outcome
 
 if TYPE_CHECKING:
-    from treeline.graph.callgraph_parts import Part
+    from treeline.graph.callgraph.storage import Part
 
 TREE, EMBEDDING, CALLGRAPH, CLUSTERS = "tree", "embedding", "callgraph", "clusters"
 VECTORS_AT_ONCE = 10_000
@@ -64,7 +64,7 @@ class CallGraphUnderWay:
 
 def begin_callgraph(changes: Changes, workers: Workers) -> CallGraphUnderWay:
     """Give the repositories that have changed to the workers."""
-    from treeline.graph.callgraph_parts import split
+    from treeline.graph.callgraph.storage import split
 
     stored = changes.before(CALLGRAPH)
     before = split(stored) if stored is not None else {}
@@ -83,7 +83,7 @@ def begin_callgraph(changes: Changes, workers: Workers) -> CallGraphUnderWay:
 
 def resolve(repositories: Sequence[tuple[str, Sequence[bytes]]]) -> Resolved:
     """The call graphs of some repositories, from their packed facts."""
-    from treeline.graph.callgraph_build import repository
+    from treeline.graph.callgraph.build import repository
 
     return [
         (repo, repository(repo, (fact for piece in pieces for fact in unpack(repo, piece))).dump())
@@ -123,7 +123,7 @@ def _tree(view: Engine, changes: Changes, addresses: _AllAddresses) -> Iterator[
 
 
 def _callgraph(view: Engine, changes: Changes, graph: CallGraphUnderWay, addresses: _AllAddresses) -> bytes:
-    from treeline.graph.callgraph_parts import assemble, load_part
+    from treeline.graph.callgraph.storage import assemble, load_part
 
     parts = dict(graph.before)
     functions: dict[str, list[tuple[str, str, str]]] = defaultdict(list)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from treeline.graph.callgraph import CallGraph, GraphSymbol, Step
-from treeline.graph.callgraph_classes import CONSTRUCTORS, last_of
+from treeline.graph.callgraph.classes import CONSTRUCTORS, last_of
 from treeline.graph.references import Relation
 from treeline.search.question.structural import EVERYTHING, Direction
 

@@ -12,8 +12,7 @@ from tests.graph.parsed import graph_of, names
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address, function_id
 from treeline.graph.callgraph import CallGraph, build, load
-from treeline.graph.callgraph_parts import WITHOUT_BASES, split
-from treeline.graph.packed import pack, unpack
+from treeline.graph.callgraph.storage import WITHOUT_BASES, pack, split, unpack
 from treeline.graph.references import FileFacts, Import, Reference, Relation, Symbol
 
 RELATIONS: tuple[Relation, ...] = ("calls", "extends", "implements", "uses")

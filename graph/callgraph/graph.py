@@ -1,7 +1,6 @@
-"""The call graph of an index: who calls, extends, implements and uses whom, walked in either direction.
+"""The call graph of an index: who calls, extends, implements and uses whom, in either direction.
 
-Built by `treeline.graph.callgraph_build` from what the parsers saw; what the resolution can and cannot see is told in
-docs/lanes.md. Loading makes views into the bytes, so it costs next to nothing at any size.
+Loading makes views into the stored bytes, so it costs next to nothing at any size.
 """
 
 from __future__ import annotations
@@ -17,9 +16,7 @@ import numpy as np
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import handed_on, module_of
-from treeline.graph.callgraph_build import build
-from treeline.graph.callgraph_parts import FORMAT, WITHOUT_BASES
-from treeline.graph.packed import Array, strings_of, unpack
+from treeline.graph.callgraph.storage import FORMAT, WITHOUT_BASES, Array, strings_of, unpack
 from treeline.graph.references import CLASSES, NODE_KINDS, RELATIONS, NodeKind, Relation
 
 Direction = Literal["in", "out"]
@@ -256,9 +253,6 @@ def _listed(ends: Array, nodes: Array) -> tuple[Array, Array]:
 def load(data: bytes) -> CallGraph:
     """The graph of an artifact."""
     return CallGraph(data)
-
-
-__all__ = ["ARTIFACT", "CallGraph", "Direction", "GraphSymbol", "Step", "build", "load"]
 
 
 def _dotted(name: str) -> str:

@@ -1,21 +1,93 @@
-"""A call graph in parts, one a repository: names never lead out of one, so a part that has not changed is kept.
+"""How a call graph is stored: named arrays in one run of bytes, one part per repository.
 
-A part has the arrays of the artifact, numbered from 0 within the repository. In the artifact the parts lie one behind
-the other in the order of their repositories' names, so they can be cut out again without looking at any name.
+Names never lead out of a repository, so a part whose files have not changed is kept. A part numbers its nodes from 0;
+the artifact holds the parts one behind the other in the order of their repositories' names, so they can be cut out
+again without looking at any name.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
-from treeline.graph.callgraph_arrays import Arrays, ends_of, grouped
-from treeline.graph.callgraph_classes import last_of
-from treeline.graph.callgraph_resolve import HOWS
-from treeline.graph.packed import Array, Strings, pack, string_arrays, strings_of, unpack
+from treeline.graph.callgraph.classes import last_of
+from treeline.graph.callgraph.resolve import HOWS
+
+ALIGNED = 16  # bytes; arrays begin at multiples of it, so that numpy may use them in place
+
+Array = NDArray[Any]
+Arrays = dict[str, Array]
+
+
+def pack(arrays: Mapping[str, Array]) -> bytes:
+    """A header that says what lies where, then the arrays."""
+    rows: list[tuple[str, str, list[int], int]] = []
+    offset = 0
+    for name, array in arrays.items():
+        rows.append((name, array.dtype.str, list(array.shape), offset))
+        offset += _padded(array.nbytes)
+    header = json.dumps(rows).encode()
+    parts = [len(header).to_bytes(8, "little"), header, b"\0" * (_padded(8 + len(header)) - 8 - len(header))]
+    for array in arrays.values():
+        parts += [np.ascontiguousarray(array).tobytes(), b"\0" * (_padded(array.nbytes) - array.nbytes)]
+    return b"".join(parts)
+
+
+def unpack(data: bytes) -> dict[str, Array]:
+    """The arrays as read-only views into the bytes."""
+    length = int.from_bytes(data[:8], "little")
+    start = _padded(8 + length)
+    found: dict[str, Array] = {}
+    for name, dtype, shape, offset in json.loads(data[8 : 8 + length]):
+        count = int(np.prod(shape, dtype=np.int64))
+        found[name] = np.frombuffer(data, dtype=dtype, count=count, offset=start + offset).reshape(shape)
+    return found
+
+
+def _padded(size: int) -> int:
+    return -(-size // ALIGNED) * ALIGNED
+
+
+class Strings(Sequence[str]):
+    """Many strings as one array of bytes and one of ends; each is decoded when it is asked for."""
+
+    def __init__(self, text: Array, ends: Array) -> None:
+        self._text, self._ends = text.data, ends
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def __getitem__(self, number: int) -> str:  # type: ignore[override]
+        return str(self._text[self._ends[number] : self._ends[number + 1]], "utf-8", "surrogatepass")
+
+    def holding(self, part: str, shortest: int, longest: int) -> list[int]:
+        """The numbers of those that have this part and so many bytes; found in all of the text at once."""
+        wanted = part.encode("utf-8", "surrogatepass")
+        places = np.array([found.start() for found in re.finditer(re.escape(wanted), self._text)], dtype=np.int64)
+        numbers = np.searchsorted(self._ends, places, side="right") - 1
+        sizes = self._ends[numbers + 1] - self._ends[numbers]
+        whole = (places + len(wanted) <= self._ends[numbers + 1]) & (sizes >= shortest) & (sizes <= longest)
+        found: list[int] = np.unique(numbers[whole]).tolist()
+        return found
+
+
+def string_arrays(name: str, strings: Iterable[str]) -> dict[str, Array]:
+    """The two arrays of `Strings`, to be packed under this name."""
+    encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
+    ends = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum([len(part) for part in encoded], out=ends[1:])
+    return {f"{name}.text": np.frombuffer(b"".join(encoded), dtype=np.uint8), f"{name}.ends": ends}
+
+
+def strings_of(name: str, arrays: Mapping[str, Array]) -> Strings:
+    return Strings(arrays[f"{name}.text"], arrays[f"{name}.ends"])
+
 
 FORMAT = 2  # raised when the arrays change, so that an older index is told from a broken one
 WITHOUT_BASES = 1  # the format before: the same without the names of bases that were not resolved
@@ -168,3 +240,15 @@ def _by_last_name(names: Strings) -> Arrays:
     nodes = np.array([node for _, node in lasts], dtype=np.int64)
     keys = np.array([numbers[last] for last, _ in lasts], dtype=np.int64)
     return {**string_arrays("lasts", numbers), **grouped("lasts.nodes", nodes, keys, len(numbers))}
+
+
+def grouped(name: str, values: NDArray[Any], keys: NDArray[Any], groups: int) -> Arrays:
+    """Values sorted by key, and where each key's begin and end."""
+    order = np.argsort(keys, kind="stable")
+    return {name: values[order].astype(np.int32), f"{name}.ends": ends_of(np.bincount(keys, minlength=groups))}
+
+
+def ends_of(counts: NDArray[Any]) -> NDArray[np.int64]:
+    ends = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=ends[1:])
+    return ends
