@@ -22,7 +22,7 @@ from treeline.ingest.opening import open_source
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import ReadOptions, Source
 from treeline.search.live import open_searcher
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 from treeline.search.settings import Settings
 from treeline.search.stores import open_store
 

@@ -13,7 +13,7 @@ from treeline.corpus.analysis import terms
 from treeline.encoder.protocol import Encoder, Vectors
 from treeline.engine.protocol import Engine
 from treeline.eval.statistics import percentile
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 from treeline.search.searcher import Searcher
 
 DEPTH = 100

@@ -23,7 +23,7 @@ from treeline.rerank.intersection import intersection
 from treeline.rerank.ranked import Fusion, RankedList
 from treeline.rerank.rrf import rrf
 from treeline.rerank.score_sum import score_sum
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 from treeline.search.question.routing import route
 from treeline.search.settings import from_environment
 

@@ -12,7 +12,7 @@ from treeline.engine.protocol import Hit, IndexInfo
 from treeline.eval.dataset import Case, Ranked, System
 from treeline.rerank.candidate import Candidate
 from treeline.search.lanes.results import LaneResults
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 
 
 class Asked(Protocol):

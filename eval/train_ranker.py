@@ -27,7 +27,7 @@ from treeline.rerank.arrange import DEPTH
 from treeline.rerank.features import NAMES, features
 from treeline.rerank.learnt import WEIGHTS
 from treeline.rerank.spread import COST
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 from treeline.search.searcher import Searcher
 from treeline.search.settings import Settings
 

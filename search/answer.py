@@ -10,8 +10,8 @@ from treeline.corpus.function import Function
 from treeline.engine.hits import Distinct
 from treeline.rerank.candidate import Candidate
 from treeline.search.lanes.results import Degradation
+from treeline.search.query import Query
 from treeline.search.question.exact import Exact
-from treeline.search.question.query import Query
 from treeline.search.question.spelling import Spelt
 
 NOTHING = Distinct()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from treeline.engine.protocol import Engine
 from treeline.rerank.candidate import Candidate, RerankContext, Reranker
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 from treeline.search.settings import Settings
 
 SLOW = frozenset({"cross-encoder"})  # those that take seconds: other searches must not wait for them

@@ -24,8 +24,8 @@ from treeline.search.lanes.results import CALLEES, GRAPH, WRITTEN, Degradation, 
 from treeline.search.lanes.stored_graph import StoredGraph
 from treeline.search.lanes.tfidf import Progress, untold
 from treeline.search.lanes.without import Without
+from treeline.search.query import Query
 from treeline.search.question.checking import checked
-from treeline.search.question.query import Query
 from treeline.search.question.routing import Route, route
 from treeline.search.question.spelling import Spelt
 from treeline.search.relatives import Relatives

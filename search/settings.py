@@ -1,8 +1,9 @@
-"""Every setting: one row each, read from `TREELINE_*` variables; the docs are made from this table."""
+"""The settings: one row each, read from `TREELINE_…` variables. The docs are made from this table."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -12,9 +13,11 @@ from treeline.corpus.errors import InputError
 from treeline.engine.names import check_name
 
 PREFIX = "TREELINE_"
-# Likeness from 0 to 1: one slip in a name of five letters; ELASTICSEARCH_PORT, which Kubernetes sets, is .86 like _URL.
-NEAR = 0.87
-MOST = 1_000_000_000  # no number means anything beyond it, and seconds are still ones that can be waited for
+# Variables that Kubernetes sets in every pod for a service called `treeline` or `treeline-…`.
+KUBERNETES = re.compile(r"(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)?)")
+OTHERS = frozenset({"PASSWORD", "CHROMIUM", "SCREENSHOTS"})  # of the compose file and of the browser tests
+MOST = 1_000_000_000  # the largest number any setting takes
+MODES = ("hybrid", "keyword", "dense", "tfidf", "graph")
 
 
 def setting(default: Any, help_text: str, least: float = 0, choices: tuple[str, ...] = ()) -> Any:
@@ -37,6 +40,12 @@ class Settings:
     elasticsearch_password: str = setting("", "Password of that user.")
     elasticsearch_api_key: str = setting("", "API key, instead of user and password.")
     elasticsearch_ca: str = setting("", "File with the certificate authority of the cluster's TLS.")
+    mode: str = setting("hybrid", "Which lanes run, unless a search says so itself.", choices=MODES)
+    fusion: str = setting("default", "How the lanes' lists become one, unless a search says so itself.")
+    rerank: str = setting("default", "How the fused list is re-ranked, unless a search says so itself.")
+    expand: bool = setting(False, "Widen every query by words that the best results share.")
+    callees: bool = setting(False, "Also find what the best results call.")
+    results: int = setting(10, "How many results a search returns, unless it says so itself.", 1)
     lane_timeout: float = setting(3.0, "Seconds that a lane may take before it is left out of the answer.", 0.001)
     lane_depth: int = setting(300, "How many results each lane brings to fusion.", 1)
     rerank_depth: int = setting(100, "How many fused results the re-ranker looks at.")
@@ -95,8 +104,9 @@ class Settings:
     def home_path(self) -> Path:
         if self.home:
             return Path(self.home).expanduser()
-        data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-        return Path(data).expanduser() / "treeline"
+        from platformdirs import user_data_path
+
+        return user_data_path("treeline", appauthor=False)
 
     @property
     def cache_path(self) -> Path:
@@ -111,7 +121,7 @@ class Settings:
 def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     """The defaults, overridden by `TREELINE_NAME` variables of the right type."""
     environment = os.environ if environment is None else environment
-    _check_spelling(environment)
+    _refuse_unknown(environment)
     values: dict[str, Any] = {}
     for row in fields(Settings):
         raw = environment.get(PREFIX + row.name.upper())
@@ -132,15 +142,18 @@ def listed(value: str) -> list[str]:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
-def _check_spelling(environment: Mapping[str, str]) -> None:
-    """Refuse what was meant for a setting. Other names are others': Kubernetes has TREELINE_PORT for a service."""
+def _refuse_unknown(environment: Mapping[str, str]) -> None:
+    """Refuse a name that is no setting: it was meant to be one."""
     known = {row.name.upper() for row in fields(Settings)}
     given = {variable.removeprefix(PREFIX) for variable in environment if variable.startswith(PREFIX)}
-    for name in sorted(given - known):
+    for name in sorted(given - known - OTHERS):
+        if KUBERNETES.fullmatch(name):
+            continue
         from difflib import get_close_matches
 
-        if near := get_close_matches(name, known, 1, NEAR):
-            raise InputError(f"there is no setting {PREFIX}{name}", f"did you mean {PREFIX}{near[0]}?")
+        near = get_close_matches(name, known, 1)
+        hint = f"did you mean {PREFIX}{near[0]}?" if near else "unset it; docs/settings.md lists all settings"
+        raise InputError(f"there is no setting {PREFIX}{name}", hint)
 
 
 def _parse(name: str, raw: str, kind: type, *, least: float, choices: tuple[str, ...], **_: str) -> Any:

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from treeline.engine.protocol import NO_FILTERS, Engine
 from treeline.search.lanes.results import LaneResults
+from treeline.search.query import Query
 from treeline.search.question.filter_hints import Facets, as_spelt, filter_hints, language_hint
-from treeline.search.question.query import Query
 from treeline.search.question.routing import Route
 from treeline.search.question.spelling import Spelt, doubtful, spelt
 from treeline.search.side_by_side import Run

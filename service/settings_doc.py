@@ -11,7 +11,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 HEAD = """# Settings
 
 Every setting is an environment variable. This page is made from the table in `search/settings.py` by `make docs`.
-A value that means nothing is refused, and so is a name that is nearly one of these.
+A value that means nothing is refused, and so is any other name that begins with `TREELINE_`.
 
 | variable | default | what it does |
 |---|---|---|

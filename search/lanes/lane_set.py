@@ -17,7 +17,7 @@ from treeline.search.lanes.results import DENSE, GRAPH, KEYWORD, TFIDF, WRITTEN
 from treeline.search.lanes.stored_graph import StoredGraph
 from treeline.search.lanes.tfidf import Progress, TfidfLane, untold
 from treeline.search.lanes.written import base_lane, written_lane
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 from treeline.search.question.routing import Route
 from treeline.search.question.structural import INHERITS
 

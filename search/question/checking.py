@@ -8,7 +8,7 @@ from dataclasses import replace
 from treeline.corpus.errors import InputError
 from treeline.engine.protocol import NO_FILTERS
 from treeline.rerank.fusion import fusion
-from treeline.search.question.query import MODES, Query
+from treeline.search.query import MODES, Query
 from treeline.search.settings import Settings
 
 WORD = re.compile(r"[^\W_]")  # a letter or a digit of any script

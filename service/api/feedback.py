@@ -6,8 +6,8 @@ from apiflask import APIBlueprint
 from flask import Response, request
 from werkzeug.exceptions import UnsupportedMediaType
 
+from treeline.search.query import parse
 from treeline.search.question.checking import read_whole
-from treeline.search.question.syntax import taken_apart
 from treeline.service.api.answers import FeedbackShape
 from treeline.service.api.functions import find
 from treeline.service.api.parameters import FeedbackBody
@@ -40,5 +40,5 @@ def feedback(body: FeedbackBody) -> Response:
     read_whole(body.query, here.settings)
     find(body.function)
     if here.settings.feedback:
-        here.feedback.record(taken_apart(body.query).words, body.function, body.signal, -1 if body.undo else 1)
+        here.feedback.record(parse(body.query).words, body.function, body.signal, -1 if body.undo else 1)
     return json_reply({"recorded": here.settings.feedback})

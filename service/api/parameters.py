@@ -9,9 +9,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from treeline.corpus.errors import InputError
 from treeline.engine.protocol import Filters
+from treeline.search.query import DEFAULT, Query, understood
 from treeline.search.question.checking import read_whole
-from treeline.search.question.query import DEFAULT, Query
-from treeline.search.question.syntax import understood
 from treeline.search.settings import Settings
 from treeline.search.votes import Signal
 

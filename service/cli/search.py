@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from treeline.search.question.query import DEFAULT, MODES, Query
+from treeline.search.query import DEFAULT, MODES, Query
 from treeline.service.cli.options import Once, settings_for, where
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def command(
     from treeline.engine.protocol import Filters
     from treeline.search.alike import clusters_of
     from treeline.search.live import open_searcher
-    from treeline.search.question.syntax import understood
+    from treeline.search.query import understood
 
     asked = Query(
         " ".join(words),

@@ -64,8 +64,7 @@ def _of_results(searcher: LiveSearcher, query: str, depth: int, dimensions: int 
     from treeline.graph.local_tree import local_tree
     from treeline.graph.refine import refine
     from treeline.graph.tree import grow
-    from treeline.search.question.query import Query
-    from treeline.search.question.syntax import understood
+    from treeline.search.query import Query, understood
 
     found = searcher.rank(understood(Query(query))).candidates[:depth]
     addresses = [candidate.address for candidate in found]

@@ -10,7 +10,7 @@ from functools import partial
 
 from treeline.rerank.candidate import Candidate
 from treeline.search.answer import Answer
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 from treeline.search.searcher import Adjust
 from treeline.search.settings import Settings
 from treeline.search.votes import FeedbackStore, Votes

@@ -12,7 +12,7 @@ from flask import Flask
 
 from treeline.corpus.errors import TreelineError
 from treeline.search.alike import clusters_of
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 from treeline.service.shown.highlight import preview
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from treeline.engine.protocol import Hit
 from treeline.search.answer import Answer
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.meant import Ambiguous, meant
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 from treeline.search.settings import Settings
 from treeline.service.mcp.text import HANDLE_LENGTH, Listed, handle, rendered
 

@@ -14,9 +14,8 @@ from pydantic import Field
 from treeline.corpus.errors import TreelineError
 from treeline.engine.protocol import Filters
 from treeline.search.answer import Answer, Result
+from treeline.search.query import Query, understood
 from treeline.search.question.exact import relation_of
-from treeline.search.question.query import Query
-from treeline.search.question.syntax import understood
 from treeline.service.mcp.callers import callers_told
 from treeline.service.mcp.indexing import index_folder
 from treeline.service.mcp.library import Library

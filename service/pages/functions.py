@@ -16,9 +16,9 @@ from treeline.corpus.function import Address, Function
 from treeline.graph.tree import FUNCTION, KINDS
 from treeline.search.alike import alike
 from treeline.search.overview import Places, places_of
+from treeline.search.query import parse
 from treeline.search.question.exact import Written
 from treeline.search.question.structure import Neighbour
-from treeline.search.question.syntax import taken_apart
 from treeline.service.api.functions import find
 from treeline.service.http.context import context
 from treeline.service.pages.results import PlaceView, place_view
@@ -141,7 +141,7 @@ def not_shown(code: Snippet) -> str:
 def words_of(question: str) -> str:
     """What of a question is marked in the code; all of it where it could not be asked."""
     try:
-        return taken_apart(question).words
+        return parse(question).words
     except InputError:
         return question
 

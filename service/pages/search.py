@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from treeline.corpus.errors import InputError
 from treeline.search.alike import clusters_of
 from treeline.search.answer import Answer
+from treeline.search.query import Parts
 from treeline.search.question.exact import BELOW
-from treeline.search.question.syntax import Parts
 from treeline.service.api.parameters import SearchParameters
 from treeline.service.http import guard
 from treeline.service.http.asking import ask
@@ -76,7 +76,7 @@ def search() -> Response:
         page_ = render_template("search.html", answer=None, problem=error, **common)
         return Response(page_, status=400, headers={"Cache-Control": "no-store"})
     words = question_words(answer.spelt.text)
-    looked_for = state | {"q": Parts(answer.spelt.text, without=answer.query.without).question}
+    looked_for = state | {"q": Parts(answer.spelt.text, without=answer.query.without).text}
     html = render_template(
         "search.html",
         answer=answer,

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from flask import request
 
 from treeline.corpus.errors import InputError
-from treeline.search.question.syntax import taken_apart
+from treeline.search.query import parse
 
 # What the address of a search may carry; `map` is the script's.
 SWITCHES = ("mode", "rerank", "fusion", "expand", "callees", "as_typed", "feedback")
@@ -31,13 +31,13 @@ def asked_state() -> dict[str, str]:
     takes the place of what was set before it was typed."""
     state = {name: request.args.get(name, "").strip() for name in STATE}
     try:
-        said = taken_apart(state["q"])
+        said = parse(state["q"])
     except InputError:  # told to whoever asks the question
         return state
     if not said.words:
         return state
     filters = {"language": said.filters.language, "repo": said.filters.repo, "path": said.filters.path_prefix}
-    return state | {"q": said.question} | {name: value for name, value in filters.items() if value}
+    return state | {"q": said.text} | {name: value for name, value in filters.items() if value}
 
 
 def unknown_parameters() -> list[str]:

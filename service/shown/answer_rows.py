@@ -13,8 +13,8 @@ from treeline.graph.corpus_clusters import CorpusClusters
 from treeline.rerank.candidate import Candidate
 from treeline.search.alike import cluster_of
 from treeline.search.answer import Answer, Result
+from treeline.search.query import Query
 from treeline.search.question.exact import Exact, relation_of
-from treeline.search.question.query import Query
 from treeline.search.question.spelling import Spelt
 
 FACETS: tuple[Shared, ...] = ("language", "repo")

@@ -20,7 +20,7 @@ from tests.service_process import service
 from treeline.corpus.errors import CredentialsRefused, EngineUnavailable, TreelineError
 from treeline.engine import stores
 from treeline.search.live import open_searcher
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 from treeline.search.settings import Settings
 from treeline.search.stores import open_store
 

@@ -13,7 +13,7 @@ from treeline.eval.systems import COMPARED, DEFAULT, KEYWORD, Kitchen, Recipe
 from treeline.rerank.candidate import Candidate
 from treeline.search.lanes.results import Degradation, LaneResults
 from treeline.search.live import LiveSearcher
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 
 CASE = Case("q", "n largest elements of a list", {})
 

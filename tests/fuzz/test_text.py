@@ -10,8 +10,8 @@ from tests.fuzz.bad_texts import BAD_TEXTS, within
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function, function_id
+from treeline.search.query import Query
 from treeline.search.question.checking import checked
-from treeline.search.question.query import Query
 from treeline.search.question.routing import route
 from treeline.search.settings import Settings
 

@@ -15,7 +15,7 @@ from treeline.corpus.errors import InputError
 from treeline.rerank.candidate import Candidate, RerankContext
 from treeline.rerank.cross_encoder import CrossEncoded, load
 from treeline.search.computing import Computing
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 from treeline.search.searcher import Searcher
 from treeline.search.settings import Settings
 

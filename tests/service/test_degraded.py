@@ -9,7 +9,7 @@ import pytest
 
 from tests.service.small_index import shipped, small_store
 from treeline.corpus.errors import EngineUnavailable
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 from treeline.search.searcher import Searcher
 from treeline.search.settings import Settings
 from treeline.search.side_by_side import OVERDUE, WORKERS

@@ -17,8 +17,8 @@ from treeline.search import computing
 from treeline.search.answer import Answer
 from treeline.search.lanes import graph as graph_lane
 from treeline.search.lanes.written import calls
+from treeline.search.query import Query
 from treeline.search.question.exact import BELOW, relation_of
-from treeline.search.question.query import Query
 from treeline.search.searcher import Searcher
 
 MORE = {

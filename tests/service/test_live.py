@@ -17,7 +17,7 @@ from treeline.search import at_hand, generations
 from treeline.search.alike import clusters_of
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.overview import overview, places_of
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 from treeline.search.settings import Settings
 
 MORE = {**FILES, "text/more.py": 'def frobnicate():\n    """Turn the knob."""\n    return "knob"\n'}

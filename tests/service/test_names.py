@@ -6,7 +6,7 @@ import pytest
 
 from tests.service.small_index import NAME, parsed, publish, shipped
 from treeline.engine.embedded import EmbeddedStore
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 from treeline.search.searcher import Searcher
 from treeline.search.settings import Settings
 

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from treeline.engine.protocol import IndexInfo
 from treeline.search.answer import Answer
 from treeline.search.lanes.results import Degradation
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 from treeline.search.question.spelling import Spelt
 from treeline.search.settings import Settings
 from treeline.service.http import logs, metrics, observe

@@ -17,7 +17,7 @@ from treeline.rerank.candidate import Candidate
 from treeline.rerank.fusion import FUSIONS
 from treeline.search import wording
 from treeline.search.answer import Answer
-from treeline.search.question.query import MODES, Query
+from treeline.search.query import MODES, Query
 from treeline.search.searcher import Searcher
 from treeline.search.settings import Settings
 

@@ -4,9 +4,8 @@ import pytest
 
 from treeline.corpus.errors import InputError
 from treeline.engine.protocol import Filters
+from treeline.search.query import Parts, Query, parse, understood
 from treeline.search.question.checking import checked
-from treeline.search.question.query import Query
-from treeline.search.question.syntax import Parts, taken_apart, understood
 from treeline.search.settings import Settings
 
 
@@ -25,7 +24,7 @@ from treeline.search.settings import Settings
     ],
 )
 def test_filters_and_excluded_words_are_taken_out(text: str, parts: Parts) -> None:
-    assert taken_apart(text) == parts
+    assert parse(text) == parts
 
 
 @pytest.mark.parametrize(
@@ -54,11 +53,11 @@ def test_filters_and_excluded_words_are_taken_out(text: str, parts: Parts) -> No
     ],
 )
 def test_code_and_prose_are_words(text: str) -> None:
-    assert taken_apart(text) == Parts(text)
+    assert parse(text) == Parts(text)
 
 
 def test_the_question_can_be_asked_again_without_its_filters() -> None:
-    assert taken_apart('parse repo:a -xml -"a b"').question == 'parse -xml -"a b"'
+    assert parse('parse repo:a -xml -"a b"').text == 'parse -xml -"a b"'
 
 
 def test_filters_beside_the_question_are_combined_with_those_in_it() -> None:

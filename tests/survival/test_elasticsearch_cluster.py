@@ -15,7 +15,7 @@ from treeline.engine.protocol import Store
 from treeline.engine.stores import open_store
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.search.live import LiveSearcher
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 from treeline.search.settings import Settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch]

@@ -6,7 +6,7 @@ from flask.testing import FlaskClient
 from treeline.search.answer import Answer
 from treeline.search.answer_cache import AnswerCache
 from treeline.search.lanes.results import Degradation
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 from treeline.search.question.spelling import Spelt
 
 

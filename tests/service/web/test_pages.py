@@ -14,7 +14,7 @@ from treeline.ingest.opening import open_source
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.search.answer import Answer
 from treeline.search.lanes.results import Degradation
-from treeline.search.question.query import Query
+from treeline.search.query import Query
 from treeline.search.settings import Settings
 from treeline.service.pages.prose import sentence
 from treeline.service.shown.highlight import WHOLE_LENGTH

@@ -71,6 +71,12 @@ def test_a_misspelt_setting_is_refused_with_the_one_that_was_meant(variable: str
     assert told.value.hint == f"did you mean {meant}?"
 
 
+@pytest.mark.parametrize("variable", ["TREELINE_RERANKER_OF_CHOICE", "TREELINE_X", "TREELINE_SERVICE"])
+def test_any_name_that_is_no_setting_is_refused(variable: str) -> None:
+    with pytest.raises(InputError, match=f"there is no setting {variable} "):
+        from_environment({variable: "x"})
+
+
 def test_what_others_call_by_our_name_is_theirs() -> None:
     kubernetes = ("PORT", "SERVICE_HOST", "PORT_8080_TCP_ADDR", "ELASTICSEARCH_PORT", "ELASTICSEARCH_SERVICE_HOST")
     compose = ("PASSWORD",)

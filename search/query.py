@@ -1,0 +1,227 @@
+"""A query: the text as typed, its switches, and what the text's syntax says (`repo:flask`, `-word`).
+
+`SWITCHES` declares every switch of a search once. The command line's options, the HTTP parameters, the agents' schema
+and the page's form are made from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, NamedTuple, Self
+
+from treeline.corpus.errors import InputError
+from treeline.engine.protocol import NO_FILTERS, Filters
+from treeline.search.settings import MODES, Settings
+
+DEFAULT = "default"  # stands for the method that has earned it
+
+Value = int | str | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """One switch of a search. `scope` says what it sets: the query, one of its filters, or how the answer is shown."""
+
+    name: str
+    default: Value
+    help: str
+    scope: Literal["query", "filter", "answer"] = "query"
+    choices: tuple[str, ...] = ()
+    methods: Literal["", "fusion", "rerank"] = ""  # its values are the names of these methods (see `method_names`)
+    least: int = 0
+    limit: str = ""  # the setting that has the largest number allowed
+    setting: str = ""  # the setting that has its default
+    metavar: str = ""  # on the command line
+
+    @property
+    def type(self) -> type[Value]:
+        return type(self.default)
+
+    @property
+    def option(self) -> str:
+        """`-k`, `--as-typed`: as the command line has it."""
+        return f"-{self.name}" if len(self.name) == 1 else f"--{self.name.replace('_', '-')}"
+
+    @property
+    def field(self) -> str:
+        """The field of `Query` or `Filters` that it sets."""
+        return "path_prefix" if self.name == "path" else self.name
+
+    def default_in(self, settings: Settings) -> Value:
+        """Its default under these settings."""
+        value: Value = getattr(settings, self.setting) if self.setting else self.default
+        return value
+
+
+SWITCHES = (
+    Switch("k", 10, "How many results.", least=1, limit="max_k", setting="results"),
+    Switch("offset", 0, "How many results to skip.", limit="max_offset"),
+    Switch("mode", "hybrid", "Which lanes run.", choices=MODES, setting="mode"),
+    Switch(
+        "fusion",
+        DEFAULT,
+        "How the lanes' lists become one.",
+        methods="fusion",
+        setting="fusion",
+        metavar="METHOD",
+    ),
+    Switch(
+        "rerank",
+        DEFAULT,
+        "How the fused list is re-ranked; `none` leaves it as it is.",
+        methods="rerank",
+        setting="rerank",
+        metavar="METHOD",
+    ),
+    Switch("language", "", "Only this language.", scope="filter"),
+    Switch("repo", "", "Only this repository.", scope="filter", metavar="OWNER/NAME"),
+    Switch("path", "", "Only paths that begin with this.", scope="filter", metavar="PREFIX"),
+    Switch("partition", "", "Only this partition of CodeSearchNet (train, valid, test).", scope="filter"),
+    Switch("expand", False, "Widen the query by words that the best results share.", setting="expand"),
+    Switch("callees", False, "Also find what the best results call.", setting="callees"),
+    Switch("as_typed", False, "Do not correct words that look misspelt."),
+    Switch("feedback", True, "Let people's thumbs and opens for this query count.", setting="feedback"),
+    Switch("explain", False, "Say why each result is where it is.", scope="answer"),
+    Switch("code", True, "Include each result's code.", scope="answer"),
+)
+BY_NAME = {switch.name: switch for switch in SWITCHES}
+
+
+def method_names(switch: Switch) -> dict[str, str]:
+    """The methods that a switch chooses from, each with a sentence about it; imported only when asked for."""
+    if switch.methods == "fusion":
+        from treeline.rerank.fusion import FUSIONS
+
+        return dict.fromkeys(FUSIONS, "")
+    if switch.methods == "rerank":
+        from treeline.rerank.registry import NAMES
+
+        return dict(NAMES)
+    return dict.fromkeys(switch.choices, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The text as typed, and its switches."""
+
+    text: str
+    k: int = 10
+    offset: int = 0
+    mode: str = "hybrid"
+    fusion: str = DEFAULT
+    rerank: str = DEFAULT
+    filters: Filters = NO_FILTERS
+    without: tuple[str, ...] = ()  # words that no result may contain
+    expand: bool = False
+    callees: bool = False
+    as_typed: bool = False
+    # Explanations take time to make. The query is the same with or without them, so they are no part of its `repr`,
+    # which keys the cache of answers.
+    explain: bool = field(default=True, repr=False)
+    feedback: bool = True
+    votes: tuple[Any, ...] | None = None
+
+    @classmethod
+    def of(cls, text: str, switches: Mapping[str, Any], settings: Settings, *, explain: bool = True) -> Self:
+        """A query from switches by name; those that are absent or None take the settings' defaults."""
+        values = {
+            switch: switches[switch.name] if switches.get(switch.name) is not None else switch.default_in(settings)
+            for switch in SWITCHES
+        }
+        if unknown := sorted(switches.keys() - BY_NAME.keys()):
+            raise InputError(f"there is no switch {unknown[0]!r}", f"choose from: {', '.join(BY_NAME)}")
+        for switch, value in values.items():
+            if switch.limit and value > getattr(settings, switch.limit):
+                most = getattr(settings, switch.limit)
+                raise InputError(
+                    f"{switch.name} is {value:,}; at most {most:,} results are allowed", f"send a smaller {switch.name}"
+                )
+        own = {switch.field: value for switch, value in values.items() if switch.scope == "query"}
+        own["feedback"] = own["feedback"] and settings.feedback
+        filters = Filters(**{switch.field: value for switch, value in values.items() if switch.scope == "filter"})
+        return cls(text=text, filters=filters, explain=explain, **own)
+
+    @property
+    def narrowed(self) -> str:
+        """`only repo flask, path src/; without “xml”`; empty where nothing narrows the search."""
+        return narrowing(self.filters, self.without)
+
+
+def narrowing(filters: Filters, excluded: tuple[str, ...]) -> str:
+    """`only repo flask, path src/; without “xml”`; empty where nothing narrows the search."""
+    values = ((row.name.removesuffix("_prefix"), getattr(filters, row.name)) for row in fields(Filters))
+    only = ", ".join(f"{name} {value}" for name, value in values if value)
+    words = ", ".join(f"“{word}”" for word in excluded)
+    return "; ".join(filter(None, (only and f"only {only}", words and f"without {words}")))
+
+
+KEYS = {"repo": "repo", "lang": "language", "language": "language", "path": "path_prefix", "file": "path_prefix"}
+# Only a known key with a value right behind it is a filter: `path::join`, `file:///etc`, `error: no such file` and
+# `lambda x: x` are words. A hyphen excludes only at the start of a word of two letters or more: `utf-8`, `-1`, `a - b`,
+# `ls -l` and `--verbose` are words. What stands in quotes is left as it is.
+PART = re.compile(
+    r"(?<!\S)(?:"
+    r"\"[^\"]*\"|`[^`]*`"  # a phrase or a piece of code
+    rf"|(?P<not>-?)(?P<key>{'|'.join(KEYS)}):(?!:|//)(?:\"(?P<quoted>[^\"]+)\"|(?P<value>[^\s\"]+))"
+    r"|-(?:\"(?P<phrase>[^\"]*\w[^\"]*)\"|(?P<word>[^\W\d_](?:[\w.-]*\w)))"
+    r")(?!\S)",
+    re.IGNORECASE,
+)
+
+
+class Parts(NamedTuple):
+    """The words of a query, its filters, and the words that no result may contain."""
+
+    words: str
+    filters: Filters = NO_FILTERS
+    without: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The query without its filters, to be sent again beside them."""
+        excluded = (f'-"{word}"' if " " in word else f"-{word}" for word in self.without)
+        return " ".join([self.words, *excluded])
+
+
+def parse(text: str) -> Parts:
+    """The parts of a query's text; `InputError` where it has two values for one filter, or negates one."""
+    filters = NO_FILTERS
+    without: list[str] = []
+
+    def take(found: re.Match[str]) -> str:
+        nonlocal filters
+        if found["not"]:
+            raise InputError(f"{found[0]}: a filter cannot exclude", "leave it out; -word excludes a word")
+        if key := found["key"]:
+            filters = combine(filters, Filters(**{KEYS[key.lower()]: found["quoted"] or found["value"]}))
+        elif word := found["word"] or found["phrase"]:
+            without.append(word.strip())
+        else:
+            return found[0]
+        return ""
+
+    words = PART.sub(take, text)
+    if filters == NO_FILTERS and not without:
+        return Parts(text)
+    return Parts(" ".join(words.split()), filters, tuple(dict.fromkeys(without)))
+
+
+def combine(one: Filters, other: Filters) -> Filters:
+    """Both filters; two values for the same field are refused."""
+    for name in (row.name for row in fields(Filters)):
+        values = dict.fromkeys(filter(None, (getattr(one, name), getattr(other, name))))
+        if len(values) > 1:
+            shown = name.removesuffix("_prefix")
+            raise InputError(f"{shown} is asked for more than once: {', '.join(values)}", f"give {shown} once")
+        one = replace(one, **{name: next(iter(values), "")})
+    return one
+
+
+def understood(query: Query) -> Query:
+    """The query with its text parsed: the filters in it beside those that were given as such."""
+    said = parse(query.text)
+    if not said.without and said.filters == NO_FILTERS:
+        return query
+    return replace(query, text=said.words, filters=combine(query.filters, said.filters), without=said.without)

@@ -1,0 +1,62 @@
+"""The switches of a search: declared once, with defaults that the settings may change."""
+
+from dataclasses import fields
+
+import pytest
+
+from treeline.corpus.errors import InputError
+from treeline.engine.protocol import Filters
+from treeline.search.query import SWITCHES, Query, method_names
+from treeline.search.settings import Settings, from_environment
+
+
+def test_every_switch_sets_a_field_of_the_query_or_of_its_filters() -> None:
+    names = {"query": {row.name for row in fields(Query)}, "filter": {row.name for row in fields(Filters)}}
+    for switch in SWITCHES:
+        if switch.scope != "answer":
+            assert switch.field in names[switch.scope], switch.name
+
+
+def test_every_filter_has_a_switch() -> None:
+    assert {row.name for row in fields(Filters)} == {one.field for one in SWITCHES if one.scope == "filter"}
+
+
+def test_the_declared_defaults_are_those_of_the_query_and_of_the_settings() -> None:
+    assert Query.of("x", {}, Settings()) == Query("x")
+    for switch in SWITCHES:
+        assert switch.default == switch.default_in(Settings()), switch.name
+
+
+def test_the_settings_change_the_defaults_and_a_search_changes_them_again() -> None:
+    settings = from_environment(
+        {
+            "TREELINE_RERANK": "algorithm2",
+            "TREELINE_FUSION": "rrf",
+            "TREELINE_MODE": "keyword",
+            "TREELINE_EXPAND": "yes",
+            "TREELINE_CALLEES": "yes",
+            "TREELINE_RESULTS": "25",
+        }
+    )
+    changed = Query("x", k=25, mode="keyword", fusion="rrf", rerank="algorithm2", expand=True, callees=True)
+    assert Query.of("x", {}, settings) == changed
+    assert Query.of("x", {"rerank": None, "mode": "dense", "k": 3, "expand": False}, settings) == Query(
+        "x", k=3, mode="dense", fusion="rrf", rerank="algorithm2", callees=True
+    )
+
+
+def test_filters_are_switches_too() -> None:
+    assert Query.of("x", {"path": "src/", "repo": "flask"}, Settings()).filters == Filters(
+        repo="flask", path_prefix="src/"
+    )
+
+
+@pytest.mark.parametrize(("switches", "message"), [({"k": 301}, "k is 301; at most"), ({"kk": 1}, "no switch")])
+def test_what_no_switch_allows_is_refused(switches: dict[str, int], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Query.of("x", switches, Settings())
+
+
+def test_methods_are_chosen_by_name() -> None:
+    names = {switch.name: set(method_names(switch)) for switch in SWITCHES if switch.methods}
+    assert {"rrf", "adaptive"} <= names["fusion"] and {"none", "algorithm2"} <= names["rerank"]
