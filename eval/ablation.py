@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treeline.eval.systems import AS_TYPED, Recipe
-from treeline.rerank.fusion import FUSIONS
+from treeline.rerank.registry import FUSIONS
 from treeline.rerank.registry import NAMES as RERANKERS
 
 # Minutes, not hours: these need a transformer for every question.

@@ -18,9 +18,9 @@ from treeline.eval.choosing_sets import Set, sets
 from treeline.eval.metrics import reciprocal_rank
 from treeline.eval.statistics import compare
 from treeline.rerank.adaptive import adaptive
-from treeline.rerank.fusion import DEFAULT_WEIGHTS
 from treeline.rerank.intersection import intersection
-from treeline.rerank.ranked import Fusion, RankedList
+from treeline.rerank.ranked_list import Fusion, RankedList
+from treeline.rerank.registry import DEFAULT_WEIGHTS
 from treeline.rerank.rrf import rrf
 from treeline.rerank.score_sum import score_sum
 from treeline.search.query import Query

@@ -14,7 +14,7 @@ from treeline.encoder.loading import load
 from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Engine, Store
 from treeline.eval import docstrings, web
-from treeline.rerank.ranked import RankedList
+from treeline.rerank.ranked_list import RankedList
 from treeline.search.lanes.dense import dense_lane
 from treeline.search.lanes.keyword import keyword_lane
 from treeline.search.live import LiveSearcher

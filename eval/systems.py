@@ -10,7 +10,7 @@ from typing import Protocol
 from treeline.corpus.errors import InputError
 from treeline.engine.protocol import Hit, IndexInfo
 from treeline.eval.dataset import Case, Ranked, System
-from treeline.rerank.candidate import Candidate
+from treeline.rerank.candidates import Candidate
 from treeline.search.lanes.results import LaneResults
 from treeline.search.query import Query
 

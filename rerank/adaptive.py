@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import exp
 
-from treeline.rerank.candidate import Candidate
-from treeline.rerank.ranked import Asked, RankedList, weight_of
+from treeline.rerank.candidates import Candidate
+from treeline.rerank.ranked_list import QueryTraits, RankedList, weight_of
 from treeline.rerank.score_sum import score_sum
 
 # A structural question has an exact answer: its weight keeps everything that the graph found, ten edges away too, in
@@ -32,7 +32,7 @@ SURER = 10.0  # .07 of cosine more than usual doubles it
 
 
 def adaptive(
-    lists: Sequence[RankedList], weights: Mapping[str, float], asked: Asked, limit: int
+    lists: Sequence[RankedList], weights: Mapping[str, float], asked: QueryTraits, limit: int
 ) -> Sequence[Candidate]:
     """Fuse by score with the weights of this question (the given ones for an unknown kind)."""
     own = weights_for(asked) or weights
@@ -41,7 +41,7 @@ def adaptive(
     return score_sum(lists, own, asked, limit)
 
 
-def weights_for(asked: Asked) -> Mapping[str, float] | None:
+def weights_for(asked: QueryTraits) -> Mapping[str, float] | None:
     """The weight of every lane; nothing for a kind that nobody knows."""
     if asked.kind in KINDS_IN_WORDS:
         return {**IN_WORDS, "dense": min(MOST, max(LEAST, asked.words - FEWER))}

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treeline.graph.local_tree import local_tree
-from treeline.rerank.arrange import DEPTH, arrange
-from treeline.rerank.candidate import Candidate, RerankContext
+from treeline.rerank.candidates import DEPTH, Candidate, RerankContext, arrange
 from treeline.rerank.clusters import Clusterer, by_average_score
 
 Weigh = Callable[[Sequence[float]], float]

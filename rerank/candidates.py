@@ -1,31 +1,79 @@
-"""Candidates as columns, from fusion through re-ranking. A `Candidate` is made only when it is looked at.
+"""Candidates on their way through fusion and re-ranking, kept as columns.
 
-A question brings a hundred to the re-ranker and shows ten. Making each of them twice, with all that the lanes gave to
-it, took longer than ranking them.
+A query brings a hundred candidates to the re-ranker and shows ten. Making an object of each of them, twice, took longer
+than ranking them, so a `Candidate` is made only when it is looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
-from typing import Any, NamedTuple, Self, overload
+from typing import Any, NamedTuple, Protocol, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from treeline.corpus.function import Address
 from treeline.engine.hits import Keys, Part, Rows, Scores, Shared
 from treeline.engine.protocol import Hit
-from treeline.rerank.candidate import Candidate, Contribution
+from treeline.graph.hyperbolic import Floats
+from treeline.graph.local_tree import nearest_above
 
-Places = NDArray[np.int64]
+Positions = NDArray[np.int64]
 Labels = NDArray[np.object_]  # words, or numbers that may be missing: taken in a new order at once, which lists are not
 ABSENT = -1  # the place of what a lane did not find
 NO_RANK, NO_SCORE = np.array([0]), np.array([np.nan])
+DEPTH = 100  # how many candidates a re-ranker looks at; those behind keep their positions
+
+
+class Contribution(NamedTuple):
+    """What one lane gave: the rank (from 1) and score there, and its share of the fused score."""
+
+    lane: str
+    rank: int
+    score: float
+    share: float
+    stage: str = ""  # keyword lane: exact, fuzzy or chunks; graph lane: the relation
+
+
 _contribution = partial(tuple.__new__, Contribution)  # as `_make`, without a call in Python for each of a page's twenty
 
 
-class Listed(NamedTuple):
+class Candidate(NamedTuple):
+    """A fused result. `score` is the sum of the contributions' shares; re-rankers reorder and annotate.
+
+    A search makes two hundred of them, and a tuple with names is made in half the time of a frozen dataclass.
+    """
+
+    id: str
+    address: Address
+    score: float
+    contributions: tuple[Contribution, ...] = ()
+    cluster: int | None = None
+    tree_distance: float | None = None  # to the nearest result above it; the searcher fills it in for what is shown
+    moved: int = 0  # places up (positive) or down by re-ranking
+    reason: str = ""  # what the re-ranker did to it, in words
+
+
+@dataclass(frozen=True, slots=True)
+class RerankContext:
+    """What a re-ranker may ask for beside the list: the question and, when it asks, vectors and texts by id."""
+
+    query: str
+    vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
+    texts: Callable[[Sequence[str]], Sequence[str]] | None = None
+    explain: bool = True  # whether anybody will read the candidates' reasons
+
+
+class Reranker(Protocol):
+    """Takes a ranked list and returns the same candidates in a new order, each saying why."""
+
+    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]: ...
+
+
+class LaneColumns(NamedTuple):
     """One lane's list, column by column."""
 
     ranks: NDArray[np.int64]
@@ -34,15 +82,15 @@ class Listed(NamedTuple):
     stages: Sequence[str]  # empty where the lane has none
 
 
-class Given(NamedTuple):
+class Evidence(NamedTuple):
     """What one lane gave: its list, and where in it each candidate stands. A new order moves the places alone."""
 
     lane: str
-    places: Places
-    listed: Listed
+    places: Positions
+    listed: LaneColumns
 
-    def at(self, places: Places | slice) -> Given:
-        return Given(self.lane, self.places[places], self.listed)
+    def at(self, places: Positions | slice) -> Evidence:
+        return Evidence(self.lane, self.places[places], self.listed)
 
     @property
     def ranks(self) -> NDArray[np.int64]:
@@ -65,19 +113,19 @@ class Given(NamedTuple):
 class Candidates(Sequence[Candidate]):
     """A ranked list; equal to the list of its candidates."""
 
-    __slots__ = ("_clusters", "_given", "_keys", "_moved", "_reasons", "_rows", "scores")
+    __slots__ = ("_clusters", "_keys", "_lanes", "_moved", "_reasons", "_rows", "scores")
 
     def __init__(
         self,
         keys: Keys,
         rows: Rows,
         scores: Scores,
-        given: Sequence[Given],
+        given: Sequence[Evidence],
         clusters: Labels | None = None,
-        moved: Places | None = None,
+        moved: Positions | None = None,
         reasons: Labels | None = None,
     ) -> None:
-        self._keys, self._rows, self.scores, self._given = keys, rows, scores, given
+        self._keys, self._rows, self.scores, self._lanes = keys, rows, scores, given
         self._clusters, self._moved, self._reasons = clusters, moved, reasons  # none: nothing to say of anyone
 
     @classmethod
@@ -91,7 +139,7 @@ class Candidates(Sequence[Candidate]):
             keys,
             keys.of[0],
             np.array([one.score for one in candidates], dtype=np.float64),
-            [_given(lane, candidates) for lane in lanes],
+            [_evidence(lane, candidates) for lane in lanes],
             np.array([one.cluster for one in candidates], dtype=np.object_),
             np.array([one.moved for one in candidates], dtype=np.int64),
             np.array([one.reason for one in candidates], dtype=np.object_),
@@ -113,14 +161,14 @@ class Candidates(Sequence[Candidate]):
         return next(iter(self._at(np.arange(len(self))[[place]])))
 
     def __iter__(self) -> Iterator[Candidate]:
-        contributions = zip(*(given.contributions() for given in self._given), strict=True)
+        contributions = zip(*(given.contributions() for given in self._lanes), strict=True)
         for (id_, address), score, given, cluster, moved, reason in zip(
             self._keys.entries(self._rows),
             self.scores.tolist(),
-            contributions if self._given else [()] * len(self),
-            _told(self._clusters, None, len(self)),
-            _told(self._moved, 0, len(self)),
-            _told(self._reasons, "", len(self)),
+            contributions if self._lanes else [()] * len(self),
+            _values(self._clusters, None, len(self)),
+            _values(self._moved, 0, len(self)),
+            _values(self._reasons, "", len(self)),
             strict=True,
         ):
             yield Candidate(id_, address, score, tuple(filter(None, given)), cluster, None, moved, reason)
@@ -145,7 +193,7 @@ class Candidates(Sequence[Candidate]):
         """For each a number that is equal where the part is."""
         return self._keys.groups(part, self._rows)
 
-    def noted(self, name: str, width: int, make: Callable[[Candidates], Scores]) -> Scores:
+    def features(self, name: str, width: int, make: Callable[[Candidates], Scores]) -> Scores:
         """`width` numbers for each, made of nothing but its address; made once where a table can note them down."""
         notes = self._keys.notes(name, width)
         if notes is None:
@@ -159,14 +207,14 @@ class Candidates(Sequence[Candidate]):
     @property
     def lanes(self) -> set[str]:
         """The lanes that found any of them."""
-        return {given.lane for given in self._given if (given.places != ABSENT).any()}
+        return {given.lane for given in self._lanes if (given.places != ABSENT).any()}
 
-    def given_by(self, lane: str) -> Given | None:
-        return next((given for given in self._given if given.lane == lane), None)
+    def evidence(self, lane: str) -> Evidence | None:
+        return next((given for given in self._lanes if given.lane == lane), None)
 
     def led_by(self, lane: str) -> Self:
         """What this lane found first, the order otherwise kept."""
-        given = self.given_by(lane)
+        given = self.evidence(lane)
         if given is None:
             return self
         order = np.argsort(given.places == ABSENT, kind="stable")
@@ -175,7 +223,7 @@ class Candidates(Sequence[Candidate]):
         made._moved = further if made._moved is None else made._moved + further
         return made
 
-    def arranged(self, order: Places, clusters: Sequence[int] | None, reasons: Labels) -> Self:
+    def reordered(self, order: Positions, clusters: Sequence[int] | None, reasons: Labels) -> Self:
         """In this order, each with its cluster and reason (by its old place) and how far it moved."""
         made = self._at(order)
         made._moved, made._reasons = order - np.arange(len(order)), None
@@ -184,30 +232,30 @@ class Candidates(Sequence[Candidate]):
             made._reasons = np.concatenate([reasons, unsaid])[order]
         if clusters is not None:
             given = np.array([*map(int, clusters)], dtype=np.object_)
-            others = np.array(_told(self._clusters, None, len(self))[len(given) :], dtype=np.object_)
+            others = np.array(_values(self._clusters, None, len(self))[len(given) :], dtype=np.object_)
             made._clusters = np.concatenate([given, others])[order]
         return made
 
-    def _at(self, places: Places | slice) -> Self:
+    def _at(self, places: Positions | slice) -> Self:
         return type(self)(
             self._keys,
             self._rows[places],
             self.scores[places],
-            [given.at(places) for given in self._given],
+            [given.at(places) for given in self._lanes],
             None if self._clusters is None else self._clusters[places],
             None if self._moved is None else self._moved[places],
             None if self._reasons is None else self._reasons[places],
         )
 
 
-def _given(lane: str, candidates: Sequence[Candidate]) -> Given:
+def _evidence(lane: str, candidates: Sequence[Candidate]) -> Evidence:
     found = [next((given for given in one.contributions if given.lane == lane), None) for one in candidates]
     listed = [one for one in found if one is not None]
     numbers = iter(range(len(listed)))
-    return Given(
+    return Evidence(
         lane,
         np.array([ABSENT if one is None else next(numbers) for one in found], dtype=np.int64),
-        Listed(
+        LaneColumns(
             np.array([one.rank for one in listed], dtype=np.int64),
             np.array([one.score for one in listed], dtype=np.float64),
             np.array([one.share for one in listed], dtype=np.float64),
@@ -216,6 +264,40 @@ def _given(lane: str, candidates: Sequence[Candidate]) -> Given:
     )
 
 
-def _told(column: NDArray[Any] | None, otherwise: object, count: int) -> list[Any]:
+def _values(column: NDArray[Any] | None, otherwise: object, count: int) -> list[Any]:
     """What a column says of each, or the same of all where nothing was said."""
     return [otherwise] * count if column is None else column.tolist()
+
+
+def arrange(
+    candidates: Sequence[Candidate],
+    order: Sequence[int] | Positions,
+    *,
+    clusters: Sequence[int] | None = None,
+    reasons: Sequence[str] | Labels = (),
+) -> Sequence[Candidate]:
+    """The candidates at `order` first (each position once), then the others as they were, all annotated.
+
+    `clusters` and `reasons` go by position in the old list.
+    """
+    whole = np.asarray(order, dtype=np.int64)
+    if len(whole) < len(candidates):
+        whole = np.concatenate([whole, np.delete(np.arange(len(candidates)), whole)])
+    return Candidates.of(candidates).reordered(whole, clusters, np.asarray(reasons, dtype=np.object_))
+
+
+def with_tree_distances(candidates: Sequence[Candidate], start: int, end: int) -> list[Candidate]:
+    """The candidates from `start` to `end`, each with its tree distance to the nearest of all those above it."""
+    above = list(candidates[:end])
+    distances = nearest_above([candidate.address for candidate in above])
+    shown = zip(above[start:], distances[start:], strict=True)
+    return [Candidate(*one[:5], distance, one.moved, one.reason) for one, distance in shown]
+
+
+def scaled(values: Floats) -> Floats:
+    """From 0 at the least to 1 at the most; what is missing counts as the least."""
+    least, most = np.fmin.reduce(values, initial=np.nan), np.fmax.reduce(values, initial=np.nan)
+    if not most > least:
+        return 1.0 - np.isnan(values)
+    result: Floats = np.fmax((values - least) / (most - least), 0.0)  # of 0 and what is not a number: 0
+    return result

@@ -18,12 +18,10 @@ import numpy as np
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.hub import cached, loaded
-from treeline.rerank.arrange import arrange
-from treeline.rerank.candidate import Candidate, RerankContext
-from treeline.rerank.scaling import scaled
+from treeline.rerank.candidates import Candidate, RerankContext, arrange, scaled
 
 MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
-SHARE = 0.3  # of the order is the model's, the rest the fused score's; by itself it loses (docs/ranking.md)
+SHARE = 0.3  # of the order is the model's, the rest the fused score's; by itself it loses (docs/research/rerankers.md)
 
 
 def missing(model: str) -> str:

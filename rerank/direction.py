@@ -1,7 +1,7 @@
 """Which way round: "int to string" asks for the opposite of `string_to_int`, though both have the same words.
 
 The keyword lane drops "to" as a stop word and the static encoder knows the order of neighbours only, so a third of
-such questions had the opposite first (docs/ranking.md).
+such questions had the opposite first (docs/research/rerankers.md).
 """
 
 from __future__ import annotations

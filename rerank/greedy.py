@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.graph.local_tree import local_tree
-from treeline.rerank.arrange import DEPTH, arrange
-from treeline.rerank.candidate import Candidate, RerankContext
-from treeline.rerank.scaling import scaled
+from treeline.rerank.candidates import DEPTH, Candidate, RerankContext, arrange, scaled
 
-PENALTY = 0.1  # 1 − λ; see docs/ranking.md for the sweep
+PENALTY = 0.1  # 1 − λ; see docs/research/rerankers.md for the sweep
 
 
 def nearness(distances: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from treeline.rerank.candidate import Candidate
-from treeline.rerank.ranked import Asked, RankedList, sum_of_shares, weight_of
+from treeline.rerank.candidates import Candidate
+from treeline.rerank.ranked_list import QueryTraits, RankedList, sum_of_shares, weight_of
 from treeline.rerank.rrf import K
 
 FILLER = "dense"
@@ -20,7 +20,7 @@ LIFT = 10.0
 
 
 def intersection(
-    lists: Sequence[RankedList], weights: Mapping[str, float], asked: Asked, limit: int
+    lists: Sequence[RankedList], weights: Mapping[str, float], asked: QueryTraits, limit: int
 ) -> Sequence[Candidate]:
     """Fuse by reciprocal rank within three tiers: in all lanes, in a dense lane, elsewhere."""
     filled = [ranked for ranked in lists if ranked.hits]

@@ -1,24 +1,55 @@
-"""Every re-ranking method by name, for the command line, the API and the evaluation."""
+"""Every fusion and re-ranking method by name, for the command line, the API and the evaluation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
 
 from treeline.corpus.errors import InputError
 from treeline.rerank import hyperbolic_kmeans, kmeans, spectral
+from treeline.rerank.adaptive import adaptive
 from treeline.rerank.algorithm1 import Algorithm1
 from treeline.rerank.algorithm2 import Algorithm2
-from treeline.rerank.arrange import arrange
-from treeline.rerank.candidate import Candidate, RerankContext, Reranker
+from treeline.rerank.candidates import DEPTH, Candidate, RerankContext, Reranker, arrange
 from treeline.rerank.cross_encoder import MODEL, CrossEncoded
 from treeline.rerank.greedy import Greedy
-from treeline.rerank.learnt import Learnt
-from treeline.rerank.near_duplicates import NearDuplicates
-from treeline.rerank.randomised import Randomised
-from treeline.rerank.score_mass import score_mass
-from treeline.rerank.siblings import Siblings
+from treeline.rerank.intersection import intersection
+from treeline.rerank.ranked_list import Fusion
+from treeline.rerank.rrf import rrf
+from treeline.rerank.score_sum import score_sum
 from treeline.rerank.spread import Spread
+
+FUSIONS: Mapping[str, Fusion] = {
+    "rrf": rrf,
+    "adaptive": adaptive,
+    "intersection": intersection,
+    "score_sum": score_sum,
+}
+DEFAULT_FUSION = "adaptive"
+DEFAULT_WEIGHTS: Mapping[str, float] = {"keyword": 1.0, "dense": 3.0, "tfidf": 0.5, "graph": 1.0, "callees": 0.5}
+
+
+def fusion(name: str) -> Fusion:
+    """The method of that name; `default` is the default's."""
+    found = FUSIONS.get(DEFAULT_FUSION if name == "default" else name)
+    if found is None:
+        raise InputError(f"unknown fusion {name!r}", f"choose one of: default, {', '.join(FUSIONS)}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class RandomOrder:
+    """A random order, the floor of the paper's table. The same question and seed give the same order."""
+
+    seed: int = 0
+
+    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
+        random = np.random.default_rng([self.seed, crc32(context.query.encode())])
+        order = random.permutation(min(len(candidates), DEPTH)).tolist()
+        return arrange(candidates, order, reasons=["placed at random"] * len(order))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,25 +106,22 @@ METHODS: dict[str, Method] = {
     ),
     "score-mass": Method(
         "places for tree clusters by their sum of scores",
-        lambda o: score_mass(hyperbolic_kmeans.cluster, o.clusters, o.length, o.seed),
+        lambda o: Algorithm2(hyperbolic_kmeans.cluster, o.clusters, o.length, o.seed, by_score=True, weigh=sum),
     ),
     "spread": Method("a cost for each result above from the same repository", lambda o: Spread()),
-    "learnt": Method("fused and learnt score together, spread over the repositories", lambda o: Learnt()),
     "greedy": Method("a penalty for tree neighbours of the results above", lambda o: Greedy()),
-    "near-duplicates": Method("copies of one function behind the others", lambda o: NearDuplicates()),
-    "siblings": Method("agreement of tree neighbours as a prior", lambda o: Siblings()),
     "cross-encoder": Method(
         "a sentence-transformers cross-encoder on the top",
         lambda o: CrossEncoded(o.cross_encoder, o.cross_encoder_depth),
     ),
-    "random": Method("a random order", lambda o: Randomised(o.seed)),
+    "random": Method("a random order", lambda o: RandomOrder(o.seed)),
 }
 DEFAULT = "spread"
 NAMES: dict[str, str] = {name: method.about for name, method in METHODS.items()}
 
 
 def reranker(name: str = "default", options: RerankOptions | None = None) -> Reranker:
-    """The method of that name; `default` is the one that has earned it (docs/ranking.md says how)."""
+    """The method of that name; `default` is the one that has earned it (docs/research/rerankers.md says how)."""
     method = METHODS.get(DEFAULT if name == "default" else name)
     if method is None:
         raise InputError(f"no re-ranking method is called {name!r}", f"choose from default, {', '.join(METHODS)}")

@@ -10,13 +10,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from treeline.rerank.candidate import Candidate
-from treeline.rerank.ranked import Asked, RankedList, sum_of_shares, weight_of
+from treeline.rerank.candidates import Candidate
+from treeline.rerank.ranked_list import QueryTraits, RankedList, sum_of_shares, weight_of
 
 K = 60  # the paper's constant: large enough that one lane's first place does not outvote two good places
 
 
-def rrf(lists: Sequence[RankedList], weights: Mapping[str, float], asked: Asked, limit: int) -> Sequence[Candidate]:
+def rrf(
+    lists: Sequence[RankedList], weights: Mapping[str, float], asked: QueryTraits, limit: int
+) -> Sequence[Candidate]:
     """Fuse by reciprocal rank; what was asked makes no difference here (see `adaptive`)."""
     shares = [weight_of(ranked.lane, weights) / (K + np.arange(1, len(ranked.hits) + 1)) for ranked in lists]
     return sum_of_shares(lists, shares, limit)

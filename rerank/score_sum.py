@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from treeline.engine.hits import Scores, scores_of
-from treeline.rerank.candidate import Candidate
-from treeline.rerank.ranked import Asked, RankedList, sum_of_shares, weight_of
+from treeline.rerank.candidates import Candidate
+from treeline.rerank.ranked_list import QueryTraits, RankedList, sum_of_shares, weight_of
 
 # Their scores are shares of one already (how surely named, how many edges away), so that the last of a list is still
 # worth its distance, and a guess is a guess also where nothing is surer. BM25 and cosines have no such scale: their
@@ -22,7 +22,7 @@ AS_THEY_ARE = frozenset({"graph", "callees"})
 
 
 def score_sum(
-    lists: Sequence[RankedList], weights: Mapping[str, float], asked: Asked, limit: int
+    lists: Sequence[RankedList], weights: Mapping[str, float], asked: QueryTraits, limit: int
 ) -> Sequence[Candidate]:
     """Fuse by weighted, normalised score; the weights are taken as shares of one."""
     filled = [ranked for ranked in lists if ranked.hits]

@@ -14,14 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.graph.hyperbolic import Floats
-from treeline.rerank.arrange import DEPTH, arrange
-from treeline.rerank.candidate import Candidate, RerankContext
-from treeline.rerank.candidates import Candidates, Labels, Places
+from treeline.rerank.candidates import DEPTH, Candidate, Candidates, Labels, Positions, RerankContext, arrange, scaled
 from treeline.rerank.direction import opposite
 from treeline.rerank.language import others
-from treeline.rerank.scaling import scaled
 
-COST = 0.08  # of the span of the scores, for a result above from the same repository (docs/ranking.md)
+COST = 0.08  # of the span of the scores, for a result above from the same repository (docs/research/rerankers.md)
 LONE_LANE = 0.05  # the same where one lane alone made the list: costs no NDCG on held-out questions
 MOST_PAID = 3  # results above that a candidate pays for: beyond, a repository full of answers would never come back
 OPPOSITE = 0.2  # of the span of the scores, where the name says the opposite of what the question asks
@@ -63,7 +60,7 @@ def spread(
     return arrange(candidates, order, reasons=_reasons(order, paid, turned, foreign, why) if context.explain else ())
 
 
-def spread_out(scores: Floats, head: Sequence[Candidate], cost: float) -> tuple[Places, Floats]:
+def spread_out(scores: Floats, head: Sequence[Candidate], cost: float) -> tuple[Positions, Floats]:
     """Positions in the new order, and what each paid for the results above it from its repository.
 
     Taking the best next one again and again comes to this: a repository's n-th best pays for n − 1, and as neither
@@ -76,7 +73,7 @@ def spread_out(scores: Floats, head: Sequence[Candidate], cost: float) -> tuple[
     return np.lexsort((-scores, paid - scores)), paid
 
 
-def _same_before(groups: NDArray[np.integer]) -> Places:
+def _same_before(groups: NDArray[np.integer]) -> Positions:
     """For each, how many of its group stand before it."""
     order = groups.argsort(kind="stable")
     ordered = groups[order]
@@ -86,7 +83,7 @@ def _same_before(groups: NDArray[np.integer]) -> Places:
 
 
 def _reasons(
-    order: Places,
+    order: Positions,
     paid: Floats,
     turned: Sequence[bool],
     foreign: Sequence[bool],

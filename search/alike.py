@@ -9,7 +9,7 @@ from treeline.corpus.errors import EngineUnavailable
 from treeline.engine.protocol import Hit
 from treeline.graph import corpus_clusters
 from treeline.graph.corpus_clusters import CorpusClusters
-from treeline.rerank.candidate import Candidate
+from treeline.rerank.candidates import Candidate
 from treeline.search.once import once_a_generation
 
 if TYPE_CHECKING:

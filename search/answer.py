@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from treeline.corpus.function import Function
 from treeline.engine.hits import Distinct
-from treeline.rerank.candidate import Candidate
+from treeline.rerank.candidates import Candidate
 from treeline.search.lanes.results import Degradation
 from treeline.search.query import Query
 from treeline.search.question.exact import Exact

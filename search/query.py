@@ -92,7 +92,7 @@ BY_NAME = {switch.name: switch for switch in SWITCHES}
 def method_names(switch: Switch) -> dict[str, str]:
     """The methods that a switch chooses from, each with a sentence about it; imported only when asked for."""
     if switch.methods == "fusion":
-        from treeline.rerank.fusion import FUSIONS
+        from treeline.rerank.registry import FUSIONS
 
         return dict.fromkeys(FUSIONS, "")
     if switch.methods == "rerank":

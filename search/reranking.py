@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treeline.engine.protocol import Engine
-from treeline.rerank.candidate import Candidate, RerankContext, Reranker
+from treeline.rerank.candidates import Candidate, RerankContext, Reranker
 from treeline.search.query import Query
 from treeline.search.settings import Settings
 

@@ -12,10 +12,8 @@ from treeline.corpus.errors import EngineUnavailable, InputError
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder
 from treeline.engine.protocol import Engine, Hit, IndexInfo
-from treeline.rerank.arrange import placed_in_the_tree
-from treeline.rerank.candidate import Candidate
-from treeline.rerank.candidates import Candidates
-from treeline.rerank.fusion import DEFAULT_WEIGHTS, fusion
+from treeline.rerank.candidates import Candidate, Candidates, with_tree_distances
+from treeline.rerank.registry import DEFAULT_WEIGHTS, fusion
 from treeline.search.answer import Answer, Result
 from treeline.search.computing import Computing
 from treeline.search.lanes.graph import callees_lane
@@ -94,7 +92,7 @@ class Searcher(Relatives):
         clock = perf_counter()
         start, end = query.offset, query.offset + query.k
         ranked = ranking.candidates
-        page = placed_in_the_tree(ranked, start, end) if query.explain else list(ranked[start:end])
+        page = with_tree_distances(ranked, start, end) if query.explain else list(ranked[start:end])
         bodies = {function.id: function for function in self.engine.fetch([candidate.id for candidate in page])}
         results = tuple(
             Result(rank, bodies[candidate.id], candidate)

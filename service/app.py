@@ -10,8 +10,7 @@ from typing import Any
 from apiflask import APIFlask
 
 from treeline.corpus.errors import TreelineError
-from treeline.rerank.fusion import FUSIONS
-from treeline.rerank.registry import NAMES
+from treeline.rerank.registry import FUSIONS, NAMES
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.settings import Settings, from_environment
 from treeline.service.api import evaluation, feedback, functions, map, search, status

@@ -5,7 +5,7 @@ from __future__ import annotations
 from treeline.encoder.protocol import Encoder
 from treeline.engine.hits import scores_of
 from treeline.engine.protocol import Engine, Filters
-from treeline.rerank.ranked import RankedList
+from treeline.rerank.ranked_list import RankedList
 
 LANE = "dense"
 

@@ -15,7 +15,7 @@ from treeline.engine.hits import ids_of, rescored
 from treeline.engine.protocol import Engine, Filters
 from treeline.graph.callgraph import CallGraph, Step
 from treeline.graph.references import Relation
-from treeline.rerank.ranked import RankedList
+from treeline.rerank.ranked_list import RankedList
 from treeline.search.question.exact import NEAR_NAMES, ExactList, exact_answer
 from treeline.search.question.routing import Route
 from treeline.search.question.structural import CALLS

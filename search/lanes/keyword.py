@@ -14,7 +14,7 @@ from treeline.engine.hits import joined
 from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.rerank.expansion import BACKGROUND, expand
 from treeline.rerank.language import named
-from treeline.rerank.ranked import RankedList
+from treeline.rerank.ranked_list import RankedList
 
 LANE = "keyword"
 EXACT, FUZZY, CHUNKS = "exact", "fuzzy", "chunks"

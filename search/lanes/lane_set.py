@@ -9,7 +9,7 @@ from pathlib import Path
 from treeline.corpus.errors import InputError
 from treeline.encoder.protocol import Encoder
 from treeline.engine.protocol import Engine
-from treeline.rerank.ranked import RankedList
+from treeline.rerank.ranked_list import RankedList
 from treeline.search.lanes.dense import dense_lane
 from treeline.search.lanes.graph import graph_lane
 from treeline.search.lanes.keyword import keyword_lane

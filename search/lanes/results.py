@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from treeline.engine.hits import Distinct
-from treeline.rerank.ranked import RankedList
+from treeline.rerank.ranked_list import RankedList
 from treeline.search.lanes.keyword import CHUNKS
 from treeline.search.lanes.written import WrittenList
 from treeline.search.question.exact import Exact, ExactList

@@ -12,7 +12,7 @@ from treeline.corpus.errors import EngineUnavailable
 from treeline.corpus.tfidf import ARTIFACT, Tfidf, build, load
 from treeline.engine.hits import rescored
 from treeline.engine.protocol import Engine, Filters
-from treeline.rerank.ranked import RankedList
+from treeline.rerank.ranked_list import RankedList
 from treeline.search.lanes.tfidf_file import kept
 
 LANE = "tfidf"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from treeline.corpus.analysis import analyse, terms
 from treeline.engine.hits import chosen, ids_of
 from treeline.engine.protocol import Engine
-from treeline.rerank.ranked import RankedList
+from treeline.rerank.ranked_list import RankedList
 from treeline.search.lanes.results import LaneResults
 from treeline.search.question.exact import ExactList
 

@@ -17,7 +17,7 @@ from treeline.engine.hits import chosen, ids_of, rescored
 from treeline.engine.protocol import Engine, Filters
 from treeline.graph.callgraph import CallGraph
 from treeline.graph.callgraph.classes import CONSTRUCTORS
-from treeline.rerank.ranked import RankedList
+from treeline.rerank.ranked_list import RankedList
 from treeline.search.question.exact import passes, told
 from treeline.search.question.structure import standing_for
 

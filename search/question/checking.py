@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from treeline.corpus.errors import InputError
 from treeline.engine.protocol import NO_FILTERS
-from treeline.rerank.fusion import fusion
+from treeline.rerank.registry import fusion
 from treeline.search.query import MODES, Query
 from treeline.search.settings import Settings
 

@@ -9,8 +9,8 @@ from treeline.corpus.counting import counted
 from treeline.engine.protocol import Filters
 from treeline.graph.callgraph import CallGraph, GraphSymbol, Step
 from treeline.graph.references import Relation
-from treeline.rerank.candidate import Candidate
-from treeline.rerank.ranked import RankedList
+from treeline.rerank.candidates import Candidate
+from treeline.rerank.ranked_list import RankedList
 from treeline.search.question.routing import Route
 from treeline.search.question.structural import INHERITS, Direction
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from treeline.graph.references import Relation
-from treeline.rerank.ranked import Asked
+from treeline.rerank.ranked_list import QueryTraits
 from treeline.search.question.structural import CALLS, INHERITS, Direction, structural
 
 Kind = Literal["identifier", "structural", "conceptual", "mixed"]
@@ -55,8 +55,8 @@ class Route:
     words: int = 0
 
     @property
-    def asked(self) -> Asked:
-        return Asked(self.kind, self.words)
+    def asked(self) -> QueryTraits:
+        return QueryTraits(self.kind, self.words)
 
     def lanes(self) -> tuple[str, ...]:
         """Which lanes a hybrid search runs for this question."""

@@ -13,7 +13,7 @@ from flask import Response
 from treeline.graph.layout import MapNode, disk_map
 from treeline.graph.local_tree import local_tree
 from treeline.rerank import hyperbolic_kmeans
-from treeline.rerank.candidate import Candidate
+from treeline.rerank.candidates import Candidate
 from treeline.service.api.answers import MapShape
 from treeline.service.api.parameters import SearchParameters, refuse_repeats
 from treeline.service.api.problems import PROBLEMS, UNCHANGED

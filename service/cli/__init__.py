@@ -35,7 +35,6 @@ COMMANDS = {
     "train-encoder": ("treeline.service.cli.train_encoder", "Train the static encoder."),
     "write-questions": ("treeline.service.cli.write_questions", "Have a language model write questions for functions."),
     "train-teacher": ("treeline.service.cli.train_teacher", "Teach a transformer which functions answer questions."),
-    "train-ranker": ("treeline.eval.train_ranker", "Learn the weights of the re-ranker `learnt`."),
 }
 INTERRUPTED = 130  # what a shell reports for a process that Ctrl-C ended
 

@@ -13,7 +13,7 @@ from treeline.corpus.counting import counted
 from treeline.corpus.function import Address, Function
 from treeline.engine.protocol import IndexInfo
 from treeline.graph.corpus_clusters import CorpusClusters
-from treeline.rerank.candidate import Candidate
+from treeline.rerank.candidates import Candidate
 from treeline.search.alike import cluster_of
 from treeline.search.answer import Answer, Result
 from treeline.search.question.exact import relation_of

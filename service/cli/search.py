@@ -19,9 +19,8 @@ class Search(Once):
     """Its help names the methods, which are looked up when somebody reads it."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from treeline.rerank.fusion import DEFAULT_FUSION, FUSIONS
         from treeline.rerank.registry import DEFAULT as DEFAULT_RERANK
-        from treeline.rerank.registry import NAMES
+        from treeline.rerank.registry import DEFAULT_FUSION, FUSIONS, NAMES
 
         with formatter.section(f"Methods of --fusion (default: {DEFAULT_FUSION})"):
             formatter.write_text(", ".join(FUSIONS))

@@ -12,9 +12,7 @@ LABELS = {
     "Usual": {
         "default": "Default",
         "spread": "Spread over repositories",
-        "learnt": "Learnt ranking",
         "none": "As fused",
-        "near-duplicates": "Copies last",
         "cross-encoder": "Cross-encoder",
     },
     "Experiments": {
@@ -27,7 +25,6 @@ LABELS = {
         "algorithm2-by-score": "Sampled, in order of scores",
         "score-mass": "Clusters by their scores",
         "greedy": "Tree neighbours apart",
-        "siblings": "Agreement of tree neighbours",
         "random": "Random order, to compare",
     },
 }

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from treeline.corpus.function import Address
 from treeline.graph.corpus_clusters import CorpusClusters
-from treeline.rerank.candidate import Candidate
+from treeline.rerank.candidates import Candidate
 from treeline.search.alike import cluster_of
 from treeline.search.answer import Answer, Result
 from treeline.search.question.exact import relation_of

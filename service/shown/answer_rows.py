@@ -10,7 +10,7 @@ from treeline.corpus.function import Address
 from treeline.engine.hits import Shared
 from treeline.engine.protocol import Filters, IndexInfo
 from treeline.graph.corpus_clusters import CorpusClusters
-from treeline.rerank.candidate import Candidate
+from treeline.rerank.candidates import Candidate
 from treeline.search.alike import cluster_of
 from treeline.search.answer import Answer, Result
 from treeline.search.query import Query

@@ -10,7 +10,7 @@ from treeline.engine.protocol import IndexInfo
 from treeline.eval import ablation, paper
 from treeline.eval.dataset import Case
 from treeline.eval.systems import COMPARED, DEFAULT, KEYWORD, Kitchen, Recipe
-from treeline.rerank.candidate import Candidate
+from treeline.rerank.candidates import Candidate
 from treeline.search.lanes.results import Degradation, LaneResults
 from treeline.search.live import LiveSearcher
 from treeline.search.query import Query

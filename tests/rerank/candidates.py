@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.graph.trees import ADDRESSES, address
 from treeline.corpus.function import Address
-from treeline.rerank.candidate import Candidate, Contribution, RerankContext
+from treeline.rerank.candidates import Candidate, Contribution, RerankContext
 
 CONTEXT = RerankContext(query="read a csv file")
 

@@ -2,7 +2,7 @@
 
 from treeline.corpus.function import Address
 from treeline.engine.protocol import Hit
-from treeline.rerank.ranked import RankedList
+from treeline.rerank.ranked_list import RankedList
 
 
 def address(name: str) -> Address:

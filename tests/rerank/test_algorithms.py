@@ -12,7 +12,6 @@ from treeline.graph.local_tree import LocalTree
 from treeline.rerank.algorithm1 import Algorithm1
 from treeline.rerank.algorithm2 import Algorithm2, shares
 from treeline.rerank.clusters import Labels
-from treeline.rerank.score_mass import score_mass
 
 # Three repositories: six candidates of one, three of another, one of the third.
 REPOS = [0, 0, 1, 0, 0, 2, 0, 1, 0, 1]
@@ -49,7 +48,7 @@ def test_score_mass_gives_a_small_strong_cluster_more_than_its_count() -> None:
     scores[5] = 1.0
     candidates = ranked([candidate.address for candidate in CANDIDATES], scores)
     by_count = Algorithm2(by_repository, length=3)(candidates, CONTEXT)
-    by_mass = score_mass(by_repository, length=3)(candidates, CONTEXT)
+    by_mass = Algorithm2(by_repository, length=3, by_score=True, weigh=sum)(candidates, CONTEXT)
     assert "id5" not in [candidate.id for candidate in by_count[:3]]
     assert "id5" in [candidate.id for candidate in by_mass[:3]]
 

@@ -14,10 +14,8 @@ from tests.engine.functions import SAMPLE, build
 from tests.rerank.lists import address
 from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.hits import Scores
-from treeline.rerank.arrange import arrange
-from treeline.rerank.candidate import Candidate, Contribution
-from treeline.rerank.candidates import Candidates
-from treeline.rerank.ranked import Asked, RankedList
+from treeline.rerank.candidates import Candidate, Candidates, Contribution, arrange
+from treeline.rerank.ranked_list import QueryTraits, RankedList
 from treeline.rerank.rrf import rrf
 
 CONTRIBUTIONS = st.builds(
@@ -47,7 +45,7 @@ def test_columns_equal_the_list_that_they_were_made_of(plain: list[Candidate], s
     assert columns != [*plain, FIRST]
     assert columns.ids == [one.id for one in plain]
     assert columns.parts("path") == [one.address.path for one in plain]
-    assert columns.lanes == {"keyword", "dense"} and columns.given_by("graph") is None
+    assert columns.lanes == {"keyword", "dense"} and columns.evidence("graph") is None
 
 
 @given(plain=lists(), chance=st.randoms())
@@ -66,7 +64,7 @@ def test_rows_of_an_index_tell_the_same_as_a_plain_list_and_are_looked_at_once(t
     build(store, "x", SAMPLE)
     engine = store.open("x")
     ranked = RankedList("keyword", engine.locate([one.id for one in SAMPLE]))
-    rows = Candidates.of(rrf([ranked], {}, Asked(), len(SAMPLE)))
+    rows = Candidates.of(rrf([ranked], {}, QueryTraits(), len(SAMPLE)))
     plain = Candidates.of(list(rows))
     same = [[one == other for one in of] for of in (rows.groups("repo"), plain.groups("repo")) for other in of]
     assert same[: len(SAMPLE)] == same[len(SAMPLE) :]
@@ -80,7 +78,7 @@ def test_rows_of_an_index_tell_the_same_as_a_plain_list_and_are_looked_at_once(t
         return np.array([[len(path), len(name)] for path, name in pairs(asked)], dtype=np.float64)
 
     for some in (rows[:2], rows[::-1], rows):
-        assert (some.noted("lengths", 2, lengths) == lengths(Candidates.of(list(some)))).all()
+        assert (some.features("lengths", 2, lengths) == lengths(Candidates.of(list(some)))).all()
     assert len(looked_at) == len(rows) + 2 + 2 * len(rows)  # each row once, and what it is compared with here
     engine.close()
 

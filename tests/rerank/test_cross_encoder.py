@@ -12,7 +12,7 @@ from tests.rerank.candidates import CONTEXT, ranked
 from tests.service.small_index import NAME, shipped, small_store
 from treeline.corpus import hub
 from treeline.corpus.errors import InputError
-from treeline.rerank.candidate import Candidate, RerankContext
+from treeline.rerank.candidates import Candidate, RerankContext
 from treeline.rerank.cross_encoder import CrossEncoded, load
 from treeline.search.computing import Computing
 from treeline.search.query import Query

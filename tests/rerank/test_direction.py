@@ -3,7 +3,7 @@
 import pytest
 
 from treeline.corpus.function import Address
-from treeline.rerank.candidate import Candidate, Contribution, RerankContext
+from treeline.rerank.candidates import Candidate, Contribution, RerankContext
 from treeline.rerank.direction import opposite
 from treeline.rerank.spread import Spread
 

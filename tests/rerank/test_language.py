@@ -5,7 +5,7 @@ from time import process_time
 import pytest
 
 from treeline.corpus.function import Address
-from treeline.rerank.candidate import Candidate, Contribution, RerankContext
+from treeline.rerank.candidates import Candidate, Contribution, RerankContext
 from treeline.rerank.language import named, others
 from treeline.rerank.spread import Spread
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tests.graph.trees import address
 from tests.rerank.candidates import CONTEXT, LISTS, ranked
 from treeline.corpus.errors import InputError
-from treeline.rerank.candidate import Candidate, Contribution, RerankContext
+from treeline.rerank.candidates import Candidate, Contribution, RerankContext
 from treeline.rerank.registry import DEFAULT, NAMES, RerankOptions, reranker
 
 METHODS = [name for name in NAMES if name != "cross-encoder"]
@@ -114,6 +114,6 @@ def test_the_default_takes_at_most_four_milliseconds_for_a_hundred() -> None:
 
 def test_the_registry_loads_neither_torch_nor_scikit_learn() -> None:
     heavy = "{'torch', 'sklearn', 'geoopt', 'sentence_transformers'}"
-    script = f"import sys, rerank.registry as r; r.reranker(); print(sorted({heavy} & set(sys.modules)))"
+    script = f"import sys, treeline.rerank.registry as r; r.reranker(); print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

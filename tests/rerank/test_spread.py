@@ -1,4 +1,4 @@
-"""The default: results pay for those above from their repository, but for what the call graph found; `learnt` too."""
+"""The default: results pay for those above from their repository, but for what the call graph found."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from hypothesis import strategies as st
 
 from tests.graph.trees import address
 from tests.rerank.candidates import CONTEXT, both, found
-from treeline.rerank.candidate import Candidate, Contribution, Reranker
-from treeline.rerank.learnt import Learnt
+from treeline.rerank.candidates import Candidate, Contribution
 from treeline.rerank.spread import ELSEWHERE, MOST_PAID, Spread, spread_out
-
-both_rankers = pytest.mark.parametrize("ranker", [Spread(), Learnt()], ids=["spread", "learnt"])
 
 
 def test_a_result_pays_for_each_one_above_from_its_repository() -> None:
@@ -39,23 +36,21 @@ def test_spreading_keeps_the_order_within_a_repository(rows: list[tuple[str, flo
         assert own == sorted(own, reverse=True)
 
 
-@both_rankers
-def test_where_the_call_graph_had_a_say_the_order_stays(ranker: Reranker) -> None:
+def test_where_the_call_graph_had_a_say_the_order_stays() -> None:
     head = [
         found(address("o/a", "f.py", f"f{i}"), i, keyword=(5 - i, 1.0), graph=(i + 1, 1.0), dense=(5 - i, 0.5))
         for i in range(4)
     ]
-    assert [candidate.id for candidate in ranker(head, CONTEXT)] == [candidate.id for candidate in head]
+    assert [candidate.id for candidate in Spread()(head, CONTEXT)] == [candidate.id for candidate in head]
 
 
-@both_rankers
-def test_one_lane_alone_keeps_its_order_but_for_near_ties(ranker: Reranker) -> None:
+def test_one_lane_alone_keeps_its_order_but_for_near_ties() -> None:
     scores = [1.0, 0.5, 0.49, 0.0]
     head = [
         Candidate(f"id{i}", address(f"o/{repo}", "f.py", f"f{i}"), scores[i], (Contribution("dense", i + 1, 1, 1),))
         for i, repo in enumerate("aabc")
     ]
-    assert [candidate.id for candidate in ranker(head, CONTEXT)] == ["id0", "id2", "id1", "id3"]
+    assert [candidate.id for candidate in Spread()(head, CONTEXT)] == ["id0", "id2", "id1", "id3"]
 
 
 def test_more_cost_shows_more_repositories_and_those_that_moved_say_why() -> None:
@@ -73,6 +68,5 @@ def test_more_cost_shows_more_repositories_and_those_that_moved_say_why() -> Non
     }
 
 
-@both_rankers
-def test_nothing_found_is_nothing_spread(ranker: Reranker) -> None:
-    assert not list(ranker([], CONTEXT))
+def test_nothing_found_is_nothing_spread() -> None:
+    assert not list(Spread()([], CONTEXT))

@@ -19,8 +19,7 @@ from elasticsearch import Elasticsearch
 from tests.elasticsearch_download import VERSION
 from tests.elasticsearch_server import Cluster, free_port
 from tests.ingest.loading import project
-from treeline.rerank.fusion import FUSIONS
-from treeline.rerank.registry import NAMES
+from treeline.rerank.registry import FUSIONS, NAMES
 from treeline.search.settings import Settings
 from treeline.service.cli.options import how_to_index
 

@@ -10,7 +10,7 @@ import pytest
 from tests.service.small_index import parsed, publish
 from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters
-from treeline.rerank.ranked import RankedList
+from treeline.rerank.ranked_list import RankedList
 from treeline.search.lanes.keyword import CHUNKS, ENOUGH, EXACT, FUZZY, MAX_CHUNKS, chunks, keyword_lane
 
 MANY = {

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treeline.corpus.function import Address
-from treeline.rerank.candidate import Candidate
+from treeline.rerank.candidates import Candidate
 from treeline.search.votes import Votes
 from treeline.service.feedback.lift import apply, lifts, places
 

@@ -1,4 +1,4 @@
-"""One lane's ranked list on its way into fusion, and how a fused list is made of per-lane shares."""
+"""One lane's ranked list on its way into fusion, and the sum that makes one fused list of several."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike
 
 from treeline.engine.hits import Keys, Rows, Scores, firsts, scores_of
 from treeline.engine.protocol import Hit
-from treeline.rerank.candidate import Candidate
-from treeline.rerank.candidates import ABSENT, Candidates, Given, Listed, Places
+from treeline.rerank.candidates import ABSENT, Candidate, Candidates, Evidence, LaneColumns, Positions
 
 # A fusion method: ranked lists, the weight of each lane and what was asked in; the first `limit` fused candidates out.
-Fusion = Callable[[Sequence["RankedList"], Mapping[str, float], "Asked", int], Sequence[Candidate]]
+Fusion = Callable[[Sequence["RankedList"], Mapping[str, float], "QueryTraits", int], Sequence[Candidate]]
 
 
-class Asked(NamedTuple):
+class QueryTraits(NamedTuple):
     """What fusion knows of a question: its kind (see `treeline.search.question.routing`) and how many words it has."""
 
     kind: str = ""
@@ -61,7 +60,7 @@ def sum_of_shares(lists: Sequence[RankedList], shares: Sequence[ArrayLike], limi
     return Candidates(keys, known[best], totals[best], given)
 
 
-def _numbered(rows: Rows) -> tuple[Rows, Places]:
+def _numbered(rows: Rows) -> tuple[Rows, Positions]:
     """The distinct rows, and for each row its number among them."""
     order = rows.argsort()
     ordered = rows[order]
@@ -71,7 +70,7 @@ def _numbered(rows: Rows) -> tuple[Rows, Places]:
     return ordered[first], which
 
 
-def _places(which: Places, lists: Sequence[Rows], known: int) -> Places:
+def _places(which: Positions, lists: Sequence[Rows], known: int) -> Positions:
     """A line a list: where each of the known ones stands in it."""
     places = np.full((len(lists), known), ABSENT)
     start = 0
@@ -82,15 +81,15 @@ def _places(which: Places, lists: Sequence[Rows], known: int) -> Places:
     return places
 
 
-def _best(totals: Scores, limit: int) -> Places:
+def _best(totals: Scores, limit: int) -> Positions:
     """The `limit` highest and all that are as high as the last of them, as they come: few of five hundred to sort."""
     if not 0 < limit < len(totals):
         return np.arange(len(totals))
-    best: Places = (totals >= np.partition(totals, -limit)[-limit]).nonzero()[0]
+    best: Positions = (totals >= np.partition(totals, -limit)[-limit]).nonzero()[0]
     return best
 
 
-def _given(ranked: RankedList, shares: Scores, places: Places) -> Given:
+def _given(ranked: RankedList, shares: Scores, places: Positions) -> Evidence:
     """What the list gave to those at these places of it."""
-    listed = Listed(np.arange(1, len(shares) + 1), scores_of(ranked.hits), shares, ranked.stages)
-    return Given(ranked.lane, places, listed)
+    listed = LaneColumns(np.arange(1, len(shares) + 1), scores_of(ranked.hits), shares, ranked.stages)
+    return Evidence(ranked.lane, places, listed)
