@@ -12,6 +12,7 @@ DATASETS = {
     "encoders": ("treeline.eval.cli_encoders", "Other encoders beside the static one."),
     "judged": ("treeline.eval.cli_judged", "Questions whose first answers were judged one by one."),
     "mined": ("treeline.eval.cli_mined", "Commit subjects ask, the files or functions they changed answer."),
+    "repository": ("treeline.eval.cli_repository", "Questions about real repositories, answered by files."),
     "web": ("treeline.eval.cli_web", "Web-style questions; choose on `dev`, report on `test`."),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -75,7 +76,7 @@ def command(
     ]
     if not evaluations:
         raise InputError("no repository has a usable case", "use repositories with a longer history")
-    finish(summarise(joined(evaluations, level, cut_offs), baseline, DEFAULT.name), output)
+    finish(summarise(joined(evaluations), baseline, DEFAULT.name), output)
 
 
 def usable(path: Path, cases: Sequence[mined.MinedCase], level: str, console: Console) -> bool:
@@ -106,15 +107,14 @@ def evaluate_repository(
     return evaluation
 
 
-def joined(evaluations: Sequence[Evaluation], level: str, ks: Sequence[int]) -> Evaluation:
-    """Several repositories as one evaluation; the groups keep them apart."""
-    every = [case for evaluation in evaluations for case in evaluation.dataset.cases]
-    first = evaluations[0].dataset
-    counted = ("cases", "repositories", "cases without an indexed answer at this level")
-    facts = dict(first.facts) | {name: sum(float(e.dataset.facts[name]) for e in evaluations) for name in counted}
-    whole = DataSet(
-        first.name, first.about, every, first.metrics, first.headline, first.measure, first.depth, facts, first.notes
-    )
+def joined(evaluations: Sequence[Evaluation], whole: DataSet | None = None) -> Evaluation:
+    """Several repositories as one evaluation, of the `whole` set; the groups keep them apart."""
+    if whole is None:
+        every = [case for evaluation in evaluations for case in evaluation.dataset.cases]
+        first = evaluations[0].dataset
+        counted = ("cases", "repositories", "cases without an indexed answer at this level")
+        facts = dict(first.facts) | {name: sum(float(e.dataset.facts[name]) for e in evaluations) for name in counted}
+        whole = replace(first, cases=every, facts=facts)
     systems = []
     for measured in evaluations[0].systems:
         parts = [evaluation.system(measured.system) for evaluation in evaluations]

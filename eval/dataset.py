@@ -21,6 +21,7 @@ class Case:
     relevance: Mapping[str, float]
     filters: Filters = NO_FILTERS
     group: str = ""  # a language, a repository: means are also given per group
+    tags: Mapping[str, str] = field(default_factory=dict)  # other ways to group: tag name → value
 
     @property
     def relevant(self) -> frozenset[str]:
@@ -70,6 +71,7 @@ class DataSet:
     depth: int
     facts: Mapping[str, str | float] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    macro: bool = False  # whether the mean that counts is the one over groups
 
 
 @dataclass(frozen=True, slots=True)

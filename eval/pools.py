@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from treeline.corpus.errors import EncoderMismatch, InputError
 from treeline.corpus.function import Function
 from treeline.ingest.opening import functions_of, open_source
 from treeline.ingest.pipeline import LoadOptions, load
-from treeline.ingest.source import Progress, ReadOptions, no_progress
+from treeline.ingest.source import Progress, ReadOptions, Source, no_progress
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.settings import Settings
 from treeline.search.stores import open_store
@@ -59,15 +59,30 @@ def source_searcher(
     options: ReadOptions | None = None,
 ) -> LiveSearcher:
     """An index of its own over one source, brought up to date."""
+    return sources_searcher(name, [open_source(source, options or ReadOptions())], settings, progress)
+
+
+def sources_searcher(
+    name: str,
+    sources: Sequence[Source],
+    settings: Settings,
+    progress: Progress = no_progress,
+    *,
+    fresh: bool = False,
+    version: str = "",
+) -> LiveSearcher:
+    """An index of its own over these sources, brought up to date; made anew when `version` is not the last one."""
     own = eval_settings(settings)
-    encoders = (settings.encoder,)
     work = own.home_path / "work"
     work.mkdir(parents=True, exist_ok=True)
-    opened = open_source(source, options or ReadOptions())
-    how = LoadOptions(work=work, encoders=encoders)
+    made_by = own.home_path / f"{name}.version"
+    fresh = fresh or bool(version and (not made_by.exists() or made_by.read_text(encoding="utf-8") != version))
+    how = LoadOptions(work=work, encoders=(settings.encoder,), fresh=fresh)
     store = open_store(own)
     try:
-        load(store, name, [opened], how, progress)
+        load(store, name, sources, how, progress)
     except EncoderMismatch:  # the encoder has been replaced since: the pool is ours to make anew
-        load(store, name, [opened], replace(how, fresh=True), progress)
+        load(store, name, sources, replace(how, fresh=True), progress)
+    if version:
+        made_by.write_text(version, encoding="utf-8")
     return open_searcher(own, name)

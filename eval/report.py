@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -12,6 +12,9 @@ from treeline.eval.paper import HEAD
 from treeline.eval.results import SAME, Change
 from treeline.eval.summary import Document
 
+# More groups than this do not fit beside each other.
+MOST_COLUMNS = 8
+
 
 def show(document: Document, console: Console, *, worst: int = 5) -> None:
     """The table of means, the comparisons, the worst queries and what the numbers rest on."""
@@ -19,6 +22,10 @@ def show(document: Document, console: Console, *, worst: int = 5) -> None:
     console.print(_means(document, console.width))
     if any(system["groups"] for system in document["systems"]):
         console.print(_groups(document))
+    for table in _breakdowns(document):
+        console.print(table)
+    if any("macro" in system for system in document["systems"]):
+        console.print(_macro(document))
     if "paper" in document:
         console.print(_paper(document))
     if document["baseline"] and len(document["systems"]) > 1:
@@ -111,14 +118,54 @@ def _time(latency: Document, name: str) -> str:
 def _groups(document: Document) -> Table:
     headline = document["headline"]
     rows = {system["name"]: system["groups"].get(headline, {}) for system in document["systems"]}
+    return _table_of_groups(f"{headline} by group", rows)
+
+
+def _breakdowns(document: Document) -> Iterator[Table]:
+    """The headline by each tag of the questions."""
+    tags = dict.fromkeys(tag for system in document["systems"] for tag in system.get("breakdowns", {}))
+    for tag in tags:
+        rows = {
+            system["name"]: {value: cell["mean"] for value, cell in system["breakdowns"].get(tag, {}).items()}
+            for system in document["systems"]
+        }
+        yield _table_of_groups(f"{document['headline']} by {tag}, mean over questions", rows)
+
+
+def _table_of_groups(title: str, rows: Mapping[str, Mapping[str, float]]) -> Table:
+    """Systems as rows while the groups fit beside each other, else groups as rows."""
     columns = list(dict.fromkeys(group for row in rows.values() for group in row))
-    table = Table(title=f"{headline} by group", box=None, pad_edge=False, title_justify="left")
-    table.add_column("system")
-    for column in columns:
-        table.add_column(column, justify="right")
-    for name, row in rows.items():
-        table.add_row(name, *(f"{row[column]:.3f}" if column in row else "–" for column in columns))
+    table = Table(title=title, box=None, pad_edge=False, title_justify="left")
+    if len(columns) <= MOST_COLUMNS:
+        table.add_column("system")
+        for column in columns:
+            table.add_column(column, justify="right")
+        for name, row in rows.items():
+            table.add_row(name, *(_share(row.get(column)) for column in columns))
+    else:
+        table.add_column("group")
+        for name in rows:
+            table.add_column(escape(name), justify="right")
+        for column in columns:
+            table.add_row(column, *(_share(row.get(column)) for row in rows.values()))
     return table
+
+
+def _macro(document: Document) -> Table:
+    """The mean over groups with its interval, which a set that says so is judged by."""
+    table = Table(title="mean over groups", box=None, pad_edge=False, title_justify="left")
+    for column in ("system", "95 % interval", *(metric["label"] for metric in document["metrics"])):
+        table.add_column(column, justify="left" if column == "system" else "right")
+    for system in document["systems"]:
+        headline = system["macro"][document["headline"]]
+        cells = [_mean(system["macro"].get(metric["name"]), metric["share"]) for metric in document["metrics"]]
+        interval = f"{_bound(headline, 'low')}–{_bound(headline, 'high')}"
+        table.add_row(escape(system["name"]), interval, *cells)
+    return table
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
 
 
 def _paper(document: Document) -> Table:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from treeline.corpus.function import Address
 from treeline.eval.dataset import Case, DataSet, Evaluation, Measured
 from treeline.eval.statistics import compare, macro_mean, mean_of, percentile, worst
@@ -14,6 +16,7 @@ from treeline.eval.statistics import compare, macro_mean, mean_of, percentile, w
 FORMAT = 1
 WORST = 10
 DIGITS = 5
+MACRO = "macro-average"
 
 Document = dict[str, Any]
 
@@ -53,6 +56,10 @@ def _system(dataset: DataSet, measured: Measured, against: Measured | None) -> D
         "against_baseline": {},
         "values": {metric: _rounded(dict(values)) for metric, values in measured.values.items()},
     }
+    if breakdowns := _breakdowns(dataset, measured):
+        summary["breakdowns"] = breakdowns
+    if dataset.macro:
+        summary["macro"] = _macro(dataset, measured)
     for metric in dataset.metrics:
         values = measured.values[metric.name]
         mean = mean_of(list(values.values()))
@@ -73,12 +80,49 @@ def _groups(cases: Sequence[Case], measured: Measured) -> Document:
     if len(members) < 2:
         return {}
     table: Document = {}
+    for metric, by_group in _by_group(members, measured).items():
+        row = {group: round(sum(found) / len(found), DIGITS) for group, found in by_group.items()}
+        table[metric] = {**row, MACRO: round(macro_mean(by_group), DIGITS)}
+    return table
+
+
+def _breakdowns(dataset: DataSet, measured: Measured) -> Document:
+    """The headline's mean over queries for each value of each tag."""
+    values = measured.values[dataset.headline]
+    members: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for case in dataset.cases:
+        for tag, value in case.tags.items():
+            if value and case.id in values:
+                members[tag][value].append(values[case.id])
+    return {
+        tag: {
+            value: _rounded({"mean": float(np.mean(found)), "queries": len(found)}) for value, found in groups.items()
+        }
+        for tag, groups in members.items()
+    }
+
+
+def _macro(dataset: DataSet, measured: Measured) -> Document:
+    """The mean over groups of each metric; its interval resamples the groups."""
+    members: dict[str, list[str]] = defaultdict(list)
+    for case in dataset.cases:
+        members[case.group].append(case.id)
+    table: Document = {}
+    for metric, by_group in _by_group(members, measured).items():
+        mean = mean_of([float(np.mean(found)) for found in by_group.values()])
+        if mean is not None:
+            table[metric] = _rounded({"mean": mean.mean, "low": mean.low, "high": mean.high, "groups": mean.queries})
+    return table
+
+
+def _by_group(members: Mapping[str, Sequence[str]], measured: Measured) -> dict[str, dict[str, list[float]]]:
+    """Metric → group → the values of its queries, without empty groups."""
+    table = {}
     for metric, values in measured.values.items():
         by_group = {group: [values[i] for i in ids if i in values] for group, ids in members.items()}
         by_group = {group: found for group, found in by_group.items() if found}
         if by_group:
-            row = {group: round(sum(found) / len(found), DIGITS) for group, found in by_group.items()}
-            table[metric] = {**row, "macro-average": round(macro_mean(by_group), DIGITS)}
+            table[metric] = by_group
     return table
 
 

@@ -1,0 +1,1 @@
+"""Sets of questions with known answers, one module each."""

@@ -1,0 +1,275 @@
+"""Questions about real repositories, answered by files or spans of lines.
+
+The layout and the score are those of semble's public benchmark (MinishLab/semble, `benchmarks/`): the first ten results
+count, a target takes the rank of the first result in its file (overlapping its lines, where it names any), two targets
+at one rank count once, and the ideal has every target, `relevant` and `secondary` alike, at the top.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log2
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Address
+from treeline.engine.protocol import Hit
+from treeline.eval.dataset import Case, DataSet, Metric
+
+DEPTH = 10
+REPOSITORIES = "repos.json"
+CATEGORIES = ("semantic", "architecture", "symbol")
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A checkout, and the only folder in it that is indexed and asked about."""
+
+    name: str
+    language: str
+    checkout: Path
+    inner: str = ""
+
+    @property
+    def root(self) -> Path:
+        return self.checkout / self.inner
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A file, or lines of it, or a symbol in it, that answers a question; the path starts at the checkout."""
+
+    path: str
+    lines: tuple[int, int] | None = None
+    symbol: str = ""
+
+    def __str__(self) -> str:
+        lines = f"#L{self.lines[0]}-L{self.lines[1]}" if self.lines else ""
+        return f"{self.path}{lines}{'::' if self.symbol else ''}{self.symbol}"
+
+    def matches(self, path: str, address: Address) -> bool:
+        """Whether a result answers; one without line numbers counts for its whole file."""
+        if self.path and path != self.path:
+            return False
+        if self.symbol and not f".{address.func_name}".endswith(f".{self.symbol}"):
+            return False
+        found = address.lines
+        return self.lines is None or found is None or (found[0] <= self.lines[1] and self.lines[0] <= found[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of one repository, and every target that answers it."""
+
+    repository: Repository
+    number: int
+    text: str
+    targets: tuple[Target, ...]
+    category: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.repository.name}#{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """The questions whose answers exist in the checkouts, and what had to be left out."""
+
+    asked: Sequence[Question]
+    missing_targets: int = 0
+    unanswerable: int = 0
+
+    @property
+    def repositories(self) -> list[Repository]:
+        return list(dict.fromkeys(question.repository for question in self.asked))
+
+
+def read(folder: Path, checkouts: Path, only: Sequence[str] = ()) -> Questions:
+    """The questions of a folder: NAME.json for each repository of repos.json, or for each checkout without one."""
+    repositories = {one.name: one for one in _repositories(folder, checkouts)}
+    unknown = [name for name in only if name not in repositories]
+    if unknown:
+        raise InputError(f"no repository {unknown[0]!r} in {folder}", f"choose from {', '.join(repositories)}")
+    asked: list[Question] = []
+    missing = unanswerable = 0
+    for name in only or repositories:
+        repository = repositories[name]
+        if not repository.root.is_dir():
+            raise InputError(
+                f"{repository.root} is not a folder", f"check {name} out there, or name others with --only"
+            )
+        for number, row in enumerate(_rows(folder / f"{name}.json"), start=1):
+            question = _question(repository, number, row, folder / f"{name}.json")
+            located = [_located(repository, target) for target in question.targets]
+            there = tuple(target for target in located if target is not None)
+            missing += len(question.targets) - len(there)
+            if there:
+                asked.append(Question(repository, number, question.text, there, question.category))
+            else:
+                unanswerable += 1
+    if not asked:
+        raise InputError(f"no question of {folder} has an answer in {checkouts}", "check the repositories out there")
+    return Questions(asked, missing, unanswerable)
+
+
+def _located(repository: Repository, target: Target) -> Target | None:
+    """The target with its path from the top of the checkout, some are given from the inner folder; None if gone."""
+    if not target.path:
+        return target
+    for path in (target.path, f"{repository.inner}/{target.path}"):
+        if (repository.checkout / path).is_file():
+            return replace(target, path=path)
+    return None
+
+
+def _repositories(folder: Path, checkouts: Path) -> Iterator[Repository]:
+    listing = folder / REPOSITORIES
+    if not listing.is_file():
+        for file in sorted(folder.glob("*.json*")):
+            yield Repository(file.name.split(".json")[0], "", checkouts / file.name.split(".json")[0])
+        return
+    for row in _rows(listing):
+        try:
+            name, inner = str(row["name"]), str(row.get("benchmark_root") or "").strip("/.")
+            yield Repository(name, str(row.get("language", "")), checkouts / name, inner)
+        except (KeyError, TypeError, AttributeError):
+            raise InputError(f"{listing}: not a repository: {row!r}", "each needs a name") from None
+
+
+def _rows(path: Path) -> list[Any]:
+    """The rows of a JSON list, or of one JSON object a line."""
+    path = path if path.exists() else path.with_suffix(".jsonl")
+    try:
+        content = path.read_bytes()
+        rows = orjson.loads(content) if content.lstrip()[:1] == b"[" else list(map(orjson.loads, content.splitlines()))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"{path} is not JSON: {error}") from None
+    return list(rows)
+
+
+def _question(repository: Repository, number: int, row: Any, path: Path) -> Question:
+    """A row of semble's form, or of the common one: `{"query", "relevant_files", "relevant_symbols"}`."""
+    try:
+        text = str(row["query"])
+        rows = [*row.get("relevant", ()), *row.get("secondary", ())]
+        targets = [_target(one) for one in rows]
+        symbols = [_symbol(str(one)) for one in row.get("relevant_symbols", ())]
+        in_files = {one.path for one in symbols}
+        targets += [Target(file) for file in map(str, row.get("relevant_files", ())) if file not in in_files]
+        category = str(row.get("category") or infer_category(text))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{path}, question {number}: not a question ({error!r})") from None
+    return Question(repository, number, text, tuple(dict.fromkeys([*targets, *symbols])), category)
+
+
+def _target(row: Any) -> Target:
+    if isinstance(row, str):
+        return Target(row)
+    first, last = row.get("start_line"), row.get("end_line")
+    return Target(str(row["path"]), (int(first), int(last)) if first is not None and last is not None else None)
+
+
+def _symbol(text: str) -> Target:
+    """`path::Class.method`, or a name alone, wherever it is defined."""
+    path, mark, symbol = text.rpartition("::")
+    return Target(path if mark else "", symbol=symbol)
+
+
+def infer_category(text: str) -> str:
+    """A single word is a symbol, `how …` asks for an architecture, all else for a behaviour."""
+    if " " not in text.strip():
+        return "symbol"
+    return "architecture" if text.lower().startswith("how ") else "semantic"
+
+
+def dataset(questions: Questions, *, together: bool = False) -> DataSet:
+    """The questions as a data set, grouped by repository; `together` when one index holds all repositories."""
+    by_id = {question.id: question for question in questions.asked}
+    cases = [
+        Case(
+            id=question.id,
+            text=question.text,
+            relevance={str(target): 1.0 for target in question.targets},
+            group=question.repository.name,
+            tags={"language": question.repository.language, "category": question.category},
+        )
+        for question in questions.asked
+    ]
+    metrics = [
+        Metric("ndcg_10", "NDCG@10"),
+        Metric("hit_1", "hit@1"),
+        Metric("recall_10", "recall@10"),
+        Metric("files_10", "distinct files@10", share=False),
+    ]
+    if together:
+        metrics.append(Metric("repository_1", "right repository first"))
+    return DataSet(
+        name="repository-together" if together else "repository",
+        about="questions about repositories" + (", all in one index" if together else ", one index each"),
+        cases=cases,
+        metrics=metrics,
+        headline="ndcg_10",
+        measure=_measure(by_id, together),
+        depth=DEPTH,
+        facts={
+            "repositories": float(len(questions.repositories)),
+            "targets not in their checkout": float(questions.missing_targets),
+            "questions without a target there, left out": float(questions.unanswerable),
+        },
+        notes=("the macro-average is the mean over repositories: the figure to compare with published ones",),
+        macro=True,
+    )
+
+
+def _measure(
+    questions: Mapping[str, Question], together: bool
+) -> Callable[[Case, Sequence[Hit]], dict[str, float | None]]:
+    full_paths: dict[tuple[Repository, str], str] = {}
+
+    def full_path(repository: Repository, path: str) -> str:
+        """The path from the top of the checkout; an index of an inner folder may have it from there."""
+        key = (repository, path)
+        if key not in full_paths:
+            whole = not repository.inner or (repository.checkout / path).is_file()
+            full_paths[key] = path if whole else f"{repository.inner}/{path}"
+        return full_paths[key]
+
+    def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
+        question = questions[case.id]
+        repository = question.repository
+        first = [hit.address for hit in hits[:DEPTH]]
+        own = [address.repo == repository.name or not together for address in first]
+        paths = [full_path(repository, address.path) for address in first]
+        ranks = [
+            next((rank for rank, at in enumerate(first) if own[rank] and target.matches(paths[rank], at)), None)
+            for target in question.targets
+        ]
+        found = {rank for rank in ranks if rank is not None}
+        ideal = sum(1 / log2(rank + 2) for rank in range(min(DEPTH, len(question.targets))))
+        values: dict[str, float | None] = {
+            "ndcg_10": sum(1 / log2(rank + 2) for rank in found) / ideal,
+            "hit_1": float(0 in found),
+            "recall_10": sum(rank is not None for rank in ranks) / len(ranks),
+            "files_10": float(len({(address.repo, address.path) for address in first})),
+        }
+        if together:
+            values["repository_1"] = float(bool(own) and own[0])
+        return values
+
+    return measure
+
+
+def by_repository(questions: Questions) -> Mapping[Repository, Questions]:
+    """The questions of each repository apart; what was left out is counted once, for the whole."""
+    groups: dict[Repository, list[Question]] = defaultdict(list)
+    for question in questions.asked:
+        groups[question.repository].append(question)
+    return {repository: Questions(asked) for repository, asked in groups.items()}
