@@ -18,9 +18,9 @@ from treeline.engine.names import alias_name
 from treeline.eval.bench_http import questions
 from treeline.eval.codesearchnet import data_folder
 from treeline.eval.growth import GrownSource
-from treeline.ingest.opening import open_source
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import ReadOptions, Source
+from treeline.ingest.sources import open_source
 from treeline.search.live import open_searcher
 from treeline.search.query import Query
 from treeline.search.settings import Settings

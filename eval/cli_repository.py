@@ -21,8 +21,8 @@ from treeline.eval.pools import POOLS, sources_searcher
 from treeline.eval.running import bar, choice_options, loading, patient
 from treeline.eval.sets import repository
 from treeline.eval.summary import summarise
-from treeline.ingest.folder import open_folder
 from treeline.ingest.source import ReadOptions
+from treeline.ingest.sources.folder import open_folder
 from treeline.rerank.registry import FUSIONS
 from treeline.rerank.registry import NAMES as RERANKERS
 from treeline.search.live import LiveSearcher

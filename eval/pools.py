@@ -11,9 +11,9 @@ import orjson
 
 from treeline.corpus.errors import EncoderMismatch, InputError
 from treeline.corpus.function import Function
-from treeline.ingest.opening import functions_of, open_source
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import Progress, ReadOptions, Source, no_progress
+from treeline.ingest.sources import functions_of, open_source
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.settings import Settings
 from treeline.search.stores import open_store

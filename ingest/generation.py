@@ -1,28 +1,150 @@
-"""The generation that a load is making: begun with the first change, journalled, checkpointed, published at the end."""
+"""The generation a load is making: started with the first change, journalled, checkpointed, published at the end."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treeline.corpus.errors import InputError, TreelineError
+from treeline.corpus.errors import EncoderMismatch, IndexMissing, InputError, TreelineError
 from treeline.corpus.function import Function
-from treeline.encoder.protocol import Encoder
+from treeline.encoder.loading import is_shipped
+from treeline.encoder.protocol import DEFAULT_ENCODER, Encoder
 from treeline.engine.protocol import EncoderSpec, Engine, IndexInfo, Store, Vectors, Writer
 from treeline.ingest import artifacts, facts, interrupted, manifest
 from treeline.ingest.facts import AllFacts
-from treeline.ingest.interrupted import Interrupted
+from treeline.ingest.interrupted import Done, Interrupted
 from treeline.ingest.journal import Journal, JournalEntry
-from treeline.ingest.ledger import Ledger
 from treeline.ingest.manifest import Entry, Manifest
-from treeline.ingest.preparing import Clock, PreparedBatch
 from treeline.ingest.source import Problem, Progress
-from treeline.ingest.workers import Workers
+from treeline.ingest.workers import BatchResult, ChunkResult, Clock, Workers, load_encoders
+
+
+class Ledger:
+    """An id counts once; where it turns up again it is a duplicate."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter(indexed=0, updated=0, unchanged=0, duplicate=0)
+        self._seen: set[bytes] = set()
+
+    def see(self, entry: Entry) -> None:
+        """Functions of another source: not counted, but theirs."""
+        self._seen.update(manifest.ids(entry.records))
+
+    def keep(self, entry: Entry) -> None:
+        """Functions of a unit that has not changed."""
+        for id_ in manifest.ids(entry.records):
+            self.counts["duplicate" if id_ in self._seen else "unchanged"] += 1
+            self._seen.add(id_)
+
+    def take_up(self, done: Done) -> None:
+        """Functions that an interrupted load has accounted for."""
+        self.counts.update(done.counts)
+        self._seen.update(manifest.ids(done.records))
+
+    def account(self, chunk: ChunkResult) -> tuple[JournalEntry, set[str]]:
+        """The chunk's entry in the journal, and the ids that are to be written."""
+        changed = {function.id for function in chunk.functions}
+        fresh: set[str] = set()
+        counts = Counter[str]()
+        for id_ in manifest.ids(chunk.records):
+            if id_ in self._seen:
+                counts["duplicate"] += 1
+                continue
+            self._seen.add(id_)
+            text_id = id_.hex()
+            if text_id in changed:
+                fresh.add(text_id)
+                counts["updated" if text_id in chunk.kept else "indexed"] += 1
+            else:
+                counts["unchanged"] += 1
+        self.counts.update(counts)
+        item = chunk.item
+        entry = JournalEntry(
+            unit=item.unit,
+            digest=item.digest,
+            chunk=item.number,
+            end=chunk.is_end,
+            records=chunk.records,
+            facts=chunk.facts,
+            problems=chunk.problems,
+            counts=dict(counts),
+        )
+        return entry, fresh
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """`previous` is nothing, and the manifest empty, for a new index."""
+
+    previous: Engine | None
+    before: Manifest
+    encoders: dict[str, Encoder]
+
+    def light_encoders(self) -> dict[str, Encoder]:
+        """Those of which each worker can have one; a transformer takes all cores and much memory by itself."""
+        return {name: encoder for name, encoder in self.encoders.items() if is_shipped(name)}
+
+    def check_removable(self, name: str, unwanted: Sequence[str]) -> None:
+        """Only a source of the index can be removed from it."""
+        unknown = set(unwanted) - set(self.before.sources)
+        if unknown:
+            known = ", ".join(self.before.sources) or "none"
+            raise InputError(f"index {name!r} has no source {min(unknown)!r}", f"its sources: {known}")
+
+    def close(self) -> None:
+        if self.previous is not None:
+            self.previous.close()
+
+
+def start(store: Store, name: str, asked: Sequence[str], cache: Path, *, fresh: bool) -> Start:
+    """Open the index, unless it is to be made afresh; `cache` is the file that keeps the vectors of slow encoders."""
+    previous = None if fresh else _open(store, name)
+    try:
+        before = Manifest() if previous is None else _manifest(previous)
+        return Start(previous, before, _encoders(previous, name, asked, cache))
+    except BaseException:
+        if previous is not None:
+            previous.close()
+        raise
+
+
+def _open(store: Store, name: str) -> Engine | None:
+    try:
+        return store.open(name)
+    except IndexMissing:
+        return None
+
+
+def _manifest(engine: Engine) -> Manifest:
+    data = engine.artifact(manifest.ARTIFACT)
+    if data is None:
+        raise InputError(
+            f"index {engine.info.name!r} has no manifest, so it cannot be brought up to date", "use --fresh"
+        )
+    return manifest.load(data)
+
+
+def _encoders(previous: Engine | None, name: str, asked: Sequence[str], cache: Path) -> dict[str, Encoder]:
+    """Those asked for, which have to be those of the index."""
+    if previous is None:
+        return load_encoders(asked or (DEFAULT_ENCODER,), cache)
+    recorded = [spec.name for spec in previous.info.encoders]
+    encoders = load_encoders(asked or recorded, cache)
+    if list(encoders) != recorded:
+        made, wanted = (" + ".join(names) or "none" for names in (recorded, list(encoders)))
+        raise EncoderMismatch(
+            f"index {name!r} was made with encoder {made}, not {wanted}",
+            "make it anew with --fresh, or choose another --name",
+        )
+    return encoders
+
 
 # In place of a row of the batch's vectors: the text is as it was, so the index has its vector.
 KEPT = -1
@@ -110,7 +232,7 @@ class Generation:
         self._interrupted.take(key, digest)
         return None if key in self._interrupted.stale else entry
 
-    def write(self, batch: PreparedBatch, after: Manifest, encoders: Mapping[str, Encoder], clock: Clock) -> None:
+    def write(self, batch: BatchResult, after: Manifest, encoders: Mapping[str, Encoder], clock: Clock) -> None:
         """Note the batch in the journal and the manifest, then give what is new or changed to the engine."""
         writer, book = self._begin()
         self._in_the_middle = True
@@ -145,7 +267,7 @@ class Generation:
 
     def _vectors(
         self,
-        batch: PreparedBatch,
+        batch: BatchResult,
         functions: Sequence[Function],
         rows: NDArray[np.int64],
         encoders: Mapping[str, Encoder],

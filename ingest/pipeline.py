@@ -1,7 +1,7 @@
-"""The loading pipeline: read, analyse, encode, write; resumable, incremental, with every record accounted for.
+"""The loading pipeline: read, analyse, encode, write. Resumable, incremental, every record accounted for.
 
-This process reads chunks and writes to the engine; workers parse, analyse and encode in between. Results are taken in
-the order in which they were sent, so that the same input always makes the same index.
+This process reads chunks and writes to the engine. Workers parse, analyse and encode in between. Results are taken in
+the order they were sent, so the same input always makes the same index.
 """
 
 from __future__ import annotations
@@ -9,24 +9,151 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
+from typing import Any
+
+import orjson
 
 from treeline.corpus.errors import InputError
+from treeline.engine.durable import disk_errors
 from treeline.engine.protocol import EncoderSpec, IndexInfo, Store
 from treeline.ingest import manifest
-from treeline.ingest.beginning import Beginning, begin
-from treeline.ingest.generation import Generation
+from treeline.ingest.generation import Generation, Start, start
 from treeline.ingest.manifest import Manifest
-from treeline.ingest.opening import is_gone, told_apart
-from treeline.ingest.preparing import Clock, PreparedBatch, peak_memory_kb
-from treeline.ingest.reading import Reading
-from treeline.ingest.source import Problem, Progress, Source, no_progress
-from treeline.ingest.summary import Summary, reasons, write_rejects
-from treeline.ingest.workers import Workers, outcome, processors
+from treeline.ingest.source import Problem, Progress, Source, Unit, Unreadable, no_progress
+from treeline.ingest.sources import disambiguate, is_missing
+from treeline.ingest.workers import BatchResult, Clock, Task, Workers, outcome, peak_memory_kb, processors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """`read` = indexed + updated + unchanged + duplicate + rejected; `total` is what the index now holds."""
+
+    index: str
+    engine: str
+    generation: str
+    sources: tuple[str, ...]
+    encoders: tuple[str, ...]
+    published: bool
+    """False when nothing had changed, so that the generation before stays."""
+    resumed: bool
+    units: Mapping[str, int]
+    """How many files or shards were read, unchanged and removed."""
+    read: int
+    indexed: int
+    updated: int
+    """Text as before, but at another place or commit: written again with the vector it had."""
+    unchanged: int
+    duplicate: int
+    rejected: int
+    reasons: Mapping[str, int]
+    removed: int
+    total: int
+    rejects_file: str = ""
+    passed_over: Mapping[str, int] = field(default_factory=dict)
+    """Files and folders that are not read on purpose (tests, vendored, ignored …), by reason."""
+    empty: tuple[str, ...] = ()
+    """Sources of this load in which no function was found."""
+    gone: tuple[str, ...] = ()
+    """Sources of the index, not of this load, that are no longer where they were; their functions stay."""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """By stage; parse, analyse and encode are summed over worker processes."""
+    peak_memory_mb: int = 0
+    """Of all processes, each at its own highest."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def reasons(problems: Iterable[Problem]) -> dict[str, int]:
+    """How often each kind of reason came; what follows a colon is the detail of one case."""
+    counted = Counter(problem.reason.partition(":")[0] for problem in problems)
+    return dict(counted.most_common())
+
+
+def write_rejects(path: Path, problems: Iterable[Problem]) -> None:
+    """One JSON object a line: file, line, reason."""
+    with disk_errors(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with disk_errors(path.parent), path.open("wb") as file:
+        for problem in problems:
+            row = {"file": problem.file, "line": problem.line, "reason": problem.reason}
+            file.write(orjson.dumps(row) + b"\n")
+
+
+# A trip to a worker: large enough for the journey and the matrix products to pay, small enough for flat memory.
+BATCH_BYTES = 400_000
+BATCH_CHUNKS = 64
+
+
+@dataclass(slots=True)
+class Reader:
+    """Goes through the sources' units; what has not changed is noted in the manifest at once and not read."""
+
+    sources: Sequence[Source]
+    before: Manifest
+    after: Manifest
+    generation: Generation
+    clock: Clock
+    advance: Callable[[int], None]
+    notice: Callable[[Sequence[Problem]], None]
+    """Told of the problems of units that are not read now."""
+    units: Counter[str] = field(default_factory=Counter)
+    _repeated: Counter[str] = field(default_factory=Counter)
+
+    def batches(self) -> Iterator[list[Task]]:
+        items: list[Task] = []
+        size = 0
+        for source in self.sources:
+            for unit in source.units():
+                for item in self._items(source.name, unit):
+                    items.append(item)
+                    size += item.chunk.size if item.chunk else 0
+                    if size >= BATCH_BYTES or len(items) >= BATCH_CHUNKS:
+                        yield items
+                        items, size = [], 0
+        if items:
+            yield items
+
+    def _items(self, source: str, unit: Unit) -> Iterator[Task]:
+        """The chunks of a unit that are still to be done, and its end; nothing when it has not changed."""
+        key = manifest.key(source, unit.key)
+        if key in self.after.entries:
+            # Two members of a zip may have one name; the second is told, as everything that is left out is.
+            self._repeated[key] += 1
+            again = f"{unit.key} ({self._repeated[key] + 1})"
+            key, unit = manifest.key(source, again), Unreadable(again, "another one of the source has the same name")
+        with self.clock("read"):
+            digest = unit.digest
+        known = self.generation.knows(self.before.entries.get(key), key, digest)
+        if known is not None and known.digest == digest:
+            self.units["unchanged"] += 1
+            self.advance(unit.size)
+            self.generation.ledger.keep(known)
+            self.notice(known.problems)
+            self.after.entries[key] = known
+            return
+        self.units["read"] += 1
+        entry, number, complete = self.generation.resume(source, key, digest)
+        self.after.entries[key] = entry
+        self.notice(entry.problems)
+        if complete:
+            self.advance(unit.size)
+            return
+        chunks = islice(unit.chunks(), number, None)
+        while True:
+            with self.clock("read"):
+                chunk = next(chunks, None)
+            yield Task(source, key, digest, number, chunk, known.records if known else b"")
+            if chunk is None:
+                return
+            number += 1
+
 
 # As much is done in this process before others are started.
 SMALL_BYTES = 1_000_000
@@ -61,10 +188,10 @@ def load(
     """Bring the index up to date with the sources; other sources in it stay as they are."""
     begun = time.perf_counter()
     once = {source.name: source for source in sources}
-    beginning = begin(store, name, options.encoders, options.work / VECTOR_CACHE, fresh=options.fresh)
+    beginning = start(store, name, options.encoders, options.work / VECTOR_CACHE, fresh=options.fresh)
     try:
         names = {*beginning.before.sources, *once} - {*options.remove}
-        distinct = [told_apart(source, names) for source in once.values()]
+        distinct = [disambiguate(source, names) for source in once.values()]
         return _Load(store, name, distinct, options, progress, beginning).run(begun)
     finally:
         beginning.close()
@@ -77,7 +204,7 @@ class _Load:
     sources: Sequence[Source]
     options: LoadOptions
     progress: Progress
-    beginning: Beginning
+    beginning: Start
     after: Manifest = field(default_factory=Manifest)
     clock: Clock = field(default_factory=Clock)
     memory: dict[int, int] = field(default_factory=dict)
@@ -93,7 +220,7 @@ class _Load:
         here = SMALL_BYTES if self.beginning.previous is not None or self.bytes_total < SMALL_BYTES else 0
         with self._generation() as generation, Workers(count, self.beginning.light_encoders(), here) as workers:
             self._keep_other_sources(generation)
-            reading = Reading(self.sources, before, self.after, generation, self.clock, self._advance, self._be_strict)
+            reading = Reader(self.sources, before, self.after, generation, self.clock, self._advance, self._be_strict)
             self._load(reading, generation, workers, count + SPARE_BATCHES)
             reading.units["removed"] = len(before.entries.keys() - self.after.entries.keys())
             removing = bool(self.options.remove)
@@ -131,8 +258,8 @@ class _Load:
                 self.after.entries[key] = entry
                 generation.ledger.see(entry)
 
-    def _load(self, reading: Reading, generation: Generation, workers: Workers, most_under_way: int) -> None:
-        under_way: deque[tuple[int, Future[PreparedBatch]]] = deque()
+    def _load(self, reading: Reader, generation: Generation, workers: Workers, most_under_way: int) -> None:
+        under_way: deque[tuple[int, Future[BatchResult]]] = deque()
         for items in reading.batches():
             size = sum(item.chunk.size for item in items if item.chunk)
             under_way.append((size, workers.submit(items)))
@@ -141,7 +268,7 @@ class _Load:
         while under_way:
             self._take(generation, *under_way.popleft())
 
-    def _take(self, generation: Generation, size: int, future: Future[PreparedBatch]) -> None:
+    def _take(self, generation: Generation, size: int, future: Future[BatchResult]) -> None:
         with self.clock("wait"):
             batch = outcome(future)
         for stage, seconds in batch.seconds.items():
@@ -160,7 +287,7 @@ class _Load:
         if self.options.strict and problems:
             raise InputError(str(problems[0]), "correct it, or leave out --strict")
 
-    def _summary(self, info: IndexInfo, generation: Generation, reading: Reading, seconds: float) -> Summary:
+    def _summary(self, info: IndexInfo, generation: Generation, reading: Reader, seconds: float) -> Summary:
         changing = {source.name for source in self.sources}
         entries = [entry for entry in self.after.entries.values() if entry.source in changing]
         full = {entry.source for entry in entries if entry.records}
@@ -195,7 +322,7 @@ class _Load:
             rejects_file=str(rejects) if problems else "",
             passed_over=dict(sorted(passed_over.items(), key=lambda row: (-row[1], row[0]))),
             empty=tuple(sorted(changing - full)),
-            gone=tuple(name for name in self.after.sources if name not in changing and is_gone(name)),
+            gone=tuple(name for name in self.after.sources if name not in changing and is_missing(name)),
             seconds={stage: round(spent, 2) for stage, spent in {**self.clock.seconds, "total": seconds}.items()},
             peak_memory_mb=sum((self.memory | {os.getpid(): peak_memory_kb()}).values()) // 1024,
         )

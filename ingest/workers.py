@@ -1,25 +1,134 @@
-"""Worker processes that prepare batches, and die with their parent."""
+"""Worker processes that parse, analyse and encode batches of chunks."""
 
 from __future__ import annotations
 
 import gc
 import os
+import resource
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import ParamSpec, Self, TypeVar
 
+from treeline.corpus.analysis import analyse
 from treeline.corpus.errors import TreelineError
+from treeline.corpus.function import Function
 from treeline.encoder.loading import load
 from treeline.encoder.protocol import Encoder
-from treeline.ingest.preparing import Item, PreparedBatch, prepare
+from treeline.engine.protocol import Vectors
+from treeline.ingest import facts, manifest
+from treeline.ingest.source import Chunk, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A chunk of a unit with what the index knows of that unit (rows of the manifest); no chunk: the unit's end."""
+
+    source: str
+    unit: str
+    digest: str
+    number: int
+    chunk: Chunk | None
+    known: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkResult:
+    """A chunk's functions: rows of all, and those to write. `kept` are ids whose text, and so vector, is known."""
+
+    item: Task
+    is_end: bool = False
+    records: bytes = b""
+    functions: list[Function] = field(default_factory=list)
+    terms: list[str] = field(default_factory=list)
+    kept: frozenset[str] = frozenset()
+    facts: bytes = b""
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """Everything of a batch; `vectors` has a row for each function to write that is not kept, in order."""
+
+    chunks: list[ChunkResult]
+    vectors: dict[str, Vectors]
+    seconds: dict[str, float] = field(default_factory=dict)
+    process: int = 0
+    peak_memory_kb: int = 0
+
+
+def run_tasks(items: Sequence[Task], encoders: Mapping[str, Encoder]) -> BatchResult:
+    """Parse, analyse, encode; functions that the index has exactly so are not among those to write."""
+    clock = Clock()
+    chunks: list[ChunkResult] = []
+    to_encode: list[Function] = []
+    for item in items:
+        if item.chunk is None:
+            chunks.append(ChunkResult(item, is_end=True))
+            continue
+        with clock("parse"):
+            parsed = item.chunk.parse()
+            records = [manifest.record(function) for function in parsed.functions]
+            packed = facts.pack(parsed.facts)
+        known = manifest.rows_by_id(item.known)
+        changed: list[Function] = []
+        kept: set[str] = set()
+        for function, row in zip(parsed.functions, records, strict=True):
+            before = known.get(row[: manifest.ID])
+            if before == row[manifest.ID :]:
+                continue
+            changed.append(function)
+            if before and before[: manifest.TEXT] == row[manifest.ID : manifest.ID + manifest.TEXT]:
+                kept.add(function.id)
+            else:
+                to_encode.append(function)
+        with clock("analyse"):
+            terms = [analyse(function) for function in changed]
+        chunks.append(
+            ChunkResult(
+                # The bytes of the chunk need not travel back.
+                replace(item, chunk=None, known=b""),
+                records=b"".join(records),
+                functions=changed,
+                terms=terms,
+                kept=frozenset(kept),
+                facts=packed,
+                problems=parsed.problems,
+            )
+        )
+    with clock("encode"):
+        vectors = {name: encoder.encode_functions(to_encode) for name, encoder in encoders.items()}
+    return BatchResult(chunks, vectors, clock.seconds, os.getpid(), peak_memory_kb())
+
+
+def peak_memory_kb() -> int:
+    """The most that this process has had in memory, pages of files that it maps included."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+class Clock:
+    """Adds up seconds by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.add(stage, time.perf_counter() - start)
+
+    def add(self, stage: str, seconds: float) -> None:
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
+
 
 GARBAGE_AFTER = 200_000  # objects
 
@@ -50,10 +159,10 @@ class Workers:
         self._pool = ProcessPoolExecutor(count, get_context("spawn"), start) if count else None
         self._started = False
 
-    def submit(self, items: Sequence[Item]) -> Future[PreparedBatch]:
+    def submit(self, items: Sequence[Task]) -> Future[BatchResult]:
         if self._pool is None or self._here > 0:
             self._here -= sum(item.chunk.size for item in items if item.chunk)
-            return _done(prepare(items, self._encoders))
+            return _done(run_tasks(items, self._encoders))
         self._started = True
         with _interrupts_held():
             return self._pool.submit(_prepare, items)
@@ -124,5 +233,5 @@ def _follow(parent: int) -> None:
     os._exit(1)
 
 
-def _prepare(items: Sequence[Item]) -> PreparedBatch:
-    return prepare(items, _encoders)
+def _prepare(items: Sequence[Task]) -> BatchResult:
+    return run_tasks(items, _encoders)

@@ -17,8 +17,8 @@ from treeline.service.cli.options import settings_for, where
 from treeline.service.cli.target import Target
 
 if TYPE_CHECKING:
+    from treeline.ingest.pipeline import Summary
     from treeline.ingest.source import Progress, ReadOptions
-    from treeline.ingest.summary import Summary
 
 PARTITIONS = ("train", "valid", "test", "pool")
 LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
@@ -138,8 +138,8 @@ def index_sources(
 ) -> Summary:
     """Open the sources and load them into the index that the settings name."""
     from treeline.encoder.loading import full_name
-    from treeline.ingest.opening import CODESEARCHNET, open_source
     from treeline.ingest.pipeline import LoadOptions, load
+    from treeline.ingest.sources import CODESEARCHNET, open_source
     from treeline.search.stores import open_store
 
     store = open_store(settings)

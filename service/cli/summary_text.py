@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from treeline.corpus.counting import counted
-from treeline.ingest.summary import Summary
+from treeline.ingest.pipeline import Summary
 
 REASONS_SHOWN = 5
 

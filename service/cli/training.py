@@ -54,7 +54,7 @@ def given(**numbers: float | None) -> dict[str, Any]:
 
 def read(sources: tuple[str, ...]) -> list[Function]:
     """All functions of the sources; what cannot be read is left out, and counted in the log."""
-    from treeline.ingest.opening import functions_of, open_source
+    from treeline.ingest.sources import functions_of, open_source
 
     return [function for source in sources for function in functions_of(open_source(source))]
 

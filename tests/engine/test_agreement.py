@@ -17,8 +17,8 @@ from treeline.encoder.loading import load
 from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.protocol import EncoderSpec, Engine, Hit, Store
-from treeline.ingest.opening import open_source
 from treeline.ingest.source import ReadOptions
+from treeline.ingest.sources import open_source
 
 SHARED = Path(__file__).parents[3] / "shared" / "codesearchnet"
 FUNCTIONS = 20_000

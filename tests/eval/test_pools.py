@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from treeline.ingest.opening import functions_of, open_source
+from treeline.ingest.sources import functions_of, open_source
 
 GOOD = {"repo": "o/r", "path": "a.py", "func_name": "f", "language": "python", "code": "def f(x):\n    return x + 1\n"}
 

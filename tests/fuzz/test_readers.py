@@ -20,8 +20,8 @@ from tests.fuzz.bad_texts import BAD_TEXTS, within
 from tests.made_up_source import made_up
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
-from treeline.ingest.opening import open_source
 from treeline.ingest.source import Problem
+from treeline.ingest.sources import open_source
 
 LANGUAGES = {
     "python": "py",

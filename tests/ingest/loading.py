@@ -9,10 +9,9 @@ from typing import Any
 
 from treeline.corpus.function import Function
 from treeline.engine.embedded import EmbeddedStore
-from treeline.ingest.opening import open_source
-from treeline.ingest.pipeline import LoadOptions, load
+from treeline.ingest.pipeline import LoadOptions, Summary, load
 from treeline.ingest.source import ReadOptions
-from treeline.ingest.summary import Summary
+from treeline.ingest.sources import open_source
 
 NAME = "small"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from treeline.corpus.function import Function
 from treeline.graph.references import FileFacts
-from treeline.ingest.opening import open_source
 from treeline.ingest.source import Chunk, Parsed, Problem, ReadOptions
+from treeline.ingest.sources import open_source
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "codesearchnet"
 

@@ -16,7 +16,7 @@ from random import Random
 import pytest
 
 from tests.ingest.reading import read
-from tests.ingest.test_codesearchnet import line
+from tests.ingest.sources.test_codesearchnet import line
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.ingest import download
 from treeline.ingest.source import ReadOptions

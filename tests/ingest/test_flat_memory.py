@@ -7,9 +7,9 @@ import pickle
 import tracemalloc
 from pathlib import Path
 
-from tests.ingest.test_codesearchnet import line
-from tests.ingest.test_pool import entry
-from treeline.ingest.opening import open_source
+from tests.ingest.sources.test_codesearchnet import line
+from tests.ingest.sources.test_pool import entry
+from treeline.ingest.sources import open_source
 
 
 def peak(spec: str) -> int:

@@ -105,8 +105,8 @@ def test_what_the_engine_refuses_is_counted_as_rejected(tmp_path: Path) -> None:
 
 
 def test_a_name_that_no_index_can_have_is_bad_input(tmp_path: Path) -> None:
-    from treeline.ingest.opening import open_source
     from treeline.ingest.pipeline import LoadOptions, load
+    from treeline.ingest.sources import open_source
 
     source = tmp_path / "records.jsonl"
     source.write_bytes(GOOD[0] + b"\n")

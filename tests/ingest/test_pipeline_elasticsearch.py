@@ -8,9 +8,8 @@ import pytest
 from tests.elasticsearch_server import Cluster
 from tests.ingest.loading import functions, loaded, project, record, records_file
 from treeline.engine.stores import open_store
-from treeline.ingest.opening import open_source
-from treeline.ingest.pipeline import LoadOptions, load
-from treeline.ingest.summary import Summary
+from treeline.ingest.pipeline import LoadOptions, Summary, load
+from treeline.ingest.sources import open_source
 
 NAME = "pipeline-test"
 FILES = {

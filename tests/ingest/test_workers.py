@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from treeline.ingest.preparing import Item
 from treeline.ingest.source import Parsed
-from treeline.ingest.workers import Workers
+from treeline.ingest.workers import Task, Workers
 
 LONG = 60
 
@@ -28,7 +27,7 @@ class Slow:
 def test_whoever_interrupts_does_not_wait_for_what_is_under_way() -> None:
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt), Workers(2, {}, 0) as workers:
-        under_way = workers.submit([Item("source", "unit", "digest", 0, Slow())])
+        under_way = workers.submit([Task("source", "unit", "digest", 0, Slow())])
         while not under_way.running():
             time.sleep(0.01)
         raise KeyboardInterrupt

@@ -17,8 +17,8 @@ from mcp_types import CallToolResult, TextContent
 from tests.made_up_source import MadeUpSource, made_up
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.engine.stores import open_store
-from treeline.ingest.opening import open_source
 from treeline.ingest.pipeline import LoadOptions, load
+from treeline.ingest.sources import open_source
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.settings import Settings
 from treeline.service.mcp import library

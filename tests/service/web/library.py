@@ -9,8 +9,8 @@ import sysconfig
 from pathlib import Path
 
 from treeline.engine.embedded import EmbeddedStore
-from treeline.ingest.opening import open_source
 from treeline.ingest.pipeline import LoadOptions, load
+from treeline.ingest.sources import open_source
 
 INDEX = "library"
 REPOSITORIES = {

@@ -6,8 +6,8 @@ from pathlib import Path
 from apiflask import APIFlask
 
 from treeline.engine.embedded import EmbeddedStore
-from treeline.ingest.opening import open_source
 from treeline.ingest.pipeline import LoadOptions, load
+from treeline.ingest.sources import open_source
 from treeline.search.settings import Settings
 
 

@@ -10,8 +10,8 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 
 from treeline.engine.embedded import EmbeddedStore
-from treeline.ingest.opening import open_source
 from treeline.ingest.pipeline import LoadOptions, load
+from treeline.ingest.sources import open_source
 from treeline.search.answer import Answer
 from treeline.search.lanes.results import Degradation
 from treeline.search.query import Query

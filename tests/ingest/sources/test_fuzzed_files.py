@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from tests.ingest.reading import read
-from tests.ingest.test_codesearchnet import line
-from tests.ingest.test_parquet import row
-from tests.ingest.test_pool import entry, pickled
+from tests.ingest.sources.test_codesearchnet import line
+from tests.ingest.sources.test_parquet import row
+from tests.ingest.sources.test_pool import entry, pickled
 from treeline.corpus.errors import InputError
 
 COUNT = 20

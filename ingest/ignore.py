@@ -1,4 +1,4 @@
-"""Which files of a folder are not for the index: ignored by git or by `.treelineignore`, tests, vendored, generated."""
+"""Decides which files of a folder are not indexed: ignored by git or `.treelineignore`, tests, vendored, generated."""
 
 from __future__ import annotations
 
@@ -91,16 +91,16 @@ def is_generated(source: bytes) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Ignored:
+class IgnoreRules:
     """The ignore files from the top of a repository down to one folder, the deepest last."""
 
     levels: tuple[tuple[str, GitIgnoreSpec], ...] = ()
 
-    def entering(self, folder: str, read: Callable[[str], str]) -> Ignored:
+    def entering(self, folder: str, read: Callable[[str], str]) -> IgnoreRules:
         """The same, with the ignore files of a folder; paths, also those that are read, begin at the top."""
         names = IGNORE_FILES if folder else (EXCLUDED, *IGNORE_FILES)
         lines = [line for name in names for line in read(f"{folder}/{name}".lstrip("/")).splitlines()]
-        return Ignored((*self.levels, (folder, _spec(lines)))) if lines else self
+        return IgnoreRules((*self.levels, (folder, _spec(lines)))) if lines else self
 
     def match(self, path: str, is_folder: bool) -> bool:
         """Is this path (relative to the top) ignored? The deepest ignore file that speaks of it decides."""

@@ -1,4 +1,4 @@
-"""From the SOURCE that a person writes to an opened source, and what it is called beside others."""
+"""Opens a SOURCE of the command line: a folder, an archive, a git URL, `python-env`, CodeSearchNet or JSON lines."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ def functions_of(source: Source) -> Iterator[Function]:
 
 
 def _open(spec: str, options: ReadOptions) -> Source:
-    from treeline.ingest.git import is_git_url, open_git
-    from treeline.ingest.packed import suffix_of_archive
+    from treeline.ingest.sources.archive import suffix_of_archive
+    from treeline.ingest.sources.git import is_git_url, open_git
 
     if spec.startswith(CODESEARCHNET):
-        from treeline.ingest.codesearchnet import open_codesearchnet
+        from treeline.ingest.sources.codesearchnet import open_codesearchnet
 
         return open_codesearchnet(spec.removeprefix(CODESEARCHNET), options)
     if spec == "python-env":
-        from treeline.ingest.python_env import open_python_env
+        from treeline.ingest.sources.python_env import open_python_env
 
         return open_python_env(options)
     if is_git_url(spec):
@@ -75,20 +75,20 @@ def _open(spec: str, options: ReadOptions) -> Source:
     if options.ref:
         raise InputError(f"--ref is for git URLs, and {spec} is read as it stands", "check that commit out first")
     if path.is_dir():
-        from treeline.ingest.codesearchnet import is_codesearchnet, open_codesearchnet
-        from treeline.ingest.folder import open_folder
+        from treeline.ingest.sources.codesearchnet import is_codesearchnet, open_codesearchnet
+        from treeline.ingest.sources.folder import open_folder
 
         return open_codesearchnet(spec, options) if is_codesearchnet(path) else open_folder(spec, options)
     if suffix_of_archive(path.name) and path.is_file():
-        from treeline.ingest.archive import open_archive
-        from treeline.ingest.codesearchnet import is_codesearchnet_zip, open_codesearchnet
+        from treeline.ingest.sources.archive import open_archive
+        from treeline.ingest.sources.codesearchnet import is_codesearchnet_zip, open_codesearchnet
 
         return open_codesearchnet(spec, options) if is_codesearchnet_zip(path) else open_archive(path, options)
     from treeline.ingest.parsers.registry import by_suffix
-    from treeline.ingest.shards import LINES, FileShard
+    from treeline.ingest.sources.shards import LINES, FileShard
 
     if path.suffix.lower() in by_suffix():
-        from treeline.ingest.folder import open_folder
+        from treeline.ingest.sources.folder import open_folder
 
         file = path.resolve()
         return open_folder(str(file.parent), options).alone(file.name)
@@ -98,10 +98,10 @@ def _open(spec: str, options: ReadOptions) -> Source:
     return Listed(str(path.resolve()), (FileShard(path, path.name, options),))
 
 
-def told_apart(source: Source, others: Collection[str]) -> Source:
-    """A folder or archive with the name of another in the index is called by the folder above it too: `shop/src`."""
-    from treeline.ingest.archive import Archive, called
-    from treeline.ingest.folder import Folder
+def disambiguate(source: Source, others: Collection[str]) -> Source:
+    """Add the parent folder (`shop/src`) to the name of a folder or archive when another in the index has the same."""
+    from treeline.ingest.sources.archive import Archive, name_of_content
+    from treeline.ingest.sources.folder import Folder
 
     if isinstance(source, Folder) and source.name == str(source.root) and source.repo == source.root.name:
         above = source.root.parent.name
@@ -109,11 +109,13 @@ def told_apart(source: Source, others: Collection[str]) -> Source:
         above = source.path.parent.name
     else:
         return source
-    known = {called(Path(other).name) for other in others if other != source.name and Path(other).is_absolute()}
+    known = {
+        name_of_content(Path(other).name) for other in others if other != source.name and Path(other).is_absolute()
+    }
     return replace(source, repo=f"{above}/{source.repo}") if source.repo in known else source
 
 
-def is_gone(name: str) -> bool:
-    """Whether a source is called by its place on this machine, and nothing is there."""
+def is_missing(name: str) -> bool:
+    """Whether a source is named by a path on this machine that no longer exists."""
     path = Path(name.removeprefix(CODESEARCHNET))
     return path.is_absolute() and not os.path.lexists(path)

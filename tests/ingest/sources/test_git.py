@@ -10,10 +10,10 @@ import pytest
 
 from tests.ingest.reading import read
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.ingest.git import check_url, is_git_url, url_and_ref
-from treeline.ingest.git_folder import split_remote
-from treeline.ingest.opening import open_source
 from treeline.ingest.source import ReadOptions
+from treeline.ingest.sources import open_source
+from treeline.ingest.sources.checkout import split_remote
+from treeline.ingest.sources.git import check_url, is_git_url, url_and_ref
 
 FILE = frozenset({"file"})
 

@@ -1,4 +1,4 @@
-"""A git URL: fetched without hooks, prompts or submodules, from allowed places only, and then read as a folder."""
+"""Fetches a git URL, from allowed hosts only, without hooks, prompts or submodules, and reads it as a folder."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.ingest.folder import Folder, open_folder
-from treeline.ingest.git_command import git_command, git_environment
-from treeline.ingest.git_folder import SCP, split_remote
 from treeline.ingest.source import Progress, ReadOptions
+from treeline.ingest.sources.checkout import SCP, git_command, git_environment, split_remote
+from treeline.ingest.sources.folder import Folder, open_folder
 
 SCHEME, SCP_HOST = r"[a-zA-Z][a-zA-Z0-9+.-]*://", r"[\w.-]+@[\w.-]+:(?!//)"
 URL = re.compile(SCHEME + r".+")

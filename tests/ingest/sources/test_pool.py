@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ingest.reading import read
-from treeline.ingest import pickled as reader
-from treeline.ingest.pickled import Refused, records, remembered
+from treeline.ingest.sources import pool as reader
+from treeline.ingest.sources.pool import UnsafePickle, memo_keys, unpickle_records
 
 FUNCTION = 'def add(a, b):\n    """Add."""\n    return a + b'
 
@@ -38,8 +38,8 @@ def pickled(value: object, protocol: int = 4) -> bytes:
 
 
 def unpickle(data: bytes) -> list[Any]:
-    keep = remembered(io.BytesIO(data))
-    return list(records(io.BytesIO(data), keep))
+    keep = memo_keys(io.BytesIO(data))
+    return list(unpickle_records(io.BytesIO(data), keep))
 
 
 PLAIN = st.recursive(
@@ -128,11 +128,11 @@ def test_damaged_pickles_give_a_problem_and_no_crash(tmp_path: Path, data: bytes
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     try:
         unpickle(b"\x80\x04](" + data)
-    except Refused:
+    except UnsafePickle:
         return
 
 
 def test_memory_between_records_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "MAX_STEPS", 1_000)
-    with pytest.raises(Refused, match="too much"):
+    with pytest.raises(UnsafePickle, match="too much"):
         unpickle(b"\x80\x04](" + b"]" * 2_000 + b"e.")

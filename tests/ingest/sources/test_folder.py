@@ -9,8 +9,8 @@ import pytest
 
 from tests.ingest.reading import read
 from treeline.corpus.errors import InputError
-from treeline.ingest.opening import open_source
 from treeline.ingest.source import ReadOptions
+from treeline.ingest.sources import open_source
 
 SHA = "a" * 40
 

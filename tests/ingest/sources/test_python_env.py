@@ -8,9 +8,9 @@ import pytest
 
 from tests.ingest.reading import read
 from treeline.corpus.errors import InputError
-from treeline.ingest.opening import open_source
-from treeline.ingest.python_env import open_python_env
 from treeline.ingest.source import ReadOptions
+from treeline.ingest.sources import open_source
+from treeline.ingest.sources.python_env import open_python_env
 
 
 def test_the_standard_library_and_the_dependencies_are_there_and_giants_are_not() -> None:

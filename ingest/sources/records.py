@@ -1,4 +1,4 @@
-"""From stored records (a JSON line, a parquet row, a pool entry) to `Function`s with the docstring taken out."""
+"""Turns stored records (a JSON line, a parquet row, a pool entry) into `Function`s with the docstring taken out."""
 
 from __future__ import annotations
 

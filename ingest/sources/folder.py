@@ -1,4 +1,4 @@
-"""A folder of source files, parsed with tree-sitter: each file is a unit."""
+"""A folder of source files, parsed with tree-sitter. Each file is a unit."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
 from treeline.corpus.errors import InputError
-from treeline.ingest.git_folder import Checkout, checkout_of
-from treeline.ingest.ignoring import (
-    Ignored,
+from treeline.ingest.ignore import (
+    IgnoreRules,
     file_reason,
     folder_reason,
     ignore_text,
@@ -25,8 +24,8 @@ from treeline.ingest.ignoring import (
 )
 from treeline.ingest.parsers.file import Place, parse_file
 from treeline.ingest.parsers.registry import by_suffix
-from treeline.ingest.published import Published, published
 from treeline.ingest.source import Chunk, Listed, Parsed, Problem, ReadOptions, Rejected, Unit, readable
+from treeline.ingest.sources.checkout import Checkout, PublishedFiles, checkout_of, published_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +149,8 @@ class Folder:
         return "" if inner == "." else f"{inner}/"
 
     @cached_property
-    def _published(self) -> Published | None:
-        return published(self._top)
+    def _published(self) -> PublishedFiles | None:
+        return published_files(self._top)
 
     def _place(self, relative: str, content: bytes) -> Place:
         """On the web where the remote has it as it is here or nobody can say, otherwise on this machine."""
@@ -169,7 +168,7 @@ class Folder:
     def _walk(self) -> Iterator[tuple[str, int]]:
         """Paths and sizes, folder by folder; links are never followed."""
         read = partial(ignore_text, self._top)
-        waiting = [("", ignored_above(self._top, self._prefix) or Ignored())]
+        waiting = [("", ignored_above(self._top, self._prefix) or IgnoreRules())]
         while waiting:
             relative, ignored = waiting.pop()
             try:
@@ -209,10 +208,10 @@ class Folder:
         return Listed(str(file), (FileUnit(file, readable(name), size, where, wanted.options, wanted.left_out),))
 
 
-def ignored_above(top: Path, inner: str) -> Ignored | None:
+def ignored_above(top: Path, inner: str) -> IgnoreRules | None:
     """The ignore files from the top of a checkout down to a folder in it; None when it is itself ignored."""
     read = partial(ignore_text, top)
-    ignored, below = Ignored().entering("", read), ""
+    ignored, below = IgnoreRules().entering("", read), ""
     for part in PurePosixPath(inner).parts:
         below = f"{below}/{part}".lstrip("/")
         if ignored.match(below, is_folder=True):

@@ -1,15 +1,21 @@
-"""A pickle reader that cannot run anything: it knows plain containers, strings and numbers, and streams a list.
+"""CodeSearchNet's evaluation pool, `LANGUAGE_dedupe_definitions_v2.pkl`: one pickled list of a million records.
 
-The evaluation pool is one pickled list of a million records. Python's own unpickler would call whatever the file
-names, and hold everything at once. This one has no step that imports, calls or builds an object, and hands on the
-items of the outermost list as they come. What pickle's memo must keep is found in a first pass over the file.
+Python's own unpickler would call whatever the file names, and hold everything at once. The reader here knows plain
+containers, strings and numbers only: it has no step that imports, calls or builds an object. It streams the items of
+the outermost list. A first pass over the file finds what pickle's memo must keep.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pickletools import genops
-from typing import IO, Any
+from typing import IO, Any, Protocol
+
+from treeline.ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected
+from treeline.ingest.sources.records import KNOWN, parse_records
+from treeline.ingest.sources.shards import DAMAGE, position_of
 
 # Between two records of the list; a batch of a thousand long ones takes about a million.
 MAX_STEPS = 5_000_000
@@ -24,22 +30,22 @@ PUTS = frozenset({"PUT", "BINPUT", "LONG_BINPUT"})
 GETS = frozenset({"GET", "BINGET", "LONG_BINGET"})
 
 
-class Refused(ValueError):
+class UnsafePickle(ValueError):
     """Not a pickle of plain data, or a damaged one."""
 
 
-def remembered(stream: IO[bytes]) -> set[int]:
+def memo_keys(stream: IO[bytes]) -> set[int]:
     """Which memo entries are ever asked for; refuses whatever is not plain data."""
     found: set[int] = set()
     for name, argument in _operations(stream):
         if name in GETS:
             found.add(argument)
             if len(found) > MAX_STEPS:
-                raise Refused("refers back too often")
+                raise UnsafePickle("refers back too often")
     return found
 
 
-def records(stream: IO[bytes], keep: set[int]) -> Iterator[Any]:
+def unpickle_records(stream: IO[bytes], keep: set[int]) -> Iterator[Any]:
     """The items of the outermost list, one by one."""
     machine = _Machine(keep)
     steps = text = 0
@@ -61,9 +67,9 @@ def records(stream: IO[bytes], keep: set[int]) -> Iterator[Any]:
             else:
                 STEPS[name](machine)
             if steps > MAX_STEPS or text + machine.kept > MAX_TEXT:
-                raise Refused("too much in one record")
+                raise UnsafePickle("too much in one record")
     except (IndexError, KeyError, TypeError, AttributeError) as error:
-        raise Refused(f"not a sound pickle ({error})") from error
+        raise UnsafePickle(f"not a sound pickle ({error})") from error
 
 
 def _operations(stream: IO[bytes]) -> Iterator[tuple[str, Any]]:
@@ -71,12 +77,12 @@ def _operations(stream: IO[bytes]) -> Iterator[tuple[str, Any]]:
         for opcode, argument, _ in genops(stream):
             name = opcode.name
             if name not in PLAIN:
-                raise Refused(f"{name} {argument or ''}".strip() + " is not plain data")
+                raise UnsafePickle(f"{name} {argument or ''}".strip() + " is not plain data")
             yield name, argument
-    except Refused:
+    except UnsafePickle:
         raise
     except (ValueError, MemoryError, OverflowError) as error:
-        raise Refused(f"breaks off or is damaged ({error})") from error
+        raise UnsafePickle(f"breaks off or is damaged ({error})") from error
 
 
 class _Machine:
@@ -107,7 +113,7 @@ class _Machine:
     def last(self, count: int) -> list[Any]:
         items = self.stack[-count:]
         if len(items) < count:
-            raise Refused("not a sound pickle (empty stack)")
+            raise UnsafePickle("not a sound pickle (empty stack)")
         del self.stack[-count:]
         return items
 
@@ -120,7 +126,7 @@ class _Machine:
     def take(self, name: str) -> list[Any]:
         items = self.last(1) if name == "APPEND" else self.since_mark()
         if not isinstance(self.stack[-1], list):
-            raise Refused("not a list of records")
+            raise UnsafePickle("not a list of records")
         return items
 
     def extend(self, items: list[Any]) -> None:
@@ -159,3 +165,95 @@ STEPS: dict[str, Callable[[_Machine], object]] = {
     "SETITEMS": lambda machine: machine.update(machine.since_mark()),
 }
 PLAIN = VALUES | PUTS | GETS | STEPS.keys() | {"MEMOIZE"}
+
+
+POOL = "_dedupe_definitions_v2.pkl"
+RECORDS_A_CHUNK = 512
+
+
+class Stored(Protocol):
+    """A file on disk or in a zip that can be opened more than once."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def digest(self) -> str: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def open(self) -> AbstractContextManager[IO[bytes]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Numbered records that a worker turns into functions."""
+
+    file: str
+    records: tuple[tuple[int, dict[str, object] | str], ...]
+    size: int
+    options: ReadOptions
+
+    def parse(self) -> Parsed:
+        return parse_records(self.records, self.file, {"partition": "pool"}, self.options)
+
+
+def flat(record: Any) -> dict[str, object] | str:
+    """The fields that are wanted, without what a hostile pickle may have nested in them; or why there are none."""
+    if not isinstance(record, dict):
+        return f"a {type(record).__name__}, not a record"
+    fields: dict[str, object] = {}
+    for name in KNOWN:
+        value = record.get(name)
+        if isinstance(value, list | tuple):
+            fields[name] = [part for part in value if isinstance(part, str)]
+        elif value is not None:
+            fields[name] = value if isinstance(value, str) else 0
+    return fields
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The pool as a unit. Problems are located by the number of their record."""
+
+    stored: Stored
+    options: ReadOptions
+
+    @property
+    def key(self) -> str:
+        return self.stored.key
+
+    @property
+    def digest(self) -> str:
+        return self.stored.digest
+
+    @property
+    def size(self) -> int:
+        return self.stored.size
+
+    def chunks(self) -> Iterator[Chunk]:
+        options = self.options.for_workers()
+        waiting: list[tuple[int, dict[str, object] | str]] = []
+        number = told = 0
+        try:
+            with self.stored.open() as stream:
+                keep = memo_keys(stream)
+            with self.stored.open() as stream:
+                for number, record in enumerate(unpickle_records(stream, keep), 1):
+                    waiting.append((number, flat(record)))
+                    if len(waiting) == RECORDS_A_CHUNK:
+                        position = max(told, position_of(stream))
+                        yield Records(self.stored.name, tuple(waiting), position - told, options)
+                        waiting, told = [], position
+        except DAMAGE as error:
+            if waiting:
+                yield Records(self.stored.name, tuple(waiting), 0, options)
+            yield Rejected(
+                (Problem(self.stored.name, number + 1, f"cannot be read further: {error}"),), self.size - told
+            )
+            return
+        yield Records(self.stored.name, tuple(waiting), max(0, self.size - told), options)

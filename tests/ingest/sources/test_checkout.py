@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.ingest.reading import read
-from tests.ingest.test_git import git
-from treeline.ingest.published import published
+from tests.ingest.sources.test_git import git
+from treeline.ingest.sources.checkout import published_files
 
 WEB = "https://github.com/owner/name"
 ONE, TWO = "def first():\n    return 1\n", "def second():\n    return 2\n"
@@ -94,7 +94,7 @@ def test_without_git_the_checked_out_commit_is_linked(checkout: Path, monkeypatc
     sha = git(checkout, "rev-parse", "HEAD")
     (checkout / "src" / "new.py").write_text(ONE)
     monkeypatch.setenv("PATH", str(checkout))
-    assert published(checkout) is None
+    assert published_files(checkout) is None
     assert addresses(checkout)["src/new.py"] == on_the_web(sha, "src/new.py")
 
 

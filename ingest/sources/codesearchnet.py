@@ -7,14 +7,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from treeline.corpus.errors import InputError
-from treeline.ingest import parquet, pool
 from treeline.ingest.download import LANGUAGES, archive_path, fetch_archive
-from treeline.ingest.lines import DAMAGE
-from treeline.ingest.shards import LINES, PARTITIONS, FileShard, partition_of, zip_entries
 from treeline.ingest.source import Listed, ReadOptions, Unit, Unreadable, readable
+from treeline.ingest.sources.pool import POOL, Pool
+from treeline.ingest.sources.shards import (
+    DAMAGE,
+    LINES,
+    PARQUET,
+    PARTITIONS,
+    FileShard,
+    ParquetShard,
+    partition_of,
+    zip_entries,
+)
 
 SHARDS = "final/jsonl"
-HINT = f"give the folder that holds LANGUAGE/{SHARDS}, a LANGUAGE.zip, a {parquet.SUFFIX} or a {pool.SUFFIX} file"
+HINT = f"give the folder that holds LANGUAGE/{SHARDS}, a LANGUAGE.zip, a {PARQUET} or a {POOL} file"
 
 
 def open_codesearchnet(where: str, options: ReadOptions) -> Listed:
@@ -63,12 +71,12 @@ def _of_file(path: Path, key: str, options: ReadOptions, *, named: bool) -> Iter
     if path.name.endswith(LINES):
         if named or _wanted(str(path), options):
             yield FileShard(path, key, options)
-    elif path.name.endswith(parquet.SUFFIX):
+    elif path.name.endswith(PARQUET):
         if named or _wanted(str(path), options):
-            yield parquet.ParquetShard(path, key, options)
-    elif path.name.endswith(".pkl") if named else path.name.endswith(pool.SUFFIX):
+            yield ParquetShard(path, key, options)
+    elif path.name.endswith(".pkl") if named else path.name.endswith(POOL):
         if named or "pool" in options.partitions:
-            yield pool.Pool(FileShard(path, key, options), options)
+            yield Pool(FileShard(path, key, options), options)
     elif path.suffix == ".zip":
         yield from _of_zip(path, "" if named else f"{key}/", options)
     elif named:
@@ -79,8 +87,8 @@ def _of_zip(path: Path, inside: str, options: ReadOptions) -> Iterator[Unit]:
     for entry in zip_entries(path, inside, options):
         if isinstance(entry, Unreadable) or (entry.member.endswith(LINES) and _wanted(entry.member, options)):
             yield entry
-        elif entry.member.endswith(pool.SUFFIX) and "pool" in options.partitions:
-            yield pool.Pool(entry, options)
+        elif entry.member.endswith(POOL) and "pool" in options.partitions:
+            yield Pool(entry, options)
 
 
 def _wanted(path: str, options: ReadOptions) -> bool:

@@ -15,8 +15,8 @@ import pytest
 from tests.ingest.loading import functions, loaded, names, project
 from tests.ingest.reading import read
 from treeline.corpus.errors import InputError
-from treeline.ingest.opening import open_source
 from treeline.ingest.source import ReadOptions
+from treeline.ingest.sources import open_source
 
 KINDS = [".zip", ".whl", ".jar", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz"]
 FILES = {

@@ -11,9 +11,9 @@ import pytest
 from tests.ingest.loading import NAME, functions, loaded, record, records_file
 from treeline.corpus.errors import InputError
 from treeline.engine.embedded import EmbeddedStore
-from treeline.ingest.opening import open_source
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import ReadOptions, Unit
+from treeline.ingest.sources import open_source
 
 
 def broken_off(home: Path, source: Path) -> None:

@@ -1,4 +1,4 @@
-"""`python-env`: the standard library and the packages that this project itself depends on, as they are installed."""
+"""`python-env`: the standard library and the packages this project depends on, as installed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
 from treeline.corpus.errors import InputError
-from treeline.ingest.folder import FileUnit, Folder, always
-from treeline.ingest.ignoring import reason_by_name
+from treeline.ingest.ignore import reason_by_name
 from treeline.ingest.parsers.file import Place
 from treeline.ingest.source import Listed, ReadOptions, Unit
+from treeline.ingest.sources.folder import FileUnit, Folder, always
 
 PROJECT = "treeline"
 EVERYTHING = "*"

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from tests.ingest.reading import read
-from tests.ingest.test_codesearchnet import SOURCE
+from tests.ingest.sources.test_codesearchnet import SOURCE
 
 URL = f"https://github.com/owner/name/blob/{'a' * 40}/pkg/sums.py#L11-L13"
 
@@ -50,7 +50,7 @@ def test_rows_become_functions(tmp_path: Path) -> None:
 
 
 def test_the_shares_of_the_chunks_add_up_to_the_size(tmp_path: Path) -> None:
-    from treeline.ingest.opening import open_source
+    from treeline.ingest.sources import open_source
 
     path = table(tmp_path / "train-0.parquet", [row(func_name=f"f{n}") for n in range(1_200)])
     (unit,) = open_source(f"codesearchnet:{path}").units()

@@ -10,11 +10,11 @@ import pytest
 
 from tests.ingest.loading import loaded, names
 from tests.ingest.reading import read
-from tests.ingest.test_codesearchnet import line
-from tests.ingest.test_pool import entry, pickled
+from tests.ingest.sources.test_codesearchnet import line
+from tests.ingest.sources.test_pool import entry, pickled
 from treeline.corpus.errors import InputError
-from treeline.ingest.opening import open_source
 from treeline.ingest.source import ReadOptions
+from treeline.ingest.sources import open_source
 
 SHARD = "python/final/jsonl/{0}/python_{0}_0.jsonl.gz"
 

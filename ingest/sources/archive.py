@@ -1,0 +1,298 @@
+"""A source archive (a zip from a forge, an sdist, a wheel), read like the folder it holds, never unpacked to disk."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import stat
+import struct
+import tarfile
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from io import BufferedIOBase
+from itertools import accumulate
+from pathlib import Path, PurePosixPath
+from typing import IO, NamedTuple
+from urllib.parse import quote
+
+from treeline.corpus.errors import InputError
+from treeline.ingest.ignore import (
+    EXCLUDED,
+    IGNORE_FILES,
+    MAX_IGNORE_BYTES,
+    IgnoreRules,
+    file_reason,
+    folder_reason,
+    is_source,
+)
+from treeline.ingest.parsers.file import Place
+from treeline.ingest.source import ReadOptions, Unit, Unreadable, leads_out, readable
+from treeline.ingest.sources.folder import FileUnit, always
+from treeline.ingest.sources.shards import BLOCK, DAMAGE, MAX_RATIO
+
+ZIP = (".zip", ".whl", ".jar")
+TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+# By its first bytes: a browser may have unpacked a `.tar.gz` and left its name as it was.
+PACKED: dict[bytes, Callable[[Path], BufferedIOBase]] = {
+    b"\x1f\x8b": gzip.GzipFile,
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\0": lzma.LZMAFile,
+}
+BROKEN = (*DAMAGE, tarfile.TarError, lzma.LZMAError, struct.error, LookupError, OverflowError)
+# What stands before a member of a tar, its name above all, is read in one piece: longer ones are no names.
+MAX_HEADER = 1 << 20
+HINT = "it may be damaged or cut off: fetch it again, or unpack it and give the folder"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file, or (`kind`) what is none; it can be read until the next one is asked for."""
+
+    name: str
+    size: int
+    kind: str
+    open: Callable[[], IO[bytes] | None]
+
+    def read(self, limit: int) -> bytes | str:
+        """Its content, or the reason why not."""
+        content = bytearray()
+        try:
+            stream = self.open()
+            if stream is None:
+                return "not a plain file"
+            with stream:
+                while len(content) <= limit and (block := stream.read(BLOCK)):
+                    content += block
+        except BROKEN as error:
+            return f"cannot be read: {error or type(error).__name__}"
+        return bytes(content) if len(content) <= limit else f"file is over the limit of {limit:,} bytes"
+
+
+def suffix_of_archive(name: str) -> str:
+    """With which suffix a name is that of an archive, as it is written there; '' for another."""
+    found = max((suffix for suffix in ZIP + TAR if name.lower().endswith(suffix)), key=len, default="")
+    return name[len(name) - len(found) :]
+
+
+def members(path: Path, options: ReadOptions) -> Iterator[Member]:
+    """All that are no folders, in the archive's own order; one that cannot be read to its end is refused."""
+    ceiling = min(options.max_archive_bytes, path.stat().st_size * MAX_RATIO + options.max_file_bytes)
+    inside = _in_zip(path, ceiling) if suffix_of_archive(path.name).lower() in ZIP else _in_tar(path, ceiling)
+    try:
+        for number, member in enumerate(inside, start=1):
+            if number > options.max_archive_files:
+                raise _TooMuch(f"holds more than {options.max_archive_files:,} files")
+            yield member
+    except _TooMuch as error:
+        raise InputError(f"{path} {error}", "where that is as it should be, unpack it and give the folder") from error
+    except PermissionError:
+        raise
+    except BROKEN as error:
+        raise InputError(f"{path} cannot be read as an archive: {error or type(error).__name__}", HINT) from error
+
+
+class _TooMuch(Exception):
+    """More than an archive of source code has."""
+
+
+def _over(ceiling: int) -> _TooMuch:
+    return _TooMuch(f"unpacks to more than {ceiling / 1e6:,.0f} MB, as no source code of its size does")
+
+
+def _in_zip(path: Path, ceiling: int) -> Iterator[Member]:
+    with zipfile.ZipFile(path) as archive:
+        listed = [info for info in archive.infolist() if not info.filename.endswith("/")]
+        # The list can be believed: of a member no more is unpacked than the size that stands there.
+        if sum(info.file_size for info in listed) > ceiling:
+            raise _over(ceiling)
+        if any(info.flag_bits & 1 for info in listed):
+            raise InputError(f"{path} is encrypted", "unpack it with its password and give the folder")
+        for info in listed:
+            kind = "link" if stat.S_ISLNK(info.external_attr >> 16) else ""
+            yield Member(info.filename.replace("\\", "/"), info.file_size, kind, partial(archive.open, info))
+
+
+def _in_tar(path: Path, ceiling: int) -> Iterator[Member]:
+    with path.open("rb") as file:
+        first = file.read(max(map(len, PACKED)))
+    unpack = next((unpack for mark, unpack in PACKED.items() if first.startswith(mark)), None)
+    with unpack(path) if unpack else path.open("rb") as stream:
+        unpacked = _Unpacked(stream, ceiling)
+        with tarfile.TarFile(fileobj=unpacked) as archive:  # type: ignore[arg-type]
+            while (info := archive.next()) is not None:
+                archive.members = []  # type: ignore[attr-defined] # it would keep every one
+                kind = "" if info.isreg() else "link" if info.issym() or info.islnk() else "device or pipe"
+                if not info.isdir():
+                    yield Member(info.name, info.size, kind, partial(archive.extractfile, info))
+        if unpacked.last.strip(b"\0") or not unpacked.last:
+            raise tarfile.ReadError("where the next file or the end should be is neither")
+        while unpacked.read(BLOCK):  # to the end, where the checksum is
+            pass
+
+
+class _Unpacked:
+    """The stream that a tar is read from; it goes no farther than `ceiling`.
+
+    `last` is what was read last: tarfile takes whatever is no header for the end, which is zeros.
+    """
+
+    def __init__(self, stream: BufferedIOBase, ceiling: int) -> None:
+        self._stream, self._ceiling = stream, ceiling
+        self.last = b""
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def seek(self, position: int) -> int:
+        if position > self._ceiling:
+            raise _over(self._ceiling)
+        return self._stream.seek(position)
+
+    def read(self, size: int) -> bytes:
+        if not 0 <= size <= MAX_HEADER:
+            raise tarfile.ReadError("the header of a file has a size that none has")
+        if self.tell() > self._ceiling:
+            raise _over(self._ceiling)
+        self.last = self._stream.read(size)
+        return self.last
+
+
+# As long as a path can be on this machine.
+MAX_NAME = 4_096
+
+
+@dataclass(frozen=True)
+class MemberUnit(FileUnit):
+    """A file in an archive."""
+
+    member: Member
+
+    def _read(self) -> bytes | str:
+        return self.member.read(self.options.max_file_bytes)
+
+
+@dataclass(frozen=True)
+class Archive:
+    """Every source file in it that is not left out; `chosen` has their paths by their number among all members."""
+
+    path: Path
+    repo: str
+    top: str
+    options: ReadOptions
+    chosen: Mapping[int, str]
+    refused: tuple[Unreadable, ...]
+    size: int
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    def units(self) -> Iterator[Unit]:
+        """Opened once and gone through once: a tar cannot be entered in the middle."""
+        yield from self.refused
+        for number, member in enumerate(members(self.path, self.options)):
+            if (path := self.chosen.get(number)) is None:
+                continue
+            if _inside(member.name) != self.top + path:
+                raise InputError(f"{self.path} was changed while it was read", "run the command again")
+            file, key = self.path / self.top / path, readable(path)
+            place = Place(self.repo, key, "", f"file://{quote(os.fsencode(file))}")
+            yield MemberUnit(file, key, member.size, always(place), self.options, self.left_out, member)
+
+
+def open_archive(path: Path, options: ReadOptions) -> Archive:
+    """List what is in it, so that one that cannot be read is refused before anything of it is loaded."""
+    path = path.resolve()
+    options.progress(f"listing {path.name}", 0, 0)
+    listed: list[_Entry] = []
+    ignoring: dict[str, str] = {}
+    refused: list[Unreadable] = []
+    room = MAX_IGNORE_BYTES
+    for number, member in enumerate(members(path, options)):
+        inside = _inside(member.name)
+        if not inside:
+            name = readable(f"{path}/{member.name[:MAX_NAME]}")
+            refused.append(Unreadable(name, "the name is no path within the archive: refused"))
+            continue
+        listed.append(_Entry(number, inside, member.size, member.kind))
+        if inside.endswith((EXCLUDED, *IGNORE_FILES)) and not member.kind:
+            content = member.read(room)
+            if isinstance(content, bytes):
+                room -= len(content)
+                ignoring[inside] = content.decode("utf-8", "replace")
+    top = _top(listed)
+    choice = _Choice(lambda relative: ignoring.get(top + relative, ""), options)
+    kept = [one for one in listed if choice.takes(one.path.removeprefix(top), one.kind)]
+    return Archive(
+        path=path,
+        repo=top.rstrip("/") or name_of_content(path.name),
+        top=top,
+        options=options,
+        chosen={one.number: one.path.removeprefix(top) for one in kept},
+        refused=tuple(refused),
+        size=sum(one.size for one in kept),
+        left_out=choice.left_out,
+    )
+
+
+def name_of_content(name: str) -> str:
+    """What an archive (or a folder) of that name holds: `flask-3.0.0-py3-none-any.whl` → `flask-3.0.0`."""
+    suffix = suffix_of_archive(name)
+    stem = name.removesuffix(suffix)
+    return "-".join(stem.split("-")[:2]) if suffix.lower() == ".whl" else stem
+
+
+class _Entry(NamedTuple):
+    number: int
+    path: str
+    size: int
+    kind: str
+
+
+def _inside(name: str) -> str:
+    """The path that a member's name means, or '' for one that leads out of the archive or nowhere."""
+    path = PurePosixPath(name)
+    return "" if leads_out(path) or not path.parts or len(name) > MAX_NAME else str(path)
+
+
+def _top(listed: Sequence[_Entry]) -> str:
+    """The folder that all lies in (`project-1.0/`), or ''."""
+    tops = {one.path.partition("/")[0] + "/" if "/" in one.path else "" for one in listed}
+    return tops.pop() if len(tops) == 1 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Which members are read; the others are counted by reason, as in a folder. `read` gives an ignore file's text."""
+
+    read: Callable[[str], str]
+    options: ReadOptions
+    left_out: Counter[str] = field(default_factory=Counter)
+    entered: dict[str, IgnoreRules | None] = field(default_factory=dict)
+
+    def takes(self, path: str, kind: str) -> bool:
+        ignored = self._enter(path)
+        if ignored is None or not (kind or is_source(path)):
+            return False
+        reason = kind or file_reason(path, ignored.match(path, is_folder=False), self.options)
+        if reason:
+            self.left_out[reason] += 1
+        return not reason
+
+    def _enter(self, path: str) -> IgnoreRules | None:
+        """The ignore files on the way to a file; None when a folder on it is passed over."""
+        ignored: IgnoreRules | None = IgnoreRules()
+        for folder in accumulate(["", *path.split("/")[:-1]], lambda above, name: f"{above}/{name}".lstrip("/")):
+            if ignored is not None and folder not in self.entered:
+                reason = folder_reason(folder, ignored.match(folder, is_folder=True), self.options)
+                if reason:
+                    self.left_out[reason] += 1
+                self.entered[folder] = None if reason else ignored.entering(folder, self.read)
+            ignored = self.entered[folder] if ignored else None
+        return ignored

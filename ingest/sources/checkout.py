@@ -1,0 +1,196 @@
+"""Reads a git checkout: its top folder, remote and commit, and which of its files the remote has.
+
+Git runs without hooks, filters, prompts or network access.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import new
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+SETTINGS = {
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.symlinks": "false",
+    "protocol.allow": "never",
+    "credential.interactive": "false",
+    "filter.lfs.smudge": "",
+    "filter.lfs.process": "",
+    "filter.lfs.required": "false",
+    "submodule.recurse": "false",
+}
+
+
+def git_command(arguments: Sequence[str], scheme: str = "") -> list[str]:
+    """The command line; without a scheme git reaches nothing but the files that are here."""
+    settings = SETTINGS | ({f"protocol.{scheme}.allow": "always"} if scheme else {})
+    return ["git", *(part for name, value in settings.items() for part in ("-c", f"{name}={value}")), *arguments]
+
+
+def git_environment() -> dict[str, str]:
+    """This process's, without what it says to git."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("GIT_")} | {
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "true",
+        "SSH_ASKPASS": "true",
+        "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+        "GIT_LFS_SKIP_SMUDGE": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "LC_ALL": "C",
+    }
+
+
+SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+REMOTE = re.compile(r'^\s*\[remote "origin"\][^\[]*?^\s*url\s*=\s*(\S+)', re.MULTILINE)
+SCP = re.compile(r"(?:[\w.-]+@)?([\w.-]+):(?!//)(.+)")
+MAX_BYTES = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """The top of a working tree; `web` is the remote's address in a browser, empty when it has none."""
+
+    top: Path
+    repo: str
+    web: str
+    sha: str
+
+    def url(self, path: str, sha: str) -> str:
+        """The address of a file at a commit, without lines."""
+        return f"{self.web}/blob/{sha}/{quote(path)}"
+
+
+def checkout_of(folder: Path) -> Checkout | None:
+    """The checkout that a folder lies in, or None."""
+    folder = folder.resolve()
+    for top in (folder, *folder.parents):
+        git = top / ".git"
+        if git.is_file():
+            written = _read(git).removeprefix("gitdir:").strip()
+            git = (top / written) if written else git
+        if git.is_dir():
+            return _describe(top, git)
+    return None
+
+
+def _describe(top: Path, git: Path) -> Checkout:
+    common = git / _read(git / "commondir").strip() if (git / "commondir").is_file() else git
+    found = REMOTE.search(_read(common / "config"))
+    host, repo = split_remote(found[1]) if found else ("", "")
+    sha = _head(git, common)
+    return Checkout(top, repo, f"https://{host}/{repo}" if host and repo and sha else "", sha)
+
+
+def split_remote(url: str) -> tuple[str, str]:
+    """Host and `owner/name` of a remote, without user or password; empty for a path on this machine."""
+    scp = SCP.fullmatch(url)
+    host, path = (scp[1], scp[2]) if scp else ("", "")
+    if "://" in url:
+        try:
+            parts = urlsplit(url)
+            host, path = (parts.hostname or "", parts.path) if parts.scheme != "file" else ("", "")
+        except ValueError:
+            return "", ""
+    return host, path.strip("/").removesuffix(".git")
+
+
+def _head(git: Path, common: Path) -> str:
+    head = _read(git / "HEAD").strip()
+    if not head.startswith("ref:"):
+        return head if SHA.fullmatch(head) else ""
+    ref = head.removeprefix("ref:").strip()
+    if ".." in ref or ref.startswith("/"):
+        return ""
+    loose = _read(common / ref).strip()
+    if SHA.fullmatch(loose):
+        return loose
+    for line in _read(common / "packed-refs").splitlines():
+        sha, _, name = line.partition(" ")
+        if name == ref and SHA.fullmatch(sha):
+            return sha
+    return ""
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+TIMEOUT_S = 30
+REMOTE_REFS = "refs/remotes/origin"
+SHA1_LETTERS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFiles:
+    """The newest commit here that the remote has (empty: none), and the content of each of its files."""
+
+    sha: str
+    blobs: Mapping[str, str]
+
+    def has(self, path: str, content: bytes) -> bool:
+        """Whether the file is there as it is here; the ends of its lines do not matter, which git may have changed."""
+        known = self.blobs.get(path)
+        if not known:
+            return False
+        return known == _blob(content, known) or known == _blob(content.replace(b"\r\n", b"\n"), known)
+
+
+def published_files(top: Path) -> PublishedFiles | None:
+    """What git knows of the checkout's remote; None where git cannot say (it is not there, or not allowed to)."""
+    try:
+        sha = _newest(top)
+        return PublishedFiles(sha, _blobs(top, sha) if sha else {})
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _newest(top: Path) -> str:
+    """Of a checkout that never heard of its remote's branches, such as a fetched commit: the one checked out."""
+    head = _git(top, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
+    if not _git(top, "for-each-ref", "--count=1", REMOTE_REFS):
+        return head
+    unpublished = _git(top, "rev-list", "--boundary", head, "--not", f"--glob={REMOTE_REFS}").decode().split()
+    if not unpublished:
+        return head
+    return next((commit.removeprefix("-") for commit in unpublished if commit.startswith("-")), "")
+
+
+def _blobs(top: Path, sha: str) -> dict[str, str]:
+    """The files of a commit, each with the name of its content."""
+    blobs = {}
+    for entry in _git(top, "ls-tree", "-r", "-z", "--full-tree", sha).split(b"\0"):
+        kind, _, path = entry.partition(b"\t")
+        if path:
+            blobs[os.fsdecode(path)] = kind.rpartition(b" ")[2].decode()
+    return blobs
+
+
+def _blob(content: bytes, like: str) -> str:
+    """The name that git gives to content."""
+    digest = new("sha1" if len(like) == SHA1_LETTERS else "sha256", usedforsecurity=False)
+    digest.update(b"blob %d\0" % len(content))
+    digest.update(content)
+    return digest.hexdigest()
+
+
+def _git(top: Path, *arguments: str) -> bytes:
+    command = git_command(["-C", str(top), *arguments])
+    return subprocess.run(
+        command,
+        env=git_environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+        timeout=TIMEOUT_S,
+    ).stdout

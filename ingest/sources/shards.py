@@ -1,0 +1,335 @@
+"""Shards of records: JSON lines, plain or gzipped, on disk or in a zip, and parquet files.
+
+A shard is read as a stream in numbered batches. Memory stays flat, and damage is reported with its line.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Protocol
+
+import orjson
+
+from treeline.corpus.errors import InputError
+from treeline.ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected, Unreadable, leads_out, readable
+from treeline.ingest.sources.records import KNOWN, parse_records
+
+# Large enough that a trip to a worker is nothing beside the parsing, small enough to share a shard evenly.
+LINES_A_CHUNK = 512
+BYTES_A_CHUNK = 4_000_000
+BLOCK = 1 << 18
+# JSON around a function (tokens, escapes) is at most about this many times the function.
+LINE_PER_FUNCTION = 8
+# Source code packs 3 to 10 times; beyond this it is a bomb.
+MAX_RATIO = 200
+DAMAGE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, KeyError, ValueError, RuntimeError)
+
+
+class Opened(Protocol):
+    """How the bytes of a shard are opened: their number, and how many they take up on disk."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def stored(self) -> int: ...
+
+    def open(self) -> AbstractContextManager[IO[bytes]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Raw JSON lines that a worker turns into functions."""
+
+    file: str
+    lines: tuple[tuple[int, bytes], ...]
+    size: int
+    defaults: dict[str, str]
+    options: ReadOptions
+    problems: tuple[Problem, ...] = ()
+
+    def parse(self) -> Parsed:
+        parsed = parse_records(map(_decode, self.lines), self.file, self.defaults, self.options)
+        if not self.problems:
+            return parsed
+        return Parsed(parsed.functions, parsed.facts, (*parsed.problems, *self.problems))
+
+
+def _decode(numbered: tuple[int, bytes]) -> tuple[int, dict[str, object] | str]:
+    line, raw = numbered
+    try:
+        record = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        try:
+            raw.decode("utf-8")
+        except UnicodeDecodeError as wrong:
+            return line, f"not UTF-8: {wrong.reason} at byte {wrong.start}"
+        return line, f"broken JSON: {error}"
+    except RecursionError:
+        return line, "broken JSON: nested too deep"
+    return line, record if isinstance(record, dict) else f"a JSON {type(record).__name__}, not an object"
+
+
+@dataclass(slots=True)
+class _Batch:
+    lines: list[tuple[int, bytes]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    bytes: int = 0
+
+
+def line_chunks(
+    opened: Opened, file: str, packed: bool, defaults: dict[str, str], options: ReadOptions
+) -> Iterator[Chunk]:
+    """Cut a shard into chunks of lines; a line that is too long is left out, the rest of it goes in."""
+    batch = _Batch()
+    options = options.for_workers()
+    told = 0
+
+    def finish(position: int) -> Lines:
+        nonlocal batch, told
+        done, batch = batch, _Batch()
+        share, told = max(0, position - told), max(told, position)
+        return Lines(file, tuple(done.lines), share, defaults, options, tuple(done.problems))
+
+    number = position = 0
+    try:
+        with opened.open() as raw:
+            stream = io.BufferedReader(gzip.GzipFile(fileobj=raw), BLOCK) if packed else raw
+            limit = options.max_function_bytes * LINE_PER_FUNCTION
+            ceiling = opened.stored * MAX_RATIO + limit
+            for number, line in _numbered(stream, limit, ceiling):
+                if isinstance(line, str):
+                    batch.problems.append(Problem(file, number, line))
+                elif line.strip():
+                    batch.lines.append((number, line))
+                    batch.bytes += len(line)
+                if len(batch.lines) + len(batch.problems) >= LINES_A_CHUNK or batch.bytes >= BYTES_A_CHUNK:
+                    position = position_of(raw)
+                    yield finish(position)
+    except DAMAGE as error:
+        batch.problems.append(Problem(file, number + 1, f"cannot be read further: {error or type(error).__name__}"))
+    if batch.lines or batch.problems:
+        yield finish(opened.size)
+    elif told < opened.size:
+        yield Rejected((), opened.size - told)
+
+
+def position_of(raw: IO[bytes]) -> int:
+    try:
+        return raw.tell()
+    except (OSError, ValueError):
+        return 0
+
+
+def _numbered(stream: IO[bytes] | io.BufferedReader, limit: int, ceiling: int) -> Iterator[tuple[int, bytes | str]]:
+    """Lines with their numbers; never holds more than `limit` bytes of one, nor unpacks more than `ceiling`."""
+    number, seen = 0, 0
+    while line := stream.readline(limit + 1):
+        number += 1
+        seen += len(line)
+        if len(line) > limit and not line.endswith(b"\n"):
+            length = len(line)
+            while (rest := stream.readline(BLOCK)) and seen <= ceiling:
+                length += len(rest)
+                seen += len(rest)
+                if rest.endswith(b"\n"):
+                    break
+            yield number, f"line of {length:,} bytes is over the limit of {limit:,}"
+        else:
+            yield number, line
+        if seen > ceiling:
+            yield number + 1, f"unpacks to more than {MAX_RATIO} times its size: not read further"
+            return
+
+
+PARTITIONS = ("train", "valid", "test")
+LINES = (".jsonl.gz", ".jsonl")
+
+
+def partition_of(path: str) -> str:
+    """The partition that a shard's folder or name speaks of, or ''."""
+    parts = PurePosixPath(path)
+    for partition in PARTITIONS:
+        if parts.parent.name == partition or f"_{partition}_" in parts.name or parts.name.startswith(f"{partition}-"):
+            return partition
+    return ""
+
+
+def file_digest(path: Path, options: ReadOptions) -> str:
+    digest = blake2b(options.fingerprint.encode(), digest_size=16)
+    try:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        digest.update(str(error).encode())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file on disk that is a unit."""
+
+    path: Path
+    key: str
+    options: ReadOptions
+
+    @cached_property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    @cached_property
+    def digest(self) -> str:
+        return file_digest(self.path, self.options)
+
+    @property
+    def name(self) -> str:
+        """What it is called where something in it cannot be read."""
+        return readable(str(self.path))
+
+    @property
+    def defaults(self) -> dict[str, str]:
+        """What records that do not say it themselves have from their file."""
+        return {"partition": partition_of(str(self.path))}
+
+
+@dataclass(frozen=True)
+class FileShard(StoredFile):
+    """A `.jsonl` or `.jsonl.gz` on disk."""
+
+    @property
+    def stored(self) -> int:
+        return self.size
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        with self.path.open("rb") as stream:
+            yield stream
+
+    def chunks(self) -> Iterator[Chunk]:
+        return line_chunks(self, self.name, self.key.endswith(".gz"), self.defaults, self.options)
+
+
+@dataclass(frozen=True)
+class ZipEntry:
+    """One member of a zip, read as a stream."""
+
+    archive: Path
+    member: str
+    key: str
+    size: int
+    stored: int
+    crc: int
+    options: ReadOptions
+
+    @property
+    def name(self) -> str:
+        return readable(f"{self.archive}/{self.member}")
+
+    @property
+    def digest(self) -> str:
+        """The checksum and size that the archive lists; reading checks them."""
+        listed = f"{self.options.fingerprint}|{self.member}|{self.crc}|{self.size}"
+        return blake2b(listed.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        with zipfile.ZipFile(self.archive) as archive, archive.open(self.member) as stream:
+            yield stream
+
+    def chunks(self) -> Iterator[Chunk]:
+        defaults = {"partition": partition_of(self.member)}
+        packed = self.member.endswith(".gz")
+        return line_chunks(self, self.name, packed, defaults, self.options)
+
+
+def zip_entries(archive: Path, inside: str, options: ReadOptions) -> Iterator[ZipEntry | Unreadable]:
+    """Every member in the order of its name; one that would leave the archive's folder is refused.
+
+    `inside` goes before the members' keys, so that those of several archives are told apart.
+    """
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            listed = sorted(opened.infolist(), key=lambda info: info.filename)
+    except DAMAGE as error:
+        raise InputError(f"{archive} is not a zip that can be read: {error}", "download it again") from error
+    for info in listed:
+        path = PurePosixPath(info.filename.replace("\\", "/"))
+        if info.is_dir():
+            continue
+        if leads_out(path):
+            yield Unreadable(readable(f"{archive}/{info.filename}"), "the name leads out of the archive: refused")
+        else:
+            key = f"{inside}{info.filename}"
+            yield ZipEntry(archive, info.filename, key, info.file_size, info.compress_size, info.CRC, options)
+
+
+PARQUET = ".parquet"
+ROWS_A_CHUNK = 512
+# A row group that claims to unpack to more than this is no dataset of functions.
+MAX_GROUP_BYTES = 4_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Some rows, still in columns; the place of a problem is the number of its row."""
+
+    file: str
+    first: int
+    batch: Any  # a pyarrow.RecordBatch
+    size: int
+    defaults: dict[str, str]
+    options: ReadOptions
+
+    def parse(self) -> Parsed:
+        return parse_records(self._rows(), self.file, self.defaults, self.options)
+
+    def _rows(self) -> Iterator[tuple[int, dict[str, Any] | str]]:
+        try:
+            rows = self.batch.to_pylist()
+        except UnicodeDecodeError:
+            rows = [self._row(index) for index in range(self.batch.num_rows)]
+        yield from enumerate(rows, self.first)
+
+    def _row(self, index: int) -> dict[str, Any] | str:
+        try:
+            row: dict[str, Any] = self.batch.slice(index, 1).to_pylist()[0]
+        except UnicodeDecodeError as wrong:
+            return f"not UTF-8: {wrong.reason} at byte {wrong.start}"
+        return row
+
+
+@dataclass(frozen=True)
+class ParquetShard(StoredFile):
+    """One parquet file."""
+
+    def chunks(self) -> Iterator[Chunk]:
+        import pyarrow  # type: ignore[import-untyped]
+        from pyarrow import parquet
+
+        options, row, told = self.options.for_workers(), 1, 0
+        try:
+            with parquet.ParquetFile(self.path) as file:
+                meta = file.metadata
+                columns = [name for name in file.schema_arrow.names if name in KNOWN]
+                for group in range(meta.num_row_groups):
+                    if meta.row_group(group).total_byte_size > MAX_GROUP_BYTES:
+                        raise ValueError(f"row group {group} is over {MAX_GROUP_BYTES:,} bytes")
+                for batch in file.iter_batches(ROWS_A_CHUNK, columns=columns):
+                    share = self.size * batch.num_rows // max(1, meta.num_rows)
+                    yield Rows(self.name, row, batch, share, self.defaults, options)
+                    row, told = row + batch.num_rows, told + share
+        except (pyarrow.ArrowException, OSError, ValueError, MemoryError) as error:
+            reason = f"cannot be read further: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+            yield Rejected((Problem(self.name, row, reason),), self.size - told)
+            return
+        yield Rejected((), self.size - told)
