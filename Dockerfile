@@ -1,7 +1,9 @@
 # The service in two stages: the first builds a virtual environment, the second holds only that, git and a user
 # without rights. Dependencies are pinned by constraints.txt.
+# `docker build --build-arg EXTRAS=elasticsearch,mcp,transformers .` adds transformer encoders, cross-encoder and geoopt.
 FROM python:3.11.14-slim-bookworm AS build
 
+ARG EXTRAS=elasticsearch,mcp
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/treeline
@@ -9,7 +11,8 @@ WORKDIR /src
 
 # Dependencies first: they change less often than the code, so this layer is kept between builds.
 COPY pyproject.toml constraints.txt README.md LICENSE ./
-RUN /opt/treeline/bin/python -c "import tomllib; print('\n'.join(tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']))" > requirements.txt \
+COPY scripts/requirements.py scripts/
+RUN python scripts/requirements.py "$EXTRAS" > requirements.txt \
     && /opt/treeline/bin/pip install --no-cache-dir --constraint constraints.txt --requirement requirements.txt
 
 COPY corpus corpus
@@ -22,7 +25,8 @@ COPY rerank rerank
 COPY search search
 COPY service service
 COPY treeline treeline
-RUN /opt/treeline/bin/pip install --no-cache-dir --no-deps --constraint constraints.txt .
+RUN /opt/treeline/bin/pip install --no-cache-dir --no-deps --constraint constraints.txt . \
+    && /opt/treeline/bin/pip uninstall --yes pip
 
 FROM python:3.11.14-slim-bookworm
 
@@ -40,7 +44,7 @@ RUN apt-get update \
     && install --directory --owner=treeline --group=treeline --mode=0750 /data
 
 COPY --from=build /opt/treeline /opt/treeline
-COPY --chmod=0755 deploy/start.sh /usr/local/bin/treeline-start
+COPY deploy/start.sh /usr/local/bin/treeline-start
 
 ENV PATH=/opt/treeline/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \

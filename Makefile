@@ -2,10 +2,11 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint fix types pytest bench eval csn docs readme constraints system clean audit
+.PHONY: help serve test compose-test lint fix types pytest bench eval csn docs readme constraints system clean audit
 
 PINS := pyproject.toml constraints.txt
-TEST_EXTRAS := test,eval,transformers
+EXTRAS := elasticsearch,mcp
+TEST_EXTRAS := $(EXTRAS),parquet,report,eval,test,transformers
 CODE := corpus encoder engine eval graph ingest rerank search service treeline/__init__.py tests scripts
 HOST ?= 127.0.0.1
 PORT ?= 8080
@@ -23,6 +24,9 @@ test: .venv/.installed-test system lint types pytest ## everything the tests nee
 
 pytest: .venv/.installed-test ## the tests alone; PYTEST_FLAGS="-k pipeline" narrows them
 	@.venv/bin/python -m pytest $(PYTEST_FLAGS)
+
+compose-test: .venv/.installed-test system ## the compose file in a real Docker engine, by the README's commands
+	@.venv/bin/python -m pytest tests/deploy/test_compose_up.py
 
 lint: .venv/.installed-test ## style, without changing anything
 	@.venv/bin/ruff check --quiet $(CODE)
@@ -45,7 +49,7 @@ eval: csn ## retrieval quality on CodeSearchNet's 99 queries; needs CodeSearchNe
 	@.venv/bin/treeline eval codesearchnet --name csn --data $(DATA) --compare
 
 # Brought up to date in a moment when nothing has changed.
-csn: .venv/.installed-test
+csn: .venv/.installed-eval
 	@.venv/bin/treeline index codesearchnet:$(DATA) --name csn
 
 docs: .venv/.installed ## write the pages that are made from the code
@@ -62,13 +66,17 @@ clean: ## remove the environment and the caches; indexes stay (`treeline status`
 
 # What the tests use beside Python packages. Tests that miss something say so and are skipped.
 system: .venv/.installed-test
-	@scripts/system-packages git git java openjdk-17-jdk-headless mvn maven chromium chromium || true
+	@scripts/system-packages git git java openjdk-17-jdk-headless mvn maven chromium chromium dockerd docker.io mmdebstrap mmdebstrap || true
 	@.venv/bin/python -m tests.elasticsearch_download >/dev/null || true
 
 .venv/.installed: $(PINS)
-	@scripts/environment
+	@scripts/environment $(EXTRAS)
 	@touch $@
+
+.venv/.installed-eval: $(PINS)
+	@scripts/environment $(EXTRAS),eval
+	@touch .venv/.installed $@
 
 .venv/.installed-test: $(PINS)
 	@scripts/environment $(TEST_EXTRAS)
-	@touch .venv/.installed $@
+	@touch .venv/.installed .venv/.installed-eval $@

@@ -58,3 +58,38 @@ class EngineUnavailable(TreelineError):
 
 class CredentialsRefused(EngineUnavailable):
     """The engine answers, but not to us: asking again does not help."""
+
+
+# The extra that brings a module; `pyproject.toml` declares what is in each.
+EXTRAS = {
+    "elastic_transport": "elasticsearch",
+    "elasticsearch": "elasticsearch",
+    "geoopt": "transformers",
+    "huggingface_hub": "transformers",
+    "ir_measures": "eval",
+    "mcp": "mcp",
+    "mcp_types": "mcp",
+    "onnxruntime": "transformers",
+    "plotly": "report",
+    "pyarrow": "parquet",
+    "sentence_transformers": "transformers",
+    "tokenizers": "transformers",
+    "torch": "transformers",
+    "transformers": "transformers",
+}
+
+
+class ExtraMissing(InputError):
+    """What was asked for needs an optional dependency that is not installed."""
+
+    code = "extra_missing"
+
+    def __init__(self, module: str) -> None:
+        extra = EXTRAS[module]
+        super().__init__(f"this needs {module}, which is not installed", f"pip install 'treeline-search[{extra}]'")
+
+
+def missing_extra(error: ModuleNotFoundError) -> ExtraMissing | None:
+    """The readable error for a failed import of an optional dependency; None for any other module."""
+    module = (error.name or "").partition(".")[0]
+    return ExtraMissing(module) if module in EXTRAS else None

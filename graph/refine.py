@@ -44,7 +44,7 @@ def refine(
         import torch
     except ImportError as error:
         raise InputError(
-            "refinement needs geoopt", "install treeline[transformers], or leave refinement off"
+            "refinement needs geoopt", "install treeline-search[transformers], or leave refinement off"
         ) from error
 
     hung, lengths = centred(parents, weights)

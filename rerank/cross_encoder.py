@@ -27,7 +27,7 @@ SHARE = 0.3  # of the order is the model's, the rest the fused score's; by itsel
 def missing(model: str) -> str:
     """What keeps this machine from running it at once, in a few words; nothing where it can."""
     if find_spec("sentence_transformers") is None:
-        return "needs treeline[transformers]"
+        return "needs treeline-search[transformers]"
     return "" if Path(model).exists() or cached(model) else "its model is not on this machine"
 
 
@@ -35,7 +35,8 @@ def missing(model: str) -> str:
 def load(model: str) -> Any:
     if find_spec("sentence_transformers") is None:
         raise InputError(
-            "the cross-encoder needs sentence-transformers", "install treeline[transformers], or choose another method"
+            "the cross-encoder needs sentence-transformers",
+            "install treeline-search[transformers], or choose another method",
         )
 
     def make(local: bool) -> Any:

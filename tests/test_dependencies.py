@@ -7,6 +7,8 @@ import tomllib
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+from treeline.corpus.errors import EXTRAS as EXTRA_OF_MODULE
+
 ROOT = Path(__file__).parent.parent
 ROOMS = ("corpus", "encoder", "engine", "eval", "graph", "ingest", "rerank", "search", "service")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -22,7 +24,9 @@ def declared(requirements: list[str]) -> set[str]:
 
 EXTRAS = PROJECT["optional-dependencies"]
 DEFAULT = declared(PROJECT["dependencies"])
-OPTIONAL = DEFAULT | declared(EXTRAS["transformers"]) | declared(EXTRAS["eval"])
+OPTIONAL = DEFAULT.union(*(declared(packages) for name, packages in EXTRAS.items() if name != "test"))
+# Modules that are imported only on the way to an extra.
+BEHIND_AN_EXTRA = ("engine/elasticsearch", "encoder/training", "service/feedback", "service/mcp", "eval")
 EVERYTHING = OPTIONAL | declared(EXTRAS["test"])
 
 
@@ -43,7 +47,7 @@ def undeclared(folders: tuple[str, ...], allowed: set[str], *, only_top: bool = 
     missing: dict[str, set[str]] = {}
     for folder in folders:
         for path in (ROOT / folder).rglob("*.py"):
-            if only_top and "training" in path.parts:  # a command of its own, which needs an extra anyway
+            if only_top and path.relative_to(ROOT).as_posix().startswith(BEHIND_AN_EXTRA):
                 continue
             for module in imports(path, only_top=only_top):
                 makers = {normal(name) for name in distributions.get(module, [module])}
@@ -53,12 +57,17 @@ def undeclared(folders: tuple[str, ...], allowed: set[str], *, only_top: bool = 
 
 
 def test_modules_of_the_default_path_import_default_dependencies() -> None:
-    rooms = tuple(room for room in ROOMS if room != "eval")
-    assert undeclared(rooms, DEFAULT, only_top=True) == {}
+    assert undeclared(ROOMS, DEFAULT, only_top=True) == {}
 
 
 def test_what_is_imported_on_demand_is_in_an_extra() -> None:
     assert undeclared(ROOMS, OPTIONAL) == {}
+
+
+def test_every_optional_module_names_the_extra_that_brings_it() -> None:
+    distributions = packages_distributions()
+    for module, extra in EXTRA_OF_MODULE.items():
+        assert {normal(name) for name in distributions[module]} & declared(EXTRAS[extra]), module
 
 
 def test_what_tests_import_is_declared() -> None:

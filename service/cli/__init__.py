@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from treeline.corpus.errors import TreelineError
+from treeline.corpus.errors import TreelineError, missing_extra
 from treeline.service.cli.lazy import LazyGroup
 
 # The evaluation's commands are named here as text, so that the service does not import the room above it.
@@ -40,7 +40,7 @@ INTERRUPTED = 130  # what a shell reports for a process that Ctrl-C ended
 
 
 @click.group(cls=LazyGroup, modules=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="treeline")
+@click.version_option(package_name="treeline-search")
 def cli() -> None:
     """Treeline: find functions by what they do."""
 
@@ -65,6 +65,11 @@ def _run() -> int:
         return _say(error.format_message().rstrip("."), _help_of(error), error.exit_code)
     except TreelineError as error:
         return _say(error.message, error.hint, error.exit_code)
+    except ModuleNotFoundError as error:
+        missing = missing_extra(error)
+        if missing is None:
+            raise
+        return _say(missing.message, missing.hint, missing.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
         return _say("interrupted", str(error.__cause__ or ""), INTERRUPTED)
     except (BrokenPipeError, SystemExit) as error:  # click and rich make the second of the first

@@ -66,7 +66,7 @@ def encoder(settings: Settings) -> Iterator[Finding]:
     try:
         loaded = load(settings.encoder)
     except (TreelineError, ImportError, OSError, ValueError) as error:
-        hint = error.hint if isinstance(error, TreelineError) else "pip install 'treeline[transformers]'"
+        hint = error.hint if isinstance(error, TreelineError) else "pip install 'treeline-search[transformers]'"
         yield Finding("encoder", "failed", _first_line(error), hint)
         return
     detail = f"{loaded.name} ({loaded.dimension} dimensions)" if loaded else "none: keyword search only"
@@ -174,7 +174,7 @@ def extras(_settings: Settings) -> Iterator[Finding]:
     if len(there) == 4:
         yield Finding("transformers", "ok", ", ".join(there), needed=False)
     else:
-        hint = "pip install 'treeline[transformers]'"
+        hint = "pip install 'treeline-search[transformers]'"
         yield Finding("transformers", "missing", "for other encoders and cross-encoders", hint, needed=False)
 
 

@@ -15,7 +15,8 @@ from treeline.search.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docker-compose.yml"
-ONE_SHOT = {"certificates", "users", "kibana-objects"}
+OURS = {"service", "codesearchnet", "eval"}  # containers of our own image
+ONE_SHOT = {"certificates", "users", "kibana-objects", "codesearchnet", "eval"}
 NODES = {"elasticsearch", "elasticsearch-2", "elasticsearch-3"}
 VARIABLE = re.compile(r"\$\{(\w+)(:?-|:\?)?([^}]*)\}")
 
@@ -73,9 +74,9 @@ def test_git_never_takes_the_real_env_file() -> None:
 @pytest.mark.parametrize("name", services)
 def test_images_are_pinned_and_of_one_stack_version(name: str) -> None:
     image = services[name]["image"]
-    if name == "service":
+    if name in OURS:
         version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-        assert (services[name]["build"], image) == (".", f"treeline:{version}")
+        assert (services[name]["build"]["context"], image) == (".", f"treeline:{version}")
     else:
         assert image.endswith(":${STACK_VERSION:-8.19.21}"), image
         assert example["STACK_VERSION"] == "8.19.21"

@@ -85,12 +85,9 @@ def test_everything_that_is_copied_exists_and_passes_the_ignore_file() -> None:
 
 
 def test_every_package_of_the_project_is_in_the_image() -> None:
-    import tomllib
-
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    rooms = {package.split(".")[0] for package in project["tool"]["setuptools"]["packages"]}
+    rooms = {link.name for link in (ROOT / "treeline").iterdir() if link.is_symlink()}
     copied = {copy.split()[0] for copy in of("COPY")}
-    assert rooms <= copied
+    assert rooms | {"treeline"} <= copied
 
 
 def test_secrets_and_data_stay_out_of_the_build() -> None:

@@ -80,4 +80,4 @@ def test_what_cannot_run_here_is_shown_with_the_reason_and_cannot_be_chosen(
 ) -> None:
     monkeypatch.setattr(cross_encoder, "find_spec", lambda name: None)
     option = re.search('<option value="cross-encoder"[^>]*>[^<]*', page(client, "/search"))
-    assert option is not None and "disabled" in option[0] and "(needs treeline[transformers])" in option[0]
+    assert option is not None and "disabled" in option[0] and "(needs treeline-search[transformers])" in option[0]
