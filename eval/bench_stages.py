@@ -108,7 +108,7 @@ def encoding(engine: Engine, encoder: Encoder, questions: Sequence[str], functio
 
 def tree(engine: Engine, questions: Sequence[str]) -> dict[str, float]:
     """The whole tree built and embedded once, and per question the query-local one of what the keyword lane finds."""
-    from treeline.graph import combinatorial, global_embedding
+    from treeline.graph import embedding, global_embedding
     from treeline.graph import tree as whole
     from treeline.graph.local_tree import local_tree
 
@@ -124,7 +124,7 @@ def tree(engine: Engine, questions: Sequence[str]) -> dict[str, float]:
             continue
         start = perf_counter()
         small = local_tree(addresses)
-        combinatorial.embed(small.parents, small.weights)
+        embedding.embed(small.parents, small.weights)
         local.append((perf_counter() - start) * 1000)
     times = Times.of(local)
     return {

@@ -14,16 +14,17 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from treeline.graph.combinatorial import (
+from treeline.graph.embedding import (
     Embedding,
     Nodes,
     NotSeparable,
+    Quality,
     centred,
     embed,
+    quality,
     reachable_scale,
     separating_scale,
 )
-from treeline.graph.distortion import Quality, quality
 from treeline.graph.hyperbolic import Floats, Points
 from treeline.graph.tree import REPOSITORY, Tree
 

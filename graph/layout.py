@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from treeline.corpus.function import Address
-from treeline.graph.combinatorial import centred, embed
-from treeline.graph.combinatorial import heights as path_lengths
-from treeline.graph.distortion import average_distortion
+from treeline.graph.embedding import average_distortion, centred, embed
+from treeline.graph.embedding import heights as path_lengths
 from treeline.graph.hyperbolic import distances
 from treeline.graph.local_tree import LocalTree, local_tree
 from treeline.graph.tree import SEPARATOR, Kind, scopes

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.function import Address
-from treeline.graph.combinatorial import Nodes
+from treeline.graph.embedding import Nodes
 from treeline.graph.hyperbolic import Floats
 from treeline.graph.tree import SEPARATOR, scopes
 

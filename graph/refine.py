@@ -14,8 +14,7 @@ import numpy as np
 
 from treeline.corpus.errors import InputError
 from treeline.graph import hyperbolic
-from treeline.graph.combinatorial import Embedding, Nodes, centred, embed, heights
-from treeline.graph.distortion import average_distortion
+from treeline.graph.embedding import Embedding, Nodes, average_distortion, centred, embed, heights
 from treeline.graph.hyperbolic import Floats
 
 SAFE_REACH = 6.0  # two points this far out on opposite sides are 12 apart, where geoopt's distance is still exact

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.function import Address
-from treeline.graph.combinatorial import Nodes, depths
+from treeline.graph.embedding import Nodes, depths
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from treeline.graph.combinatorial import centred, embed
+from treeline.graph.embedding import centred, embed
 from treeline.graph.hyperbolic import Points
 from treeline.graph.local_tree import LocalTree
 

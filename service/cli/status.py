@@ -13,7 +13,7 @@ from treeline.service.cli.options import how_to_index, settings_for, where
 
 if TYPE_CHECKING:
     from treeline.engine.protocol import IndexInfo, Store
-    from treeline.graph.distortion import Quality
+    from treeline.graph.embedding import Quality
     from treeline.search.settings import Settings
 
 

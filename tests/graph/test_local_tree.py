@@ -10,7 +10,7 @@ from hypothesis import given
 from tests.graph.trees import ADDRESS_LISTS, SMALL
 from treeline.corpus.function import Address
 from treeline.graph import tree
-from treeline.graph.distortion import tree_distance
+from treeline.graph.embedding import tree_distance
 from treeline.graph.local_tree import local_tree, nearest_above
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.graph.trees import SMALL, address
 from treeline.graph import global_embedding, refine, tree
-from treeline.graph.combinatorial import NotSeparable
+from treeline.graph.embedding import NotSeparable
 from treeline.graph.local_tree import local_tree
 
 

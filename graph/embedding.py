@@ -1,9 +1,12 @@
-"""A weighted tree in the Poincaré disk by De Sa et al.'s combinatorial construction, a whole level at a time.
+"""Embeds a weighted tree in the Poincaré disk, and measures how well the embedding keeps the tree.
 
-De Sa, Gu, Ré, Sala: "Representation Tradeoffs for Hyperbolic Embeddings", ICML 2018, section 3 (after Sarkar 2011):
-the root in the centre, every node's children spread evenly over the angles that its parent leaves, each at the
-length of its edge times a scale. A larger scale distorts less and needs more digits; float64 has them up to a
-distance of about 36 from the centre, so the scale is what the depth allows, and the fan-out says if that suffices.
+The construction is combinatorial: De Sa, Gu, Ré, Sala, "Representation Tradeoffs for Hyperbolic Embeddings", ICML 2018,
+section 3 (after Sarkar 2011). The root lies in the centre. Every node's children spread evenly over the angles that
+its parent leaves, each at the length of its edge times a scale. A larger scale distorts less and needs more digits;
+float64 has them up to a distance of about 36 from the centre, so the depth sets the scale.
+
+Quality is measured as in their section 2: distortion is |d_H/scale − d_T| / d_T over pairs; the average precision of a
+node asks, for each of its neighbours, how many of the points at least as near are neighbours too.
 """
 
 from __future__ import annotations
@@ -166,3 +169,68 @@ def _angle_to_parent(parent: Points, step: Points, angle: Floats) -> Floats:
     s = step.x[:, 0] + 1j * step.x[:, 1]
     result: Floats = angle + np.pi + 2.0 * np.angle(1.0 + p * np.conj(s))
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """An embedding in figures; over a sample where the tree has too many pairs."""
+
+    average_distortion: float
+    mean_average_precision: float
+    pairs: int
+    nodes: int
+
+
+def average_distortion(embedded: Floats, tree: Floats) -> float:
+    """Mean relative error of the embedded distances (already divided by the scale) over pairs that differ."""
+    apart = tree > 0
+    return float(np.mean(np.abs(embedded[apart] - tree[apart]) / tree[apart])) if apart.any() else 0.0
+
+
+def tree_distance(parents: Nodes, weights: Floats, a: NDArray[np.intp], b: NDArray[np.intp]) -> Floats:
+    """Weighted path length between the nodes of `a` and `b`, pair by pair: both climb until they meet."""
+    height = heights(parents, weights)
+    steps = heights(parents, (parents >= 0).astype(float))
+    left, right = a.copy(), b.copy()
+    while (differ := left != right).any():
+        climb_left = differ & (steps[left] >= steps[right])
+        climb_right = differ & (steps[right] >= steps[left])
+        left, right = np.where(climb_left, parents[left], left), np.where(climb_right, parents[right], right)
+    return height[a] + height[b] - 2 * height[left]
+
+
+def mean_average_precision(embedding: Embedding, parents: Nodes, nodes: NDArray[np.intp]) -> float:
+    """Over these nodes, each against all points."""
+    scores: list[float] = []
+    for node in nodes:
+        away = hyperbolic.distances(embedding.points.take([int(node)]), embedding.points)[0]
+        away[node] = np.inf
+        neighbours = np.flatnonzero(parents == node)
+        if parents[node] >= 0:
+            neighbours = np.append(neighbours, parents[node])
+        if not len(neighbours):
+            continue
+        reach = np.sort(away[neighbours])
+        within = np.searchsorted(np.sort(away), reach, side="right")
+        hits = np.searchsorted(reach, reach, side="right")
+        scores.append(float(np.mean(hits / within)))
+    return float(np.mean(scores)) if scores else 1.0
+
+
+def quality(embedding: Embedding, parents: Nodes, weights: Floats, *, sample: int = 200, seed: int = 0) -> Quality:
+    """Both figures over all pairs and nodes of a small tree, over `sample` nodes and sample² pairs of a large one."""
+    random = np.random.default_rng(seed)
+    count = len(parents)
+    if count <= sample:
+        a, b = np.triu_indices(count, 1)
+        nodes = np.arange(count)
+    else:
+        a, b = random.integers(count, size=(2, sample * sample))
+        nodes = random.choice(count, size=sample, replace=False)
+    embedded = hyperbolic.distance(embedding.points.take(a), embedding.points.take(b)) / embedding.scale
+    return Quality(
+        average_distortion(embedded, tree_distance(parents, weights, a, b)),
+        mean_average_precision(embedding, parents, nodes),
+        len(a),
+        len(nodes),
+    )

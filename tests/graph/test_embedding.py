@@ -13,16 +13,18 @@ from hypothesis import strategies as st
 from tests.graph.trees import ADDRESS_LISTS, address
 from treeline.corpus.function import Address
 from treeline.graph import hyperbolic
-from treeline.graph.combinatorial import (
+from treeline.graph.embedding import (
     NotSeparable,
+    average_distortion,
     centred,
     depths,
     embed,
     heights,
+    quality,
     reachable_scale,
     separating_scale,
+    tree_distance,
 )
-from treeline.graph.distortion import average_distortion, quality, tree_distance
 from treeline.graph.hyperbolic import Floats
 from treeline.graph.local_tree import local_tree
 
