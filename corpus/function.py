@@ -14,6 +14,20 @@ import orjson
 # No file has a line of ten digits, and the call graph keeps lines in 32 bits.
 LINES_IN_URL = re.compile(r"#L(\d{1,9})(?:-L?(\d{1,9}))?$")
 
+# What a unit of a repository is. `file` is what a file has outside its definitions, `section` a part of a document.
+KINDS = (
+    "function",
+    "method",
+    "class",
+    "interface",
+    "type",
+    "enum",
+    "constant",
+    "file",
+    "section",
+    "config",
+)
+
 
 class Address(NamedTuple):
     """Where a function lives: all that ranking by the repository tree needs to know of it.
@@ -26,6 +40,7 @@ class Address(NamedTuple):
     func_name: str
     language: str
     url: str
+    kind: str = "function"
 
     @property
     def fragment(self) -> str:
@@ -67,7 +82,7 @@ class Function:
     """One function. `original_string` is as written; `code` is the same without its docstring.
 
     `func_name` is qualified by its class where there is one (`Class.method`); `repo` is `owner/name`, or the
-    folder's or package's name; `url` ends in `#Lfirst-Llast`.
+    folder's or package's name; `url` ends in `#Lfirst-Llast`. `kind` is one of `KINDS`; it is no part of the id.
     """
 
     repo: str
@@ -82,6 +97,7 @@ class Function:
     sha: str
     partition: str
     url: str
+    kind: str = "function"
     id: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -97,7 +113,7 @@ class Function:
 
     @property
     def address(self) -> Address:
-        return Address(self.repo, self.path, self.func_name, self.language, self.url)
+        return Address(self.repo, self.path, self.func_name, self.language, self.url, self.kind)
 
     @property
     def docstring_outside(self) -> str:

@@ -18,8 +18,8 @@ from treeline.engine.hits import Ids
 from treeline.engine.protocol import Filters
 
 # A URL is cut at its `#`: what stands before is shared by all functions of a file, so a dictionary keeps it once.
-COLUMNS = ("repo", "path", "func_name", "language", "partition", "url", "fragment")
-REPO, PATH, NAME, LANGUAGE, PARTITION, URL, FRAGMENT = range(len(COLUMNS))
+COLUMNS = ("repo", "path", "func_name", "language", "partition", "url", "fragment", "kind")
+REPO, PATH, NAME, LANGUAGE, PARTITION, URL, FRAGMENT, KIND = range(len(COLUMNS))
 DECODED_AT_MOST = 200_000
 ENTRIES_KEPT = 20_000  # some 10 MB; what is shown once is often shown again
 
@@ -46,6 +46,7 @@ class Row:
             function.partition,
             url,
             mark + fragment,
+            function.kind,
         )
         return cls(serial, bytes.fromhex(function.id), values)
 
@@ -150,10 +151,10 @@ class Table:
     def read_entries(self, positions: Positions) -> list[tuple[str, Address]]:
         """Id and address of each position, as the columns have them."""
         columns = self.codes.take(positions, axis=0).T.tolist()
-        repos, paths, names, languages, _, urls, fragments = (
+        repos, paths, names, languages, _, urls, fragments, kinds = (
             strings.many(codes) for strings, codes in zip(self.strings, columns, strict=True)
         )
-        addresses = map(Address, repos, paths, names, languages, map(add, urls, fragments))
+        addresses = map(Address, repos, paths, names, languages, map(add, urls, fragments), kinds)
         return list(zip(self.ids_at(positions), addresses, strict=True))
 
     def ids_at(self, positions: Positions) -> list[str]:
@@ -218,6 +219,10 @@ class Table:
                 code = self.strings[column].code(value)
                 passed = np.zeros(len(self), dtype=np.bool_) if code is None else self.codes[:, column] == code
                 mask = passed if mask is None else mask & passed
+        if filters.kinds:
+            wanted = [self.strings[KIND].code(kind) for kind in filters.kinds]
+            passed = np.isin(self.codes[:, KIND], [code for code in wanted if code is not None])
+            mask = passed if mask is None else mask & passed
         if filters.path_prefix:
             first, end = self.strings[PATH].codes_with_prefix(filters.path_prefix)
             passed = (self.codes[:, PATH] >= first) & (self.codes[:, PATH] < end)

@@ -16,9 +16,9 @@ from treeline.engine.elasticsearch_client import server_errors
 from treeline.engine.elasticsearch_mapping import (
     ADDRESS_FIELDS,
     ARTIFACT,
-    FUNCTION,
     ID,
     TERMS,
+    UNITS,
     address_of,
     clauses,
     function_of,
@@ -132,7 +132,7 @@ class ElasticsearchEngine:
         if too_long(prefix):
             return []
         names: dict[str, Any] = {"names": {"terms": {"field": "leaf", "size": k}}}
-        own: dict[str, Any] = {"prefix": {"leaf": prefix}} if prefix else {"term": {"kind": FUNCTION}}
+        own: dict[str, Any] = {"prefix": {"leaf": prefix}} if prefix else UNITS
         # The server folds the case of ASCII alone.
         ways, length = casings(prefix, ascii_too=False)
         anyhow = [{"prefix": {"leaf": {"value": way + prefix[length:], "case_insensitive": True}}} for way in ways]
@@ -143,13 +143,13 @@ class ElasticsearchEngine:
         return list(dict.fromkeys(bucket["key"] for bucket in buckets))[:k]
 
     def count(self, filters: Filters = NO_FILTERS) -> int:
-        query = {"bool": {"filter": [{"term": {"kind": FUNCTION}}, *clauses(filters)]}}
+        query = {"bool": {"filter": [UNITS, *clauses(filters)]}}
         return int(self._answer(query=query, size=0, track_total_hits=True)["hits"]["total"]["value"])
 
     def facets(self) -> dict[str, dict[str, int]]:
-        fields = ("language", "repo", "partition")
+        fields = ("language", "repo", "partition", "kind")
         aggs = {field: {"terms": {"field": field, "size": MOST_FACETS}} for field in fields}
-        found = self._answer(query={"term": {"kind": FUNCTION}}, size=0, aggs=aggs)["aggregations"]
+        found = self._answer(query=UNITS, size=0, aggs=aggs)["aggregations"]
         return {field: {bucket["key"]: bucket["doc_count"] for bucket in found[field]["buckets"]} for field in fields}
 
     def addresses(self) -> Iterator[tuple[str, Address]]:
@@ -178,7 +178,7 @@ class ElasticsearchEngine:
         distinct = [id for id in dict.fromkeys(ids) if len(id) == ID_LENGTH]
         for start in range(0, len(distinct), PAGE):
             page = distinct[start : start + PAGE]
-            query = {"bool": {"filter": [{"ids": {"values": page}}, {"term": {"kind": FUNCTION}}, *clauses(filters)]}}
+            query = {"bool": {"filter": [{"ids": {"values": page}}, UNITS, *clauses(filters)]}}
             search = self._search_soon if len(page) < FEW else self._search
             yield from search(query=query, size=len(page), **wanted)["hits"]
 
@@ -186,9 +186,7 @@ class ElasticsearchEngine:
         """Every function in order of writing; a published generation does not change, so pages fit together."""
         after: dict[str, Any] = {}
         while True:
-            found = self._search(
-                query={"term": {"kind": FUNCTION}}, size=page, sort=[{"serial": "asc"}], **wanted, **after
-            )["hits"]
+            found = self._search(query=UNITS, size=page, sort=[{"serial": "asc"}], **wanted, **after)["hits"]
             yield from found
             if len(found) < page:
                 return

@@ -16,9 +16,9 @@ from treeline.engine.fulltext import WORDS, leaf
 from treeline.engine.postings import NO_TERM
 from treeline.engine.protocol import EncoderSpec, Filters, IndexInfo, Vectors
 
-FORMAT = 3  # of mappings and documents; another one is refused instead of misread
-FUNCTION = "function"
+FORMAT = 4  # of mappings and documents; another one is refused instead of misread
 ARTIFACT = "artifact"
+UNITS: dict[str, Any] = {"exists": {"field": "kind"}}  # all but the artifacts, which have none
 ROLLED_BACK = "rolled_back"  # in what a generation says of itself, once it was rejected
 CHUNK_BYTES = 1 << 20  # of an artifact in one document
 # `standard` keeps `self.name` together as one word; the embedded engine's words end at every sign that is no letter.
@@ -31,7 +31,7 @@ LONGEST_PREFIX = 1_000  # bytes that the server takes as a prefix; nothing here 
 EF_CONSTRUCTION = 50
 TERMS = "terms"  # what analysis makes of a function
 ID = "id"  # `_id` again as a column: the server keeps `_id` with the whole record, which it unpacks to read it
-ADDRESS_FIELDS = ("repo", "path", "func_name", "language", "url")
+ADDRESS_FIELDS = ("repo", "path", "func_name", "language", "url", "kind")
 
 _stored = {"type": "keyword", "index": False, "doc_values": False}
 
@@ -97,7 +97,7 @@ def document(
     """A function as Elasticsearch takes it."""
     made: dict[str, Any] = {
         ID: function.id,
-        "kind": FUNCTION,
+        "kind": function.kind,
         "serial": serial,
         "repo": function.repo,
         "path": function.path,
@@ -135,6 +135,7 @@ def function_of(source: Mapping[str, Any]) -> Function:
         sha=source["sha"],
         partition=source["partition"],
         url=source["url"],
+        kind=source["kind"],
     )
 
 
@@ -161,7 +162,7 @@ def chunks(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
     starts = range(0, max(len(data), 1), CHUNK_BYTES)
     for number, start in enumerate(starts):
         piece = b64encode(data[start : start + CHUNK_BYTES]).decode()
-        body = {"kind": ARTIFACT, "artifact": name, "chunk": number, "pieces": len(starts), "data": piece}
+        body = {"artifact": name, "chunk": number, "pieces": len(starts), "data": piece}
         yield f"{ARTIFACT}:{name}:{number:06d}", orjson.dumps(body)
 
 
@@ -176,6 +177,8 @@ def clauses(filters: Filters) -> list[dict[str, Any]]:
         )
         if value
     ]
+    if filters.kinds:
+        found.append({"terms": {"kind": filters.kinds}})
     prefix = filters.path_prefix
     if too_long(prefix):
         found.append({"match_none": {}})

@@ -18,7 +18,7 @@ from treeline.engine.elasticsearch_engine import PAGE, ElasticsearchEngine, whol
 from treeline.engine.elasticsearch_lease import Lease
 from treeline.engine.elasticsearch_mapping import (
     FORMAT,
-    FUNCTION,
+    UNITS,
     chunks,
     document,
     info_of,
@@ -112,7 +112,7 @@ class ElasticsearchWriter:
 
     def delete_repo(self, repo: str) -> int:
         deleted = 0
-        query = {"bool": {"filter": [{"term": {"repo": repo}}, {"term": {"kind": FUNCTION}}]}}
+        query = {"bool": {"filter": [{"term": {"repo": repo}}, UNITS]}}
         while True:
             with server_errors(self._client):
                 self._client.indices.refresh(index=self._index)

@@ -16,7 +16,7 @@ from tantivy import Query
 from treeline.corpus.errors import IndexOutdated
 from treeline.corpus.function import Address, Function
 from treeline.engine import fulltext
-from treeline.engine.columns import LANGUAGE, PARTITION, PATH, REPO, Positions, Table
+from treeline.engine.columns import KIND, LANGUAGE, PARTITION, PATH, REPO, Positions, Table
 from treeline.engine.documents import Documents
 from treeline.engine.graph_search import Hnsw
 from treeline.engine.hits import Hits
@@ -36,7 +36,7 @@ from treeline.engine.vocabulary import Vocabulary, weighted
 SCANNED_AT_ONCE = 1_000
 SUGGESTIONS_KEPT = 2_000
 BODIES_KEPT = 2_000  # functions, some 17 MB; what is shown once is often shown again, and takes .04 ms to read
-FORMAT = 3  # of a generation's files; another one is refused instead of misread
+FORMAT = 4  # of a generation's files; another one is refused instead of misread
 
 
 def read_info(folder: Path) -> IndexInfo:
@@ -157,7 +157,7 @@ class EmbeddedEngine:
 
     @cached_property
     def _facets(self) -> dict[str, dict[str, int]]:
-        columns = {"language": LANGUAGE, "repo": REPO, "partition": PARTITION}
+        columns = {"language": LANGUAGE, "repo": REPO, "partition": PARTITION, "kind": KIND}
         return {name: self._table.counts(column) for name, column in columns.items()}
 
     def facets(self) -> dict[str, dict[str, int]]:

@@ -16,7 +16,7 @@ from treeline.engine.columns import Strings
 from treeline.engine.protocol import Filters
 
 WORDS = "words"  # of a function, as they are written
-EXACT_FIELDS = ("id", "repo", "path", "language", "partition", "qualified", "leaf")
+EXACT_FIELDS = ("id", "repo", "path", "language", "partition", "kind", "qualified", "leaf")
 LONGEST_WORD = 60  # letters; longer ones are data, not words that somebody types
 WORD = re.compile(r"\w+")
 FREQUENCIES = "freq"  # positions are not kept: nothing asks for phrases, and they double the index
@@ -74,6 +74,7 @@ def document(serial: int, function: Function) -> Document:
         ("path", function.path),
         ("language", function.language),
         ("partition", function.partition),
+        ("kind", function.kind),
         ("qualified", function.func_name),
         ("leaf", leaf(function.func_name)),
         (WORDS, spaced(f"{function.func_name}\n{function.docstring}\n{function.code}")),
@@ -105,7 +106,7 @@ def body(function: Function) -> bytes:
 
 def function_of(id: str, values: Sequence[str], stored: bytes) -> Function:
     """The whole record from its id, its columns and its body."""
-    repo, path, func_name, language, partition, url, fragment = values
+    repo, path, func_name, language, partition, url, fragment, kind = values
     original_string, code, code_tokens, docstring, docstring_tokens, sha = orjson.loads(stored)
     return known(
         (
@@ -121,6 +122,7 @@ def function_of(id: str, values: Sequence[str], stored: bytes) -> Function:
             sha,
             partition,
             url + fragment,
+            kind,
             id,
         )
     )
@@ -153,6 +155,8 @@ def filtered(query: Query, filters: Filters, paths: Strings) -> Query:
         )
         if value
     ]
+    if filters.kinds:
+        narrowing.append(Query.term_set_query(SCHEMA, "kind", list(filters.kinds)))
     if filters.path_prefix:
         narrowing.append(_beginning_with(filters.path_prefix, paths))
     if not narrowing:

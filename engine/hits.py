@@ -17,8 +17,8 @@ from treeline.engine.protocol import Hit
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 NO_ROWS: Rows = np.empty(0, dtype=np.int64)
-Part = Literal["repo", "path", "func_name", "language", "url", "fragment"]  # of an address
-Shared = Literal["repo", "language"]  # parts that many have in common
+Part = Literal["repo", "path", "func_name", "language", "url", "fragment", "kind"]  # of an address
+Shared = Literal["repo", "language", "kind"]  # parts that many have in common
 
 
 class Entries(Protocol):

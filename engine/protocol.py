@@ -33,6 +33,12 @@ class Filters:
     repo: str = ""
     path_prefix: str = ""
     partition: str = ""
+    kind: str = ""
+    """One kind or several with commas between them: `class,interface`."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(filter(None, map(str.strip, self.kind.split(","))))
 
 
 NO_FILTERS = Filters()
@@ -138,7 +144,7 @@ class Engine(Protocol):
     def count(self, filters: Filters = NO_FILTERS) -> int: ...
 
     def facets(self) -> dict[str, dict[str, int]]:
-        """How many functions per value of language, repo and partition."""
+        """How many functions per value of language, repo, partition and kind."""
 
     def addresses(self) -> Iterator[tuple[str, Address]]:
         """Every id and where it lives, in a stable order."""

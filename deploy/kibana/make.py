@@ -17,7 +17,7 @@ VIEW = "treeline-functions"
 # The alias on the current generations of all indexes, so that none is missing and nothing is counted twice.
 PATTERN = "treeline-.current"
 INDEX = "_index"  # the generation's own name: which index a function is in
-FUNCTIONS = "kind: function"  # the index also holds its artifacts: call graph, tree, manifest
+FUNCTIONS = "kind: *"  # the index also holds its artifacts: call graph, tree, manifest
 VIEW_REFERENCE = "kibanaSavedObjectMeta.searchSourceJSON.index"
 # Versions of the objects' own formats, as Kibana 8.19 exports them; older ones are migrated on import.
 CORE_VERSION = "8.8.0"

@@ -23,6 +23,7 @@ def function(
     path: str = "src/text.py",
     language: str = "python",
     partition: str = "train",
+    kind: str = "function",
     docstring: str = "",
     code: str = "",
     line: int = 1,
@@ -41,15 +42,18 @@ def function(
         sha="0" * 40,
         partition=partition,
         url=f"https://example.org/{repo}/blob/main/{path}#L{line}-L{line + 2}",
+        kind=kind,
     )
 
 
 SAMPLE = (
     function("parse_json", docstring="Read a JSON document.", code="def parse_json(text):\n    return loads(text)\n"),
     function("int_to_string", docstring="Convert an integer to text.", path="src/numbers.py", line=10),
-    function("Sorter.quick_sort", docstring="Sort a list in place.", path="src/sort/quick.py"),
+    function("Sorter.quick_sort", docstring="Sort a list in place.", path="src/sort/quick.py", kind="method"),
     function("sort", docstring="", repo="bob/tools", path="lib/sort.py", partition="test"),
-    function("HttpClient.getUrl", docstring="Fetch a page over HTTP.", repo="bob/tools", path="lib/http.py"),
+    function(
+        "HttpClient.getUrl", docstring="Fetch a page over HTTP.", repo="bob/tools", path="lib/http.py", kind="class"
+    ),
     function("readFile", repo="eve/script", path="src/read.js", language="javascript", partition="valid"),
 )
 

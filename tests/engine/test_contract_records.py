@@ -52,7 +52,7 @@ def test_locate_keeps_the_order(engine: Engine) -> None:
 def test_everything_is_counted(engine: Engine) -> None:
     assert engine.count() == engine.info.functions == len(SAMPLE)
     facets = engine.facets()
-    for field in ("language", "repo", "partition"):
+    for field in ("language", "repo", "partition", "kind"):
         assert facets[field] == Counter(getattr(one, field) for one in SAMPLE)
 
 

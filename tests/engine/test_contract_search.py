@@ -148,6 +148,11 @@ FILTERS = [
     Filters(partition="train"),
     Filters(repo="ada/engine", path_prefix="src/n", language="python", partition="train"),
     Filters(repo="nobody/nothing"),
+    Filters(kind="method"),
+    Filters(kind="class, method"),
+    Filters(kind="class,enum", repo="bob/tools"),
+    Filters(kind="enum"),
+    Filters(kind="no such kind"),
     Filters(path_prefix="src/.*"),
 ]
 
@@ -160,12 +165,15 @@ def test_every_search_keeps_to_the_filters(engine: Engine, filters: Filters) -> 
         if filters.language in {"", one.language}
         and filters.repo in {"", one.repo}
         and filters.partition in {"", one.partition}
+        and (not filters.kind or one.kind in filters.kind.replace(" ", "").split(","))
         and one.path.startswith(filters.path_prefix)
     }
     with_return = {one.id for one in SAMPLE}
     assert {hit.id for hit in engine.keyword(terms("def return value"), 10, filters)} == passing & with_return
     assert {hit.id for hit in engine.fuzzy("retrun", 10, filters)} == passing
     assert {hit.id for hit in engine.knn(vectors(SAMPLE)[0], 10, filters)} == passing
+    expected_names = {one.id for one in SAMPLE[2:4]} & passing
+    assert {hit.id for name in ("sort", "quick_sort") for hit in engine.named(name, 10, filters)} == expected_names
     assert {hit.id for hit in engine.locate([one.id for one in SAMPLE], filters)} == passing
     assert engine.count(filters) == len(passing)
 
