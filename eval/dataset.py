@@ -1,10 +1,15 @@
-"""What every evaluation is made of: questions with known answers, systems that rank, and the numbers they earn."""
+"""What every evaluation is made of: questions with known answers, systems that rank, and their scores."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
 
+import orjson
+
+from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
 from treeline.engine.protocol import NO_FILTERS, Filters, Hit
 
@@ -121,3 +126,47 @@ def _measure(dataset: DataSet, system: System, progress: Callable[[str], None]) 
         shown[case.id] = [hit.address for hit in ranked.hits[:SHOWN]]
         progress(system.name)
     return Measured(system.name, system.about, values, milliseconds, stages, shown)
+
+
+def join(evaluations: Sequence[Evaluation], whole: DataSet | None = None) -> Evaluation:
+    """Several repositories as one evaluation, of the `whole` set; the groups keep them apart."""
+    if whole is None:
+        every = [case for evaluation in evaluations for case in evaluation.dataset.cases]
+        first = evaluations[0].dataset
+        counted = ("cases", "repositories", "cases without an indexed answer at this level")
+        facts = dict(first.facts) | {name: sum(float(e.dataset.facts[name]) for e in evaluations) for name in counted}
+        whole = replace(first, cases=every, facts=facts)
+    systems = []
+    for measured in evaluations[0].systems:
+        parts = [evaluation.system(measured.system) for evaluation in evaluations]
+        systems.append(
+            Measured(
+                measured.system,
+                measured.about,
+                {name: {k: v for part in parts for k, v in part.values[name].items()} for name in measured.values},
+                {k: v for part in parts for k, v in part.milliseconds.items()},
+                {stage: [ms for part in parts for ms in part.stages.get(stage, ())] for stage in measured.stages},
+                {k: v for part in parts for k, v in part.shown.items()},
+            )
+        )
+    return Evaluation(whole, systems)
+
+
+Row = TypeVar("Row")
+
+
+def read_jsonl(path: Path, make: Callable[[Any], Row], one: str, several: str) -> list[Row]:
+    """What `make` makes of each line; `one` and `several` are what the messages call them."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows.append(make(orjson.loads(line)))
+        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+            raise InputError(f"{path}, line {number}: not {one} ({error})") from None
+    if not rows:
+        raise InputError(f"{path} has no {several}")
+    return rows

@@ -1,8 +1,8 @@
-"""The systems that evaluations compare: ways to ask one searcher, with the lanes' results computed once and reused."""
+"""The systems that evaluations compare: lanes, fusions and re-rankers over one searcher, each lane asked once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Protocol
@@ -11,11 +11,13 @@ from treeline.corpus.errors import InputError
 from treeline.engine.protocol import Hit, IndexInfo
 from treeline.eval.dataset import Case, Ranked, System
 from treeline.rerank.candidates import Candidate
+from treeline.rerank.registry import FUSIONS
+from treeline.rerank.registry import NAMES as RERANKERS
 from treeline.search.lanes.results import LaneResults
 from treeline.search.query import Query
 
 
-class Asked(Protocol):
+class Stages(Protocol):
     """What evaluation needs of a searcher: its stages, apart."""
 
     @property
@@ -31,7 +33,7 @@ class Asked(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class Variant:
     """A way to ask: which lanes (empty: those the route chooses), how to fuse them, how to re-rank."""
 
     name: str
@@ -44,48 +46,48 @@ class Recipe:
     as_typed: bool = False
 
 
-KEYWORD = Recipe("keyword", "BM25 with relaxation", ("keyword",))
-DENSE = Recipe("dense", "nearest vectors", ("dense",))
-HYBRID = Recipe("hybrid", "keyword and dense, reciprocal rank fusion", ("keyword", "dense"), "rrf")
-ROUTED = Recipe("routed", "lanes by the kind of question, default fusion")
-DEFAULT = Recipe("default", "lanes by the kind of question, default fusion and re-ranker", rerank="default")
-AS_TYPED = Recipe("as typed", "the default without mending words typed wrong", rerank="default", as_typed=True)
+KEYWORD = Variant("keyword", "BM25 with relaxation", ("keyword",))
+DENSE = Variant("dense", "nearest vectors", ("dense",))
+HYBRID = Variant("hybrid", "keyword and dense, reciprocal rank fusion", ("keyword", "dense"), "rrf")
+ROUTED = Variant("routed", "lanes by the kind of question, default fusion")
+DEFAULT = Variant("default", "lanes by the kind of question, default fusion and re-ranker", rerank="default")
+AS_TYPED = Variant("as typed", "the default without mending words typed wrong", rerank="default", as_typed=True)
 COMPARED = (KEYWORD, DENSE, HYBRID, ROUTED, DEFAULT)
 
 
 @dataclass(slots=True)
-class Kitchen:
-    """Answers recipes over one searcher; each lane is asked once per question, and its own time is charged to
-    every recipe that uses it, so that times stay comparable."""
+class LaneCache:
+    """Answers variants over one searcher; each lane is asked once per question, and its own time is charged to
+    every variant that uses it, so that times stay comparable."""
 
-    searcher: Asked
+    searcher: Stages
     _lanes: dict[tuple[Query, tuple[str, ...]], LaneResults] = field(default_factory=dict)
 
-    def system(self, recipe: Recipe) -> System:
-        return System(recipe.name, recipe.about, lambda case, depth: self.answer(recipe, case, depth))
+    def system(self, variant: Variant) -> System:
+        return System(variant.name, variant.about, lambda case, depth: self.answer(variant, case, depth))
 
-    def systems(self, recipes: Sequence[Recipe]) -> list[System]:
-        """Those of the recipes that this index can follow: without vectors there is no dense lane."""
+    def systems(self, variants: Sequence[Variant]) -> list[System]:
+        """Those of the variants that this index can follow: without vectors there is no dense lane."""
         if self.searcher.info.encoders:
-            return [self.system(recipe) for recipe in recipes]
-        return [self.system(recipe) for recipe in recipes if "dense" not in recipe.lanes]
+            return [self.system(variant) for variant in variants]
+        return [self.system(variant) for variant in variants if "dense" not in variant.lanes]
 
-    def answer(self, recipe: Recipe, case: Case, depth: int) -> Ranked:
+    def answer(self, variant: Variant, case: Case, depth: int) -> Ranked:
         query = Query(
             case.text,
             k=depth,
             filters=case.filters,
-            expand=recipe.expand,
-            callees=recipe.callees,
-            as_typed=recipe.as_typed,
+            expand=variant.expand,
+            callees=variant.callees,
+            as_typed=variant.as_typed,
             feedback=False,
         )
-        lanes = self._asked(query, recipe.lanes)
+        lanes = self._asked(query, variant.lanes)
         query = replace(query, text=lanes.spelt.text)
         begin = perf_counter()
-        candidates = self.searcher.fuse(lanes, recipe.fusion, depth)
+        candidates = self.searcher.fuse(lanes, variant.fusion, depth)
         fused = perf_counter()
-        candidates = self.searcher.rerank(query, candidates, recipe.rerank)
+        candidates = self.searcher.rerank(query, candidates, variant.rerank)
         done = perf_counter()
         # Lanes run side by side: the slowest decides.
         stages = {
@@ -109,3 +111,33 @@ class Kitchen:
                 "an evaluation needs every lane; raise TREELINE_LANE_TIMEOUT or check the index",
             )
         return found
+
+
+# Minutes, not hours: these need a transformer for every question.
+SLOW = frozenset({"cross-encoder"})
+LANES = ("keyword", "dense")
+
+
+def ablations() -> list[Variant]:
+    """The default first: it is what every other row is compared with."""
+    return list({variant.name: variant for variant in _variants()}.values())
+
+
+def _variants() -> Iterator[Variant]:
+    yield Variant("default", "what a plain search does", rerank="default")
+    yield Variant("no re-ranker", "the default without its re-ranker")
+    yield AS_TYPED
+    yield Variant("no routing", "keyword and dense for every question", LANES, rerank="default")
+    yield Variant("no dense lane", "keyword alone, re-ranked", ("keyword",), rerank="default")
+    yield Variant("no keyword lane", "dense alone, re-ranked", ("dense",), rerank="default")
+    for lane in ("keyword", "dense", "tfidf"):
+        yield Variant(f"lane: {lane}", "one lane, nothing else", (lane,))
+    yield Variant("lanes: + tfidf", "keyword, dense and TF-IDF", (*LANES, "tfidf"), rerank="default")
+    yield Variant("lanes: + graph", "keyword, dense and call graph", (*LANES, "graph"), rerank="default")
+    yield Variant("with expansion", "TF-IDF pseudo-relevance feedback", rerank="default", expand=True)
+    yield Variant("with callees", "callees of the top hits pulled in", rerank="default", callees=True)
+    for name in FUSIONS:
+        yield Variant(f"fusion: {name}", "keyword and dense, not re-ranked", LANES, name)
+    for name, about in RERANKERS.items():
+        if name not in SLOW | {"none", "default"}:
+            yield Variant(f"re-rank: {name}", about, rerank=name)

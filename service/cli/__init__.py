@@ -26,8 +26,8 @@ COMMANDS = {
     "keys": ("treeline.service.cli.keys", "Make, list and revoke API keys."),
     "first-index": ("treeline.service.cli.first_index", "Make an index to serve, unless there is one."),
     "wait": ("treeline.service.cli.wait", "Wait until the engine answers."),
-    "eval": ("treeline.eval.cli", "Measure retrieval quality."),
-    "bench": ("treeline.eval.bench", "Measure speed, memory and growth."),
+    "eval": ("treeline.eval.command", "Measure retrieval quality."),
+    "bench": ("treeline.eval.bench.speed", "Measure speed, memory and growth."),
     "export-onnx": (
         "treeline.service.cli.export_onnx",
         "Write a transformer encoder in int8, for use without torch.",

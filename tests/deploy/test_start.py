@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.service_process import PATIENCE, service
-from treeline.eval.served import children
+from treeline.eval.bench.http import children
 from treeline.service.http.keys import KeyRing
 
 CODE = '''def tame_llamas(herd):

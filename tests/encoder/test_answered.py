@@ -12,7 +12,7 @@ from treeline.corpus.errors import InputError
 from treeline.encoder.static import SHIPPED
 from treeline.encoder.training.answered import numbered, read_answered
 from treeline.encoder.training.data import essence
-from treeline.eval import judged, web
+from treeline.eval.sets import judged, web
 
 WRITTEN = web.QUERIES.with_name("written_queries.jsonl")
 

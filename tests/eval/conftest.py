@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from treeline.eval.pools import source_searcher
+from treeline.eval.indexes import source_searcher
 from treeline.search.live import LiveSearcher
 from treeline.search.settings import Settings
 

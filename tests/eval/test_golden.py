@@ -37,7 +37,7 @@ def test_the_default_is_no_worse_than_keyword_search(measured: dict[str, Any]) -
 
 
 def test_every_answer_is_a_function_of_the_index(tmp_path: Path) -> None:
-    from treeline.eval.mined import functions_in
+    from treeline.eval.sets.mined import functions_in
 
     library = suite.library()
     for case in suite.questions().cases:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from treeline.eval.statistics import compare, macro_mean, mean_of, percentile, worst
+from treeline.eval.metrics import compare, macro_mean, mean_of, percentile, worst
 
 
 def numbered(values: list[float]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Recipes over a real index: lanes are asked once, every recipe ranks, and a failing lane is not scored silently."""
+"""Recipes over a real index: lanes are asked once, every variant ranks, and a failing lane is not scored silently."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,9 +7,9 @@ import pytest
 
 from treeline.corpus.errors import InputError
 from treeline.engine.protocol import IndexInfo
-from treeline.eval import ablation, paper
 from treeline.eval.dataset import Case
-from treeline.eval.systems import COMPARED, DEFAULT, KEYWORD, Kitchen, Recipe
+from treeline.eval.sets.codesearchnet import paper_variants
+from treeline.eval.systems import COMPARED, DEFAULT, KEYWORD, LaneCache, Variant, ablations
 from treeline.rerank.candidates import Candidate
 from treeline.search.lanes.results import Degradation, LaneResults
 from treeline.search.live import LiveSearcher
@@ -45,17 +45,17 @@ class Counting:
 
 def test_lanes_are_asked_once_for_all_fusions_and_rerankers(searcher: LiveSearcher) -> None:
     counting = Counting(searcher)
-    kitchen = Kitchen(counting)
+    cache = LaneCache(counting)
     both = ("keyword", "dense")
     for fusion in ("rrf", "adaptive", "score_sum"):
         for rerank in ("none", "default"):
-            kitchen.answer(Recipe("r", "", both, fusion, rerank), CASE, 10)
+            cache.answer(Variant("r", "", both, fusion, rerank), CASE, 10)
     assert counting.asked == 1
 
 
-@pytest.mark.parametrize("recipe", COMPARED, ids=lambda recipe: recipe.name)
-def test_every_compared_recipe_answers_with_its_times(searcher: LiveSearcher, recipe: Recipe) -> None:
-    ranked = Kitchen(searcher).answer(recipe, CASE, 10)
+@pytest.mark.parametrize("variant", COMPARED, ids=lambda variant: variant.name)
+def test_every_compared_recipe_answers_with_its_times(searcher: LiveSearcher, variant: Variant) -> None:
+    ranked = LaneCache(searcher).answer(variant, CASE, 10)
     assert 0 < len(ranked.hits) <= 10
     assert ranked.milliseconds is not None
     assert ranked.milliseconds >= ranked.stages["lanes"]
@@ -63,19 +63,19 @@ def test_every_compared_recipe_answers_with_its_times(searcher: LiveSearcher, re
 
 def test_the_default_is_what_a_plain_search_gives(searcher: LiveSearcher) -> None:
     asked = searcher.search(Query(CASE.text, k=10, feedback=False))
-    hits = Kitchen(searcher).answer(DEFAULT, CASE, 100).hits[:10]
+    hits = LaneCache(searcher).answer(DEFAULT, CASE, 100).hits[:10]
     assert [hit.id for hit in hits] == [result.function.id for result in asked.results]
 
 
-@pytest.mark.parametrize("recipe", ablation.recipes(), ids=lambda recipe: recipe.name)
-def test_every_row_of_the_ablation_runs(searcher: LiveSearcher, recipe: Recipe) -> None:
+@pytest.mark.parametrize("variant", ablations(), ids=lambda variant: variant.name)
+def test_every_row_of_the_ablation_runs(searcher: LiveSearcher, variant: Variant) -> None:
     searcher.prepare("tfidf")
-    assert Kitchen(searcher).answer(recipe, CASE, 20).hits
+    assert LaneCache(searcher).answer(variant, CASE, 20).hits
 
 
-@pytest.mark.parametrize("recipe", paper.recipes(), ids=lambda recipe: recipe.name)
-def test_every_row_of_the_papers_table_runs(searcher: LiveSearcher, recipe: Recipe) -> None:
-    assert Kitchen(searcher).answer(recipe, CASE, 20).hits
+@pytest.mark.parametrize("variant", paper_variants(), ids=lambda variant: variant.name)
+def test_every_row_of_the_papers_table_runs(searcher: LiveSearcher, variant: Variant) -> None:
+    assert LaneCache(searcher).answer(variant, CASE, 20).hits
 
 
 def test_a_lane_that_fails_stops_the_evaluation(searcher: LiveSearcher) -> None:
@@ -85,4 +85,4 @@ def test_a_lane_that_fails_stops_the_evaluation(searcher: LiveSearcher) -> None:
             return replace(found, degraded=(Degradation("dense", "timed out"),))
 
     with pytest.raises(InputError, match="dense lane failed on 'n largest elements of a list': timed out"):
-        Kitchen(Failing(searcher)).answer(KEYWORD, CASE, 10)
+        LaneCache(Failing(searcher)).answer(KEYWORD, CASE, 10)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.service.small_index import small_store
-from treeline.eval.served import children, served
+from treeline.eval.bench.http import children, served
 
 
 def processors(server: int) -> list[set[int]]:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.service.small_index import small_store
-from treeline.eval.served import served
+from treeline.eval.bench.http import served
 from treeline.service.http.gunicorn_worker import CORK
 
 

@@ -13,10 +13,10 @@ import tempfile
 from pathlib import Path
 
 from treeline.eval.dataset import Case, DataSet, Metric, evaluate
+from treeline.eval.indexes import source_searcher
 from treeline.eval.metrics import hit, reciprocal_rank
-from treeline.eval.mined import key
-from treeline.eval.pools import source_searcher
-from treeline.eval.systems import DEFAULT, DENSE, KEYWORD, Kitchen
+from treeline.eval.sets.mined import key
+from treeline.eval.systems import DEFAULT, DENSE, KEYWORD, LaneCache
 from treeline.search.settings import Settings
 
 HERE = Path(__file__).parent
@@ -63,7 +63,7 @@ def measure(folder: Path) -> dict[str, object]:
         shutil.copy(library() / module, source / module)
     searcher = source_searcher("golden", str(source), Settings(home=str(folder / "home")))
     try:
-        systems = Kitchen(searcher).systems([KEYWORD, DENSE, DEFAULT])
+        systems = LaneCache(searcher).systems([KEYWORD, DENSE, DEFAULT])
         evaluation = evaluate(questions(), systems)
     finally:
         searcher.close()

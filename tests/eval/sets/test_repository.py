@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
 from treeline.engine.protocol import Hit
-from treeline.eval.cli import command
+from treeline.eval.command import command
 from treeline.eval.sets import repository
 
 FILES = {

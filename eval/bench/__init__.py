@@ -1,0 +1,1 @@
+"""Benchmarks of speed, memory and growth, and of encoders and fusion weights."""

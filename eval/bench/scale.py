@@ -1,0 +1,312 @@
+"""Growth to a million functions: rate, disk, memory and times at every step.
+
+The corpus is copied into made-up repositories. A plain copy would flatter an index (the same terms again, coinciding
+vectors), so every identifier is replaced by another one of the corpus: vocabulary and lengths stay real.
+"""
+
+from __future__ import annotations
+
+import keyword
+import multiprocessing
+import re
+import resource
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from treeline.corpus.errors import TreelineError
+from treeline.corpus.function import Function
+from treeline.engine.names import alias_name
+from treeline.eval.bench.http import questions
+from treeline.eval.sets.codesearchnet import data_folder
+from treeline.ingest.pipeline import LoadOptions, load
+from treeline.ingest.source import Chunk, Parsed, ReadOptions, Source, Unit
+from treeline.ingest.sources import open_source
+from treeline.search.live import open_searcher
+from treeline.search.query import Query
+from treeline.search.settings import Settings
+from treeline.search.stores import open_store
+
+if TYPE_CHECKING:
+    from treeline.engine.elasticsearch import ElasticsearchStore
+
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+KEPT = frozenset(keyword.kwlist) | {"self", "cls", "args", "kwargs", "None", "True", "False"}
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffledChunk:
+    """A chunk whose functions are moved to another repository and speak with other names."""
+
+    inner: Chunk
+    copy: int
+
+    @property
+    def size(self) -> int:
+        return self.inner.size
+
+    def parse(self) -> Parsed:
+        parsed = self.inner.parse()
+        if not self.copy:
+            return parsed
+        found = (name for function in parsed.functions for name in IDENTIFIER.findall(function.code))
+        pool = sorted(set(found) - KEPT)
+        return Parsed(tuple(shuffled(function, self.copy, pool) for function in parsed.functions))
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffledUnit:
+    """A unit of the copy; `share` leaves out whole chunks, evenly."""
+
+    inner: Unit
+    copy: int
+    share: float
+
+    @property
+    def key(self) -> str:
+        return f"copy {self.copy} of {self.inner.key}"
+
+    @property
+    def digest(self) -> str:
+        return f"{self.copy}/{self.share}/{self.inner.digest}"
+
+    @property
+    def size(self) -> int:
+        return round(self.inner.size * self.share)
+
+    def chunks(self) -> Iterator[Chunk]:
+        for number, chunk in enumerate(self.inner.chunks()):
+            if int((number + 1) * self.share) > int(number * self.share):
+                yield ShuffledChunk(chunk, self.copy)
+
+
+class GrownSource:
+    """Copy number `copy` of a source, or a share of it; number 0 is the source itself."""
+
+    def __init__(self, inner: Source, copy: int, share: float = 1.0) -> None:
+        self._inner, self._copy, self._share = inner, copy, share
+
+    @property
+    def name(self) -> str:
+        return f"{self._inner.name} (copy {self._copy})"
+
+    @property
+    def size(self) -> int:
+        return round(self._inner.size * self._share)
+
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        return self._inner.left_out
+
+    def units(self) -> Iterator[Unit]:
+        return (ShuffledUnit(unit, self._copy, self._share) for unit in self._inner.units())
+
+
+def shuffled(function: Function, copy: int, pool: list[str]) -> Function:
+    """The function in a made-up repository, each identifier exchanged for another of the pool, the same everywhere."""
+
+    def other(found: re.Match[str]) -> str:
+        name = found[0]
+        if name in KEPT:
+            return name
+        digest = blake2b(f"{copy} {function.repo} {name}".encode(), digest_size=4).digest()
+        return pool[int.from_bytes(digest) % len(pool)]
+
+    def changed(text: str) -> str:
+        return IDENTIFIER.sub(other, text)
+
+    return Function(
+        repo=f"{function.repo}-{copy}",
+        path=function.path,
+        func_name=changed(function.func_name),
+        original_string=changed(function.original_string),
+        language=function.language,
+        code=changed(function.code),
+        code_tokens=function.code_tokens,
+        docstring=changed(function.docstring),
+        docstring_tokens=function.docstring_tokens,
+        sha=function.sha,
+        partition=function.partition,
+        url=function.url.replace(function.repo, f"{function.repo}-{copy}", 1),
+    )
+
+
+TARGET = 1_000_000
+COPY_SIZE = 182_431  # functions of one copy; of the last one only the share that is still wanted is taken
+INDEX = "scale"
+SETTLE_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One size of the index: what it took to get there, and what it takes to ask."""
+
+    functions: int
+    added: int
+    seconds: float
+    settling_seconds: float
+    """Of merging after the load, which the rate does not count."""
+    disk_mb: float
+    loader_mb: float
+    searcher_mb: float
+    server_mb: float | None
+    """Of the heap in use, summed over the nodes; there is none where the searching process is the engine."""
+    opening_seconds: float
+    times: dict[str, dict[str, float]]
+
+    @property
+    def rate(self) -> float:
+        return self.added / self.seconds if self.seconds else 0.0
+
+
+def run(
+    target: int = TARGET,
+    *,
+    settings: Settings,
+    data: str = "",
+    rounds: int = 3,
+    before: Sequence[dict[str, Any]] = (),
+    leave: bool = False,
+    tell: Callable[[str], None] = print,
+    keep: Callable[[dict[str, Any]], None] = lambda _document: None,
+) -> dict[str, Any]:
+    """Grow to `target` functions; each step is measured in a process of its own, so that its memory is its own.
+
+    The index is one of its own, and gone at the end unless it is to be left. `keep` is given the figures after every
+    step; given to a later run as `before`, this goes on from there when the index is as they say.
+    """
+    settings, data = replace(settings, index=INDEX), data or f"codesearchnet:{data_folder()}"
+    steps = list(before) if before and size(settings) == before[-1]["functions"] else []
+    if not steps:
+        drop(settings)
+    document = {"engine": settings.engine, "encoder": settings.encoder, "target": target, "steps": steps}
+    tell(f"{'functions':>10} {'added/s':>8} {'disk MB':>8} {'load MB':>8} {'search MB':>9} {'p50 ms':>7} {'p95 ms':>7}")
+    for source in copies(target, data, len(steps)):
+        begin = time.perf_counter()
+        functions, added, loader = apart(_load, settings, source)
+        seconds = time.perf_counter() - begin
+        settling = settle(settings)
+        opening, searcher, times = apart(_ask, settings, rounds)
+        size_mb, heap_mb = disk(settings), heap(settings)
+        step = Step(functions, added, seconds, settling, size_mb, loader, searcher, heap_mb, opening, times)
+        steps.append({**asdict(step), "rate": step.rate})
+        keep(document)
+        whole = times["hybrid"]
+        tell(
+            f"{functions:>10} {step.rate:>8.0f} {step.disk_mb:>8.0f} {loader:>8.0f} {searcher:>9.0f} "
+            f"{whole['p50']:>7.1f} {whole['p95']:>7.1f}"
+        )
+    if not leave:
+        drop(settings)
+    return document
+
+
+def copies(target: int, data: str, there: int = 0) -> Iterator[Source]:
+    """Sources that add up to the target, one copy a step; so many are there already."""
+    for number, begun in enumerate(range(0, target, COPY_SIZE)):
+        if number >= there:
+            yield GrownSource(open_source(data, ReadOptions()), number, min(1.0, (target - begun) / COPY_SIZE))
+
+
+def size(settings: Settings) -> int:
+    """How many functions the index holds; 0 when there is none that this version can read."""
+    try:
+        engine = open_store(settings).open(settings.index)
+    except TreelineError:
+        return 0
+    try:
+        return engine.count()
+    finally:
+        engine.close()
+
+
+def drop(settings: Settings) -> None:
+    store = open_store(settings)
+    if settings.index in store.names():
+        store.drop(settings.index)
+
+
+def apart(work: Callable[..., Any], *arguments: Any) -> Any:
+    """Run in a fresh process: what it allocates is measured alone and given back."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
+
+
+def _load(settings: Settings, source: Source) -> tuple[int, int, float]:
+    store = open_store(settings)
+    options = LoadOptions(work=settings.home_path / ".loading", encoders=(settings.encoder,))
+    summary = load(store, settings.index, [source], options)
+    store.prune(settings.index, keep=1)
+    return summary.total, summary.indexed, summary.peak_memory_mb
+
+
+def _ask(settings: Settings, rounds: int) -> tuple[float, float, dict[str, dict[str, float]]]:
+    begin = time.perf_counter()
+    searcher = open_searcher(settings)
+    opening = time.perf_counter() - begin
+    asked = questions()
+    times = {mode: _times(searcher.search, asked, mode, rounds) for mode in ("keyword", "dense", "hybrid")}
+    return opening, peak_mb(), times
+
+
+def _times(search: Callable[[Query], Any], asked: Sequence[str], mode: str, rounds: int) -> dict[str, float]:
+    took: list[float] = []
+    for number in range(rounds + 1):
+        for text in asked:
+            begin = time.perf_counter()
+            search(Query(text, mode=mode))
+            if number:  # the first round warms the caches
+                took.append((time.perf_counter() - begin) * 1000)
+    p50, p95, p99 = np.percentile(took, [50, 95, 99])
+    return {"p50": float(p50), "p95": float(p95), "p99": float(p99)}
+
+
+def peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def disk(settings: Settings) -> float:
+    """Megabytes of the index: its folder, or what the cluster says of its primaries."""
+    if settings.engine == "embedded":
+        folder = settings.home_path / settings.index
+        return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+    with closing(_cluster(settings)) as cluster:
+        found = cluster.client.indices.stats(index=f"{alias_name(settings.index)}-*", metric="store")
+    return float(found["_all"]["primaries"]["store"]["size_in_bytes"]) / 1e6
+
+
+def settle(settings: Settings) -> float:
+    """Wait until a cluster's merges after a load are done; the embedded engine publishes an index at rest."""
+    begin = time.monotonic()
+    if settings.engine == "embedded":
+        return 0.0
+    with closing(_cluster(settings)) as cluster:
+        while time.monotonic() - begin < SETTLE_SECONDS:
+            tasks = cluster.client.tasks.list(actions="indices:admin/forcemerge*", group_by="none")["tasks"]
+            found = cluster.client.indices.stats(index=f"{alias_name(settings.index)}-*", metric="merge")
+            if not tasks and not found["_all"]["total"]["merges"]["current"]:
+                break
+            time.sleep(1)
+    return time.monotonic() - begin
+
+
+def heap(settings: Settings) -> float | None:
+    if settings.engine == "embedded":
+        return None
+    with closing(_cluster(settings)) as cluster:
+        nodes = cluster.client.nodes.stats(metric="jvm")["nodes"].values()
+    return sum(float(node["jvm"]["mem"]["heap_used_in_bytes"]) for node in nodes) / 1e6
+
+
+def _cluster(settings: Settings) -> ElasticsearchStore:
+    from treeline.engine.elasticsearch import ElasticsearchStore
+
+    store = open_store(settings)
+    assert isinstance(store, ElasticsearchStore)
+    return store

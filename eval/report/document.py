@@ -1,0 +1,166 @@
+"""From an evaluation to its document: the plain data that every report is made of and every result file holds."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from treeline.corpus.function import Address
+from treeline.eval.dataset import Case, DataSet, Evaluation, Measured
+from treeline.eval.metrics import compare, macro_mean, mean_of, percentile, worst
+
+FORMAT = 1
+WORST = 10
+DIGITS = 5
+# Columns of the paper's table: its own figure, then ours.
+PAPER_HEAD = (
+    "label",
+    "paper",
+    "ndcg_all",
+    "ndcg_within",
+    "ndcg_all_covered",
+    "ndcg_all_covered_list_10",
+    "repositories_10",
+)
+MACRO = "macro-average"
+
+Document = dict[str, Any]
+
+
+def summarise(evaluation: Evaluation, baseline: str, focus: str = "") -> Document:
+    """Means with intervals, every system against `baseline`, and the queries that `focus` (else the last system,
+    else the baseline) did worst on, with what it returned."""
+    dataset = evaluation.dataset
+    names = [measured.system for measured in evaluation.systems]
+    focus = focus if focus in names else names[-1]
+    against = evaluation.system(baseline) if baseline in names else None
+    return {
+        "format": FORMAT,
+        "dataset": dataset.name,
+        "about": dataset.about,
+        "headline": dataset.headline,
+        "metrics": [asdict(metric) for metric in dataset.metrics],
+        "queries": len(dataset.cases),
+        "facts": dict(dataset.facts),
+        "notes": list(dataset.notes),
+        "baseline": baseline if against else "",
+        "focus": focus,
+        "systems": [_system(dataset, measured, against) for measured in evaluation.systems],
+        "worst": _worst(dataset, evaluation.system(focus)),
+        "texts": {case.id: case.text for case in dataset.cases},
+    }
+
+
+def _system(dataset: DataSet, measured: Measured, against: Measured | None) -> Document:
+    summary: Document = {
+        "name": measured.system,
+        "about": measured.about,
+        "means": {},
+        "latency": _times(list(measured.milliseconds.values())),
+        "stages": {stage: _times(list(spent)) for stage, spent in measured.stages.items()},
+        "groups": _groups(dataset.cases, measured),
+        "against_baseline": {},
+        "values": {metric: _rounded(dict(values)) for metric, values in measured.values.items()},
+    }
+    if breakdowns := _breakdowns(dataset, measured):
+        summary["breakdowns"] = breakdowns
+    if dataset.macro:
+        summary["macro"] = _macro(dataset, measured)
+    for metric in dataset.metrics:
+        values = measured.values[metric.name]
+        mean = mean_of(list(values.values()))
+        if mean is not None:
+            summary["means"][metric.name] = _rounded(asdict(mean))
+        if against is not None and against is not measured:
+            comparison = compare(values, against.values[metric.name])
+            if comparison is not None:
+                summary["against_baseline"][metric.name] = _rounded(asdict(comparison))
+    return summary
+
+
+def _groups(cases: Sequence[Case], measured: Measured) -> Document:
+    """Means per group, and the macro-average over groups, when there is more than one."""
+    members: dict[str, list[str]] = defaultdict(list)
+    for case in cases:
+        members[case.group].append(case.id)
+    if len(members) < 2:
+        return {}
+    table: Document = {}
+    for metric, by_group in _by_group(members, measured).items():
+        row = {group: round(sum(found) / len(found), DIGITS) for group, found in by_group.items()}
+        table[metric] = {**row, MACRO: round(macro_mean(by_group), DIGITS)}
+    return table
+
+
+def _breakdowns(dataset: DataSet, measured: Measured) -> Document:
+    """The headline's mean over queries for each value of each tag."""
+    values = measured.values[dataset.headline]
+    members: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for case in dataset.cases:
+        for tag, value in case.tags.items():
+            if value and case.id in values:
+                members[tag][value].append(values[case.id])
+    return {
+        tag: {
+            value: _rounded({"mean": float(np.mean(found)), "queries": len(found)}) for value, found in groups.items()
+        }
+        for tag, groups in members.items()
+    }
+
+
+def _macro(dataset: DataSet, measured: Measured) -> Document:
+    """The mean over groups of each metric; its interval resamples the groups."""
+    members: dict[str, list[str]] = defaultdict(list)
+    for case in dataset.cases:
+        members[case.group].append(case.id)
+    table: Document = {}
+    for metric, by_group in _by_group(members, measured).items():
+        mean = mean_of([float(np.mean(found)) for found in by_group.values()])
+        if mean is not None:
+            table[metric] = _rounded({"mean": mean.mean, "low": mean.low, "high": mean.high, "groups": mean.queries})
+    return table
+
+
+def _by_group(members: Mapping[str, Sequence[str]], measured: Measured) -> dict[str, dict[str, list[float]]]:
+    """Metric → group → the values of its queries, without empty groups."""
+    table = {}
+    for metric, values in measured.values.items():
+        by_group = {group: [values[i] for i in ids if i in values] for group, ids in members.items()}
+        by_group = {group: found for group, found in by_group.items() if found}
+        if by_group:
+            table[metric] = by_group
+    return table
+
+
+def _worst(dataset: DataSet, measured: Measured) -> list[Document]:
+    values = measured.values[dataset.headline]
+    cases = {case.id: case for case in dataset.cases}
+    return [
+        {
+            "system": measured.system,
+            "id": query,
+            "query": cases[query].text,
+            "value": round(values[query], DIGITS),
+            "expected": sorted(cases[query].relevant)[:3],
+            "returned": [_place(address) for address in measured.shown[query]],
+        }
+        for query in worst(values, WORST)
+    ]
+
+
+def _place(address: Address) -> Document:
+    return {"name": address.func_name, "repo": address.repo, "path": address.path, "url": address.url}
+
+
+def _times(milliseconds: Sequence[float]) -> Document:
+    if not milliseconds:
+        return {}
+    return {"p50": round(percentile(milliseconds, 0.5), 3), "p95": round(percentile(milliseconds, 0.95), 3)}
+
+
+def _rounded(values: Mapping[str, Any]) -> Document:
+    return {key: round(value, DIGITS) if isinstance(value, float) else value for key, value in values.items()}

@@ -1,0 +1,315 @@
+"""CodeSearchNet's 99 questions (Husain et al. 2019): the official files and scores, and the paper's table repeated."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from treeline.corpus.errors import InputError
+from treeline.engine.protocol import Filters, Hit
+from treeline.eval.command import Output, choice_options, chosen, finish, output_options, patient, run
+from treeline.eval.dataset import Case, DataSet, Metric, System, evaluate
+from treeline.eval.metrics import OFFICIAL_DEPTH, distinct, ndcg, official_ndcg, reciprocal_rank
+from treeline.eval.report.document import PAPER_HEAD, Document, summarise
+from treeline.eval.sets import runs
+from treeline.eval.systems import DEFAULT, HYBRID, LaneCache, Variant
+from treeline.search.live import open_searcher
+from treeline.service.cli.options import where
+
+QUERIES = "queries.csv"
+ANNOTATIONS = "annotationStore.csv"
+BESIDE = Path(__file__).resolve().parents[3] / "shared" / "codesearchnet"  # where a checkout has them, if anywhere
+
+METRICS = (
+    Metric("ndcg_within", "NDCG within"),
+    Metric("ndcg_all", "NDCG all"),
+    Metric("ndcg_within_covered", "NDCG within, covered"),
+    Metric("ndcg_all_covered", "NDCG all, covered"),
+    Metric("ndcg_within_covered_list_10", "within, covered, list of 10"),
+    Metric("ndcg_all_covered_list_10", "all, covered, list of 10"),
+    Metric("ndcg_10_covered", "NDCG@10, covered"),
+    Metric("mrr_covered", "MRR, covered"),
+    Metric("repositories_10", "repositories@10", share=False),
+)
+
+# language → query → URL → mean relevance over the annotators
+Judgements = Mapping[str, Mapping[str, Mapping[str, float]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many judged URLs of a language are in the index, and how many queries keep a relevant one."""
+
+    judged: int
+    present: int
+    queries: int
+    with_answer: int
+
+
+def data_folder(given: str = "") -> Path:
+    """The folder with the functions and the official files: the one given, else the one beside the checkout."""
+    if given:
+        return Path(given)
+    if BESIDE.is_dir():
+        return BESIDE
+    raise InputError(
+        "no CodeSearchNet data", f"give --data a folder with {QUERIES} and {ANNOTATIONS}, or put it at {BESIDE}"
+    )
+
+
+def read_queries(path: Path) -> list[str]:
+    """The questions of the official `queries.csv`, in its order."""
+    rows = list(_rows(path, ("query",)))
+    queries = [row["query"].strip() for row in rows if row["query"].strip()]
+    if not queries:
+        raise InputError(f"{path} has no queries", "it should be the official queries.csv, one query a line")
+    return list(dict.fromkeys(queries))
+
+
+def read_judgements(path: Path) -> Judgements:
+    """The official `annotationStore.csv`: the mean relevance of each URL, by language and query."""
+    votes: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    for number, row in enumerate(_rows(path, ("Language", "Query", "GitHubUrl", "Relevance")), start=2):
+        try:
+            vote = float(row["Relevance"])
+        except (TypeError, ValueError):
+            raise InputError(f"{path}, record {number}: relevance {row['Relevance']!r} is not a number") from None
+        votes[row["Language"].strip().lower(), row["Query"].strip(), row["GitHubUrl"].strip()].append(vote)
+    if not votes:
+        raise InputError(f"{path} has no annotations")
+    judged: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    for (language, query, url), values in votes.items():
+        judged[language][query][url] = sum(values) / len(values)
+    return judged
+
+
+def dataset(
+    queries: Sequence[str], judgements: Judgements, languages: Collection[str], indexed: Callable[[str], bool]
+) -> DataSet:
+    """One case per query and language with judgements; `indexed` says whether a URL is in the index."""
+    unknown = sorted({query for language in languages for query in judgements.get(language, {})} - set(queries))
+    if unknown:
+        raise InputError(
+            f"{len(unknown)} annotated queries are not in the query file, the first is {unknown[0]!r}",
+            "give the queries.csv and annotationStore.csv of the same release",
+        )
+    cases, covered, facts = [], {}, {}
+    for language in sorted(languages):
+        judged = judgements.get(language, {})
+        if not judged:
+            continue
+        for number, query in enumerate(queries, start=1):
+            relevance = judged.get(query, {})
+            if not relevance:
+                continue
+            case = Case(f"{language} #{number}", query, relevance, Filters(language=language), language)
+            cases.append(case)
+            covered[case.id] = {url: value for url, value in relevance.items() if indexed(url)}
+        coverage = coverage_of(judged, indexed)
+        facts[f"{language}: judged URLs"] = float(coverage.judged)
+        facts[f"{language}: judged URLs in the index"] = float(coverage.present)
+        facts[f"{language}: queries"] = float(coverage.queries)
+        facts[f"{language}: queries with a relevant URL in the index"] = float(coverage.with_answer)
+    if not cases:
+        raise InputError(f"no annotated query is in {', '.join(sorted(languages)) or 'any language of the index'}")
+    if not any(covered.values()):
+        raise InputError(
+            "no judged URL is in this index", "index CodeSearchNet first: treeline index codesearchnet:DIR"
+        )
+    return DataSet(
+        name="codesearchnet",
+        about="CodeSearchNet's 99 questions with the official human relevance judgements",
+        cases=cases,
+        metrics=METRICS,
+        headline="ndcg_all_covered",
+        measure=lambda case, hits: measure(case, covered[case.id], hits),
+        depth=OFFICIAL_DEPTH,
+        facts=facts,
+        notes=(
+            "Official counts every judged URL: one that is not in the index can never be found. "
+            "Covered counts only judged URLs that are in the index. Within skips unjudged URLs when counting ranks.",
+        ),
+    )
+
+
+def measure(case: Case, covered: Mapping[str, float], hits: Sequence[Hit]) -> dict[str, float | None]:
+    """Every measure of one answer; official ones over all judged URLs, covered ones over those in the index."""
+    urls = [hit.address.url for hit in hits]
+    relevant = {url for url, value in covered.items() if value > 0}
+    return {
+        "ndcg_within": official_ndcg(urls, case.relevance, within=True),
+        "ndcg_all": official_ndcg(urls, case.relevance, within=False),
+        "ndcg_within_covered": official_ndcg(urls, covered, within=True),
+        "ndcg_all_covered": official_ndcg(urls, covered, within=False),
+        "ndcg_within_covered_list_10": official_ndcg(urls, covered, within=True, depth=10),
+        "ndcg_all_covered_list_10": official_ndcg(urls, covered, within=False, depth=10),
+        "ndcg_10_covered": ndcg(urls, covered, 10, gain="exponential"),
+        "mrr_covered": reciprocal_rank(urls, relevant) if relevant else None,
+        "repositories_10": distinct([hit.address.repo for hit in hits]),
+    }
+
+
+def coverage_of(judged: Mapping[str, Mapping[str, float]], indexed: Callable[[str], bool]) -> Coverage:
+    present = {query: {url: value for url, value in urls.items() if indexed(url)} for query, urls in judged.items()}
+    return Coverage(
+        judged=sum(map(len, judged.values())),
+        present=sum(map(len, present.values())),
+        queries=len(judged),
+        with_answer=sum(any(value > 0 for value in urls.values()) for urls in present.values()),
+    )
+
+
+def _rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            missing = set(columns) - set(reader.fieldnames or ())
+            if missing:
+                raise InputError(f"{path} has no column {', '.join(sorted(missing))}", "is it the official file?")
+            yield from reader
+    except FileNotFoundError:
+        raise InputError(f"{path} is not there", "give --data a folder with the official files") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class PaperRow:
+    """A line of the paper's table: its own figure (none for what it does not have), and how we repeat it."""
+
+    label: str
+    reported: float | None
+    variant: Variant | None
+
+
+ONLY_KEYWORD = ("keyword",)
+PAPER_TABLE = (
+    PaperRow("Neural bag of words", 0.1898, None),
+    PaperRow("Elasticsearch", 0.1955, Variant("paper: keyword", "keyword with relaxation", ONLY_KEYWORD)),
+    PaperRow(
+        "Elasticsearch, randomised",
+        0.1553,
+        Variant("paper: randomised", "its top 100 shuffled", ONLY_KEYWORD, rerank="random"),
+    ),
+    PaperRow(
+        "Clusters (Algorithm 1)",
+        0.1410,
+        Variant("paper: clusters", "top of each cluster", ONLY_KEYWORD, rerank="algorithm1"),
+    ),
+    PaperRow(
+        "Clusters + importance sampling (Algorithm 2)",
+        0.2081,
+        Variant("paper: importance sampling", "each cluster by its share", ONLY_KEYWORD, rerank="algorithm2"),
+    ),
+    PaperRow("Treeline hybrid", None, HYBRID),
+    PaperRow("Treeline default", None, DEFAULT),
+)
+
+COMPARABLE = (
+    "The paper's column is quoted, not measured here. Questions, judgements and the definition of NDCG are the same, "
+    "the corpus is not: this index holds only repositories that the annotators saw, so a judged function has fewer "
+    "rivals, and our re-rankers keep the rest of the list behind the ten they choose (`list of 10` cuts it off). "
+    "Compare the order of the rows within each column, never one column with the other."
+)
+
+
+COLUMNS = PAPER_HEAD[2:]
+
+
+def paper_variants() -> list[Variant]:
+    return [row.variant for row in PAPER_TABLE if row.variant is not None]
+
+
+def with_paper_table(document: Document) -> Document:
+    """The document with the paper's table: its figures beside ours."""
+    means = {system["name"]: system["means"] for system in document["systems"]}
+    rows = []
+    for row in PAPER_TABLE:
+        ours = means.get(row.variant.name, {}) if row.variant else {}
+        rows.append(
+            {
+                "label": row.label,
+                "paper": row.reported,
+                **{metric: ours[metric]["mean"] if metric in ours else None for metric in COLUMNS},
+            }
+        )
+    return {**document, "paper": rows, "notes": [*document["notes"], COMPARABLE]}
+
+
+@click.command("codesearchnet")
+@where
+@click.option("--data", metavar="DIR", default="", help="Folder with queries.csv and annotationStore.csv.")
+@click.option("--score", metavar="FILE", default="", help="Score an official predictions CSV instead of an index.")
+@click.option("--paper", "repeat_paper", is_flag=True, help="Repeat the paper's table.")
+@click.option("--predictions", metavar="FILE", default="", help="Write the default's model_predictions.csv.")
+@click.option("--trec", metavar="DIR", default="", help="Write TREC run and qrels files there.")
+@choice_options
+@output_options
+def command(
+    engine: str | None,
+    name: str,
+    data: str,
+    score: str,
+    repeat_paper: bool,
+    predictions: str,
+    trec: str,
+    compare: bool,
+    ablate: bool,
+    output: Output,
+) -> None:
+    """CodeSearchNet's 99 questions, with the official NDCG."""
+    folder = data_folder(data)
+    queries = read_queries(folder / QUERIES)
+    judgements = read_judgements(folder / ANNOTATIONS)
+    if score:
+        score_file(Path(score), queries, judgements, output)
+        return
+    searcher = open_searcher(patient(engine, name))
+    try:
+        languages = searcher.engine.facets()["language"]
+        urls = {address.url for _, address in searcher.engine.addresses()}
+        data = dataset(queries, judgements, set(languages), urls.__contains__)
+        variants, baseline = chosen(compare, ablate)
+        if repeat_paper:
+            variants, baseline = paper_variants(), paper_variants()[0].name
+        _, document = run(data, searcher, variants, baseline, output.console)
+        if repeat_paper:
+            document = {**with_paper_table(document), "dataset": "codesearchnet-paper"}
+        elif ablate:
+            document["dataset"] = "codesearchnet-ablation"
+        write_runs(data, LaneCache(searcher).system(DEFAULT), predictions, trec)
+    finally:
+        searcher.close()
+    finish(document, output)
+
+
+def write_runs(dataset: DataSet, system: System, predictions: str, trec: str) -> None:
+    """The official predictions and TREC files of one system, where they were asked for."""
+    if not predictions and not trec:
+        return
+    run = [(case, system.answer(case, dataset.depth).hits) for case in dataset.cases]
+    try:
+        if predictions:
+            runs.write_predictions(Path(predictions), run)
+        if trec:
+            Path(trec).mkdir(parents=True, exist_ok=True)
+            runs.write_trec_run(Path(trec) / f"{dataset.name}.run", run, "treeline")
+            runs.write_trec_qrels(Path(trec) / f"{dataset.name}.qrels", dataset.cases)
+    except OSError as error:
+        raise InputError(f"{error.filename} cannot be written: {error.strerror}") from None
+
+
+def score_file(path: Path, queries: list[str], judgements: Judgements, output: Output) -> None:
+    """Score predictions made by anything; without an index, every judged URL counts as covered."""
+    predictions = runs.read_predictions(path, queries)
+    languages = {language for language, _ in predictions.ranked}
+    data = dataset(queries, judgements, languages, lambda url: True)
+    if predictions.repeated:
+        output.console.print(f"{predictions.repeated} repeated URLs were counted once", style="yellow")
+    document = summarise(evaluate(data, [predictions.system(path.name)]), baseline="")
+    finish({**document, "dataset": "codesearchnet-file"}, output)

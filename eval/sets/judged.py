@@ -1,0 +1,112 @@
+"""Questions whose first answers were graded one by one.
+
+No training run may see them. An unjudged result counts as wrong, as is usual; `judged_10` says how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from treeline.corpus.errors import InputError
+from treeline.engine.protocol import Hit
+from treeline.eval.command import Output, choice_options, chosen, finish, output_options, patient, run
+from treeline.eval.dataset import Case, DataSet, Metric, read_jsonl
+from treeline.eval.metrics import distinct, ndcg, once, reciprocal_rank
+from treeline.search.live import open_searcher
+from treeline.service.cli.options import where
+
+QUERIES = Path(__file__).parents[1] / "data" / "judged_queries.jsonl"
+GRADES = (0, 1, 2, 3)  # not asked for, related, does it in a special setting, exactly that
+DOES_IT = 2
+FIRST = 10
+
+METRICS = (
+    Metric("ndcg_10", "NDCG@10"),
+    Metric("mrr", "MRR"),
+    Metric("precision_5", "P@5"),
+    Metric("judged_10", "judged@10"),
+    Metric("repositories_10", "repositories@10", share=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedQuestion:
+    """A question and the grade of each judged function, by its URL."""
+
+    query: str
+    grades: Mapping[str, int]
+
+
+def read(path: Path = QUERIES) -> list[JudgedQuestion]:
+    """The questions of the file; a broken line is named."""
+    return read_jsonl(path, _question, "a question with judgements", "questions")
+
+
+def _question(row: Any) -> JudgedQuestion:
+    return JudgedQuestion(row["query"], {url: int(grade) for url, grade in dict(row["grades"]).items()})
+
+
+def dataset(questions: Sequence[JudgedQuestion], indexed: Callable[[str], bool], pool: str) -> DataSet:
+    """The questions that a function of the index answers; only judgements of functions that are there count."""
+    cases = []
+    for number, question in enumerate(questions, start=1):
+        present = {url: float(grade) for url, grade in question.grades.items() if indexed(url)}
+        if any(grade >= DOES_IT for grade in present.values()):
+            cases.append(Case(f"#{number}", question.query, present))
+    if not cases:
+        raise InputError(
+            f"none of the {len(questions)} questions has an answer in this index", "index CodeSearchNet's data"
+        )
+    return DataSet(
+        name="judged",
+        about="questions whose first answers were judged",
+        cases=cases,
+        metrics=METRICS,
+        headline="ndcg_10",
+        measure=measure,
+        depth=100,
+        facts={
+            "pool": pool,
+            "questions": float(len(cases)),
+            "judged functions": float(sum(len(case.relevance) for case in cases)),
+            "questions without an answer in the index": float(len(questions) - len(cases)),
+        },
+        notes=("MRR and P@5 count functions that do what was asked for, if perhaps in a special setting (2 and 3).",),
+    )
+
+
+def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
+    urls = [found.address.url for found in hits]
+    doing_it = {url for url, grade in case.relevance.items() if grade >= DOES_IT}
+    first = once(urls)[:FIRST]
+    return {
+        "ndcg_10": ndcg(urls, case.relevance, FIRST, gain="exponential"),
+        "mrr": reciprocal_rank(urls, doing_it),
+        "precision_5": len(doing_it.intersection(first[:5])) / 5,
+        "judged_10": sum(url in case.relevance for url in first) / max(len(first), 1),
+        "repositories_10": distinct([found.address.repo for found in hits]),
+    }
+
+
+@click.command("judged")
+@where
+@click.option("--questions", metavar="FILE", default="", help="Another file of judged questions.")
+@choice_options
+@output_options
+def command(engine: str | None, name: str, questions: str, compare: bool, ablate: bool, output: Output) -> None:
+    """Questions whose first answers were judged, with NDCG@10."""
+    asked = read(Path(questions) if questions else QUERIES)
+    searcher = open_searcher(patient(engine, name))
+    try:
+        urls = {address.url for _, address in searcher.engine.addresses()}
+        data = dataset(asked, urls.__contains__, f"index {searcher.info.name}")
+        variants, baseline = chosen(compare, ablate)
+        _, document = run(data, searcher, variants, baseline, output.console)
+    finally:
+        searcher.close()
+    document["dataset"] += "-ablation" if ablate else ""
+    finish(document, output)

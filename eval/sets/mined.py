@@ -1,0 +1,377 @@
+"""Questions from a repository's history: a commit's subject asks, the code it changed answers.
+
+Bug localisation has long done this (Zhou et al. 2012, BugLocator). It needs no annotator. The answers are incomplete
+and sometimes beside the point, equally for every system."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+from rich.console import Console
+
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Address
+from treeline.engine.protocol import Hit
+from treeline.eval.command import Output, choice_options, chosen, finish, loading, output_options, patient, run
+from treeline.eval.dataset import Case, DataSet, Evaluation, Metric, join, read_jsonl
+from treeline.eval.indexes import POOLS, source_searcher
+from treeline.eval.metrics import hit, ndcg, recall, reciprocal_rank
+from treeline.eval.report.document import summarise
+from treeline.eval.systems import DEFAULT, DENSE, HYBRID, KEYWORD, Variant
+from treeline.ingest.parsers.grammar import Grammar
+from treeline.ingest.parsers.outline import outline
+from treeline.ingest.parsers.registry import by_suffix
+from treeline.search.settings import Settings
+
+# A commit that touches more code files than this is a sweep (a rename, a reformat): it asks for nothing.
+MOST_FILES = 15
+LEAST_WORDS = 3
+TRIVIAL = re.compile(
+    r"^(merge|revert|bump|release|version|wip|fixup!|squash!|typo|update (readme|changelog|docs?)|"
+    r"v?\d+(\.\d+)+|initial commit|first commit|lint|format|cleanup|clean up|minor)\b",
+    re.IGNORECASE,
+)
+# "fix(scope): …" and "Fix #123": the words count, the bookkeeping does not.
+PREFIX = re.compile(r"^(\w+)(\([^)]*\))?!?:\s+")
+REFERENCE = re.compile(r"\(?(?:#\d+|GH-\d+|[A-Z]{2,}-\d+)\)?")
+FIELD, RECORD = "\x1f", "\x1e"
+HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A commit: its subject, and per changed file that had code the lines after the change."""
+
+    commit: str
+    subject: str
+    lines: dict[str, list[tuple[int, int]]]
+
+
+def question(subject: str) -> str:
+    """The subject as a question, or '' when it is trivial."""
+    if TRIVIAL.match(subject.strip()):
+        return ""
+    words = REFERENCE.sub(" ", PREFIX.sub("", subject.strip()))
+    words = " ".join(words.split()).strip(" .")
+    if TRIVIAL.match(words) or len(re.findall(r"[A-Za-z]{2,}", words)) < LEAST_WORDS:
+        return ""
+    return words
+
+
+def changes(repository: Path, limit: int = 5000) -> Iterator[Change]:
+    """The history from the newest, merges left out."""
+    log = _git(repository, "log", "--no-merges", f"--max-count={limit}", f"--format={RECORD}%H{FIELD}%s", "HEAD")
+    for record in log.split(RECORD)[1:]:
+        commit, _, subject = record.strip().partition(FIELD)
+        patch = _git(
+            repository,
+            "show",
+            "--format=",
+            "--unified=0",
+            "--no-color",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-renames",
+            "--diff-filter=AM",
+            commit,
+        )
+        lines = {path: hunks for path, hunks in _hunks(patch) if grammar_of(path)}
+        if 0 < len(lines) <= MOST_FILES:
+            yield Change(commit, subject, lines)
+
+
+def grammar_of(path: str) -> Grammar | None:
+    """How the file is parsed; nothing for what is no code, or of a language without a parser."""
+    return by_suffix().get(Path(path).suffix.lower())
+
+
+def touched(hunks: list[tuple[int, int]], names: dict[str, tuple[int, int]]) -> list[str]:
+    """The functions whose lines (at that commit) a hunk overlaps; the innermost when they nest."""
+    found: set[str] = set()
+    for first, last in hunks:
+        around = [name for name, (start, end) in names.items() if start <= last and first <= end]
+        inner = [
+            name
+            for name in around
+            if not any(
+                other != name
+                and names[name][0] <= names[other][0]
+                and names[other][1] <= names[name][1]
+                and names[other] != names[name]
+                for other in around
+            )
+        ]
+        found.update(inner)
+    return sorted(found)
+
+
+def file_at(repository: Path, commit: str, path: str) -> bytes:
+    """A file's bytes as of a commit."""
+    command = ["git", "-C", str(repository), "cat-file", "blob", f"{commit}:{path}"]
+    return subprocess.run(command, capture_output=True, check=False).stdout
+
+
+def _hunks(patch: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    for part in re.split(r"^diff --git ", patch, flags=re.MULTILINE)[1:]:
+        target = re.search(r"^\+\+\+ b/(.+?)\t?$", part, re.MULTILINE)
+        if target is None:
+            continue
+        spans = []
+        for found in HUNK.finditer(part):
+            first, count = int(found[1]), int(found[2] if found[2] is not None else 1)
+            # A pure deletion leaves no line of its own; the place it happened at is the line before.
+            spans.append((first, first + max(count, 1) - 1))
+        if spans:
+            yield target[1], spans
+
+
+def _git(repository: Path, *arguments: str) -> str:
+    command = ["git", "-c", "core.quotepath=off", "-C", str(repository), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, check=True)
+    except FileNotFoundError:
+        raise InputError("git is not installed", "mining needs it to read the history") from None
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise InputError(f"{repository} has no readable git history: {said[-1] if said else 'git failed'}") from None
+    return done.stdout.decode("utf-8", "replace")
+
+
+LEVELS = ("file", "symbol")
+KS = (1, 5, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class MinedCase:
+    """A commit's subject, the code files it changed and the functions in them, as far as they still exist."""
+
+    repository: str
+    commit: str
+    query: str
+    files: tuple[str, ...]
+    symbols: tuple[str, ...]  # path::Class.method
+
+    def answers(self, level: str) -> tuple[str, ...]:
+        return self.files if level == "file" else self.symbols
+
+
+def mine(repository: Path, limit: int = 5000) -> list[MinedCase]:
+    """Every case of a repository's history whose answer is still there, the newest first, each question once."""
+    if not (repository / ".git").exists() and not (repository / "HEAD").exists():
+        raise InputError(f"{repository} is not a git repository", "give a checkout with its history")
+    name = repository.resolve().name
+    now: dict[str, dict[str, tuple[int, int]]] = {}
+    found: dict[str, MinedCase] = {}
+    for change in changes(repository, limit):
+        query = question(change.subject)
+        if not query or query.lower() in found:
+            continue
+        files: list[str] = []
+        symbols: list[str] = []
+        for path, hunks in change.lines.items():
+            if path not in now:
+                now[path] = functions_in(path, file_at(repository, "HEAD", path))
+            if not now[path]:
+                continue
+            files.append(path)
+            then = functions_in(path, file_at(repository, change.commit, path))
+            names = touched(hunks, then)
+            symbols.extend(f"{path}::{symbol}" for symbol in names if symbol in now[path])
+        if files:
+            found[query.lower()] = MinedCase(name, change.commit, query, tuple(files), tuple(symbols))
+    return list(found.values())
+
+
+def functions_in(path: str, source: bytes) -> dict[str, tuple[int, int]]:
+    """The functions of a file and their lines; nothing for a language without a parser."""
+    grammar = grammar_of(path)
+    if grammar is None or not source:
+        return {}
+    return {found.name: (found.first_line, found.last_line) for found in outline(grammar, source).functions}
+
+
+def write(cases: Iterable[MinedCase], path: Path) -> None:
+    """One JSON object a line."""
+    try:
+        path.write_bytes(b"".join(orjson.dumps(asdict(case)) + b"\n" for case in cases))
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def read(path: Path) -> list[MinedCase]:
+    """The cases of a file that `write` made."""
+    return read_jsonl(path, _case, "a mined case", "cases")
+
+
+def _case(row: Any) -> MinedCase:
+    names = {name: tuple(row[name]) for name in ("files", "symbols")}
+    return MinedCase(str(row["repository"]), str(row["commit"]), str(row["query"]), **names)
+
+
+def dataset(
+    cases: Sequence[MinedCase], indexed: Collection[str], level: str = "file", ks: Sequence[int] = KS
+) -> DataSet:
+    """The cases with an answer at this level among the indexed keys (tests, say, are not), by repository."""
+    if level not in LEVELS:
+        raise InputError(f"unknown level {level!r}", f"choose one of {', '.join(LEVELS)}")
+    kept = [
+        Case(id=f"{case.repository}@{case.commit[:10]}", text=case.query, relevance=found, group=case.repository)
+        for case in cases
+        if (found := {answer: 1.0 for answer in case.answers(level) if answer in indexed})
+    ]
+    if not kept:
+        raise InputError(f"no mined case has an indexed answer at the {level} level", "use a longer history")
+    deepest = max(ks)
+    metrics = [Metric("mrr", "MRR"), Metric(f"ndcg_{deepest}", f"nDCG@{deepest}")]
+    metrics += [Metric(f"recall_{k}", f"recall@{k}") for k in ks] + [Metric(f"hit_{k}", f"hit@{k}") for k in ks]
+    return DataSet(
+        name="mined" if level == "file" else "mined-symbols",
+        about=f"commit subjects against the {level}s they changed",
+        cases=kept,
+        metrics=metrics,
+        headline="mrr",
+        measure=_measure(level, ks),
+        depth=100,
+        facts={
+            "level": level,
+            "repositories": float(len({case.group for case in kept})),
+            "cases": float(len(kept)),
+            "cases without an indexed answer at this level": float(len(cases) - len(kept)),
+        },
+    )
+
+
+def key(address: Address, level: str) -> str:
+    """What counts as one answer: a file, or a function in it."""
+    return address.path if level == "file" else f"{address.path}::{address.func_name}"
+
+
+def _measure(level: str, ks: Sequence[int]) -> Callable[[Case, Sequence[Hit]], dict[str, float | None]]:
+    def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
+        # A file is as good as its best function: the first place that names it counts.
+        ranked = list(dict.fromkeys(key(found.address, level) for found in hits))
+        values: dict[str, float | None] = {
+            "mrr": reciprocal_rank(ranked, case.relevant),
+            f"ndcg_{max(ks)}": ndcg(ranked, case.relevance, max(ks)),
+        }
+        for k in ks:
+            values[f"recall_{k}"] = recall(ranked, case.relevant, k)
+            values[f"hit_{k}"] = hit(ranked, case.relevant, k)
+        return values
+
+    return measure
+
+
+COMPARED = (
+    KEYWORD,
+    DENSE,
+    HYBRID,
+    Variant("adaptive", "keyword and dense, weights by the kind of question", ("keyword", "dense"), "adaptive"),
+    Variant("+ graph", "the call graph beside them", ("keyword", "dense", "graph"), "adaptive"),
+    Variant("+ re-rank", "keyword and dense, re-ranked", ("keyword", "dense"), "adaptive", "default"),
+    DEFAULT,
+)
+
+
+@click.command("mined")
+@click.argument("repositories", nargs=-1, metavar="REPO…")
+@click.option("--manifest", metavar="FILE", default="", help="A file with one repository a line.")
+@click.option("--build", metavar="FILE", default="", help="Write the cases as JSONL and stop.")
+@click.option("--cases", metavar="FILE", default="", help="Use cases that --build wrote.")
+@click.option("--level", type=click.Choice(LEVELS), default="file", show_default=True)
+@click.option("--ks", default="1,5,10", show_default=True, metavar="K,K…", help="Cut-offs of recall and hit.")
+@click.option("--most", default=200, show_default=True, type=click.IntRange(1), help="Newest cases a repository.")
+@choice_options
+@output_options
+def command(
+    repositories: Sequence[str],
+    manifest: str,
+    build: str,
+    cases: str,
+    level: str,
+    ks: str,
+    most: int,
+    compare: bool,
+    ablate: bool,
+    output: Output,
+) -> None:
+    """Commit subjects ask, the files or functions they changed answer."""
+    paths = [Path(repository) for repository in repositories] + (read_manifest(Path(manifest)) if manifest else [])
+    if not paths:
+        raise InputError("no repository given", "name one or more git checkouts, or a --manifest")
+    cut_offs = parse_ks(ks)
+    known = read(Path(cases)) if cases else None
+    by_path = {path: (known or mine(path)) for path in paths}
+    by_path = {
+        path: [case for case in found if case.repository == path.resolve().name][:most]
+        for path, found in by_path.items()
+    }
+    if build:
+        written = [case for found in by_path.values() for case in found]
+        write(written, Path(build))
+        output.console.print(f"{len(written)} cases written to {build}", soft_wrap=True)
+        return
+    variants, baseline = chosen(compare, ablate, COMPARED)
+    evaluations = [
+        evaluate_repository(path, found, level, cut_offs, variants, patient(POOLS, ""), output.console)
+        for path, found in by_path.items()
+        if usable(path, found, level, output.console)
+    ]
+    if not evaluations:
+        raise InputError("no repository has a usable case", "use repositories with a longer history")
+    finish(summarise(join(evaluations), baseline, DEFAULT.name), output)
+
+
+def usable(path: Path, cases: Sequence[MinedCase], level: str, console: Console) -> bool:
+    """Whether there is anything to ask; what is left out is said."""
+    if any(case.answers(level) for case in cases):
+        return True
+    console.print(f"{path}: no case with an answer, left out", style="yellow")
+    return False
+
+
+def evaluate_repository(
+    path: Path,
+    cases: Sequence[MinedCase],
+    level: str,
+    ks: Sequence[int],
+    variants: Sequence[Variant],
+    settings: Settings,
+    console: Console,
+) -> Evaluation:
+    """Index one repository on its own and ask its history."""
+    with loading(console) as progress:
+        searcher = source_searcher(f"mined-{path.resolve().name}".lower(), str(path), settings, progress)
+    try:
+        indexed = {key(address, level) for _, address in searcher.engine.addresses()}
+        evaluation, _ = run(dataset(cases, indexed, level, ks), searcher, variants, "", console)
+    finally:
+        searcher.close()
+    return evaluation
+
+
+def read_manifest(path: Path) -> list[Path]:
+    """One repository a line, relative to the manifest; `#` begins a comment."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    named = [line.split("#")[0].strip() for line in lines]
+    return [path.parent / name for name in named if name]
+
+
+def parse_ks(text: str) -> tuple[int, ...]:
+    try:
+        ks = tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError:
+        ks = ()
+    if not ks or ks[0] < 1 or ks[-1] > 100:
+        raise InputError(f"--ks {text!r} is not a list of cut-offs from 1 to 100", "write it as 1,5,10")
+    return ks
