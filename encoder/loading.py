@@ -9,7 +9,7 @@ from treeline.encoder.protocol import DEFAULT_ENCODER, NO_ENCODER, ONNX, Encoder
 
 
 def load(name: str = DEFAULT_ENCODER, cache: Path | None = None) -> Encoder | None:
-    """The encoder of that name: `static` (shipped), a folder that `treeline train-encoder` wrote, `onnx:FOLDER`,
+    """The encoder of that name: `static` (shipped), a folder that `treeline lab train-encoder` wrote, `onnx:FOLDER`,
     `none`, or a sentence-transformers model.
 
     With `cache`, a transformer's function vectors are kept in that file by content.

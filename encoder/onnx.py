@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 INT8_FILES = ("model_qint8_avx512_vnni.onnx", "model_qint8_avx512.onnx", "model_quint8_avx2.onnx", "model_int8.onnx")
-HOW = "make one with `treeline export-onnx MODEL FOLDER`, or leave out the `onnx:` to use torch"
+HOW = "make one with `treeline lab export-onnx MODEL FOLDER`, or leave out the `onnx:` to use torch"
 
 
 class OnnxEncoder(PromptedEncoder):

@@ -136,7 +136,7 @@ class StaticEncoder:
 
 
 def is_static(folder: Path) -> bool:
-    """Whether the folder holds an encoder that `treeline train-encoder` wrote."""
+    """Whether the folder holds an encoder that `treeline lab train-encoder` wrote."""
     return (folder / VOCABULARY).is_file() and (folder / TENSORS).is_file()
 
 
@@ -169,7 +169,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], list[s
         vocabulary = (folder / VOCABULARY).read_text(encoding="utf-8").split("\n")
         tensors = load_file(folder / TENSORS)
     except FileNotFoundError as error:
-        raise InputError(f"no encoder in {folder}: {error}", "train one with `treeline train-encoder`") from error
+        raise InputError(f"no encoder in {folder}: {error}", "train one with `treeline lab train-encoder`") from error
     except (SafetensorError, ValueError, OSError) as error:
         raise InputError(f"the encoder in {folder} cannot be read: {error}", "train or fetch it again") from error
     return config, tensors, vocabulary

@@ -22,8 +22,7 @@ from treeline.eval.report.document import Document, summarise
 from treeline.eval.systems import COMPARED, DEFAULT, LaneCache, Stages, Variant, ablations
 from treeline.ingest.source import Progress as LoadProgress
 from treeline.search.settings import Settings
-from treeline.service.cli.lazy import LazyGroup
-from treeline.service.cli.options import settings_for
+from treeline.service.cli.options import LazyGroup, settings_for
 
 DATASETS = {
     "codesearchnet": ("treeline.eval.sets.codesearchnet", "CodeSearchNet's 99 questions, with the official NDCG."),

@@ -13,28 +13,31 @@ from treeline.corpus.errors import TreelineError
 from treeline.rerank.registry import FUSIONS, NAMES
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.settings import Settings, from_environment
-from treeline.service.api import evaluation, feedback, functions, map, search, status
-from treeline.service.api.parameters import declare_limits
-from treeline.service.api.problems import declare_refusals
-from treeline.service.feedback.opening import open_feedback
-from treeline.service.http import errors, guard, headers, observe
-from treeline.service.http.asking import adjuster
-from treeline.service.http.body import RequestWithBody
-from treeline.service.http.context import Context
-from treeline.service.http.reply import OrjsonProvider
+from treeline.service.api import functions, search, status
+from treeline.service.api.parameters import declare_limits, declare_refusals
+from treeline.service.feedback import open_feedback
+from treeline.service.http import errors, guard, observe, response
+from treeline.service.http.context import Context, adjuster
+from treeline.service.http.errors import JsonRequest
+from treeline.service.http.response import OrjsonProvider
 from treeline.service.pages import PAGES, reference
-from treeline.service.pages.prose import coded, sentence, title
-from treeline.service.shown.visible import visible
+from treeline.service.present.text import coded, sentence, title, visible
 
 log = logging.getLogger(__name__)
 
-API = (search, functions, feedback, map, evaluation, status)
+API = (
+    search.blueprint,
+    functions.blueprint,
+    status.feedback_blueprint,
+    status.evaluation_blueprint,
+    status.blueprint,
+)
 
 
 class Application(APIFlask):
     """None of the views and hooks is a coroutine, and Flask would ask that of each of them at every request."""
 
-    request_class = RequestWithBody
+    request_class = JsonRequest
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         return func
@@ -62,9 +65,9 @@ def create_app(settings: Settings | None = None, searcher: LiveSearcher | None =
     errors.init_app(app)
     observe.init_app(app, settings, here.ready.info)
     guard.init_app(app, settings)
-    headers.init_app(app, settings)
-    for module in (*API, *PAGES):
-        app.register_blueprint(module.blueprint)
+    response.init_app(app, settings)
+    for blueprint in (*API, *PAGES):
+        app.register_blueprint(blueprint)
 
     @app.spec_processor
     def limits(spec: dict[str, Any] | str) -> dict[str, Any] | str:

@@ -93,12 +93,12 @@ def post_fork(_server: Any, worker: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """What the application is made of stays: the collector need not go through it after every few searches."""
-    from treeline.service.http.warming import warm_up_aside
+    from treeline.service.http.context import warm_up_in_background
 
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE_AFTER)
-    warm_up_aside(worker.wsgi)
+    warm_up_in_background(worker.wsgi)
 
 
 def child_exit(_server: Any, worker: Any) -> None:

@@ -20,10 +20,10 @@ MAY_IMPORT = {
 # What the service is made of, floor by floor: a part imports only from the floors below its own.
 SERVICE = (
     {"settings_doc", "feedback", "evaluation"},
-    {"shown"},
+    {"present"},
     {"http", "mcp"},
-    {"api", "cli"},
-    {"pages"},
+    {"api"},
+    {"cli", "pages"},
     {"app", "gunicorn_conf"},
 )
 

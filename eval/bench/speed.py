@@ -28,7 +28,7 @@ from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
 from treeline.search.settings import Settings
-from treeline.service.cli.options import settings_for, where
+from treeline.service.cli.options import index_options, settings_for
 
 DEPTH = 100
 # Exact search over more vectors than this at once would take gigabytes; the matrix is read in slices.
@@ -171,7 +171,7 @@ class Line:
 
 
 @click.command("bench")
-@where
+@index_options
 @click.option(
     "--source", default="", metavar="SOURCE", help="Also measure indexing this source, in a folder of its own."
 )

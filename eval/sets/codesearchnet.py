@@ -19,7 +19,7 @@ from treeline.eval.report.document import PAPER_HEAD, Document, summarise
 from treeline.eval.sets import runs
 from treeline.eval.systems import DEFAULT, HYBRID, LaneCache, Variant
 from treeline.search.live import open_searcher
-from treeline.service.cli.options import where
+from treeline.service.cli.options import index_options
 
 QUERIES = "queries.csv"
 ANNOTATIONS = "annotationStore.csv"
@@ -242,7 +242,7 @@ def with_paper_table(document: Document) -> Document:
 
 
 @click.command("codesearchnet")
-@where
+@index_options
 @click.option("--data", metavar="DIR", default="", help="Folder with queries.csv and annotationStore.csv.")
 @click.option("--score", metavar="FILE", default="", help="Score an official predictions CSV instead of an index.")
 @click.option("--paper", "repeat_paper", is_flag=True, help="Repeat the paper's table.")

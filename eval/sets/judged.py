@@ -17,7 +17,7 @@ from treeline.eval.command import Output, choice_options, chosen, finish, output
 from treeline.eval.dataset import Case, DataSet, Metric, read_jsonl
 from treeline.eval.metrics import distinct, ndcg, once, reciprocal_rank
 from treeline.search.live import open_searcher
-from treeline.service.cli.options import where
+from treeline.service.cli.options import index_options
 
 QUERIES = Path(__file__).parents[1] / "data" / "judged_queries.jsonl"
 GRADES = (0, 1, 2, 3)  # not asked for, related, does it in a special setting, exactly that
@@ -93,7 +93,7 @@ def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
 
 
 @click.command("judged")
-@where
+@index_options
 @click.option("--questions", metavar="FILE", default="", help="Another file of judged questions.")
 @choice_options
 @output_options

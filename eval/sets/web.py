@@ -23,7 +23,7 @@ from treeline.eval.sets.codesearchnet import data_folder
 from treeline.eval.systems import AS_TYPED, COMPARED, Variant
 from treeline.ingest.source import ReadOptions
 from treeline.search.live import open_searcher
-from treeline.service.cli.options import where
+from treeline.service.cli.options import index_options
 
 QUERIES = Path(__file__).parents[1] / "data" / "web_queries.jsonl"
 SPLITS = ("dev", "test", "all")
@@ -113,7 +113,7 @@ POOL = ("test", "valid")
 
 
 @click.command("web")
-@where
+@index_options
 @click.option("--data", metavar="DIR", default="", help="Folder in CodeSearchNet's layout.")
 @click.option("--questions", metavar="FILE", default="", help="Another file of questions.")
 @click.option("--split", type=click.Choice(SPLITS), default="dev", show_default=True, help="Which half is asked.")

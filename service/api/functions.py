@@ -12,13 +12,24 @@ from werkzeug.exceptions import NotFound
 
 from treeline.corpus.function import Function
 from treeline.search.alike import alike
-from treeline.service.api.answers import FunctionShape, NeighboursShape, SimilarShape
-from treeline.service.api.parameters import FunctionPath, Parameters, SimilarParameters, refuse_repeats
-from treeline.service.api.problems import MISSING, UNCHANGED
-from treeline.service.api.search import elapsed
+from treeline.service.api.answers import (
+    FunctionShape,
+    NeighboursShape,
+    SimilarShape,
+    around_row,
+    function_row,
+    similar_row,
+)
+from treeline.service.api.parameters import (
+    MISSING,
+    UNCHANGED,
+    FunctionPath,
+    Parameters,
+    SimilarParameters,
+    refuse_repeats,
+)
 from treeline.service.http.context import context
-from treeline.service.http.reply import REVALIDATE, entity_tag, json_reply, not_modified
-from treeline.service.shown.function_rows import around_row, function_row, similar_row
+from treeline.service.http.response import REVALIDATE, elapsed, entity_tag, json_reply, not_modified
 
 Row = dict[str, Any]
 blueprint = APIBlueprint("functions", __name__, url_prefix="/api/functions", tag="Functions")

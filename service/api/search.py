@@ -1,20 +1,24 @@
-"""GET /api/search and GET /api/suggest."""
+"""GET /api/search, /api/suggest and /api/map: results, names, and the results laid out as a tree."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from apiflask import APIBlueprint
 from flask import Response
 
+from treeline.graph.layout import MapNode, disk_map
+from treeline.graph.local_tree import local_tree
+from treeline.rerank import hyperbolic_kmeans
+from treeline.rerank.candidates import Candidate
 from treeline.search.alike import clusters_of
-from treeline.service.api.answers import SearchShape, SuggestShape
-from treeline.service.api.parameters import SearchParameters, SuggestParameters, refuse_repeats
-from treeline.service.api.problems import PROBLEMS, UNCHANGED
-from treeline.service.http.asking import ask, tag_of, with_votes
-from treeline.service.http.context import context
-from treeline.service.http.reply import NEVER, REVALIDATE, json_reply, not_modified, server_timing
-from treeline.service.shown.answer_rows import answer_row
+from treeline.service.api.answers import MapShape, SearchShape, SuggestShape, answer_row
+from treeline.service.api.parameters import PROBLEMS, UNCHANGED, SearchParameters, SuggestParameters, refuse_repeats
+from treeline.service.http.context import answer_tag, context, search_or_cached, with_votes
+from treeline.service.http.response import NEVER, REVALIDATE, elapsed, json_reply, not_modified, server_timing
 
 blueprint = APIBlueprint("search", __name__, url_prefix="/api", tag="Search")
 blueprint.before_request(refuse_repeats)
@@ -28,11 +32,11 @@ def search(parameters: SearchParameters) -> Response:
     """Find functions by what they do."""
     here = context()
     query = with_votes(parameters.query(here.settings, explain=parameters.explain))
-    key = tag_of(query)
+    key = answer_tag(query)
     tag = f"{key}{parameters.explain:d}{parameters.code:d}"
     if (unchanged := not_modified(tag)) is not None:
         return unchanged
-    answer = ask(query, key)
+    answer = search_or_cached(query, key)
     searcher = here.searcher
     body = answer_row(
         answer,
@@ -60,6 +64,60 @@ def suggest(parameters: SuggestParameters) -> Response:
     return json_reply(body, cache="private, max-age=60")
 
 
-def elapsed(started: float) -> float:
-    """Milliseconds since then."""
-    return round((time.perf_counter() - started) * 1_000, 3)
+PAGE = 10  # asks what the list beside it asked, so that one search serves both
+DIGITS = 5  # of a coordinate: a hundredth of a pixel on any screen
+
+
+@blueprint.get("/map")
+@blueprint.input(SearchParameters, location="query", arg_name="parameters")
+@blueprint.output(MapShape)
+@blueprint.doc(operation_id="map", responses=PROBLEMS | UNCHANGED)
+def map_of_results(parameters: SearchParameters) -> Response:
+    """Where the results live: their tree in the Poincaré disk, each with its rank before and after re-ranking."""
+    here = context()
+    query = with_votes(replace(parameters.query(here.settings, explain=False), k=PAGE, offset=0))
+    key = answer_tag(query)
+    tag = f"{key}map"
+    if (unchanged := not_modified(tag)) is not None:
+        return unchanged
+    answer = search_or_cached(query, key)
+    started = time.perf_counter()
+    shown = list(answer.ranked[: here.settings.map_depth])
+    addresses = [candidate.address for candidate in shown]
+    disk = disk_map([candidate.id for candidate in shown], addresses, map_clusters(shown, here.settings.clusters))
+    timings = dict(answer.timings) | {"map": elapsed(started)}
+    body = {
+        "query": query.text,
+        "nodes": [node_row(node, shown) for node in disk.nodes],
+        "distortion": disk.distortion,
+        "degraded": [{"lane": lane.lane, "reason": lane.reason} for lane in answer.degraded],
+        "timings": timings,
+    }
+    headers = {"Server-Timing": server_timing(timings)}
+    if answer.degraded:
+        return json_reply(body, cache=NEVER, headers=headers)
+    return json_reply(body, tag=tag, cache=REVALIDATE, headers=headers)
+
+
+def map_clusters(shown: Sequence[Candidate], count: int) -> list[int | None]:
+    """The re-ranker's clusters, or those that its tree falls into where the re-ranker made none."""
+    if len(shown) <= count or any(candidate.cluster is not None for candidate in shown):
+        return [candidate.cluster for candidate in shown]
+    labels = hyperbolic_kmeans.cluster(local_tree([candidate.address for candidate in shown]), count)
+    order = {label: number for number, label in enumerate(dict.fromkeys(labels.tolist()))}  # by the best of each
+    return [order[label] for label in labels.tolist()]
+
+
+def node_row(node: MapNode, shown: Sequence[Candidate]) -> dict[str, Any]:
+    return {
+        "x": round(float(node.x), DIGITS),
+        "y": round(float(node.y), DIGITS),
+        "parent": node.parent,
+        "label": node.label if node.address is None else node.address.func_name,
+        "kind": node.kind,
+        "id": node.id,
+        "rank": node.rank,
+        "before": None if node.rank is None else node.rank + shown[node.rank - 1].moved,
+        "cluster": node.cluster,
+        "place": f"{node.address.repo}: {node.address.path}" if node.address is not None else "",
+    }

@@ -1,4 +1,4 @@
-"""GET /api/status: what the index is made of. GET /healthz: alive. GET /readyz: can answer."""
+"""GET /api/status, /api/eval, /healthz, /readyz and POST /api/feedback."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import time
 from typing import Any
 
 from apiflask import APIBlueprint
-from flask import Response
+from flask import Response, request
+from werkzeug.exceptions import UnsupportedMediaType
 
 from treeline.engine.protocol import IndexInfo
-from treeline.service.api.answers import AliveShape, IndexShape, StatusShape
-from treeline.service.api.parameters import Parameters
-from treeline.service.api.problems import PROBLEMS
-from treeline.service.api.search import elapsed
+from treeline.search.query import parse
+from treeline.search.question.checking import read_whole
+from treeline.service.api.answers import AliveShape, EvalShape, FeedbackShape, IndexShape, StatusShape, count_rows
+from treeline.service.api.functions import find
+from treeline.service.api.parameters import BODY, MISSING, PROBLEMS, UNCHANGED, FeedbackBody, Parameters
+from treeline.service.evaluation import result_files
+from treeline.service.http import guard
 from treeline.service.http.context import context
-from treeline.service.http.reply import json_reply
-from treeline.service.shown.answer_rows import count_rows
+from treeline.service.http.response import REVALIDATE, elapsed, entity_tag, json_reply, not_modified
 
 blueprint = APIBlueprint("status", __name__, tag="Service")
 
@@ -64,3 +67,49 @@ def index_row(info: IndexInfo) -> dict[str, Any]:
         "encoders": [f"{encoder.name} ({encoder.dimension})" for encoder in info.encoders],
         "created": info.created,
     }
+
+
+evaluation_blueprint = APIBlueprint("evaluation", __name__, url_prefix="/api", tag="Evaluation")
+
+
+@evaluation_blueprint.get("/eval")
+@evaluation_blueprint.input(Parameters, location="query", arg_name="parameters")
+@evaluation_blueprint.output(EvalShape)
+@evaluation_blueprint.doc(operation_id="evaluation", responses=UNCHANGED)
+def evaluation(parameters: Parameters) -> Response:
+    """What `treeline eval` measured: its runs, newest first, without the single queries' values."""
+    runs, unreadable = result_files(context().settings)
+    tag = entity_tag(*((run.name, run.modified) for run in runs), *unreadable)
+    if (unchanged := not_modified(tag)) is not None:
+        return unchanged
+    left_out = {"texts": True, "worst": True, "systems": {"__all__": {"values"}}}
+    rows = [{"name": run.name} | run.evaluation.model_dump(exclude=left_out) for run in runs]  # type: ignore[arg-type]
+    return json_reply({"runs": rows, "unreadable": unreadable}, tag=tag, cache=REVALIDATE)
+
+
+feedback_blueprint = APIBlueprint("feedback", __name__, url_prefix="/api", tag="Feedback")
+
+
+@feedback_blueprint.before_request
+def only_json() -> None:
+    if request.method == "POST" and not request.is_json:  # what a form on another site could send is refused
+        raise UnsupportedMediaType("Feedback is sent as JSON.")
+
+
+@feedback_blueprint.post("/feedback")
+@guard.writes
+@feedback_blueprint.input(FeedbackBody, location="json", arg_name="body")
+@feedback_blueprint.output(FeedbackShape)
+@feedback_blueprint.doc(operation_id="feedback", responses=MISSING | BODY)
+def feedback(body: FeedbackBody) -> Response:
+    """Say that a result was useful, was not, or was opened.
+
+    Only the question's terms, the function's id and a count are kept: nothing about who said it. With feedback
+    switched off the answer says `recorded: false`.
+    """
+    here = context()
+    read_whole(body.query, here.settings)
+    find(body.function)
+    if here.settings.feedback:
+        here.feedback.record(parse(body.query).words, body.function, body.signal, -1 if body.undo else 1)
+    return json_reply({"recorded": here.settings.feedback})

@@ -1,4 +1,4 @@
-"""The `treeline` command: each subcommand is a file of its own, imported only when it is called."""
+"""The `treeline` command: a table of subcommands, each imported only when it is called."""
 
 from __future__ import annotations
 
@@ -10,36 +10,41 @@ from pathlib import Path
 import click
 
 from treeline.corpus.errors import TreelineError, missing_extra
-from treeline.service.cli.lazy import LazyGroup
+from treeline.service.cli.options import LazyGroup
 
-# The evaluation's commands are named here as text, so that the service does not import the room above it.
+# Where each command is, and its line of help. The evaluation's are named as text: the service may not import that room.
 COMMANDS = {
-    "index": ("treeline.service.cli.index", "Load functions into an index, or bring it up to date."),
-    "search": ("treeline.service.cli.search", "Find functions by what they do."),
-    "show": ("treeline.service.cli.show", "Show one function: where it is, its code, who calls it."),
-    "similar": ("treeline.service.cli.similar", "Show the functions nearest in meaning to one."),
-    "serve": ("treeline.service.cli.serve", "Serve the API and the pages."),
-    "status": ("treeline.service.cli.status", "Show the indexes; manage their generations."),
-    "tree": ("treeline.service.cli.tree", "Show the repository tree and how well it is embedded."),
-    "doctor": ("treeline.service.cli.doctor", "Say what is there, what is missing, and how to get it."),
-    "mcp": ("treeline.service.cli.mcp", "Serve search to a coding agent."),
-    "keys": ("treeline.service.cli.keys", "Make, list and revoke API keys."),
-    "first-index": ("treeline.service.cli.first_index", "Make an index to serve, unless there is one."),
-    "wait": ("treeline.service.cli.wait", "Wait until the engine answers."),
-    "eval": ("treeline.eval.command", "Measure retrieval quality."),
-    "bench": ("treeline.eval.bench.speed", "Measure speed, memory and growth."),
-    "export-onnx": (
-        "treeline.service.cli.export_onnx",
-        "Write a transformer encoder in int8, for use without torch.",
-    ),
-    "train-encoder": ("treeline.service.cli.train_encoder", "Train the static encoder."),
-    "write-questions": ("treeline.service.cli.write_questions", "Have a language model write questions for functions."),
-    "train-teacher": ("treeline.service.cli.train_teacher", "Teach a transformer which functions answer questions."),
+    "search": ("treeline.service.cli.search:search", "Find functions by what they do."),
+    "show": ("treeline.service.cli.search:show", "Show one function: where it is, its code, who calls it."),
+    "similar": ("treeline.service.cli.search:similar", "Show the functions nearest in meaning to one."),
+    "index": ("treeline.service.cli.index:index", "Load functions into an index, or bring it up to date."),
+    "status": ("treeline.service.cli.status:status", "Show the indexes; manage their generations."),
+    "serve": ("treeline.service.cli.serve:serve", "Serve the API and the pages."),
+    "mcp": ("treeline.service.cli.serve:mcp", "Serve search to a coding agent."),
+    "keys": ("treeline.service.cli.serve:keys", "Make, list and revoke API keys."),
+    "doctor": ("treeline.service.cli.doctor:doctor", "Say what is there, what is missing, and how to get it."),
+    "first-index": ("treeline.service.cli.index:first_index", "Make an index to serve, unless there is one."),
+    "wait": ("treeline.service.cli.index:wait", "Wait until the engine answers."),
+    "eval": ("treeline.eval.command:command", "Measure retrieval quality."),
+    "bench": ("treeline.eval.bench.speed:command", "Measure speed, memory and growth."),
+    "lab": ("treeline.service.cli.lab:lab", "Train models, look at the tree, export encoders."),
+}
+SECTIONS = {
+    "Search": ("search", "show", "similar"),
+    "Indexes": ("index", "status", "doctor"),
+    "Serve": ("serve", "mcp", "keys"),
+    "For start scripts": ("first-index", "wait"),
+    "Measure and experiment": ("eval", "bench", "lab"),
 }
 INTERRUPTED = 130  # what a shell reports for a process that Ctrl-C ended
 
 
-@click.group(cls=LazyGroup, modules=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    modules=COMMANDS,
+    sections=SECTIONS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(package_name="treeline-search")
 def cli() -> None:
     """Treeline: find functions by what they do."""
@@ -63,13 +68,13 @@ def _run() -> int:
         return 2
     except click.ClickException as error:
         return _say(error.format_message().rstrip("."), _help_of(error), error.exit_code)
-    except TreelineError as error:
-        return _say(error.message, error.hint, error.exit_code)
     except ModuleNotFoundError as error:
         missing = missing_extra(error)
         if missing is None:
             raise
         return _say(missing.message, missing.hint, missing.exit_code)
+    except TreelineError as error:
+        return _say(error.message, error.hint, error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
         return _say("interrupted", str(error.__cause__ or ""), INTERRUPTED)
     except (BrokenPipeError, SystemExit) as error:  # click and rich make the second of the first

@@ -17,7 +17,7 @@ import click
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import CredentialsRefused, EncoderMismatch, EngineUnavailable, TreelineError
 from treeline.search.settings import Settings
-from treeline.service.cli.options import settings_for, where
+from treeline.service.cli.options import index_options, settings_for
 
 SERVER_VERSION = "8."  # of Elasticsearch; the client refuses another major version in its own words
 FLOOD_STAGE = "index.blocks.read_only_allow_delete"  # set by the server itself on indexes whose disk is nearly full
@@ -37,9 +37,9 @@ class Finding:
 
 
 @click.command("doctor")
-@where
+@index_options
 @click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
-def command(engine: str | None, name: str, as_json: bool) -> None:
+def doctor(engine: str | None, name: str, as_json: bool) -> None:
     """Look at Python, the encoder, the index, Elasticsearch, Java and the rest; exit with 1 when a need is not met."""
     settings = settings_for(engine, name)
     findings = [finding for check in CHECKS for finding in check(settings)]

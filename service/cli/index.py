@@ -1,9 +1,10 @@
-"""`treeline index`: load sources into an index, and say what became of every record."""
+"""The commands that make indexes: `index` and, for start scripts, `first-index` and `wait`."""
 
 from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,10 +12,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from treeline.corpus.errors import InputError
-from treeline.search.settings import Settings, listed
-from treeline.service.cli.options import settings_for, where
-from treeline.service.cli.target import Target
+from treeline.corpus.errors import CredentialsRefused, EncoderMismatch, EngineUnavailable, IndexOutdated, InputError
+from treeline.encoder.loading import check_shipped, is_shipped
+from treeline.encoder.protocol import DEFAULT_ENCODER
+from treeline.engine.protocol import Store
+from treeline.ingest.manifest import ARTIFACT, sources_in
+from treeline.ingest.source import ReadOptions
+from treeline.search.settings import Settings, from_environment, listed
+from treeline.search.stores import open_store
+from treeline.service.cli.options import OutputPath, index_options, settings_for
+from treeline.service.cli.text import show_summary
 
 if TYPE_CHECKING:
     from treeline.ingest.pipeline import Summary
@@ -26,7 +33,7 @@ LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
 
 @click.command("index")
 @click.argument("sources", nargs=-1, metavar="SOURCE…")
-@where
+@index_options
 @click.option("--encoder", "encoders", multiple=True, metavar="NAME", help="static, none, or a model; repeatable.")
 @click.option("--fresh", is_flag=True, help="Make the index anew instead of bringing it up to date.")
 @click.option("--strict", is_flag=True, help="Stop at the first record that cannot be read.")
@@ -37,10 +44,10 @@ LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
 @click.option("--include-tests", is_flag=True, help="Also test, vendored and generated files.")
 @click.option("--package", "packages", multiple=True, metavar="NAME", help="python-env: also this; * for all.")
 @click.option("--ref", default="", metavar="REF", help="Git: branch, tag or commit.")
-@click.option("--rejects", type=Target(), metavar="FILE", help="Where to list what was left out.")
+@click.option("--rejects", type=OutputPath(), metavar="FILE", help="Where to list what was left out.")
 @click.option("--workers", type=click.IntRange(0), help="Worker processes; default: one a core.")
 @click.option("--json", "as_json", is_flag=True, help="The summary as JSON, and nothing else on stdout.")
-def command(
+def index(
     sources: tuple[str, ...],
     engine: str | None,
     name: str,
@@ -69,8 +76,8 @@ def command(
     if not sources and not remove:
         raise click.UsageError("Missing argument 'SOURCE…'", click.get_current_context())
     settings = settings_for(engine, name)
-    end_in_order()
-    with goes_on(), progress_bar() as progress:
+    handle_sigterm()
+    with resumable(), progress_bar() as progress:
         reading = ReadOptions(
             languages=frozenset(languages),
             partitions=frozenset(partitions),
@@ -99,21 +106,21 @@ def command(
 
         click.echo(orjson.dumps(summary.as_dict(), option=orjson.OPT_INDENT_2))
     else:
-        from treeline.service.cli.summary_text import show
+        from treeline.service.cli.text import show_summary
 
-        show(summary)
+        show_summary(summary)
 
 
 @contextmanager
-def goes_on() -> Iterator[None]:
+def resumable() -> Iterator[None]:
     """Whoever interrupts a load is told that it was not in vain."""
     try:
         yield
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("the same command goes on where this one was") from None
+        raise KeyboardInterrupt("the same command goes on index_options this one was") from None
 
 
-def end_in_order() -> None:
+def handle_sigterm() -> None:
     """Take SIGTERM for Ctrl-C: what is done so far is kept, and the workers are told to end."""
 
     def stop(*_: object) -> None:
@@ -193,3 +200,73 @@ def progress_bar() -> Iterator[Progress]:
             bar.update(tasks[what], completed=done, total=total or None)  # type: ignore[arg-type]
 
         yield report
+
+
+@click.command("first-index")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
+@index_options
+def first_index(sources: tuple[str, ...], engine: str | None, name: str) -> None:
+    """Make an index to serve, unless there is one.
+
+    For start scripts: one that another version of Treeline made, or its encoder, is made anew from its own sources.
+    """
+    handle_sigterm()
+    with resumable():
+        make_first_index(settings_for(engine, name), sources)
+
+
+def make_first_index(settings: Settings, sources: tuple[str, ...]) -> None:
+    """Index the sources where there is no index; one of another version is made anew from its own sources."""
+    store = open_store(settings)
+    encoders: tuple[str, ...] = ()
+    outdated = False
+    if settings.index in store.names():
+        try:
+            encoders = _encoders(store, settings.index)
+            check_shipped(encoders)
+            return
+        except (IndexOutdated, EncoderMismatch) as error:
+            click.echo(error.message)
+            outdated, sources = True, tuple(sources_in(store.artifact(settings.index, ARTIFACT) or b"")) or sources
+    click.echo(f"{'indexing' if outdated else f'no index {settings.index!r} yet: indexing'} {' '.join(sources)}")
+    with progress_bar() as progress:
+        reading = ReadOptions(git_hosts=allowed_hosts(settings), cache=settings.cache_path, progress=progress)
+        anew = tuple(DEFAULT_ENCODER if is_shipped(name) else name for name in encoders)
+        summary = index_sources(settings, sources, reading, progress, encoders=anew, fresh=outdated)
+    show_summary(summary)
+
+
+def _encoders(store: Store, index: str) -> tuple[str, ...]:
+    engine = store.open(index)
+    try:
+        return tuple(spec.name for spec in engine.info.encoders)
+    finally:
+        engine.close()
+
+
+PAUSE = 1.0
+
+
+@click.command("wait")
+@click.option("--seconds", type=click.FloatRange(0), default=None, help="How long at most; default: `start_wait`.")
+def wait(seconds: float | None) -> None:
+    """Wait until the engine answers; fail when it does not in time."""
+    settings = from_environment()
+    store = open_store(settings)
+    patience = settings.start_wait if seconds is None else seconds
+    end = time.monotonic() + patience
+    told = False
+    while True:
+        try:
+            store.names()
+            return
+        except CredentialsRefused:
+            raise
+        except EngineUnavailable as error:
+            reason = error.message
+        if time.monotonic() >= end:
+            raise EngineUnavailable(f"waited {patience:g} s: {reason}", "start the engine, or check the settings")
+        if not told:
+            click.echo(f"Waiting up to {patience:g} s: {reason}", err=True)
+            told = True
+        time.sleep(PAUSE)

@@ -1,11 +1,16 @@
-"""Options that several commands share, and how they become settings."""
+"""What commands share: lazy groups, the options that choose an index or a function, files to write."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -14,10 +19,58 @@ from treeline.corpus.errors import InputError
 from treeline.engine.names import check_name
 from treeline.search.settings import Settings, from_environment
 
+if TYPE_CHECKING:
+    from treeline.corpus.function import Function
+    from treeline.search.live import LiveSearcher
+
+
+class LazyGroup(click.Group):
+    """Imports a command only when it is called: start-up is a feature.
+
+    `modules` maps a command to `module:attribute` and its line of help, `sections` a heading of `--help` to commands.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        modules: Mapping[str, tuple[str, str]],
+        sections: Mapping[str, Sequence[str]] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._modules = modules
+        self._sections = sections or {"Commands": tuple(modules)}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._modules:
+            return None
+        module, _, attribute = self._modules[cmd_name][0].partition(":")
+        command = getattr(import_module(module), attribute or "command")
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for heading, names in self._sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, self._modules[name][1]) for name in names])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self._modules and not args[0].startswith("-"):
+            near = get_close_matches(args[0], self._modules, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"commands: {', '.join(self._modules)}"
+            raise InputError(f"there is no command {args[0]!r}", hint)
+        return super().resolve_command(ctx, args)
+
+
 Command = Callable[..., Any]
 
 
-class Once(click.Command):
+class StrictCommand(click.Command):
     """A command that refuses an option given twice, as the API does a parameter: which of the two is meant?"""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -29,7 +82,7 @@ class Once(click.Command):
         return super().parse_args(ctx, args)
 
 
-def where(command: Command) -> Command:
+def index_options(command: Command) -> Command:
     """`--engine` and `--name`: which index is meant."""
     about = "Index; default: the setting `index`."
     command = click.option("--name", default="", metavar="NAME", callback=_not_empty, help=about)(command)
@@ -56,3 +109,55 @@ def how_to_index(settings: Settings) -> str:
     engine = f" --engine {settings.engine}" if settings.engine != usual.engine else ""
     name = f" --name {settings.index}" if settings.index != usual.index else ""
     return f"treeline index SOURCE{engine}{name}"
+
+
+class OutputPath(click.Path):
+    """A file in a folder that is there, or (`folder=True`) a folder that is made with those it lies in."""
+
+    def __init__(self, *, folder: bool = False) -> None:
+        super().__init__(file_okay=not folder, dir_okay=folder, writable=True, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if path.exists():  # and click has seen that it can be written; `/dev/stdout` is in a folder that cannot
+            return path
+        above = path.absolute().parents
+        where = next(folder for folder in above if folder.exists()) if self.dir_okay else above[0]
+        if not where.is_dir():
+            self.fail(f"cannot write {path}: {where} is no folder", param, ctx)
+        try:
+            # Tried, not asked for: root may write everywhere, and yet nowhere in /proc or on a read-only disk.
+            with TemporaryFile(dir=where):
+                pass
+        except OSError as error:
+            self.fail(f"cannot write {path}: in {where}: {error.strerror}", param, ctx)
+        return path
+
+
+def function_argument(command: Command) -> Command:
+    """The argument FUNCTION, with `--repo` and `--path` to narrow a name that several have."""
+    about = "Of paths that begin so."
+    command = click.option("--path", "path_prefix", default="", metavar="PREFIX", help=about)(command)
+    command = click.option("--repo", default="", metavar="OWNER/NAME", help="Of this repository.")(command)
+    return click.argument("function", metavar="FUNCTION")(command)
+
+
+def choose_function(searcher: LiveSearcher, reference: str, repo: str, path_prefix: str) -> Function:
+    """The one function; a choice goes to stderr with ids, any of which may be given instead of the name."""
+    from treeline.engine.protocol import Filters
+    from treeline.search.meant import Ambiguous, meant
+
+    filters = Filters(repo=repo, path_prefix=path_prefix)
+    try:
+        return meant(searcher, reference, otherwise="treeline search finds it by what it does", filters=filters)
+    except Ambiguous as several:
+        from rich.console import Console
+        from rich.text import Text
+
+        from treeline.service.cli.text import headline
+
+        console = Console(stderr=True, highlight=False)
+        for one in several.functions:
+            console.print(Text(f"{one.id}  ") + headline(one.address), soft_wrap=True)
+        hint = "give the id of one, its whole name (Class.name, module.name), or narrow it by --repo and --path"
+        raise InputError(several.message, hint) from None

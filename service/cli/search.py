@@ -1,4 +1,4 @@
-"""`treeline search`: ask an index, and show the functions found with their code, or JSON for machines."""
+"""The commands that look things up: `search`, `show` and `similar`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from treeline.search.query import DEFAULT, MODES, Query
-from treeline.service.cli.options import Once, settings_for, where
+from treeline.service.cli.options import StrictCommand, choose_function, function_argument, index_options, settings_for
 
 if TYPE_CHECKING:
     from treeline.search.live import LiveSearcher
 
 
-class Search(Once):
+class Search(StrictCommand):
     """Its help names the methods, which are looked up when somebody reads it."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -30,7 +30,7 @@ class Search(Once):
 
 @click.command("search", cls=Search)
 @click.argument("words", nargs=-1, required=True, metavar="QUERY")
-@where
+@index_options
 @click.option("-k", "k", default=10, show_default=True, type=click.IntRange(1), help="How many results.")
 @click.option("--offset", default=0, type=click.IntRange(0), help="Leave out the first so many.")
 @click.option("--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="Which lanes to ask.")
@@ -43,10 +43,10 @@ class Search(Once):
 @click.option("--expand", is_flag=True, help="Also ask for words that the best results share.")
 @click.option("--callees", is_flag=True, help="Also functions that the best results call.")
 @click.option("--as-typed", is_flag=True, help="Look for words that seem mistyped as they are.")
-@click.option("--explain", is_flag=True, help="Say why each result is where it is.")
+@click.option("--explain", is_flag=True, help="Say why each result is index_options it is.")
 @click.option("--full", is_flag=True, help="Whole functions instead of their first lines.")
 @click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
-def command(
+def search(
     words: tuple[str, ...],
     engine: str | None,
     name: str,
@@ -98,14 +98,14 @@ def command(
         if as_json:
             import orjson
 
-            from treeline.service.shown.answer_rows import answer_row
+            from treeline.service.api.answers import answer_row
 
             row = answer_row(answer, searcher.info, explain=explain, code=True, clusters=clusters)
             click.echo(orjson.dumps(row, option=orjson.OPT_INDENT_2))
         else:
-            from treeline.service.cli.answer_text import show
+            from treeline.service.cli.text import show_answer
 
-            show(answer, searcher.info, explain=explain, full=full, clusters=clusters)
+            show_answer(answer, searcher.info, explain=explain, full=full, clusters=clusters)
     finally:
         searcher.close()
 
@@ -118,7 +118,69 @@ def prepare_tfidf(searcher: LiveSearcher) -> None:
 
         def report(what: str, done: int, total: int) -> None:
             if not done and not sys.stderr.isatty():  # nobody sees the bar
-                click.echo(f"treeline: {what}, which is kept for the next time …", err=True)
+                click.echo(f"treeline: {what}, function_argument is kept for the next time …", err=True)
             bar(what, done, total)
 
         searcher.prepare("tfidf", report)
+
+
+@click.command("show", cls=StrictCommand)
+@function_argument
+@index_options
+@click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
+def show(function: str, repo: str, path_prefix: str, engine: str | None, name: str, as_json: bool) -> None:
+    """Show one function whole.
+
+    FUNCTION is its name, alone or behind its class or module, a line of it (path:12), or its id.
+    """
+    from treeline.search.live import open_searcher
+
+    searcher = open_searcher(settings_for(engine, name))
+    try:
+        found = choose_function(searcher, function, repo, path_prefix)
+        callers, callees = searcher.callers(found.id), searcher.callees(found.id)
+        written = searcher.written(found)
+    finally:
+        searcher.close()
+    if as_json:
+        import orjson
+
+        from treeline.service.api.answers import around_row, function_row
+
+        row = function_row(found) | around_row(callers, written, callees)
+        click.echo(orjson.dumps(row, option=orjson.OPT_INDENT_2))
+    else:
+        from treeline.service.cli.text import show_function
+
+        show_function(found, callers, written, callees)
+
+
+@click.command("similar", cls=StrictCommand)
+@function_argument
+@index_options
+@click.option("-k", "k", default=10, show_default=True, type=click.IntRange(1), help="How many results.")
+@click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
+def similar(function: str, repo: str, path_prefix: str, engine: str | None, name: str, k: int, as_json: bool) -> None:
+    """Show the functions nearest in meaning to one.
+
+    FUNCTION is its name, alone or behind its class or module, a line of it (path:12), or its id.
+    """
+    from treeline.search.alike import alike
+    from treeline.search.live import open_searcher
+
+    searcher = open_searcher(settings_for(engine, name))
+    try:
+        found = choose_function(searcher, function, repo, path_prefix)
+        like = alike(searcher, found.id, k)
+        if as_json:
+            import orjson
+
+            from treeline.service.api.answers import similar_row
+
+            click.echo(orjson.dumps(similar_row(found.id, like), option=orjson.OPT_INDENT_2))
+        else:
+            from treeline.service.cli.text import show_similar
+
+            show_similar(found, like, searcher.engine.fetch([hit.id for hit, _ in like.hits]))
+    finally:
+        searcher.close()

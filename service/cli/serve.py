@@ -1,34 +1,37 @@
-"""`treeline serve`: the API and the pages, by gunicorn, after indexing something when there is nothing yet."""
+"""The commands that serve: `serve` for people and programs, `mcp` for coding agents, `keys` for access."""
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import sys
+from dataclasses import replace
+from typing import cast
 
 import click
 
 from treeline.corpus.errors import CredentialsRefused, EngineUnavailable, InputError
-from treeline.search.settings import PREFIX, Settings
-from treeline.service.cli.options import how_to_index, settings_for, where
-from treeline.service.http.keys import no_key_yet
+from treeline.search.settings import PREFIX, Settings, from_environment
+from treeline.service.cli.options import how_to_index, index_options, settings_for
+from treeline.service.http.keys import SCOPES, KeyRing, Scope, no_key_yet
 
 
 @click.command("serve")
-@where
+@index_options
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8080, show_default=True, type=click.IntRange(1, 65_535), help="Port to listen on.")
 @click.option("--workers", type=click.IntRange(1), help="Server processes; default: the setting `workers`.")
 @click.option("--first-index", metavar="SOURCE", help="Index this when there is no index yet.")
-def command(engine: str | None, name: str, host: str, port: int, workers: int | None, first_index: str | None) -> None:
+def serve(engine: str | None, name: str, host: str, port: int, workers: int | None, first_index: str | None) -> None:
     """Serve the API and the pages."""
     settings = settings_for(engine, name)
     check_port(host, port)
     if first_index:
-        from treeline.service.cli.first_index import make_first_index
+        from treeline.service.cli.index import make_first_index
 
         make_first_index(settings, (first_index,))
-    elif not there(settings):
+    elif not index_exists(settings):
         click.echo(f"there is no index {settings.index!r} yet; make it with: {how_to_index(settings)}")
     if missing := no_key_yet(settings):
         click.echo(missing)
@@ -47,7 +50,7 @@ def command(engine: str | None, name: str, host: str, port: int, workers: int | 
     os.execve(sys.executable, server, environment)  # noqa: S606 - this process becomes the server
 
 
-def there(settings: Settings) -> bool:
+def index_exists(settings: Settings) -> bool:
     """Whether there is such an index, as far as can be told: the pages say when the engine is away."""
     from treeline.search.stores import open_store
 
@@ -69,3 +72,73 @@ def check_port(host: str, port: int) -> None:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
         raise InputError(f"cannot listen on {host}:{port}: {reason}", "choose another --port or --host") from error
+
+
+@click.command("mcp")
+@index_options
+@click.option("--root", "roots", multiple=True, help="Folder that may be indexed; several times for several.")
+def mcp(engine: str | None, name: str, roots: tuple[str, ...]) -> None:
+    """Serve search to a coding agent (Model Context Protocol, stdio)."""
+    import os
+
+    from treeline.service.http import logs
+    from treeline.service.mcp.server import create_server
+
+    settings = settings_for(engine, name)
+    settings = replace(
+        settings,
+        mcp_roots=os.pathsep.join(roots) or settings.mcp_roots,
+        log_level="warning",
+    )
+    logs.configure(settings)
+    create_server(settings).run("stdio")
+
+
+@click.group("keys")
+def keys() -> None:
+    """API keys of the HTTP service."""
+
+
+@keys.command()
+@click.argument("name")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(SCOPES),
+    default=["read"],
+    show_default=True,
+    help="read: search; write: also give feedback.",
+)
+def create(name: str, scopes: tuple[str, ...]) -> None:
+    """Make a key called NAME and print it, this once."""
+    ring = _ring()
+    click.echo(ring.create(name, cast(tuple[Scope, ...], scopes)))
+    click.echo(f"Keep it: only its hash is stored, in {ring.path}. Send it as `Authorization: Bearer KEY`.", err=True)
+
+
+@keys.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+def list_(as_json: bool) -> None:
+    """Show the keys, without their secrets."""
+    keys = _ring().all()
+    if as_json:
+        rows = [{"id": k.id, "name": k.name, "scopes": k.scopes, "created": k.created} for k in keys]
+        click.echo(json.dumps(rows))
+        return
+    for key in keys:
+        click.echo(f"{key.id}  {'+'.join(key.scopes):<10}  {key.created}  {key.name}")
+    if not keys:
+        click.echo("No keys yet: `treeline keys create NAME --scope write` makes one.", err=True)
+
+
+@keys.command()
+@click.argument("key_id")
+def revoke(key_id: str) -> None:
+    """Make the key with this id worthless, at once."""
+    gone = _ring().revoke(key_id)
+    click.echo(f"Revoked {gone.id} ({gone.name}).")
+
+
+def _ring() -> KeyRing:
+    return KeyRing(from_environment().key_path)

@@ -9,7 +9,7 @@ import click
 
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import MAKE_ANEW, EngineUnavailable, IndexMissing, InputError, TreelineError
-from treeline.service.cli.options import how_to_index, settings_for, where
+from treeline.service.cli.options import how_to_index, index_options, settings_for
 
 if TYPE_CHECKING:
     from treeline.engine.protocol import IndexInfo, Store
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 @click.command("status")
-@where
+@index_options
 @click.option("--roll-back", is_flag=True, help="Reject the current generation for the one before it.")
 @click.option(
     "--prune", type=click.IntRange(1), metavar="KEEP", help="Remove rejected and old generations, keep the newest KEEP."
 )
 @click.option("--drop", is_flag=True, help="Remove the index that --name names, with all its generations.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
-def command(engine: str | None, name: str, roll_back: bool, prune: int | None, drop: bool, as_json: bool) -> None:
+def status(engine: str | None, name: str, roll_back: bool, prune: int | None, drop: bool, as_json: bool) -> None:
     """Show the indexes (or the one named), or manage the generations of one."""
     from treeline.search.stores import open_store
 

@@ -1,4 +1,4 @@
-"""`treeline tree`: the repository tree of an index or of a question's results, and how well the disk keeps it."""
+"""`treeline lab tree`: the repository tree of an index or of a question's results, and how well the disk keeps it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import click
 
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import InputError
-from treeline.service.cli.options import settings_for, where
-from treeline.service.cli.target import Target
+from treeline.service.cli.options import OutputPath, index_options, settings_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,12 +23,12 @@ if TYPE_CHECKING:
 
 @click.command("tree")
 @click.argument("query", required=False)
-@where
+@index_options
 @click.option("--split", is_flag=True, help="Also a disk for each repository (the paper's Method 1).")
 @click.option("--refine", type=click.IntRange(2, 64), metavar="DIMENSIONS", help="Refine QUERY's tree by geoopt.")
-@click.option("--export", "target", type=Target(), metavar="FILE", help="Write it as .graphml or .json.")
+@click.option("--export", "target", type=OutputPath(), metavar="FILE", help="Write it as .graphml or .json.")
 @click.option("--forest", is_flag=True, help="Export without the common root (Method 1).")
-def command(
+def tree(
     query: str | None,
     engine: str | None,
     name: str,

@@ -7,9 +7,9 @@ from http import HTTPStatus
 from typing import Any
 
 from apiflask import APIFlask, HTTPError
-from flask import Response, render_template, request
+from flask import Request, Response, render_template, request
 from werkzeug.datastructures import Headers
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import BadRequest, HTTPException, RequestEntityTooLarge
 
 from treeline.corpus.errors import (
     EncoderMismatch,
@@ -19,7 +19,20 @@ from treeline.corpus.errors import (
     InputError,
     TreelineError,
 )
-from treeline.service.http.reply import json_reply
+from treeline.service.http.response import json_reply
+
+
+class JsonRequest(Request):
+    """A request whose JSON, where it cannot be read, is refused for what is the matter with it."""
+
+    def on_json_loading_failed(self, e: ValueError | None) -> Any:
+        if e is None:  # it does not say that it is JSON
+            return super().on_json_loading_failed(e)
+        # A body that does not say its length is cut off at the limit instead of being refused there.
+        if self.content_length is None and len(self.get_data()) >= (self.max_content_length or 0):
+            raise RequestEntityTooLarge from e
+        raise BadRequest("The body is not valid JSON.") from e
+
 
 log = logging.getLogger(__name__)
 

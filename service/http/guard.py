@@ -1,13 +1,18 @@
-"""Who may ask, and how often: API keys with scopes, and rate limits with `Retry-After`.
-
-A person at this machine (a loopback caller, no proxy in between, the page's own origin) needs no key, so that
-`treeline serve` is usable at once. Everybody else needs a key to write and, by setting, to read.
-"""
+"""Who may ask, and how often: API keys with scopes, and rate limits with `Retry-After`."""
 
 from __future__ import annotations
 
+import fcntl
 import math
+import mmap
+import os
+import struct
+import threading
+import time
+import weakref
 from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
 from typing import TypeVar
 
 from flask import Flask, Response, current_app, g, request
@@ -15,11 +20,74 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from treeline.corpus.errors import InputError
 from treeline.search.settings import Settings
-from treeline.service.http import metrics
-from treeline.service.http.context import the_request
+from treeline.service.http import observe
 from treeline.service.http.errors import error_reply
 from treeline.service.http.keys import ApiKey, KeyRing, Scope
-from treeline.service.http.rate import RateLimiter
+from treeline.service.http.response import current_request
+
+SLOT = struct.Struct("=Qd")  # who (a hash), and when its bucket is empty again
+SLOTS = 65_536  # one megabyte; far more callers than are ever active within one burst
+PROBES = 8  # slots tried before the one that empties first is taken over
+
+
+class RateLimiter:
+    """Decides call by call; `wait` is 0 when the caller may go on, else the seconds to come back after."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._lock = threading.Lock()
+        self._file = _shared_file(path) if path else None
+        self._map = mmap.mmap(-1 if self._file is None else self._file, SLOT.size * SLOTS)
+        if self._file is not None:
+            weakref.finalize(self, os.close, self._file)
+
+    def wait(self, caller: str, per_minute: float, burst: int, now: float | None = None) -> float:
+        """Count one call; `burst` of them may come at once, then `per_minute`."""
+        now = time.time() if now is None else now
+        interval = 60.0 / per_minute
+        with self._lock:
+            if self._file is not None:
+                fcntl.lockf(self._file, fcntl.LOCK_EX)
+            try:
+                return self._decide(caller, interval, burst, now)
+            finally:
+                if self._file is not None:
+                    fcntl.lockf(self._file, fcntl.LOCK_UN)
+
+    def _decide(self, caller: str, interval: float, burst: int, now: float) -> float:
+        who, offset, empty_at = self._slot(caller)
+        # A clock that was set back must not lock callers out: nothing is ever further ahead than a full burst.
+        empty_at = min(max(empty_at, now), now + burst * interval)
+        late = empty_at + interval - (now + burst * interval)
+        if late > 1e-9:
+            return late
+        SLOT.pack_into(self._map, offset, who, empty_at + interval)
+        return 0.0
+
+    def _slot(self, caller: str) -> tuple[int, int, float]:
+        who = int.from_bytes(blake2b(caller.encode("utf-8", "surrogatepass"), digest_size=8).digest()) or 1
+        emptiest = (float("inf"), 0)
+        for probe in range(PROBES):
+            offset = ((who + probe) % SLOTS) * SLOT.size
+            owner, empty_at = SLOT.unpack_from(self._map, offset)
+            if owner == who:
+                return who, offset, empty_at
+            emptiest = min(emptiest, (empty_at, offset))
+        return who, emptiest[1], 0.0
+
+
+def _shared_file(path: Path) -> int | None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return None
+    try:
+        os.truncate(file, SLOT.size * SLOTS)
+    except OSError:
+        os.close(file)
+        return None
+    return file
+
 
 Route = TypeVar("Route", bound=Callable[..., object])
 
@@ -43,7 +111,7 @@ class Guard:
 
     def check(self) -> Response | None:
         """Refuse the current request, or let it pass."""
-        asked = the_request()
+        asked = current_request()
         if asked.path in OPEN or asked.endpoint == "static":
             return None
         presented = presented_key()
@@ -61,7 +129,7 @@ class Guard:
     def local(self) -> bool:
         """Is this a person at this machine? A name that was made to point here (DNS rebinding), another site's
         page, and a proxy that announces itself are not."""
-        asked = the_request()
+        asked = current_request()
         return (
             self.settings.trust_loopback
             and asked.remote_addr in LOOPBACK
@@ -151,6 +219,6 @@ def network(address: str) -> str:
 
 
 def refusal(status: int, code: str, message: str, hint: str, headers: dict[str, str] | None = None) -> Response:
-    metrics.REFUSED.labels(code).inc()
+    observe.REFUSED.labels(code).inc()
     headers = {"WWW-Authenticate": 'Bearer realm="treeline"'} if status == 401 else headers
     return error_reply(status, code, message, hint, headers)

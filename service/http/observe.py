@@ -1,26 +1,147 @@
-"""Seeing it run: a request id for every request, one access-log line each, and `/metrics`."""
+"""Makes the service observable: request ids, one access-log line a request, and Prometheus metrics."""
 
 from __future__ import annotations
 
 import logging
+import os
 import random
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import Token
+from datetime import datetime
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from apiflask import APIFlask
 from flask import Response, g, request
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 
 from treeline.engine.protocol import IndexInfo
+from treeline.search.answer import Answer
 from treeline.search.settings import Settings
-from treeline.service.http import metrics
-from treeline.service.http.context import the_request
+from treeline.search.side_by_side import timed_out
 from treeline.service.http.logs import request_id
-from treeline.service.http.metrics import record as answered
+from treeline.service.http.response import current_request
 
-__all__ = ["answered", "init_app"]
+MULTIPROCESS_DIR = "PROMETHEUS_MULTIPROC_DIR"  # the client library's own name for it
+# A search takes 2 to 40 ms; the upper buckets are there to see what a time-out of a lane does.
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.015, 0.025, 0.04, 0.06, 0.1, 0.25, 0.5, 1.0, 3.0, 10.0)
+
+REQUESTS = Counter("treeline_http_requests_total", "Requests answered.", ["method", "route", "status"])
+REQUEST_SECONDS = Histogram("treeline_http_request_seconds", "Time to answer.", ["route"], buckets=BUCKETS)
+IN_PROGRESS = Gauge("treeline_http_in_progress", "Requests being answered now.", multiprocess_mode="livesum")
+STAGE_SECONDS = Histogram("treeline_search_stage_seconds", "Time of each search stage.", ["stage"], buckets=BUCKETS)
+SEARCHES = Counter("treeline_searches_total", "Searches answered.", ["mode", "route"])
+EMPTY = Counter("treeline_searches_empty_total", "Searches that found nothing.")
+DEGRADED = Counter("treeline_searches_degraded_total", "Answers that went out without one of their lanes.")
+LANE_FAILURES = Counter("treeline_lane_failures_total", "Lanes left out of an answer.", ["lane", "reason"])
+REFUSED = Counter("treeline_http_refused_total", "Requests refused by keys or rate limits.", ["reason"])
+
+
+# Of each there are few, and they are asked for all the time.
+requests, request_seconds = cache(REQUESTS.labels), cache(REQUEST_SECONDS.labels)
+_searches, _stage_seconds = cache(SEARCHES.labels), cache(STAGE_SECONDS.labels)
+
+
+def record_answer(answer: Answer) -> None:
+    """Count one answered search."""
+    _searches(answer.query.mode, answer.route or "none").inc()
+    for stage, milliseconds in answer.timings.items():
+        _stage_seconds(stage).observe(milliseconds / 1000)
+    if not answer.results:
+        EMPTY.inc()
+    if answer.degraded:
+        DEGRADED.inc()
+    for left_out in answer.degraded:
+        LANE_FAILURES.labels(left_out.lane, "timeout" if timed_out(left_out.reason) else "error").inc()
+
+
+class IndexCollector(Collector):
+    """The index that is being served: its size and its age, asked for when scraped."""
+
+    def __init__(self, info: Callable[[], IndexInfo | None]) -> None:
+        self._info = info
+
+    def collect(self) -> Iterator[Metric]:
+        info = self._info()
+        labels = ["index", "engine"]
+        up = GaugeMetricFamily("treeline_index_up", "1 when an index is open and its engine answers.")
+        up.add_metric([], 1.0 if info else 0.0)
+        yield up
+        if info is None:
+            return
+        size = GaugeMetricFamily("treeline_index_functions", "Functions in the index.", labels=labels)
+        size.add_metric([info.name, info.engine], info.functions)
+        yield size
+        if (created := _timestamp(info.created)) is not None:
+            age = GaugeMetricFamily("treeline_index_age_seconds", "Since the index was built.", labels=labels)
+            age.add_metric([info.name, info.engine], max(0.0, time.time() - created))
+            yield age
+
+
+class BacklogCollector(Collector):
+    """Connections that wait for a worker: the length of the listening socket's accept queue (Linux)."""
+
+    def __init__(self, port: Callable[[], int | None]) -> None:
+        self._port = port
+
+    def collect(self) -> Iterator[Metric]:
+        waiting = backlog(self._port())
+        if waiting is not None:
+            yield GaugeMetricFamily("treeline_http_queue", "Connections waiting for a worker.", value=waiting)
+
+
+def backlog(port: int | None) -> int | None:
+    """In /proc/net/tcp a listening socket (state 0A) shows its accept queue as the receive queue."""
+    if port is None:
+        return None
+    waiting = None
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            rows = Path(table).read_text(encoding="ascii").splitlines()[1:]
+        except OSError:
+            continue
+        for row in rows:
+            columns = row.split()
+            if columns[3] == "0A" and int(columns[1].rpartition(":")[2], 16) == port:
+                waiting = (waiting or 0) + int(columns[4].partition(":")[2], 16)
+    return waiting
+
+
+def exposition(*collectors: Collector) -> bytes:
+    """Prometheus' text format: this process' figures, or the sum over all workers when they share a folder."""
+    registry = CollectorRegistry()
+    if os.environ.get(MULTIPROCESS_DIR):
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    else:
+        registry.register(_Forward())
+    for collector in collectors:
+        registry.register(collector)
+    return generate_latest(registry)
+
+
+class _Forward(Collector):
+    """The process-wide registry as a collector, so that the index' figures can stand beside it."""
+
+    def collect(self) -> Iterator[Metric]:
+        yield from REGISTRY.collect()
+
+    def describe(self) -> Iterator[Metric]:
+        return iter(())
+
+
+def _timestamp(created: str) -> float | None:
+    try:
+        return datetime.fromisoformat(created).timestamp()
+    except ValueError:
+        return None
+
 
 HEADER = "X-Request-ID"
 GIVEN_ID = re.compile(r"^[A-Za-z0-9._-]{1,64}$")
@@ -47,7 +168,7 @@ def init_app(app: APIFlask, settings: Settings, info: Callable[[], IndexInfo | N
         given = request.headers.get(HEADER, "")
         id_ = given if GIVEN_ID.match(given) else f"{random.getrandbits(128):032x}"
         g.seen = Seen(id_, time.perf_counter(), request_id.set(id_))
-        metrics.IN_PROGRESS.inc()
+        IN_PROGRESS.inc()
 
     @app.after_request
     def finish(response: Response) -> Response:
@@ -55,11 +176,11 @@ def init_app(app: APIFlask, settings: Settings, info: Callable[[], IndexInfo | N
         if seen is None:
             return response
         seconds = time.perf_counter() - seen.started
-        asked = the_request()
+        asked = current_request()
         route = asked.url_rule.rule if asked.url_rule else "unmatched"
         response.headers[HEADER] = seen.id
-        metrics.requests(asked.method, route, response.status_code).inc()
-        metrics.request_seconds(route).observe(seconds)
+        requests(asked.method, route, response.status_code).inc()
+        request_seconds(route).observe(seconds)
         level = logging.DEBUG if asked.path in QUIET else logging.INFO
         if access.isEnabledFor(level):
             access.log(
@@ -76,7 +197,7 @@ def init_app(app: APIFlask, settings: Settings, info: Callable[[], IndexInfo | N
     def end(_error: BaseException | None) -> None:
         seen: Seen | None = g.pop("seen", None)
         if seen is not None:
-            metrics.IN_PROGRESS.dec()
+            IN_PROGRESS.dec()
             request_id.reset(seen.token)
 
     serve_metrics(app, info)
@@ -103,13 +224,13 @@ def serve_metrics(app: APIFlask, info: Callable[[], IndexInfo | None]) -> None:
     def port() -> int | None:
         return int(raw) if (raw := request.environ.get("SERVER_PORT", "")).isdigit() else None
 
-    index, queue = metrics.IndexCollector(info), metrics.BacklogCollector(port)
+    index, queue = IndexCollector(info), BacklogCollector(port)
 
     @app.get("/metrics")
     @app.doc(operation_id="metrics", responses=METRICS)
-    def exposition() -> Response:
+    def metrics() -> Response:
         """Counters and times for Prometheus.
 
         Requests, searches by stage, lanes left out, the index's age and the queue, as text.
         """
-        return Response(metrics.exposition(index, queue), content_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(exposition(index, queue), content_type="text/plain; version=0.0.4; charset=utf-8")

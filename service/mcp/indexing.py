@@ -9,7 +9,7 @@ from pathlib import Path
 
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.search.settings import Settings, as_environment
-from treeline.service.shown.visible import visible
+from treeline.service.present.text import visible
 
 TIME_LIMIT = 1_800  # seconds; a repository of 100,000 functions takes about one minute
 

@@ -1,10 +1,12 @@
-"""The index behind an agent's tools, with the short handles that stand for its functions in one conversation."""
+"""The index behind the tools of an agent, its handles, and results as text within a token budget."""
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
@@ -14,7 +16,85 @@ from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.meant import Ambiguous, meant
 from treeline.search.query import Query
 from treeline.search.settings import Settings
-from treeline.service.mcp.text import HANDLE_LENGTH, Listed, handle, rendered
+from treeline.service.present.text import summary, visible
+
+# Code runs at 3 to 4 characters a token with the usual tokenizers; the low end keeps the promise.
+CHARACTERS_PER_TOKEN = 3
+HANDLE_LENGTH = 8
+MIN_BUDGET = 100  # tokens; below it not even one headline would fit
+SUMMARY_LENGTH = 120
+CUT_MARK = "… cut; get_function with a larger max_tokens shows all"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One line of a list: a function, and in a few words why it is there."""
+
+    function: Function
+    note: str = ""
+
+
+def tokens(text: str) -> int:
+    """How many tokens a text takes, on the safe side."""
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def handle(function_id: str) -> str:
+    """The short name an agent uses for a function; the whole id would cost some twenty tokens a result."""
+    return function_id[:HANDLE_LENGTH]
+
+
+def headline(item: Item) -> str:
+    """`handle name  repo path:first-last  (note)` and the summary below it."""
+    function = item.function
+    lines = function.address.lines
+    place = f"{function.path}:{lines[0]}-{lines[1]}" if lines else function.path
+    first = visible(f"[{handle(function.id)}] {function.func_name}  {function.repo} {place}".replace("\n", " "))
+    if item.note:
+        first += f"  ({item.note})"
+    told = visible(summary(function.docstring, SUMMARY_LENGTH))
+    return f"{first}\n  {told}" if told else first
+
+
+def fenced(function: Function, limit: int) -> str:
+    """The function in a Markdown fence that its own backticks cannot close, cut at a line to `limit` characters."""
+    code = visible(function.original_string).rstrip()
+    longest = max((len(run) for run in re.findall(r"`+", code)), default=0)
+    fence = "`" * max(3, longest + 1)
+    opening, closing = f"{fence}{function.language}\n", f"\n{fence}"
+    room = limit - len(opening) - len(closing)
+    if len(code) > room:
+        kept = code[: max(0, room - len(CUT_MARK) - 1)].rpartition("\n")[0]
+        if not kept:
+            return ""
+        code = f"{kept}\n{CUT_MARK}"
+    return f"{opening}{code}{closing}"
+
+
+def render(items: Sequence[Item], budget: int, *, opening: str = "", with_code: bool = True) -> str:
+    """The list within `budget` tokens: as many headlines as fit, then code from the top while there is room."""
+    room = budget * CHARACTERS_PER_TOKEN
+    left_out = f"… {len(items)} more did not fit; ask for fewer or a larger max_tokens"
+    blocks: list[str] = [opening[: room - len(left_out) - 1]] if opening else []
+    used = sum(len(block) + 1 for block in blocks)
+    headlines: list[str] = []
+    for item in items:
+        line = headline(item)
+        if used + len(line) + 1 + len(left_out) + 1 > room:
+            break
+        headlines.append(line)
+        used += len(line) + 1
+    missing = len(items) - len(headlines)
+    if missing:
+        used += len(left_out) + 1
+    for item, line in zip(items, headlines, strict=False):
+        code = fenced(item.function, room - used - 1) if with_code and not missing else ""
+        used += len(code) + 1 if code else 0
+        blocks.append(f"{line}\n{code}" if code else line)
+    if missing:
+        blocks.append(f"… {missing} more did not fit; ask for fewer or a larger max_tokens")
+    return "\n".join(blocks)
+
 
 REMEMBERED = 10_000  # handles kept for one conversation
 
@@ -46,7 +126,7 @@ class Library:
     def fetch(self, ids: list[str]) -> dict[str, Function]:
         return {function.id: function for function in self.searcher.engine.fetch(ids)}
 
-    def show(self, items: list[Listed], budget: int, opening: str = "", *, with_code: bool = True) -> str:
+    def show(self, items: list[Item], budget: int, opening: str = "", *, with_code: bool = True) -> str:
         """The list as text; its handles are remembered."""
         with self._lock:
             for item in items:
@@ -54,7 +134,7 @@ class Library:
                 self._handles.move_to_end(handle(item.function.id))
             while len(self._handles) > REMEMBERED:
                 self._handles.popitem(last=False)
-        return rendered(items, budget, opening=opening, with_code=with_code)
+        return render(items, budget, opening=opening, with_code=with_code)
 
     def find(self, reference: str) -> Function:
         """The function that a handle, an id or a name means; a name that means several is told apart."""
@@ -71,9 +151,9 @@ class Library:
         """The functions of one name with their handles; where there are more, how to narrow it down."""
         narrower = ", with a longer name (Class.name), or ask search_code for the name with a repo"
         said = f"{several.message}; ask again with one handle{narrower if several.more else ''}:"
-        items = [Listed(one) for one in several.functions]
+        items = [Item(one) for one in several.functions]
         return self.show(items, self.settings.mcp_tokens, said, with_code=False)
 
-    def listed(self, hits: list[Hit], note: Callable[[Hit], str]) -> list[Listed]:
+    def listed(self, hits: list[Hit], note: Callable[[Hit], str]) -> list[Item]:
         bodies = self.fetch([hit.id for hit in hits])
-        return [Listed(bodies[hit.id], note(hit)) for hit in hits if hit.id in bodies]
+        return [Item(bodies[hit.id], note(hit)) for hit in hits if hit.id in bodies]

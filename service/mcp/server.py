@@ -1,21 +1,167 @@
-"""Treeline as a server for coding agents, over the Model Context Protocol: five tools, compact answers."""
+"""The MCP server for coding agents: tools with compact answers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from importlib.metadata import version
-from typing import Any
+from typing import Annotated, Any, Literal, ParamSpec
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import ValidationError
+from mcp_types import ToolAnnotations
+from pydantic import Field, ValidationError
 
-from treeline.corpus.errors import InputError
+from treeline.corpus.errors import InputError, TreelineError
+from treeline.engine.protocol import Filters
+from treeline.search.answer import Answer, Result
 from treeline.search.live import LiveSearcher
+from treeline.search.query import Query, understood
+from treeline.search.question.exact import Written, relation_of
+from treeline.search.question.structure import Neighbour
 from treeline.search.settings import Settings
-from treeline.service.mcp.library import Library
-from treeline.service.mcp.text import MIN_BUDGET
-from treeline.service.mcp.tools import add_functions, add_indexing, add_search
+from treeline.service.mcp.indexing import index_folder
+from treeline.service.mcp.library import MIN_BUDGET, Item, Library
+from treeline.service.present.text import describe_neighbours, distinct_functions, visible
+
+Arguments = ParamSpec("Arguments")
+Tool = Callable[Arguments, str]
+
+READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+
+Question = Annotated[
+    str,
+    Field(
+        description="What the code should do, in plain words, or a function's name; -word leaves out functions that "
+        "contain the word."
+    ),
+]
+Reference = Annotated[
+    str, Field(description="A [handle] from a result, a whole id, a function's (qualified) name, or a line: path:12.")
+]
+Count = Annotated[int, Field(ge=1, le=50, description="How many results.")]
+Budget = Annotated[int, Field(ge=MIN_BUDGET, le=50_000, description="Most tokens of the answer.")]
+Language = Annotated[str, Field(description="Only this language, for example `python`.")]
+Repository = Annotated[str, Field(description="Only this repository, as `owner/name`.")]
+
+
+def add_search(server: MCPServer, library: Library) -> None:
+    @_tool(server, READS)
+    def search_code(
+        query: Question,
+        k: Count = 8,
+        mode: Literal["hybrid", "keyword", "dense"] = "hybrid",
+        language: Language = "",
+        repo: Repository = "",
+        path_prefix: Annotated[str, Field(description="Only paths that begin with this.")] = "",
+        max_tokens: Budget = library.settings.mcp_tokens,
+        code: Annotated[bool, Field(description="Show code, not only headlines.")] = True,
+    ) -> str:
+        """Find functions by what they do or by name, best first."""
+        filters = Filters(language=language, repo=repo, path_prefix=path_prefix)
+        asked = understood(Query(query, k=k, mode=mode, filters=filters))
+        answer = library.search(asked)
+        said = _said(query, asked, answer)
+        if not answer.results:
+            why = map(visible, answer.hints)
+            return "\n".join([*said, "Nothing found. Try other words, or drop the filters.", *why])
+        said.extend(map(visible, filter(None, (*answer.hints, answer.unfound))))
+        items = [Item(result.function, _note(answer, result)) for result in answer.results]
+        return library.show(items, max_tokens, "\n".join(said), with_code=code)
+
+
+def add_functions(server: MCPServer, library: Library) -> None:
+    budget = library.settings.mcp_tokens
+
+    @_tool(server, READS)
+    def get_function(function: Reference, max_tokens: Budget = budget) -> str:
+        """Show one function whole: where it is, its docstring and code, its source URL."""
+        found = library.find(function)
+        return library.show([Item(found)], max_tokens, found.url)
+
+    @_tool(server, READS)
+    def find_callers(function: Reference, k: Count = 20, max_tokens: Budget = budget, code: bool = False) -> str:
+        """List what is known to call this function (functions, top levels of files, class bodies), and say how many
+        more functions have such a call in their code."""
+        found = library.find(function)
+        neighbours = library.searcher.callers(found.id)
+        bodies = library.fetch(list(dict.fromkeys(each.id for each in neighbours if each.id))[:k])
+        items = [Item(one) for one in bodies.values()]
+        said = describe_callers(found.func_name, neighbours, library.searcher.written(found), len(items))
+        return library.show(items, max_tokens, said, with_code=code)
+
+    @_tool(server, READS)
+    def similar_functions(function: Reference, k: Count = 8, max_tokens: Budget = budget, code: bool = False) -> str:
+        """List the functions nearest in meaning to this one."""
+        found = library.find(function)
+        hits = library.searcher.similar(found.id, k)
+        items = library.listed(hits, lambda hit: f"similarity {hit.score:.2f}")
+        if not items:
+            return f"Nothing similar to {found.func_name} was found."
+        return library.show(items, max_tokens, f"Similar to {found.func_name}:", with_code=code)
+
+
+def add_indexing(server: MCPServer, library: Library) -> None:
+    @_tool(server, WRITES)
+    def index_repository(
+        folder: Annotated[str, Field(description="A folder on this machine, below one of the allowed folders.")],
+    ) -> str:
+        """Index a local folder, or index it again after changes; unchanged files are skipped."""
+        told = index_folder(folder, library.settings)
+        library.refresh()
+        return told
+
+
+def _tool(server: MCPServer, annotations: ToolAnnotations) -> Callable[[Tool[Arguments]], Tool[Arguments]]:
+    """Add a tool to the server. What a person could act on, the agent can too: our errors reach it as words, not as a
+    crash."""
+
+    def added(tool: Tool[Arguments]) -> Tool[Arguments]:
+        @wraps(tool)
+        def told(*args: Arguments.args, **kwargs: Arguments.kwargs) -> str:
+            try:
+                return tool(*args, **kwargs)
+            except TreelineError as error:
+                raise ToolError(str(error)) from error
+
+        return server.tool(annotations=annotations, structured_output=False)(told)
+
+    return added
+
+
+def _said(typed: str, asked: Query, answer: Answer) -> list[str]:
+    """What stands above the results: what was left out, how the question was understood, and its exact answer."""
+    said = [f"{one.lane} left out: {one.reason}" for one in answer.degraded]
+    if answer.spelt.words:
+        said.append(f"{answer.spelt.sentence} (in quotes it is looked for as it is)")
+    if asked.text != typed:
+        said.append(visible(f"Understood as: {asked.text} ({asked.narrowed})"))
+    if answer.exact:
+        said.append(visible(answer.exact.sentence))
+    return said
+
+
+def _note(answer: Answer, result: Result) -> str:
+    """Beside a result: how the call graph led to it, or that the call is written there; that it is neither, where the
+    question was for the call graph."""
+    return relation_of(result.candidate) or ("not from the call graph" if answer.exact else "")
+
+
+def describe_callers(name: str, callers: Sequence[Neighbour], written: Written, listed: int) -> str:
+    """`Callers of setup: 31 functions, also the top level of main.py; the first 20 are listed, …`."""
+    who = describe_neighbours(callers)
+    told = f"Callers of {name}: {who}" if who else f"No callers of {name} are known in this index"
+    functions = distinct_functions(callers)
+    if functions > listed:
+        told += (
+            f"; the first {listed:,} are listed, {functions - listed:,} more; ask for a larger k,"
+            f" or search_code 'what calls {name}' with a path_prefix"
+        )
+    if more := written.told(more=bool(functions)):
+        told += f"; {more} (of something else, or not resolved: search_code 'what calls {written.symbol}' lists them)"
+    return visible(told.replace("\n", " "))
+
 
 INSTRUCTIONS = (
     "Search code by what it does. search_code takes plain words ('retry with exponential backoff') and names alike; "

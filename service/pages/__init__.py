@@ -1,5 +1,12 @@
 """The pages, rendered on the server: one blueprint a subject."""
 
-from treeline.service.pages import assets, evaluation, functions, home, reference, search
+from treeline.service.pages import assets, functions, home, reference, search
 
-PAGES = (home, search, functions, evaluation, reference, assets)
+PAGES = (
+    home.blueprint,
+    search.blueprint,
+    functions.blueprint,
+    home.evaluation_blueprint,
+    reference.blueprint,
+    assets.blueprint,
+)

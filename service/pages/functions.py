@@ -22,10 +22,9 @@ from treeline.search.question.structure import Neighbour
 from treeline.service.api.functions import find
 from treeline.service.http.context import context
 from treeline.service.pages.results import PlaceView, place_view
-from treeline.service.pages.search_state import asked_state, link
-from treeline.service.shown.highlight import Snippet, mark_prose, question_words, whole
-from treeline.service.shown.neighbour_words import distinct_functions
-from treeline.service.shown.visible import visible
+from treeline.service.pages.search import link, search_state
+from treeline.service.present.highlight import Snippet, mark_prose, question_words, whole
+from treeline.service.present.text import distinct_functions, visible
 
 blueprint = APIBlueprint("function_page", __name__, url_prefix="/functions", enable_openapi=False)
 
@@ -88,7 +87,7 @@ class WrittenView:
 @blueprint.get("/<function_id>")
 def function(function_id: str) -> Response:
     found = find(function_id)
-    state = asked_state()
+    state = search_state()
     question = state["q"][: context().settings.max_query_length]
     words = question_words(words_of(question))
     searcher = context().searcher

@@ -1,15 +1,28 @@
-"""The front page: what it is, what is in it, how good it is, and six questions to try."""
+"""The front page and the dashboard of the evaluation."""
 
 from __future__ import annotations
 
+from collections import Counter
+
 from apiflask import APIBlueprint
 from flask import Response, redirect, render_template, request, url_for
+from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
 from treeline.corpus.errors import TreelineError
-from treeline.service.evaluation.figures import headline
+from treeline.service.evaluation import (
+    chart_data,
+    chosen,
+    headline,
+    metrics_by_query,
+    query_rows,
+    query_texts,
+    result_files,
+)
 from treeline.service.http.context import context
-from treeline.service.pages.examples import EXAMPLES
+from treeline.service.http.response import allow_plotly_styles
+from treeline.service.pages.search import EXAMPLES
+from treeline.service.present.text import web_address
 
 blueprint = APIBlueprint("home", __name__, enable_openapi=False)
 
@@ -26,5 +39,47 @@ def home() -> BaseResponse:
         index, problem = None, error
     page = render_template(
         "home.html", examples=EXAMPLES, index=index, problem=problem, figures=headline(here.settings)
+    )
+    return Response(page, headers={"Cache-Control": "private, no-cache"})
+
+
+evaluation_blueprint = APIBlueprint("evaluation_page", __name__, enable_openapi=False)
+
+
+@evaluation_blueprint.get("/eval")
+def evaluation() -> Response:
+    allow_plotly_styles()
+    settings = context().settings
+    runs, unreadable = result_files(settings)
+    wanted = request.args.get("run", "")
+    run = chosen(runs, wanted)
+    if wanted and (run is None or run.name != wanted):
+        raise NotFound("There is no such run of the evaluation.")
+    if run is None:
+        return Response(render_template("eval.html", run=None, runs=[], unreadable=unreadable))
+    result = run.evaluation
+    metric = request.args.get("metric", result.headline)
+    if metric not in {one.name for one in result.metrics}:
+        raise NotFound("This run has no such metric.")
+    try:
+        texts = query_texts(result, settings)
+    except (OSError, ValueError) as error:
+        texts = {}
+        unreadable.append(f"{settings.eval_data} ({error})")
+    names, rows = query_rows(result, metric, texts)
+    page = render_template(
+        "eval.html",
+        run=run,
+        runs=sorted(runs, key=lambda one: one.evaluation.dataset),
+        names=Counter(one.evaluation.dataset for one in runs),
+        unreadable=unreadable,
+        result=result,
+        metric=metric,
+        metrics=metrics_by_query(result),
+        texts=texts,
+        web_address=web_address,
+        charts=chart_data(result),
+        query_systems=names,
+        queries=rows,
     )
     return Response(page, headers={"Cache-Control": "private, no-cache"})

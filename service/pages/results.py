@@ -13,10 +13,8 @@ from treeline.rerank.candidates import Candidate
 from treeline.search.alike import cluster_of
 from treeline.search.answer import Answer, Result
 from treeline.search.question.exact import relation_of
-from treeline.service.pages.prose import coded
-from treeline.service.shown.highlight import Snippet, mark_prose, preview
-from treeline.service.shown.summary import summary
-from treeline.service.shown.visible import visible, web_address
+from treeline.service.present.highlight import Snippet, mark_prose, preview
+from treeline.service.present.text import coded, summary, visible, web_address
 
 LANES = {
     "keyword": "Keyword",

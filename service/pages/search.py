@@ -1,32 +1,31 @@
-"""The search page: a question's results with their reasons, filters, switches and paging; its state is the URL."""
+"""The search page: results with their reasons, filters, switches and paging; its state is its address."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from apiflask import APIBlueprint
-from flask import Response, render_template
+from flask import Response, render_template, request
 from pydantic import ValidationError
 
 from treeline.corpus.errors import InputError
+from treeline.rerank.cross_encoder import missing
+from treeline.rerank.registry import NAMES
 from treeline.search.alike import clusters_of
 from treeline.search.answer import Answer
-from treeline.search.query import Parts
+from treeline.search.query import Parts, parse
 from treeline.search.question.exact import BELOW
+from treeline.search.settings import Settings
+from treeline.service.api.answers import count_rows, facets
 from treeline.service.api.parameters import SearchParameters
 from treeline.service.http import guard
-from treeline.service.http.asking import ask
-from treeline.service.http.context import context
+from treeline.service.http.context import context, search_or_cached
 from treeline.service.http.errors import for_people, status_of
-from treeline.service.http.headers import allow_plotly_styles
-from treeline.service.http.reply import server_timing
-from treeline.service.pages.examples import EXAMPLES
-from treeline.service.pages.rerankers import menu
+from treeline.service.http.response import allow_plotly_styles, server_timing
 from treeline.service.pages.results import LANES, STAGES, result_views
-from treeline.service.pages.search_state import asked_state, in_address, link, unknown_parameters
-from treeline.service.shown.answer_rows import count_rows, facets
-from treeline.service.shown.highlight import question_words
+from treeline.service.present.highlight import question_words
 
 blueprint = APIBlueprint("search_page", __name__, enable_openapi=False)
 
@@ -55,12 +54,12 @@ def search() -> Response:
     """An empty question shows the empty page; one that cannot be answered as asked keeps its switches."""
     allow_plotly_styles()
     settings = context().settings
-    state = asked_state()
+    state = search_state()
     common = {
         "state": state,
         "unknown": unknown_parameters(),
         "modes": MODES,
-        "rerankers": menu(settings),
+        "rerankers": reranker_menu(settings),
         "feedback_on": settings.feedback,
         "link": lambda **change: link(state, **change),
     }
@@ -69,7 +68,7 @@ def search() -> Response:
         return Response(page_, headers={"Cache-Control": "no-cache"})
     try:
         page, query = wanted(state)
-        answer = ask(query.query(settings))
+        answer = search_or_cached(query.query(settings))
     except InputError as error:
         if status_of(error) != 400 or not for_people():
             raise
@@ -80,10 +79,10 @@ def search() -> Response:
     html = render_template(
         "search.html",
         answer=answer,
-        results=result_views(answer, words, in_address(looked_for), clusters_of(context().searcher)),
+        results=result_views(answer, words, query_string(looked_for), clusters_of(context().searcher)),
         page=page,
         pages=pages(answer, page),
-        filters=filters(answer, state),
+        filters=facet_choices(answer, state),
         lanes=LANES,
         below=BELOW,
         widened=", then ".join(STAGES.get(stage, stage) for stage in answer.relaxed),
@@ -123,7 +122,7 @@ def pages(answer: Answer, page: int) -> dict[str, Any]:
     }
 
 
-def filters(answer: Answer, state: dict[str, str]) -> dict[str, list[Choice]]:
+def facet_choices(answer: Answer, state: dict[str, str]) -> dict[str, list[Choice]]:
     """The values of language and repository among the results, each a link that turns it on or off."""
     found: dict[str, list[Choice]] = {}
     asked = {"language": answer.query.filters.language, "repo": answer.query.filters.repo}
@@ -142,3 +141,103 @@ def filters(answer: Answer, state: dict[str, str]) -> dict[str, list[Choice]]:
             for row in rows[:12]
         ]
     return found
+
+
+# What the address of a search may carry; `map` is the script's.
+SWITCHES = ("mode", "rerank", "fusion", "expand", "callees", "as_typed", "feedback")
+STATE = ("q", *SWITCHES, "language", "repo", "path", "page")
+SCRIPTS = ("map",)
+DEFAULTS = {
+    "mode": "hybrid",
+    "rerank": "default",
+    "fusion": "default",
+    "expand": "false",
+    "callees": "false",
+    "as_typed": "false",
+    "feedback": "true",
+    "page": "1",
+}
+MOST_NAMED = 5  # parameters that are told to be unknown
+
+
+def search_state() -> dict[str, str]:
+    """What this request's address says of a search; a filter in the question is set like one of the page's own, and
+    takes the place of what was set before it was typed."""
+    state = {name: request.args.get(name, "").strip() for name in STATE}
+    try:
+        said = parse(state["q"])
+    except InputError:  # told to whoever asks the question
+        return state
+    if not said.words:
+        return state
+    filters = {"language": said.filters.language, "repo": said.filters.repo, "path": said.filters.path_prefix}
+    return state | {"q": said.text} | {name: value for name, value in filters.items() if value}
+
+
+def unknown_parameters() -> list[str]:
+    """What it carries and no search has: left out of the question and of all links, and told."""
+    return [name for name in request.args if name not in STATE + SCRIPTS][:MOST_NAMED]
+
+
+def link(state: dict[str, str], **change: str | int) -> str:
+    """The search with some of its state changed; back to page 1 unless the page is what changes."""
+    return "/search?" + query_string({**state, "page": ""} | {name: str(value) for name, value in change.items()})
+
+
+def query_string(state: dict[str, str]) -> str:
+    """As the query of an address, without what is so anyway."""
+    return urlencode({name: value for name, value in state.items() if value and DEFAULTS.get(name) != value})
+
+
+LABELS = {
+    "Usual": {
+        "default": "Default",
+        "spread": "Spread over repositories",
+        "none": "As fused",
+        "cross-encoder": "Cross-encoder",
+    },
+    "Experiments": {
+        "algorithm1": "Best of each tree cluster",
+        "algorithm1-kmeans": "Best of each, plain k-means",
+        "algorithm1-spectral": "Best of each, spectral",
+        "algorithm2": "Sampled from tree clusters",
+        "algorithm2-kmeans": "Sampled, plain k-means",
+        "algorithm2-spectral": "Sampled, spectral",
+        "algorithm2-by-score": "Sampled, in order of scores",
+        "score-mass": "Clusters by their scores",
+        "greedy": "Tree neighbours apart",
+        "random": "Random order, to compare",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A re-ranker of the menu; one with a problem cannot be chosen."""
+
+    name: str
+    label: str
+    about: str
+    problem: str
+
+
+def reranker_menu(settings: Settings) -> dict[str, list[Option]]:
+    """The options by group."""
+    problems = {"cross-encoder": missing(settings.cross_encoder)}
+    return {
+        group: [
+            Option(name, label, NAMES.get(name, "what has earned it"), problems.get(name, ""))
+            for name, label in labels.items()
+        ]
+        for group, labels in LABELS.items()
+    }
+
+
+EXAMPLES = (
+    "function that retries with exponential backoff",
+    "sort list of dictionaries by key",
+    "convert bytes to a human readable size",
+    "remove html tags from a string",
+    "find the longest common prefix",
+    "how to check if a port is in use",
+)

@@ -39,9 +39,9 @@ def minilm(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
-    """What `treeline export-onnx` wrote, and what it said."""
+    """What `treeline lab export-onnx` wrote, and what it said."""
     folder = tmp_path_factory.mktemp("onnx") / "minilm"
-    return folder, CliRunner().invoke(cli, ["export-onnx", MINILM, str(folder)])
+    return folder, CliRunner().invoke(cli, ["lab", "export-onnx", MINILM, str(folder)])
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +166,18 @@ def test_a_teacher_learns_which_function_answers(tmp_path: Path) -> None:
         return float(np.mean(similarities.argmax(axis=1) == np.arange(len(functions))))
 
     taught = tmp_path / "taught"
-    order = ["train-teacher", MINILM, str(source), "--answered", str(asked), "--out", str(taught), "--device", "cpu"]
+    order = [
+        "lab",
+        "train-teacher",
+        MINILM,
+        str(source),
+        "--answered",
+        str(asked),
+        "--out",
+        str(taught),
+        "--device",
+        "cpu",
+    ]
     order += ["--generated", str(generated)]
     said = CliRunner().invoke(cli, [*order, "--epochs", "12", "--batch", "33", "--rate", "2e-4"])
     assert said.exception is None, said.output
@@ -190,7 +201,7 @@ def shop(partition: str = "") -> list[Function]:
 
 @pytest.mark.parametrize("only_going_on", [["--runs", "2"], ["--way", "0.5"], ["--fields", "1", "1", "1", "1"]])
 def test_what_needs_an_encoder_to_go_on_from_says_so(only_going_on: list[str], tmp_path: Path) -> None:
-    order = ["train-encoder", str(tmp_path), "--teacher", MINILM, "--out", str(tmp_path / "out"), *only_going_on]
+    order = ["lab", "train-encoder", str(tmp_path), "--teacher", MINILM, "--out", str(tmp_path / "out"), *only_going_on]
     refused = CliRunner().invoke(cli, order).exception
     assert isinstance(refused, InputError)
     assert "--start static" in refused.hint

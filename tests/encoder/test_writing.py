@@ -77,7 +77,18 @@ def test_questions_are_written_as_they_were_learnt(decoder: str, source: Path, t
     never = tmp_path / "never.txt"
     never.write_text("i sell\n", encoding="utf-8")
     out = tmp_path / "written.jsonl.gz"
-    order = ["write-questions", decoder, str(source), "--out", str(out), "--device", "cpu", "--never", str(never)]
+    order = [
+        "lab",
+        "write-questions",
+        decoder,
+        str(source),
+        "--out",
+        str(out),
+        "--device",
+        "cpu",
+        "--never",
+        str(never),
+    ]
     order += ["--answered", str(known(by_verb, tmp_path / "asked.jsonl")), "--each", "2"]
     said = CliRunner().invoke(cli, [*order, "--epochs", "90", "--batch", "11", "--rate", "3e-3"])
     assert said.exception is None, said.output
@@ -105,7 +116,7 @@ def test_a_model_that_writes_learns_to_find(
 ) -> None:
     """Its vector is that of a token after each text, also when it is loaded again as an encoder."""
     taught = tmp_path / "taught"
-    order = ["train-teacher", decoder, str(source), "--out", str(taught), "--device", "cpu"]
+    order = ["lab", "train-teacher", decoder, str(source), "--out", str(taught), "--device", "cpu"]
     order += ["--answered", str(known(asked, tmp_path / "asked.jsonl"))]
     said = CliRunner().invoke(cli, [*order, "--epochs", "40", "--batch", "33", "--rate", "3e-3"])
     assert said.exception is None, said.output
@@ -124,14 +135,14 @@ def test_a_model_that_is_not_there_is_one_line(
     command: str, source: Path, asked: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hub, "answers", lambda: False)
-    order = [command, "nobody/has-it", str(source), "--out", str(tmp_path / "out")]
+    order = ["lab", command, "nobody/has-it", str(source), "--out", str(tmp_path / "out")]
     refused = CliRunner().invoke(cli, [*order, "--answered", str(known(asked, tmp_path / "asked.jsonl"))]).exception
     assert isinstance(refused, TreelineError)
     assert "nobody/has-it" in refused.message
 
 
 def test_without_a_known_question_nothing_is_written(decoder: str, source: Path, tmp_path: Path) -> None:
-    order = ["write-questions", decoder, str(source), "--out", str(tmp_path / "out.jsonl"), "--device", "cpu"]
+    order = ["lab", "write-questions", decoder, str(source), "--out", str(tmp_path / "out.jsonl"), "--device", "cpu"]
     refused = CliRunner().invoke(cli, order).exception
     assert isinstance(refused, InputError)
     assert "no question has its answer" in refused.message

@@ -8,7 +8,7 @@ import pytest
 from tests.ingest.loading import NAME, functions, loaded, names, project, record, records_file
 from treeline.corpus.errors import EncoderMismatch, InputError
 from treeline.engine.embedded import EmbeddedStore
-from treeline.service.cli.summary_text import show
+from treeline.service.cli.text import show_summary
 
 TWO_FILES = {
     "numbers.py": "def double(n):\n    return n * 2\n\n\ndef half(n):\n    return n / 2\n",
@@ -137,7 +137,7 @@ def test_what_is_not_read_on_purpose_is_counted_and_shown(tmp_path: Path, capsys
     source = project(tmp_path / "source", files)
     first, again = loaded(tmp_path / "home", source), loaded(tmp_path / "home", source)
     assert first.passed_over == again.passed_over == {"test folder": 1, "ignored folder": 1}
-    show(first)
+    show_summary(first)
     assert "passed over: 1 × ignored folder, 1 × test folder" in capsys.readouterr().out
 
 
@@ -149,5 +149,5 @@ def test_the_speed_of_a_slow_load_is_told_in_whole_functions_or_not_at_all(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], seconds: float, told: str
 ) -> None:
     summary = loaded(tmp_path / "home", project(tmp_path / "demo", TWO_FILES))
-    show(replace(summary, seconds={"total": seconds}))
+    show_summary(replace(summary, seconds={"total": seconds}))
     assert told in capsys.readouterr().out

@@ -2,7 +2,7 @@
 
 import pytest
 
-from treeline.service.cli.answer_text import level
+from treeline.service.cli.text import level
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`treeline tree`: figures of the tree, of a question's part of it, and files that networkx reads back."""
+"""`treeline lab tree`: figures of the tree, of a question's part of it, and files that networkx reads back."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tree")
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("TREELINE_HOME", str(folder / "home"))
-        CliRunner().invoke(index.command, [str(project(folder / "demo", FILES))], catch_exceptions=False)
+        CliRunner().invoke(index.index, [str(project(folder / "demo", FILES))], catch_exceptions=False)
     return folder / "home"
 
 
@@ -32,7 +32,7 @@ def at_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def said(*arguments: str) -> str:
-    return CliRunner().invoke(tree.command, arguments, catch_exceptions=False).output
+    return CliRunner().invoke(tree.tree, arguments, catch_exceptions=False).output
 
 
 def test_the_whole_tree_in_figures() -> None:

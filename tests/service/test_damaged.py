@@ -20,12 +20,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TREELINE_ENCODER", "none")
     folder = str(project(tmp_path / "demo", FILES))
     for name in ("good", "hurt", "hurt"):
-        CliRunner().invoke(index.command, [folder, "--name", name, "--fresh"], catch_exceptions=False)
+        CliRunner().invoke(index.index, [folder, "--name", name, "--fresh"], catch_exceptions=False)
     return tmp_path / "home"
 
 
 def told() -> str:
-    return CliRunner().invoke(status.command, [], catch_exceptions=False).output
+    return CliRunner().invoke(status.status, [], catch_exceptions=False).output
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from tests.service.test_cli import treeline
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.search.settings import Settings
-from treeline.service.cli.first_index import make_first_index
+from treeline.service.cli.index import make_first_index
 from treeline.service.mcp.indexing import index_folder
 
 # Nobody listens there: past the check of the host, fetching fails.

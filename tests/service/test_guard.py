@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from treeline.corpus.errors import InputError
 from treeline.search.settings import Settings
-from treeline.service.http import errors, guard, observe, rate
+from treeline.service.http import errors, guard, observe
 from treeline.service.http.keys import KeyRing
 
 FAR = {"REMOTE_ADDR": "203.0.113.9"}
@@ -24,7 +24,7 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stands still: on a busy machine a bucket would fill up again between two requests."""
-    monkeypatch.setattr(rate, "time", SimpleNamespace(time=lambda: 1000.0))
+    monkeypatch.setattr(guard, "time", SimpleNamespace(time=lambda: 1000.0))
 
 
 def client(settings: Settings) -> FlaskClient:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treeline.corpus.errors import InputError
-from treeline.service.cli.keys import command
+from treeline.service.cli.serve import keys as command
 from treeline.service.http.keys import ApiKey, KeyRing
 
 

@@ -23,8 +23,8 @@ from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.settings import Settings
 from treeline.service.mcp import library
 from treeline.service.mcp.indexing import allowed_folder, index_folder
+from treeline.service.mcp.library import tokens
 from treeline.service.mcp.server import create_server
-from treeline.service.mcp.text import tokens
 
 COUNT = 200
 

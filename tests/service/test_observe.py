@@ -18,7 +18,7 @@ from treeline.search.lanes.results import Degradation
 from treeline.search.query import Query
 from treeline.search.question.spelling import Spelt
 from treeline.search.settings import Settings
-from treeline.service.http import logs, metrics, observe
+from treeline.service.http import logs, observe
 
 PASSWORD = "correct-horse-battery"
 
@@ -164,8 +164,8 @@ def test_the_queue_of_a_listening_socket_is_counted() -> None:
         server.bind(("127.0.0.1", 0))
         server.listen(8)
         port = server.getsockname()[1]
-        assert metrics.backlog(port) == 0
+        assert observe.backlog(port) == 0
         with socket.create_connection(("127.0.0.1", port)), socket.create_connection(("127.0.0.1", port)):
             patience = time.monotonic() + 30  # the server's side of a connection may come a moment after the client's
-            while metrics.backlog(port) != 2:
+            while observe.backlog(port) != 2:
                 assert time.monotonic() < patience

@@ -13,8 +13,8 @@ from treeline.corpus.errors import EncoderMismatch, IndexOutdated
 from treeline.engine.embedded import EmbeddedStore
 from treeline.search.settings import Settings, from_environment
 from treeline.service.app import create_app
-from treeline.service.cli import doctor, first_index, index, search, status
-from treeline.service.cli.first_index import make_first_index
+from treeline.service.cli import doctor, index, search, status
+from treeline.service.cli.index import make_first_index
 
 FILES = {"numbers.py": "def add_one(number):\n    return number + 1\n"}
 
@@ -26,7 +26,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("TREELINE_ENCODER", "none")
     folder = str(project(tmp_path / "demo", FILES))
     for name in ("good", "default"):
-        CliRunner().invoke(index.command, [folder, "--name", name], catch_exceptions=False)
+        CliRunner().invoke(index.index, [folder, "--name", name], catch_exceptions=False)
     age(tmp_path / "home" / "default" / "000001" / "info.json")
     return folder
 
@@ -37,18 +37,18 @@ def age(info: Path) -> None:
 
 def test_bringing_it_up_to_date_is_refused_with_the_way_out(source: str) -> None:
     with pytest.raises(IndexOutdated, match=r"format 99.*--fresh"):
-        CliRunner().invoke(index.command, [source], catch_exceptions=False)
+        CliRunner().invoke(index.index, [source], catch_exceptions=False)
 
 
 def test_its_status_does_not_hide_the_others(source: str) -> None:
-    told = CliRunner().invoke(status.command, [], catch_exceptions=False).output
+    told = CliRunner().invoke(status.status, [], catch_exceptions=False).output
     assert "default: " in told and "another version" in told
     assert told.count(f"  source {source}\n") == 2  # also of the one to be made anew
     assert "good: 1 function, 1 repository" in told
 
 
 def test_made_afresh_it_is_not_gone_back_from(source: str, tmp_path: Path) -> None:
-    CliRunner().invoke(index.command, [source, "--fresh"], catch_exceptions=False)
+    CliRunner().invoke(index.index, [source, "--fresh"], catch_exceptions=False)
     store = EmbeddedStore(tmp_path / "home")
     assert [info.generation for info in store.generations("default")] == ["000002"]
     with pytest.raises(Exception, match="no generation before"):
@@ -72,15 +72,15 @@ def test_with_the_encoder_of_another_version_it_is_told_and_made_anew(
     monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
     folder = str(project(tmp_path / "demo", FILES))
     index_of_another_encoder(folder, tmp_path / "home")
-    for command, asked in ((search.command, "add one"), (index.command, folder)):
+    for command, asked in ((search.search, "add one"), (index.index, folder)):
         with pytest.raises(EncoderMismatch, match=r"with encoder 'static:0'.*--fresh"):
             CliRunner().invoke(command, [asked], catch_exceptions=False)
-    assert "made with encoder 'static:0'" in CliRunner().invoke(doctor.command, []).output
+    assert "made with encoder 'static:0'" in CliRunner().invoke(doctor.doctor, []).output
     other = str(project(tmp_path / "other", {"words.py": "def shout(word):\n    return word.upper()\n"}))
     for _ in range(2):
-        CliRunner().invoke(first_index.command, [other], catch_exceptions=False)
+        CliRunner().invoke(index.first_index, [other], catch_exceptions=False)
         assert EmbeddedStore(tmp_path / "home").current("default") == "000002"
-        assert "add_one" in CliRunner().invoke(search.command, ["add one"], catch_exceptions=False).output
+        assert "add_one" in CliRunner().invoke(search.search, ["add one"], catch_exceptions=False).output
 
 
 def test_a_server_answers_without_the_encoder_until_it_is_made_anew(
@@ -112,7 +112,7 @@ def test_a_server_says_why_it_does_not_switch_to_one_that_it_cannot_read(source:
         from_environment({"TREELINE_HOME": str(tmp_path / "home"), "TREELINE_INDEX": "good"})
     ).test_client()
     assert client.get("/api/status").get_json()["passed_over"] is None
-    CliRunner().invoke(index.command, [source, "--name", "good", "--fresh"], catch_exceptions=False)
+    CliRunner().invoke(index.index, [source, "--name", "good", "--fresh"], catch_exceptions=False)
     age(tmp_path / "home" / "good" / "000002" / "info.json")
     for _ in range(40):  # looks for a new generation once a second
         told = client.get("/api/status").get_json()
@@ -125,6 +125,6 @@ def test_a_server_says_why_it_does_not_switch_to_one_that_it_cannot_read(source:
 
 def index_of_another_encoder(folder: str, home: Path) -> None:
     """An index that another version of Treeline made, with the encoder that it shipped."""
-    CliRunner().invoke(index.command, [folder, "--encoder", "static"], catch_exceptions=False)
+    CliRunner().invoke(index.index, [folder, "--encoder", "static"], catch_exceptions=False)
     info = home / "default" / "000001" / "info.json"
     info.write_bytes(re.sub(rb"static:\d+", b"static:0", info.read_bytes()))

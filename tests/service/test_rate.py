@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from treeline.service.http import rate
-from treeline.service.http.rate import RateLimiter
+from treeline.service.http import guard
+from treeline.service.http.guard import RateLimiter
 
 
 def allowed(limiter: RateLimiter, caller: str, times: list[float], per_minute: float = 60, burst: int = 5) -> int:
@@ -39,14 +39,14 @@ def test_a_clock_set_back_locks_nobody_out() -> None:
 
 
 def test_many_callers_do_not_grow_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate, "SLOTS", 64)
+    monkeypatch.setattr(guard, "SLOTS", 64)
     limiter = RateLimiter()
     assert all(limiter.wait(f"caller {number}", 60, 5, 1000.0) == 0 for number in range(1_000))
 
 
 def test_two_processes_share_one_limit(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from service.http.rate import RateLimiter\n"
+        "import sys; from pathlib import Path; from treeline.service.http.guard import RateLimiter\n"
         "limiter = RateLimiter(Path(sys.argv[1]))\n"
         "print(sum(not limiter.wait('a', 1, 100) for _ in range(100)))"
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from treeline.encoder.training.answered import read_answered
-from treeline.service.cli.training import lines_of
+from treeline.service.cli.lab import read_lines
 
 # What ends a line for Unicode, and is a letter of a string for JSON.
 QUESTION = "sort\u2028these\u2029lines\x85now"
@@ -21,11 +21,11 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_question_may_have_any_letter_in_it(file: Path) -> None:
-    assert lines_of((file,)) == (QUESTION, QUESTION)
+    assert read_lines((file,)) == (QUESTION, QUESTION)
     assert read_answered([file]) == {"a": [QUESTION, QUESTION]}
 
 
 def test_lines_of_text_are_questions_too(tmp_path: Path) -> None:
     path = tmp_path / "asked.txt"
     path.write_text("parse csv\n\n  read rows \n", encoding="utf-8")
-    assert lines_of((path,)) == ("parse csv", "read rows")
+    assert read_lines((path,)) == ("parse csv", "read rows")

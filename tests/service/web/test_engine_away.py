@@ -14,7 +14,7 @@ from apiflask import APIFlask
 
 from treeline.corpus.errors import CredentialsRefused, EngineUnavailable
 from treeline.search.settings import Settings
-from treeline.service.cli.wait import command as wait
+from treeline.service.cli.index import wait
 from treeline.service.http import context
 
 # What a server of version 8.19 with security answers to a wrong password.

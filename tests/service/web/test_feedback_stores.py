@@ -15,8 +15,8 @@ from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.engine.names import internal_name
 from treeline.search.settings import Settings
 from treeline.search.votes import FeedbackStore, Votes
+from treeline.service.feedback import open_feedback
 from treeline.service.feedback.elastic import ElasticsearchFeedback
-from treeline.service.feedback.opening import open_feedback
 from treeline.service.feedback.sqlite import SqliteFeedback
 
 A, B = "a" * 32, "b" * 32

@@ -4,7 +4,7 @@ import re
 
 from pytest import mark
 
-from treeline.service.shown.highlight import PREVIEW_LINES, mark_prose, preview, question_words, whole
+from treeline.service.present.highlight import PREVIEW_LINES, mark_prose, preview, question_words, whole
 
 
 def text(html: str) -> str:

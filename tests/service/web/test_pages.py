@@ -16,9 +16,8 @@ from treeline.search.answer import Answer
 from treeline.search.lanes.results import Degradation
 from treeline.search.query import Query
 from treeline.search.settings import Settings
-from treeline.service.pages.prose import sentence
-from treeline.service.shown.highlight import WHOLE_LENGTH
-from treeline.service.shown.summary import summary
+from treeline.service.present.highlight import WHOLE_LENGTH
+from treeline.service.present.text import sentence, summary
 
 HTML = {"Accept": "text/html"}
 

@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 
 from treeline.rerank import cross_encoder
 from treeline.rerank.registry import NAMES
-from treeline.service.pages.rerankers import LABELS
+from treeline.service.pages.search import LABELS
 
 HTML = {"Accept": "text/html"}
 NARROWED = "q=return&mode=keyword&rerank=none&fusion=score_sum&expand=true&repo=text&page=2"

@@ -3,8 +3,8 @@
 from flask.testing import FlaskClient
 from pytest import fixture, mark
 
-from treeline.service.shown.highlight import marked, preview
-from treeline.service.shown.visible import visible, web_address
+from treeline.service.present.highlight import marked, preview
+from treeline.service.present.text import visible, web_address
 
 
 @fixture

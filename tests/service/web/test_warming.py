@@ -6,7 +6,7 @@ from pathlib import Path
 from apiflask import APIFlask
 
 from treeline.search.settings import Settings
-from treeline.service.http.warming import warm_up
+from treeline.service.http.context import warm_up
 
 
 def test_pages_are_ready_and_nothing_is_counted_or_kept(app: APIFlask) -> None:

@@ -1,8 +1,9 @@
-"""An answer for people: each result with its place, what its docstring says first, and highlighted code."""
+"""Answers, functions and load summaries as text for a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from shlex import quote
 
 import click
 from rich.console import Console
@@ -13,11 +14,13 @@ from treeline.corpus.counting import counted
 from treeline.corpus.function import Address, Function
 from treeline.engine.protocol import IndexInfo
 from treeline.graph.corpus_clusters import CorpusClusters
+from treeline.ingest.pipeline import Summary
 from treeline.rerank.candidates import Candidate
-from treeline.search.alike import cluster_of
+from treeline.search.alike import Alike, cluster_of
 from treeline.search.answer import Answer, Result
-from treeline.search.question.exact import relation_of
-from treeline.service.shown.visible import visible
+from treeline.search.question.exact import Written, relation_of
+from treeline.search.question.structure import Neighbour
+from treeline.service.present.text import describe_neighbours, distinct_functions, summary, visible
 
 LINES_SHOWN = 8
 INDENT = " " * 4
@@ -25,7 +28,7 @@ BODY_INDENT = 4  # of a body that no closing word or bracket ends, below its `de
 CLOSING = ("}", ")", "]", "end")
 
 
-def show(
+def show_answer(
     answer: Answer,
     info: IndexInfo,
     *,
@@ -82,11 +85,11 @@ def headline(address: Address) -> Text:
     """What a function is called and where it lives."""
     head = Text().append(visible(address.func_name), style="bold")
     head.append(f"  {visible(address.repo)}", style="cyan")
-    head.append(f"  {visible(place(address))}", style="dim")
+    head.append(f"  {visible(location(address))}", style="dim")
     return head
 
 
-def place(address: Address) -> str:
+def location(address: Address) -> str:
     """The file with its lines, in the form that editors jump to."""
     lines = address.lines
     return f"{address.path}:{lines[0]}" if lines else address.path
@@ -148,3 +151,90 @@ def _footer(answer: Answer, info: IndexInfo) -> str:
 
 def _narrowed(answer: Answer) -> str:
     return f", {visible(answer.query.narrowed)}" if answer.query.narrowed else ""
+
+
+NO_NEIGHBOURS = "nothing known here"  # names are resolved within a repository: library code is not in the graph
+
+
+def show_function(
+    function: Function, callers: Sequence[Neighbour], written: Written, callees: Sequence[Neighbour]
+) -> None:
+    """The whole function; its docstring is shown before its code where the code does not have it."""
+    console = Console(highlight=False)
+    console.print(headline(function.address), soft_wrap=True)
+    console.print(Text(f"id {function.id}", style="dim"), soft_wrap=True)
+    if function.url:
+        console.print(Text(visible(function.url), style="dim"), soft_wrap=True)
+    more = written.told(more=bool(distinct_functions(callers)))
+    listed = f'; {more} (treeline search "what calls {written.symbol}")' if more else ""
+    for relation, found, besides in (("called by", callers, listed), ("calls", callees, "")):
+        told = f"{relation} {describe_neighbours(found, by_name=True) or NO_NEIGHBOURS}{besides}"
+        console.print(Text(visible(told), style="green"), soft_wrap=True)
+    console.print()
+    if docstring := function.docstring_outside:
+        console.print(Text(f"{visible(docstring)}\n"), soft_wrap=True)
+    for line in code_lines(function, full=True):
+        console.print(line, soft_wrap=True)
+
+
+def show_similar(function: Function, like: Alike, bodies: Sequence[Function]) -> None:
+    """Nearest first, each with its cosine and what its docstring says first."""
+    console = Console(highlight=False)
+    console.print(Text("similar to ") + headline(function.address), soft_wrap=True)
+    if like.label:
+        console.print(Text(f"cluster {like.cluster} ({visible(like.label)})", style="yellow"), soft_wrap=True)
+    if not like.hits:
+        console.print("nothing alike is in the index, or it has no vectors")
+        return
+    known = {body.id: body for body in bodies}
+    for rank, (hit, same_cluster) in enumerate(like.hits, 1):
+        mark = Text("  same cluster", style="yellow") if same_cluster else Text()
+        console.print(Text(f"{rank:>2}. {hit.score:.2f}  ") + headline(hit.address) + mark, soft_wrap=True)
+        if hit.id in known and (told := summary(known[hit.id].docstring)):
+            console.print(Text(f"{INDENT}{visible(told)}"), soft_wrap=True)
+
+
+REASONS_SHOWN = 5
+
+
+def show_summary(summary: Summary) -> None:
+    console = Console(highlight=False)
+    counts = [
+        (summary.indexed, "indexed"),
+        (summary.updated, "updated"),
+        (summary.unchanged, "unchanged"),
+        (summary.duplicate, "duplicate"),
+        (summary.rejected, "rejected"),
+    ]
+    parts = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "nothing"
+    seconds = summary.seconds.get("total", 0.0)
+    removed = f"; {summary.removed:,} removed" if summary.removed else ""
+    console.print(f"{counted(summary.read, 'record')} read: {parts}{removed}")
+    for reason, count in list(summary.reasons.items())[:REASONS_SHOWN]:
+        console.print(f"  {count:,} × {reason}", markup=False)
+    if summary.rejects_file:
+        console.print(f"  each with file and line: {summary.rejects_file}", markup=False, soft_wrap=True)
+    if summary.passed_over:
+        shown = [f"{count:,} × {reason}" for reason, count in list(summary.passed_over.items())[:REASONS_SHOWN]]
+        more = ", …" if len(summary.passed_over) > REASONS_SHOWN else ""
+        console.print(f"  passed over: {', '.join(shown)}{more}", markup=False, soft_wrap=True)
+    for source in summary.empty:
+        console.print(f"  no function in {source}", markup=False, soft_wrap=True)
+    for source in summary.gone:
+        command = f"treeline index --name {summary.index} --remove {quote(source)}"
+        console.print(f"  no longer there: {source} ({command} takes it out)", markup=False, soft_wrap=True)
+    if not summary.total:
+        click.echo(f"treeline: index {summary.index!r} is empty: there is nothing to search in it", err=True)
+    if not summary.published:
+        console.print(f"index {summary.index!r} is up to date: {counted(summary.total, 'function')} ({seconds:.1f} s)")
+        return
+    written = summary.indexed + summary.updated
+    rate = f", {counted(round(written / seconds), 'function')} a second" if written >= seconds > 1 else ""
+    resumed = ", taken up where it was broken off" if summary.resumed else ""
+    encoders = " + ".join(summary.encoders) or "none"
+    console.print(
+        f"index {summary.index!r} ({summary.engine}) now holds {counted(summary.total, 'function')}, encoder {encoders}"
+        f" ({seconds:.1f} s{rate}{resumed})",
+        markup=False,
+        soft_wrap=True,
+    )

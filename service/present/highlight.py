@@ -13,7 +13,7 @@ from pygments.token import Comment, Keyword, Literal, Name, Number, Operator, St
 from pygments.util import ClassNotFound
 
 from treeline.corpus.analysis import UNSPACED, WORD, spans, terms
-from treeline.service.shown.visible import INVISIBLE, code_point, described
+from treeline.service.present.text import INVISIBLE, character_name, code_point
 
 PREVIEW_LINES = 12
 LINE_LENGTH = 240  # a longer line is data or minified, and is cut
@@ -132,7 +132,7 @@ def _escaped(text: str) -> str:
     safe = str(escape(text))
     if INVISIBLE.search(safe):
         return INVISIBLE.sub(
-            lambda hit: f'<span class="u" title="{described(hit[0])}">{code_point(hit[0])}</span>', safe
+            lambda hit: f'<span class="u" title="{character_name(hit[0])}">{code_point(hit[0])}</span>', safe
         )
     return safe
 

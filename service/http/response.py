@@ -1,13 +1,79 @@
-"""Safe by default: security headers, a strict content policy, CORS by setting, gzip."""
+"""Responses: JSON by orjson, entity tags, security headers, CORS and gzip."""
 
 from __future__ import annotations
 
 import gzip
+import time
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
 
+import orjson
 from apiflask import APIFlask
-from flask import Response, g, request
+from flask import Request, Response, g, request
+from flask.json.provider import JSONProvider
+from werkzeug.datastructures import Headers
 
 from treeline.search.settings import Settings, listed
+
+REVALIDATE = "private, no-cache"  # may be kept, but must be asked about: an index can change at any moment
+NEVER = "no-store"
+
+
+class OrjsonProvider(JSONProvider):
+    """Flask's JSON by orjson, several times as fast as the standard library's."""
+
+    def dumps(self, obj: Any, **kwargs: Any) -> str:
+        return orjson.dumps(obj, default=str).decode()
+
+    def loads(self, s: str | bytes, **kwargs: Any) -> Any:
+        return orjson.loads(s)
+
+
+class Complete(Response):
+    """A response whose body and headers are all there: nothing is left to work out on a copy of them."""
+
+    def get_wsgi_headers(self, environ: dict[str, Any]) -> Headers:
+        return self.headers
+
+
+def json_reply(
+    body: Any, *, status: int = 200, tag: str = "", cache: str = NEVER, headers: Mapping[str, str] | None = None
+) -> Response:
+    """A JSON response; with a `tag`, one that a client can revalidate."""
+    named = {"Content-Type": "application/json", **(headers or {}), "Cache-Control": cache}
+    if tag:
+        named["ETag"] = quoted(tag)
+    return Complete(orjson.dumps(body), status=status, headers=named)
+
+
+def entity_tag(*parts: object) -> str:
+    """A short tag for what an answer depends on."""
+    return blake2b("\0".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def quoted(tag: str) -> str:
+    # Weak: two answers to one question are the same but for their timings.
+    return f'W/"{tag}"'
+
+
+def not_modified(tag: str) -> Response | None:
+    """An empty 304 when the client already holds what carries this tag."""
+    if request.if_none_match.contains_weak(tag):
+        return Response(status=304, headers={"ETag": quoted(tag), "Cache-Control": REVALIDATE})
+    return None
+
+
+def server_timing(timings: Mapping[str, float]) -> str:
+    """Stage times for the browser's own network panel."""
+    return ", ".join(f"{name.replace(':', '-').replace(' ', '-')};dur={value:.2f}" for name, value in timings.items())
+
+
+def current_request() -> Request:
+    """The request itself: what stands for it in Flask takes three calls at every look."""
+    found: Request = request._get_current_object()  # type: ignore[attr-defined]
+    return found
+
 
 # Plotly writes styles into the page; scripts are never inline anywhere, so `script-src` stays strict on every page.
 STRICT_STYLES = "'self'"
@@ -91,3 +157,8 @@ def compress(response: Response) -> Response:
         headers["ETag"] = f"W/{headers['ETag']}"
     response.headers["Content-Encoding"] = "gzip"
     return response
+
+
+def elapsed(started: float) -> float:
+    """Milliseconds since then."""
+    return round((time.perf_counter() - started) * 1_000, 3)

@@ -1,0 +1,346 @@
+"""Expert commands: train encoders and teachers, write questions, export models."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Function
+from treeline.encoder.training.answered import numbered, read_answered
+from treeline.encoder.training.options import AFRESH, GOING_ON, Run
+from treeline.service.cli.options import LazyGroup, OutputPath
+
+COMMANDS = {
+    "tree": ("treeline.service.cli.tree:tree", "Show the repository tree and how well it is embedded."),
+    "train-encoder": ("treeline.service.cli.lab:train_encoder", "Train the static encoder."),
+    "train-teacher": (
+        "treeline.service.cli.lab:train_teacher",
+        "Teach a transformer which functions answer questions.",
+    ),
+    "write-questions": ("treeline.service.cli.lab:write_questions", "Have a language model write questions."),
+    "export-onnx": (
+        "treeline.service.cli.lab:export_onnx",
+        "Write a transformer encoder in int8, to use without torch.",
+    ),
+}
+
+
+@click.group(cls=LazyGroup, modules=COMMANDS)
+def lab() -> None:
+    """Commands for experts: training, exports, and the embedding of the tree."""
+
+
+NEVER = click.option(
+    "--never",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    help="File of questions (lines, or JSON lines with `query`) that no example may ask.",
+)
+ANSWERED = click.option(
+    "--answered",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    help="JSON lines of questions (`query`) with the function that answers each (its `url`): what people asked and "
+    "chose. They teach most; those of functions that are held out say when to stop.",
+)
+GENERATED = click.option(
+    "--generated",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    help="The same, written by a model (`treeline lab write-questions`): more of them, and they count less.",
+)
+RATE = click.option("--rate", type=float, help="Learning rate: the smaller the model, the higher.")
+DEVICE = click.option("--device", default="", help="cuda or cpu; empty: what is there.")
+
+
+@contextmanager
+def needing_torch(what: str) -> Iterator[None]:
+    """Where the imports inside fail, say which extra brings them."""
+    try:
+        yield
+    except ImportError as error:
+        raise InputError(
+            f"{what} needs torch and sentence-transformers: {error}", "install the `transformers` extra"
+        ) from error
+
+
+def chosen_values(**numbers: float | None) -> dict[str, Any]:
+    """Those that the caller gave, to replace the usual ones."""
+    return {name: value for name, value in numbers.items() if value is not None}
+
+
+def read_functions(sources: tuple[str, ...]) -> list[Function]:
+    """All functions of the sources; what cannot be read is left out, and counted in the log."""
+    from treeline.ingest.sources import functions_of, open_source
+
+    return [function for source in sources for function in functions_of(open_source(source))]
+
+
+def read_lines(files: tuple[Path, ...]) -> tuple[str, ...]:
+    """The questions or wishes in text, CSV or JSON lines files."""
+    # Not by `splitlines`: of what else ends a line for Unicode (U+2028), JSON may hold some in a string.
+    lines = [line.strip() for file in files for line in file.read_text(encoding="utf-8").split("\n")]
+    return tuple(json.loads(line)["query"] if line.startswith("{") else line for line in lines if line)
+
+
+RUN = Run()
+
+
+@click.command("train-encoder")
+@click.argument("sources", nargs=-1, required=True)
+@click.option(
+    "--teacher",
+    "teachers",
+    multiple=True,
+    required=True,
+    help="A sentence-transformers model, or a folder that this command wrote; repeat for several.",
+)
+@click.option(
+    "--start",
+    default="",
+    help="What to start from: `static` (the shipped encoder) or a folder that this command wrote, to go on from; or a "
+    "model, for its token vectors. Default: the first teacher.",
+)
+@click.option(
+    "--fields",
+    type=float,
+    nargs=4,
+    metavar="NAME DOCSTRING CODE PLACE",
+    help="How much more or less each part of a function counts from now on; only where it goes on.",
+)
+@click.option("--out", type=OutputPath(folder=True), required=True, help="Folder to write the encoder to.")
+@NEVER
+@click.option("--version", "version", default="own", show_default=True, help="Written into the folder.")
+@click.option("--vocabulary", default=RUN.vocabulary, show_default=True, help="Tokens.")
+@click.option("--pairs", default=RUN.pairs, show_default=True, help="Pairs of tokens with a vector of their own.")
+@click.option("--dimension", default=RUN.dimension, show_default=True)
+@click.option("--hidden", default=RUN.hidden, show_default=True, help="Width of the layer; 0 for a plain table.")
+@click.option("--questions", default=RUN.questions, show_default=True, help="Made-up questions beside the examples.")
+@click.option(
+    "--wishes",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    help="File of what people want (lines, or JSON lines with `query`), such as what packages say they do.",
+)
+@ANSWERED
+@GENERATED
+@click.option(
+    "--epochs",
+    type=click.IntRange(min=1),
+    help=f"Default: {AFRESH.epochs}, or {GOING_ON.epochs} where it goes on.",
+)
+@click.option(
+    "--way",
+    type=click.FloatRange(0, 1, min_open=True),
+    help=f"How far to go from the encoder it starts from to what it learns. Default: {GOING_ON.way}, which forgets "
+    "less; 1 where much is to be learnt.",
+)
+@click.option("--batch", default=RUN.options.batch, show_default=True)
+@click.option("--seed", default=RUN.options.seed, show_default=True)
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    default=RUN.runs,
+    show_default=True,
+    help="Runs from one encoder with other seeds; their mean is written, which is better than each of them.",
+)
+@DEVICE
+def train_encoder(
+    sources: tuple[str, ...],
+    teachers: tuple[str, ...],
+    start: str,
+    fields: tuple[float, ...] | None,
+    out: Path,
+    never: tuple[Path, ...],
+    version: str,
+    vocabulary: int,
+    pairs: int,
+    dimension: int,
+    hidden: int,
+    questions: int,
+    wishes: tuple[Path, ...],
+    answered: tuple[Path, ...],
+    generated: tuple[Path, ...],
+    epochs: int | None,
+    way: float | None,
+    batch: int,
+    seed: int,
+    runs: int,
+    device: str,
+) -> None:
+    """Train a static encoder from the functions of SOURCES.
+
+    Functions of the partitions `valid` and `test` (or of every tenth repository where there are no partitions) are
+    held out: training stops when it no longer helps to find them.
+    """  # fmt: skip
+    console = Console(stderr=True)
+    with needing_torch("training"):
+        from treeline.encoder.training.run import goes_on_from, train
+    going_on = goes_on_from(start or teachers[0])
+    if fields and not going_on:
+        raise InputError("--fields weighs an encoder's parts anew", "go on from one: --start static")
+    if runs > 1 and not going_on:
+        raise InputError("the mean of runs is one only where all begin with the same encoder", "--start static")
+    if way and not going_on:
+        raise InputError("--way begins with an encoder", "go on from one: --start static")
+    options = GOING_ON if going_on else AFRESH
+    functions = read_functions(sources)
+    console.print(f"{len(functions):,} functions")
+    run = Run(
+        teachers=teachers,
+        start=start,
+        fields=fields or (),
+        version=version,
+        vocabulary=vocabulary,
+        pairs=pairs,
+        dimension=dimension,
+        hidden=hidden,
+        questions=questions,
+        wishes=read_lines(wishes),
+        answered=read_answered(answered),
+        generated=read_answered(generated),
+        never=read_lines(never),
+        options=replace(options, **chosen_values(epochs=epochs, way=way, batch=batch, seed=seed)),
+        runs=runs,
+        device=device,
+    )
+    scores = train(functions, run, out, console.print)
+    click.echo(json.dumps({"folder": str(out), "scores": scores}))
+
+
+@click.command("train-teacher")
+@click.argument("model")
+@click.argument("sources", nargs=-1, required=True)
+@ANSWERED
+@GENERATED
+@NEVER
+@click.option("--out", type=OutputPath(folder=True), required=True, help="Folder to write the model to.")
+@click.option("--epochs", type=click.IntRange(min=1))
+@click.option(
+    "--batch", type=click.IntRange(min=1), help="Questions at once; each is compared with all functions of the batch."
+)
+@RATE
+@click.option("--scale", type=float, help="1 / temperature; what the model was made with, where it is known.")
+@DEVICE
+def train_teacher(
+    model: str,
+    sources: tuple[str, ...],
+    answered: tuple[Path, ...],
+    generated: tuple[Path, ...],
+    never: tuple[Path, ...],
+    out: Path,
+    epochs: int | None,
+    batch: int | None,
+    rate: float | None,
+    scale: float | None,
+    device: str,
+) -> None:
+    """Teach the sentence transformer MODEL which functions of SOURCES answer the questions of --answered.
+
+    The folder is then a --teacher of `train-encoder`, or an --encoder.
+    """
+    console = Console(stderr=True)
+    with needing_torch("training"):
+        from treeline.encoder.training.models import device_of
+        from treeline.encoder.training.run import split
+        from treeline.encoder.training.tuning import Tuning, tune
+    from treeline.encoder.static import StaticEncoder
+    from treeline.encoder.training.data import Asked, prepare
+
+    learnt, _ = split(read_functions(sources))
+    by_people, by_a_model = (numbered(read_answered(files), learnt) for files in (answered, generated))
+    asked = Asked(answered=by_people, generated=by_a_model, never=read_lines(never))
+    data = prepare(learnt, StaticEncoder.shipped().tokenizer, Counter(), asked)
+    console.print(f"{len(learnt):,} functions, {len(by_people) + len(by_a_model):,} questions with their answers")
+    tuning = replace(Tuning(), **chosen_values(epochs=epochs, batch=batch, rate=rate, scale=scale))
+    tune(model, data, tuning, device_of(device), console.print).save(str(out))
+    click.echo(str(out))
+
+
+@click.command("write-questions")
+@click.argument("model")
+@click.argument("sources", nargs=-1, required=True)
+@ANSWERED
+@NEVER
+@click.option("--out", type=OutputPath(), required=True, help="File to write, .jsonl or .jsonl.gz.")
+@click.option("--each", type=click.IntRange(min=1), help="Questions a function.")
+@click.option("--epochs", type=click.IntRange(min=1))
+@click.option("--batch", type=click.IntRange(min=1), help="Functions at once.")
+@RATE
+@DEVICE
+def write_questions(
+    model: str,
+    sources: tuple[str, ...],
+    answered: tuple[Path, ...],
+    never: tuple[Path, ...],
+    out: Path,
+    each: int | None,
+    epochs: int | None,
+    batch: int | None,
+    rate: float | None,
+    device: str,
+) -> None:
+    """Have the language model MODEL write questions for the functions of SOURCES.
+
+    It first learns from those of --answered what such questions are. Functions of held-out repositories are neither
+    learnt from nor asked for. The file is then a --generated of `train-teacher` and `train-encoder`.
+    """
+    console = Console(stderr=True)
+    with needing_torch("writing"):
+        from treeline.encoder.training.models import device_of
+        from treeline.encoder.training.run import split
+        from treeline.encoder.training.writing import Writer, Writing, found_again
+    from treeline.encoder.training.data import essence
+
+    functions, _ = split(read_functions(sources))
+    known = numbered(read_answered(answered), functions)
+    console.print(f"{len(functions):,} functions, {len(known):,} questions to learn from")
+    writing = replace(Writing(), **chosen_values(epochs=epochs, batch=batch, rate=rate, each=each))
+    writer = Writer(model, device_of(device))
+    writer.learn(functions, known, writing, console.print)
+    wanted = [function for function in functions if _worth_asking(function)]
+    written = dict.fromkeys(writer.write(wanted, writing, console.print))
+    forbidden = {essence(text) for text in read_lines(never)}
+    asked = [question for question in written if (said := essence(question[0])) and said not in forbidden]
+    kept = found_again(asked, wanted)
+    console.print(f"{len(kept):,} of {len(asked):,} questions find the function they were written for")
+    lines = "".join(json.dumps({"query": text, "url": wanted[number].url}) + "\n" for text, number in kept)
+    out.write_bytes(gzip.compress(lines.encode()) if out.suffix == ".gz" else lines.encode())
+    click.echo(str(out))
+
+
+def _worth_asking(function: Function) -> bool:
+    name = function.func_name.rpartition(".")[2]
+    return not name.startswith(("__", "test"))
+
+
+@click.command("export-onnx")
+@click.argument("model")
+@click.argument("folder", type=OutputPath(folder=True))
+def export_onnx(model: str, folder: Path) -> None:
+    """Write MODEL, a sentence-transformers name or folder, to FOLDER in int8.
+
+    `treeline index SOURCE --encoder onnx:FOLDER` then encodes with it.
+    """  # fmt: skip
+    from treeline.encoder.loading import full_name, load
+    from treeline.encoder.onnx import export
+    from treeline.encoder.protocol import ONNX
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter's, about its own tracing
+        encoder = load(full_name(f"{ONNX}{export(model, folder)}"))
+    assert encoder is not None
+    size = sum(file.stat().st_size for file in (folder / "onnx").glob("*int8*.onnx"))
+    click.echo(f"{folder}: {encoder.dimension} dimensions, {size / 1e6:.1f} MB in int8")
+    click.echo(f"use it: treeline index SOURCE --encoder {encoder.name}")

@@ -1,1 +1,0 @@
-"""The evaluation's results as the API and the pages show them, read from the files that it wrote."""

@@ -1,0 +1,130 @@
+"""Untrusted and technical text for people: hidden characters written out, summaries, sentences, safe links."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
+
+from markupsafe import Markup, escape
+
+from treeline.corpus.counting import counted
+from treeline.search.question.exact import first_named
+from treeline.search.question.structure import Neighbour
+
+# Controls but tab and newline, bidirectional controls, zero-width and other characters that nobody can see.
+INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff\ud800-\udfff]"
+)
+WEB = frozenset({"http", "https"})
+
+
+def code_point(character: str) -> str:
+    return f"U+{ord(character):04X}"
+
+
+def character_name(character: str) -> str:
+    """`U+202E RIGHT-TO-LEFT OVERRIDE`"""
+    return f"{code_point(character)} {unicodedata.name(character, 'CONTROL')}"
+
+
+def visible(text: str) -> str:
+    """The text with every hidden character written out as `[U+202E]`; still to be escaped for HTML.
+
+    Nothing is left that moves a terminal's cursor, reads otherwise than it runs, or speaks to an agent alone.
+    """
+    return INVISIBLE.sub(lambda match: f"[{code_point(match[0])}]", text.replace("\r\n", "\n"))
+
+
+def web_address(url: str) -> str:
+    """The URL when it leads to the web, else nothing: no `javascript:`, `data:` or `file:` becomes a link."""
+    if INVISIBLE.search(url) or url != url.strip():
+        return ""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return url if parts.scheme in WEB and parts.netloc else ""
+
+
+SUMMARY_LENGTH = 220
+SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
+PARAMETERS = re.compile(r"[:@](param|type|return|rtype|raise)|(Args|Arguments|Parameters|Returns)\s*(:|\n\s*-)")
+
+# reStructuredText: a directive that stands before the first sentence, HTML in one, and what is marked as code.
+DIRECTIVE = re.compile(r"\.\. (?P<name>[\w-]+)::[ \t]*(\S*[ \t]*(\n|$))?")  # one word behind it: a version, `html`
+TAG = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
+MARKED = re.compile(r"(?<!`)(?:``|:[\w:]{1,40}:`)~?([^`]+)`{1,2}(?!`)")
+
+
+def summary(docstring: str, length: int = SUMMARY_LENGTH) -> str:
+    """The first sentence of a docstring, in one line; nothing where it begins with a list of parameters."""
+    first = SENTENCE_END.split(_told(docstring.strip()), maxsplit=1)[0]
+    if PARAMETERS.match(first):
+        return ""
+    line = " ".join(MARKED.sub(r"`\1`", first).split())
+    return line if len(line) <= length else line[:length].rsplit(" ", 1)[0] + " …"
+
+
+def _told(text: str) -> str:
+    """The text without the directive that opens it; in what is there for a web page, without its tags."""
+    begin = DIRECTIVE.match(text)
+    if not begin:
+        return text
+    told = text[begin.end() :].strip()
+    return TAG.sub("", told) if begin["name"] == "raw" else told
+
+
+def describe_neighbours(found: Sequence[Neighbour], *, by_name: bool = False) -> str:
+    """`2 functions, also the top level of main.py`, `by_name` `2 functions (pay, refund), also …`; nothing for none."""
+    functions = distinct_functions(found)
+    names = f" ({first_named([each.name for each in found if each.id])})" if by_name else ""
+    others = first_named([location(each) for each in found if not each.id])
+    parts = [f"{counted(functions, 'function')}{names}"] if functions else []
+    parts += [others] if others else []
+    return ", also ".join(parts)
+
+
+def distinct_functions(found: Sequence[Neighbour]) -> int:
+    return len({each.id for each in found if each.id})
+
+
+def location(neighbour: Neighbour) -> str:
+    """Where something stands that is no function of the index."""
+    if neighbour.kind == "module":
+        return f"the top level of {neighbour.path}"
+    return f"{neighbour.kind} {neighbour.name} in {neighbour.path}"
+
+
+QUOTED = re.compile(r"`([^`]+)`")
+TITLES = {
+    "index_missing": "There is nothing to search yet",
+    "encoder_mismatch": "The index needs another encoder",
+    "engine_unavailable": "The index cannot be reached",
+    "not_found": "Not here",
+    "too_many_requests": "Slowly, please",
+}
+
+
+def title(code: str, status: int = 500) -> str:
+    """What an error's page is headed with."""
+    return TITLES.get(code, "Something went wrong" if status >= 500 else "That did not work")
+
+
+def sentence(text: str) -> Markup:
+    """`try `this`` → `Try <code>this</code>.`, escaped."""
+    text = visible(text.strip())
+    text = text[:1].upper() + text[1:]
+    if text and text[-1] not in ".!?…":
+        text += "."
+    return coded(text)
+
+
+def coded(text: str, escaped: Callable[[str], Markup] = escape) -> Markup:
+    """What stands in backticks as code, the rest as it is, all of it escaped."""
+    return Markup("").join(
+        Markup("<code>{}</code>").format(escaped(part)) if number % 2 else escaped(part)
+        for number, part in enumerate(QUOTED.split(text))
+    )
