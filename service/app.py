@@ -49,7 +49,7 @@ def create_app(settings: Settings | None = None, searcher: LiveSearcher | None =
     It starts without an index too: every question is then answered with what to do about it, until there is one.
     """
     settings = settings or from_environment()
-    app = Application(__name__, title="Treeline", version=version("treeline"), docs_path=None, json_errors=True)
+    app = Application(__name__, title="Treeline", version=version("treeline-search"), docs_path=None, json_errors=True)
     app.json = OrjsonProvider(app)
     for words in (visible, sentence, coded):
         app.add_template_filter(words)

@@ -197,7 +197,7 @@ def create_server(settings: Settings, searcher: LiveSearcher | None = None) -> M
     """The server with its tools over the index that the settings name."""
     if settings.mcp_tokens < MIN_BUDGET:
         raise InputError(f"mcp_tokens is {settings.mcp_tokens}", f"set TREELINE_MCP_TOKENS to {MIN_BUDGET} or more")
-    server = Server("treeline", instructions=INSTRUCTIONS, version=version("treeline"), log_level="WARNING")
+    server = Server("treeline", instructions=INSTRUCTIONS, version=version("treeline-search"), log_level="WARNING")
     library = Library(settings, searcher)
     for add in (add_search, add_functions, add_indexing):
         add(server, library)

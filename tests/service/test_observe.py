@@ -129,7 +129,7 @@ def test_metrics_count_requests_searches_and_lanes_left_out(settings: Settings) 
     before = client.get("/metrics").text
     client.get("/api/search?q=x")
     left_out = (Degradation("dense", "no answer within 3 s"), Degradation("graph", "needs onnxruntime"))
-    observe.answered(Answer(Query("x"), Spelt("x"), (), 0, "words", (), left_out, {"keyword": 3.0, "total": 5.0}))
+    observe.record_answer(Answer(Query("x"), Spelt("x"), (), 0, "words", (), left_out, {"keyword": 3.0, "total": 5.0}))
     after = client.get("/metrics").text
 
     def grown(name: str, **labels: str) -> float:
