@@ -100,8 +100,9 @@ def short(value: float) -> str:
     return f"{value:g}"
 
 
-WIDTH, HEIGHT = 660, 340
-LEFT, RIGHT, TOP, BOTTOM = 56, 190, 20, 44
+# The picture of encoders: a dot each, names on the right.
+DOTS_WIDTH, DOTS_HEIGHT = 660, 340
+DOTS_LEFT, DOTS_RIGHT, DOTS_TOP, DOTS_BOTTOM = 56, 190, 20, 44
 
 
 def display_name(name: str) -> str:
@@ -125,29 +126,29 @@ def encoders_svg(found: dict[str, Any]) -> str:
     low, high = (floor(min(y for *_, y in points) * 20) - 1) / 20, (ceil(max(y for *_, y in points) * 20) + 1) / 20
 
     def x(rate: float) -> float:
-        return LEFT + (log10(rate) - first) / (last - first) * (WIDTH - LEFT - RIGHT)
+        return DOTS_LEFT + (log10(rate) - first) / (last - first) * (DOTS_WIDTH - DOTS_LEFT - DOTS_RIGHT)
 
     def y(quality: float) -> float:
-        return HEIGHT - BOTTOM - (quality - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
+        return DOTS_HEIGHT - DOTS_BOTTOM - (quality - low) / (high - low) * (DOTS_HEIGHT - DOTS_TOP - DOTS_BOTTOM)
 
     parts = ['<rect width="100%" height="100%" fill="#fff"/>']
     for step in range(round((high - low) * 20) + 1):
         value = low + step / 20
-        parts.append(f'<path d="M{LEFT} {y(value):.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:.2f}</text>')
+        parts.append(f'<path d="M{DOTS_LEFT} {y(value):.1f}H{DOTS_WIDTH - DOTS_RIGHT}" stroke="#ddd"/>')
+        parts.append(f'<text x="{DOTS_LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:.2f}</text>')
     for power in range(first, last + 1):
-        parts.append(f'<path d="M{x(10**power):.1f} {TOP}V{HEIGHT - BOTTOM}" stroke="#ddd"/>')
-        place = f'x="{x(10**power):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle"'
+        parts.append(f'<path d="M{x(10**power):.1f} {DOTS_TOP}V{DOTS_HEIGHT - DOTS_BOTTOM}" stroke="#ddd"/>')
+        place = f'x="{x(10**power):.1f}" y="{DOTS_HEIGHT - DOTS_BOTTOM + 16}" text-anchor="middle"'
         parts.append(f"<text {place}>{short(10**power)}</text>")
     for number, (name, rate, quality) in enumerate(points):
         colour = COLOURS[number % len(COLOURS)]
         parts.append(f'<circle cx="{x(rate):.1f}" cy="{y(quality):.1f}" r="6" fill="{colour}"/>')
-        place = f'x="{WIDTH - RIGHT + 14}" y="{TOP + 10 + 18 * number}"'
+        place = f'x="{DOTS_WIDTH - DOTS_RIGHT + 14}" y="{DOTS_TOP + 10 + 18 * number}"'
         parts.append(f'<text {place} fill="{colour}">{escape(name)} {quality:.3f}</text>')
-    middle = (LEFT + WIDTH - RIGHT) / 2
-    parts.append(f'<text x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">functions read in a second</text>')
-    parts.append(f'<text x="{LEFT}" y="13">mean of {escape(", ".join(found["questions"]))}</text>')
-    size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
+    middle = (DOTS_LEFT + DOTS_WIDTH - DOTS_RIGHT) / 2
+    parts.append(f'<text x="{middle}" y="{DOTS_HEIGHT - 8}" text-anchor="middle">functions read in a second</text>')
+    parts.append(f'<text x="{DOTS_LEFT}" y="13">mean of {escape(", ".join(found["questions"]))}</text>')
+    size = f'width="{DOTS_WIDTH}" height="{DOTS_HEIGHT}" viewBox="0 0 {DOTS_WIDTH} {DOTS_HEIGHT}"'
     label = "Quality of encoders against the functions they read in a second"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="11" role="img" '

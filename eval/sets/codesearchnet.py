@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from treeline.corpus.errors import InputError
 from treeline.engine.protocol import Filters, Hit
@@ -282,13 +283,13 @@ def command(
             document = {**with_paper_table(document), "dataset": "codesearchnet-paper"}
         elif ablate:
             document["dataset"] = "codesearchnet-ablation"
-        write_runs(data, LaneCache(searcher).system(DEFAULT), predictions, trec)
+        write_runs(data, LaneCache(searcher).system(DEFAULT), predictions, trec, output.console)
     finally:
         searcher.close()
     finish(document, output)
 
 
-def write_runs(dataset: DataSet, system: System, predictions: str, trec: str) -> None:
+def write_runs(dataset: DataSet, system: System, predictions: str, trec: str, console: Console) -> None:
     """The official predictions and TREC files of one system, where they were asked for."""
     if not predictions and not trec:
         return
@@ -298,8 +299,11 @@ def write_runs(dataset: DataSet, system: System, predictions: str, trec: str) ->
             runs.write_predictions(Path(predictions), run)
         if trec:
             Path(trec).mkdir(parents=True, exist_ok=True)
-            runs.write_trec_run(Path(trec) / f"{dataset.name}.run", run, "treeline")
-            runs.write_trec_qrels(Path(trec) / f"{dataset.name}.qrels", dataset.cases)
+            ranking, qrels = (Path(trec) / f"{dataset.name}.{kind}" for kind in ("run", "qrels"))
+            runs.write_trec_run(ranking, run, "treeline")
+            runs.write_trec_qrels(qrels, dataset.cases)
+            found = runs.standard_measures(ranking, qrels)
+            console.print(f"ir-measures on {trec}: {', '.join(f'{name} {value:.3f}' for name, value in found.items())}")
     except OSError as error:
         raise InputError(f"{error.filename} cannot be written: {error.strerror}") from None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -206,13 +206,18 @@ def write(cases: Iterable[MinedCase], path: Path) -> None:
 
 
 def read(path: Path) -> list[MinedCase]:
-    """The cases of a file that `write` made."""
+    """The cases of a file: those that `write` made, or hand-written ones in the common form."""
     return read_jsonl(path, _case, "a mined case", "cases")
 
 
 def _case(row: Any) -> MinedCase:
-    names = {name: tuple(row[name]) for name in ("files", "symbols")}
-    return MinedCase(str(row["repository"]), str(row["commit"]), str(row["query"]), **names)
+    """A mined row, or `{"query", "relevant_files", "relevant_symbols"}`, which names no repository or commit."""
+    if "relevant_files" in row or "relevant_symbols" in row:
+        files, symbols = row.get("relevant_files") or (), row.get("relevant_symbols") or ()
+        return MinedCase(str(row.get("repository", "")), "", str(row["query"]), tuple(files), tuple(symbols))
+    return MinedCase(
+        str(row["repository"]), str(row["commit"]), str(row["query"]), tuple(row["files"]), tuple(row["symbols"])
+    )
 
 
 def dataset(
@@ -222,9 +227,14 @@ def dataset(
     if level not in LEVELS:
         raise InputError(f"unknown level {level!r}", f"choose one of {', '.join(LEVELS)}")
     kept = [
-        Case(id=f"{case.repository}@{case.commit[:10]}", text=case.query, relevance=found, group=case.repository)
-        for case in cases
-        if (found := {answer: 1.0 for answer in case.answers(level) if answer in indexed})
+        Case(
+            id=f"{case.repository}@{case.commit[:10] or number}",
+            text=case.query,
+            relevance=found,
+            group=case.repository,
+        )
+        for number, case in enumerate(cases, start=1)
+        if (found := dict.fromkeys(_indexed_answers(case, level, indexed), 1.0))
     ]
     if not kept:
         raise InputError(f"no mined case has an indexed answer at the {level} level", "use a longer history")
@@ -246,6 +256,15 @@ def dataset(
             "cases without an indexed answer at this level": float(len(cases) - len(kept)),
         },
     )
+
+
+def _indexed_answers(case: MinedCase, level: str, indexed: Collection[str]) -> Iterator[str]:
+    """The answers that are in the index; a symbol without a path is looked up by its name."""
+    for answer in case.answers(level):
+        if level == "symbol" and "::" not in answer:
+            yield from (one for one in indexed if f".{one.partition('::')[2]}".endswith(f".{answer}"))
+        elif answer in indexed:
+            yield answer
 
 
 def key(address: Address, level: str) -> str:
@@ -284,7 +303,7 @@ COMPARED = (
 @click.argument("repositories", nargs=-1, metavar="REPO…")
 @click.option("--manifest", metavar="FILE", default="", help="A file with one repository a line.")
 @click.option("--build", metavar="FILE", default="", help="Write the cases as JSONL and stop.")
-@click.option("--cases", metavar="FILE", default="", help="Use cases that --build wrote.")
+@click.option("--cases", metavar="FILE", default="", help="Use the cases of this JSONL file.")
 @click.option("--level", type=click.Choice(LEVELS), default="file", show_default=True)
 @click.option("--ks", default="1,5,10", show_default=True, metavar="K,K…", help="Cut-offs of recall and hit.")
 @click.option("--most", default=200, show_default=True, type=click.IntRange(1), help="Newest cases a repository.")
@@ -310,8 +329,9 @@ def command(
     known = read(Path(cases)) if cases else None
     by_path = {path: (known or mine(path)) for path in paths}
     by_path = {
-        path: [case for case in found if case.repository == path.resolve().name][:most]
+        path: [replace(case, repository=name) for case in found if case.repository in ("", name)][:most]
         for path, found in by_path.items()
+        for name in (path.resolve().name,)
     }
     if build:
         written = [case for found in by_path.values() for case in found]

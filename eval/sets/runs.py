@@ -97,6 +97,17 @@ def write_trec_qrels(path: Path, cases: Iterable[Case]) -> None:
                 file.write(f"{trec_id(case.id)} 0 {key} {round(value)}\n")
 
 
+def standard_measures(run: Path, qrels: Path) -> dict[str, float]:
+    """The field's standard measures of a run, by ir-measures; an independent check of our own figures."""
+    import ir_measures
+    from ir_measures import RR, R, nDCG
+
+    found = ir_measures.calc_aggregate(
+        [nDCG @ 10, RR, R @ 100], ir_measures.read_trec_qrels(str(qrels)), ir_measures.read_trec_run(str(run))
+    )
+    return {str(measure): float(value) for measure, value in found.items()}
+
+
 def trec_id(case_id: str) -> str:
     """The id without blanks, which separate the columns."""
     return "_".join(case_id.replace(":", "").replace("#", "").split())

@@ -147,3 +147,18 @@ def test_a_broken_case_file_is_named(tmp_path: Path, line: str, message: str) ->
     (tmp_path / "cases.jsonl").write_text(line)
     with pytest.raises(InputError, match=message):
         mined.read(tmp_path / "cases.jsonl")
+
+
+def test_hand_written_cases_in_the_common_form_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "cases.jsonl"
+    file.write_text(
+        '{"query": "read the settings", "relevant_files": ["config.py"], "relevant_symbols": ["read_config"]}\n'
+        '{"query": "write them", "relevant_symbols": ["config.py::write_config"]}\n'
+    )
+    cases = mined.read(file)
+    assert [case.files for case in cases] == [("config.py",), ()]
+    by_file = mined.dataset(cases, {"config.py"})
+    assert [case.text for case in by_file.cases] == ["read the settings"]
+    by_symbol = mined.dataset(cases, {"config.py::read_config", "config.py::write_config"}, "symbol")
+    assert [case.relevant for case in by_symbol.cases] == [{"config.py::read_config"}, {"config.py::write_config"}]
+    assert len({case.id for case in by_symbol.cases}) == 2

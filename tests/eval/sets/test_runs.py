@@ -66,3 +66,4 @@ def test_trec_files_give_the_same_ndcg_in_the_reference_tool(tmp_path: Path) -> 
     run = list(ir_measures.read_trec_run(str(tmp_path / "run.txt")))  # type: ignore[no-untyped-call]
     ours = ndcg([hit.address.url for hit in HITS], CASE.relevance, 10)
     assert ir_measures.calc_aggregate([nDCG @ 10], qrels, run)[nDCG @ 10] == pytest.approx(ours)
+    assert runs.standard_measures(tmp_path / "run.txt", tmp_path / "qrels.txt")["nDCG@10"] == pytest.approx(ours)
