@@ -44,7 +44,7 @@ LANE_TIMEOUT = 60.0
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-def patient(engine: str | None, name: str) -> Settings:
+def evaluation_settings(engine: str | None, name: str) -> Settings:
     """The settings of the command line with a long time-out: a lane that is left out on a busy machine would be
     scored as if it had found nothing."""
     return replace(settings_for(engine, name), lane_timeout=LANE_TIMEOUT)
@@ -56,7 +56,7 @@ def choice_options(command: Decorated) -> Decorated:
     return click.option("--compare", is_flag=True, help="Also keyword, dense, hybrid, without re-ranker.")(command)
 
 
-def chosen(compare: bool, ablate: bool, compared: Sequence[Variant] = COMPARED) -> tuple[list[Variant], str]:
+def select_variants(compare: bool, ablate: bool, compared: Sequence[Variant] = COMPARED) -> tuple[list[Variant], str]:
     """The variants, and the name of the one that the others are compared with."""
     if ablate:
         return ablations(), DEFAULT.name

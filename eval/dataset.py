@@ -80,7 +80,7 @@ class DataSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class SystemScores:
     """One system's numbers: metric → case id → value, its times, and the first results of every case."""
 
     system: str
@@ -96,9 +96,9 @@ class Evaluation:
     """A data set and what every system made of it."""
 
     dataset: DataSet
-    systems: Sequence[Measured]
+    systems: Sequence[SystemScores]
 
-    def system(self, name: str) -> Measured:
+    def system(self, name: str) -> SystemScores:
         return next(measured for measured in self.systems if measured.system == name)
 
 
@@ -109,7 +109,7 @@ def evaluate(
     return Evaluation(dataset, tuple(_measure(dataset, system, progress) for system in systems))
 
 
-def _measure(dataset: DataSet, system: System, progress: Callable[[str], None]) -> Measured:
+def _measure(dataset: DataSet, system: System, progress: Callable[[str], None]) -> SystemScores:
     values: dict[str, dict[str, float]] = {metric.name: {} for metric in dataset.metrics}
     milliseconds: dict[str, float] = {}
     stages: dict[str, list[float]] = {}
@@ -125,7 +125,7 @@ def _measure(dataset: DataSet, system: System, progress: Callable[[str], None]) 
             stages.setdefault(stage, []).append(spent)
         shown[case.id] = [hit.address for hit in ranked.hits[:SHOWN]]
         progress(system.name)
-    return Measured(system.name, system.about, values, milliseconds, stages, shown)
+    return SystemScores(system.name, system.about, values, milliseconds, stages, shown)
 
 
 def join(evaluations: Sequence[Evaluation], whole: DataSet | None = None) -> Evaluation:
@@ -140,7 +140,7 @@ def join(evaluations: Sequence[Evaluation], whole: DataSet | None = None) -> Eva
     for measured in evaluations[0].systems:
         parts = [evaluation.system(measured.system) for evaluation in evaluations]
         systems.append(
-            Measured(
+            SystemScores(
                 measured.system,
                 measured.about,
                 {name: {k: v for part in parts for k, v in part.values[name].items()} for name in measured.values},

@@ -18,7 +18,7 @@ from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.settings import Settings
 from treeline.search.stores import open_store
 
-POOLS = "embedded"  # the engine of every pool: it needs no server, and is gone with its folder
+ENGINE = "embedded"  # the engine of every pool: it needs no server, and is gone with its folder
 FIELDS = ("repo", "path", "func_name", "original_string", "language", "docstring", "sha", "partition", "url")
 
 
@@ -29,7 +29,7 @@ def read_functions(folder: Path, partitions: Iterable[str] = ()) -> Iterator[Fun
 
 def eval_settings(settings: Settings) -> Settings:
     """The same settings with a home of their own, so that an evaluation never touches the user's indexes."""
-    if settings.engine != POOLS:
+    if settings.engine != ENGINE:
         raise InputError(
             "evaluation pools are made on the embedded engine",
             "use --engine embedded, or --full to search the index itself",

@@ -18,7 +18,7 @@ OFFICIAL_DEPTH = 300
 Gain = Literal["linear", "exponential"]
 
 
-def once(ranked: Iterable[str]) -> list[str]:
+def deduplicate(ranked: Iterable[str]) -> list[str]:
     """The list with each key kept only where it is first seen: a repeated answer must not be paid twice."""
     return list(dict.fromkeys(ranked))
 
@@ -34,7 +34,7 @@ def official_ndcg(
     ideal = _dcg(sorted(relevance.values(), reverse=True), "exponential")
     if ideal <= 0:
         return None
-    shown = once(ranked)[:depth]
+    shown = deduplicate(ranked)[:depth]
     if within:
         gains = [relevance[key] for key in shown if key in relevance]
     else:
@@ -49,12 +49,12 @@ def ndcg(
     ideal = _dcg(sorted(relevance.values(), reverse=True)[:k], gain)
     if ideal <= 0:
         return None
-    return _dcg([relevance.get(key, 0.0) for key in once(ranked)[:k]], gain) / ideal
+    return _dcg([relevance.get(key, 0.0) for key in deduplicate(ranked)[:k]], gain) / ideal
 
 
 def reciprocal_rank(ranked: Sequence[str], relevant: Collection[str], k: int | None = None) -> float:
     """One over the rank of the first relevant key, zero when there is none among the first k."""
-    for rank, key in enumerate(once(ranked)[:k], start=1):
+    for rank, key in enumerate(deduplicate(ranked)[:k], start=1):
         if key in relevant:
             return 1.0 / rank
     return 0.0
@@ -64,21 +64,21 @@ def recall(ranked: Sequence[str], relevant: Collection[str], k: int) -> float | 
     """The share of the relevant that is among the first k; None where nothing is relevant."""
     if not relevant:
         return None
-    return len(set(ranked_top(ranked, k)) & set(relevant)) / len(set(relevant))
+    return len(set(top(ranked, k)) & set(relevant)) / len(set(relevant))
 
 
-def hit(ranked: Sequence[str], relevant: Collection[str], k: int) -> float:
+def success(ranked: Sequence[str], relevant: Collection[str], k: int) -> float:
     """One when any relevant key is among the first k."""
-    return float(not set(relevant).isdisjoint(ranked_top(ranked, k)))
+    return float(not set(relevant).isdisjoint(top(ranked, k)))
 
 
-def distinct(values: Sequence[str], k: int = 10) -> float:
+def count_distinct(values: Sequence[str], k: int = 10) -> float:
     """How many different values (repositories, say) the first k results have."""
     return float(len(set(values[:k])))
 
 
-def ranked_top(ranked: Sequence[str], k: int) -> list[str]:
-    return once(ranked)[:k]
+def top(ranked: Sequence[str], k: int) -> list[str]:
+    return deduplicate(ranked)[:k]
 
 
 def discounted(gains: Iterable[float]) -> float:

@@ -121,7 +121,7 @@ def measure(name: str, pool: Sequence[Function], sets: Sequence[QuestionSet]) ->
     begin = perf_counter()
     whole = encoder.encode_functions(pool)
     rate = len(pool) / (perf_counter() - begin)
-    bare = encoder.encode_functions([docstrings.stripped(one) for one in pool])
+    bare = encoder.encode_functions([docstrings.strip_docstring(one) for one in pool])
     urls = [one.url for one in pool]
     quality = {
         asked.name: found

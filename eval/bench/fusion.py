@@ -115,7 +115,7 @@ def sets(index: str, home: Path, settings: Settings, questions: int) -> list[Set
     filler = set(random.Random(SEED).sample([one.url for one in functions], min(2 * POOL, len(functions))))
     mixed = [one for one in functions if one.url in answers | filler]
     urls = {one.url for one in mixed}
-    nameless = [hidden(function) for function in named]
+    nameless = [hide_name(function) for function in named]
     both = pool("web", mixed, store, settings)
     from_docstrings = [Question(text, frozenset([url])) for url, text in asked.questions]
     answered = [one for one in on_the_web if urls.intersection(one.urls)]
@@ -151,7 +151,7 @@ def identifier_questions(functions: Sequence[Function], count: int) -> list[Ques
     return [Question(name, frozenset(by_name[name])) for name in random.Random(SEED).sample(usable, count)]
 
 
-def hidden(function: Function) -> Function:
+def hide_name(function: Function) -> Function:
     """The function under a name that says nothing."""
     own = function.func_name.rpartition(".")[2]
     text = re.sub(rf"\b{re.escape(own)}\b", HIDDEN, function.original_string)
@@ -165,7 +165,9 @@ NAME_WEIGHTS = (1, 2, 3, 4)
 Values = dict[str, float]  # question → reciprocal rank
 
 
-def fused(one: Set, lists: Sequence[Sequence[RankedList]], method: Fusion, weights: Mapping[str, float]) -> Values:
+def fusion_scores(
+    one: Set, lists: Sequence[Sequence[RankedList]], method: Fusion, weights: Mapping[str, float]
+) -> Values:
     """The reciprocal rank of every question."""
     found = {}
     for asked, lanes in zip(one.questions, lists, strict=True):
@@ -175,7 +177,7 @@ def fused(one: Set, lists: Sequence[Sequence[RankedList]], method: Fusion, weigh
     return found
 
 
-def routed(one: Set) -> Values:
+def search_scores(one: Set) -> Values:
     """The same with the lanes that each question is routed to and the default fusion."""
     found = {}
     for asked in one.questions:
@@ -222,42 +224,45 @@ def main(index: str, questions: int) -> None:
     with TemporaryDirectory() as home:
         chosen = sets(index, Path(home), from_environment(), questions)
         dense = [one.dense() for one in chosen]
-        of_names(chosen, dense, Path(home) / "weighed")
-        of_fusion(chosen, dense)
+        compare_name_weights(chosen, dense, Path(home) / "weighed")
+        compare_fusions(chosen, dense)
 
 
-def of_names(chosen: Sequence[Set], dense: Sequence[Sequence[RankedList]], home: Path) -> None:
+def compare_name_weights(chosen: Sequence[Set], dense: Sequence[Sequence[RankedList]], home: Path) -> None:
     """The table of how often the words of a name count, for the keyword lane alone and fused with the dense one."""
     rows: dict[str, list[Values]] = {}
     for weight in NAME_WEIGHTS:
         keyword = [one.keyword_by_name_weight(weight, home / one.name) for one in chosen]
         rows[f"keyword, names × {weight}"] = [
-            fused(one, [[ranked] for ranked in lists], rrf, {}) for one, lists in zip(chosen, keyword, strict=True)
+            fusion_scores(one, [[ranked] for ranked in lists], rrf, {})
+            for one, lists in zip(chosen, keyword, strict=True)
         ]
         rows[f"fused, names × {weight}"] = [
-            fused(one, list(zip(lists, beside, strict=True)), score_sum, DEFAULT_WEIGHTS)
+            fusion_scores(one, list(zip(lists, beside, strict=True)), score_sum, DEFAULT_WEIGHTS)
             for one, lists, beside in zip(chosen, keyword, dense, strict=True)
         ]
     table("How often the words of a name count", rows, [one.name for one in chosen], "fused, names × 1")
 
 
-def of_fusion(chosen: Sequence[Set], dense: Sequence[Sequence[RankedList]]) -> None:
+def compare_fusions(chosen: Sequence[Set], dense: Sequence[Sequence[RankedList]]) -> None:
     """The table of fusion methods and weights."""
     names = [one.name for one in chosen]
     lanes = [list(zip(one.keyword(), beside, strict=True)) for one, beside in zip(chosen, dense, strict=True)]
     rows: dict[str, list[Values]] = {}
     rows["keyword"] = [
-        fused(one, [[pair[0]] for pair in some], rrf, {}) for one, some in zip(chosen, lanes, strict=True)
+        fusion_scores(one, [[pair[0]] for pair in some], rrf, {}) for one, some in zip(chosen, lanes, strict=True)
     ]
-    rows["dense"] = [fused(one, [[pair[1]] for pair in some], rrf, {}) for one, some in zip(chosen, lanes, strict=True)]
+    rows["dense"] = [
+        fusion_scores(one, [[pair[1]] for pair in some], rrf, {}) for one, some in zip(chosen, lanes, strict=True)
+    ]
     methods: dict[str, Fusion] = {"rrf": rrf, "score_sum": score_sum, "intersection": intersection}
     for (name, method), (few, many) in product(methods.items(), RATIOS):
         weights = {"keyword": float(few), "dense": float(many)}
         rows[f"{name} {few}:{many}"] = [
-            fused(one, some, method, weights) for one, some in zip(chosen, lanes, strict=True)
+            fusion_scores(one, some, method, weights) for one, some in zip(chosen, lanes, strict=True)
         ]
-    rows["adaptive"] = [fused(one, some, adaptive, {}) for one, some in zip(chosen, lanes, strict=True)]
-    rows["as searched (routed, default fusion)"] = [routed(one) for one in chosen]
+    rows["adaptive"] = [fusion_scores(one, some, adaptive, {}) for one, some in zip(chosen, lanes, strict=True)]
+    rows["as searched (routed, default fusion)"] = [search_scores(one) for one in chosen]
     table("Fusion", rows, names, "rrf 1:1")
 
 

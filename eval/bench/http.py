@@ -69,7 +69,7 @@ def paths(questions: Sequence[str], prefix: str = "/api/search?k=10&q=") -> list
     return [prefix + quote(question) for question in questions]
 
 
-def drive(base: str, wanted: Sequence[str], clients: int, seconds: float, *, tool: str = "") -> Load:
+def put_load(base: str, wanted: Sequence[str], clients: int, seconds: float, *, tool: str = "") -> Load:
     """Ask these paths of the server at `base`, as fast as it answers."""
     tool = tool or ("wrk" if shutil.which("wrk") else "threads")
     return (by_wrk if tool == "wrk" else by_threads)(base, wanted, clients, seconds)
@@ -145,7 +145,7 @@ START_SECONDS = 120.0
 
 
 @contextmanager
-def served(
+def run_server(
     index: str = "", engine: str = "", *, kept_answers: bool = False, extra: dict[str, str] | None = None
 ) -> Iterator[tuple[str, int]]:
     """(address, process id) of a server over the index without rate limits; answers are kept as the settings say, or
@@ -304,25 +304,25 @@ def run(
 ) -> dict[str, Any]:
     """Figures of each step, and of the soak when `minutes` are given; `url` measures a server that already runs."""
     wanted, seconds = paths(questions()), SECONDS if seconds is None else seconds
-    with nullcontext((url, 0)) if url else served(index, engine) as (base, process):
-        drive(base, wanted, 2, WARM_UP, tool=tool)
+    with nullcontext((url, 0)) if url else run_server(index, engine) as (base, process):
+        put_load(base, wanted, 2, WARM_UP, tool=tool)
         begin = memory(process) if process else 0.0
         tell(GIVEN if url else COMPUTED)
-        steps = stepped(base, process, wanted, clients, seconds, tool, tell)
+        steps = load_steps(base, process, wanted, clients, seconds, tool, tell)
         found: dict[str, Any] = {"steps": steps, "questions": len(wanted)}
         if process:
             found["memory_mb"] = {"idle": begin, "after": memory(process)}
         if minutes:
             found["soak"] = soak(base, process, wanted, minutes, tool, tell)
     if not url:
-        with served(index, engine, kept_answers=True) as (base, process):
-            drive(base, wanted, 2, WARM_UP, tool=tool)
+        with run_server(index, engine, kept_answers=True) as (base, process):
+            put_load(base, wanted, 2, WARM_UP, tool=tool)
             tell(KEPT)
-            found["kept_steps"] = stepped(base, process, wanted, clients, seconds, tool, tell)
+            found["kept_steps"] = load_steps(base, process, wanted, clients, seconds, tool, tell)
     return found
 
 
-def stepped(
+def load_steps(
     base: str,
     process: int,
     wanted: Sequence[str],
@@ -336,7 +336,7 @@ def stepped(
     tell(f"{'clients':>8} {'requests/s':>11} {'p50 ms':>8} {'p95 ms':>8} {'p99 ms':>8} {'CPU ms':>8} {'errors':>7}")
     for number in clients:
         spent = processor_seconds(process) if process else 0.0
-        load = drive(base, wanted, number, seconds, tool=tool)
+        load = put_load(base, wanted, number, seconds, tool=tool)
         spent = (processor_seconds(process) - spent) * 1000 / max(1, load.requests) if process else 0.0
         steps.append({**asdict(load), "throughput": load.throughput, "cpu_ms": spent})
         took = f"{load.p50:>8.1f} {load.p95:>8.1f} {load.p99:>8.1f} {spent:>8.2f}"
@@ -349,7 +349,7 @@ def soak(
 ) -> dict[str, Any]:
     """Eight clients for a long time: no errors, and memory that does not grow."""
     with MemoryWatch(process) as watch:
-        load = drive(base, wanted, 8, minutes * 60, tool=tool)
+        load = put_load(base, wanted, 8, minutes * 60, tool=tool)
     growth = watch.growth_a_minute()
     tell(
         f"soak of {minutes:g} min: {load.requests} requests, {load.errors} errors, p95 {load.p95:.1f} ms, "

@@ -57,7 +57,7 @@ class ShuffledChunk:
             return parsed
         found = (name for function in parsed.functions for name in IDENTIFIER.findall(function.code))
         pool = sorted(set(found) - KEPT)
-        return Parsed(tuple(shuffled(function, self.copy, pool) for function in parsed.functions))
+        return Parsed(tuple(shuffle_identifiers(function, self.copy, pool) for function in parsed.functions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class GrownSource:
         return (ShuffledUnit(unit, self._copy, self._share) for unit in self._inner.units())
 
 
-def shuffled(function: Function, copy: int, pool: list[str]) -> Function:
+def shuffle_identifiers(function: Function, copy: int, pool: list[str]) -> Function:
     """The function in a made-up repository, each identifier exchanged for another of the pool, the same everywhere."""
 
     def other(found: re.Match[str]) -> str:
@@ -189,10 +189,10 @@ def run(
     tell(f"{'functions':>10} {'added/s':>8} {'disk MB':>8} {'load MB':>8} {'search MB':>9} {'p50 ms':>7} {'p95 ms':>7}")
     for source in copies(target, data, len(steps)):
         begin = time.perf_counter()
-        functions, added, loader = apart(_load, settings, source)
+        functions, added, loader = in_fresh_process(_load, settings, source)
         seconds = time.perf_counter() - begin
         settling = settle(settings)
-        opening, searcher, times = apart(_ask, settings, rounds)
+        opening, searcher, times = in_fresh_process(_ask, settings, rounds)
         size_mb, heap_mb = disk(settings), heap(settings)
         step = Step(functions, added, seconds, settling, size_mb, loader, searcher, heap_mb, opening, times)
         steps.append({**asdict(step), "rate": step.rate})
@@ -232,7 +232,7 @@ def drop(settings: Settings) -> None:
         store.drop(settings.index)
 
 
-def apart(work: Callable[..., Any], *arguments: Any) -> Any:
+def in_fresh_process(work: Callable[..., Any], *arguments: Any) -> Any:
     """Run in a fresh process: what it allocates is measured alone and given back."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()

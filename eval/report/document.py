@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from treeline.corpus.function import Address
-from treeline.eval.dataset import Case, DataSet, Evaluation, Measured
+from treeline.eval.dataset import Case, DataSet, Evaluation, SystemScores
 from treeline.eval.metrics import compare, macro_mean, mean_of, percentile, worst
 
 FORMAT = 1
@@ -55,7 +55,7 @@ def summarise(evaluation: Evaluation, baseline: str, focus: str = "") -> Documen
     }
 
 
-def _system(dataset: DataSet, measured: Measured, against: Measured | None) -> Document:
+def _system(dataset: DataSet, measured: SystemScores, against: SystemScores | None) -> Document:
     summary: Document = {
         "name": measured.system,
         "about": measured.about,
@@ -82,7 +82,7 @@ def _system(dataset: DataSet, measured: Measured, against: Measured | None) -> D
     return summary
 
 
-def _groups(cases: Sequence[Case], measured: Measured) -> Document:
+def _groups(cases: Sequence[Case], measured: SystemScores) -> Document:
     """Means per group, and the macro-average over groups, when there is more than one."""
     members: dict[str, list[str]] = defaultdict(list)
     for case in cases:
@@ -96,7 +96,7 @@ def _groups(cases: Sequence[Case], measured: Measured) -> Document:
     return table
 
 
-def _breakdowns(dataset: DataSet, measured: Measured) -> Document:
+def _breakdowns(dataset: DataSet, measured: SystemScores) -> Document:
     """The headline's mean over queries for each value of each tag."""
     values = measured.values[dataset.headline]
     members: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -112,7 +112,7 @@ def _breakdowns(dataset: DataSet, measured: Measured) -> Document:
     }
 
 
-def _macro(dataset: DataSet, measured: Measured) -> Document:
+def _macro(dataset: DataSet, measured: SystemScores) -> Document:
     """The mean over groups of each metric; its interval resamples the groups."""
     members: dict[str, list[str]] = defaultdict(list)
     for case in dataset.cases:
@@ -125,7 +125,7 @@ def _macro(dataset: DataSet, measured: Measured) -> Document:
     return table
 
 
-def _by_group(members: Mapping[str, Sequence[str]], measured: Measured) -> dict[str, dict[str, list[float]]]:
+def _by_group(members: Mapping[str, Sequence[str]], measured: SystemScores) -> dict[str, dict[str, list[float]]]:
     """Metric → group → the values of its queries, without empty groups."""
     table = {}
     for metric, values in measured.values.items():
@@ -136,7 +136,7 @@ def _by_group(members: Mapping[str, Sequence[str]], measured: Measured) -> dict[
     return table
 
 
-def _worst(dataset: DataSet, measured: Measured) -> list[Document]:
+def _worst(dataset: DataSet, measured: SystemScores) -> list[Document]:
     values = measured.values[dataset.headline]
     cases = {case.id: case for case in dataset.cases}
     return [

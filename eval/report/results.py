@@ -50,13 +50,13 @@ def keep(document: Document, folder: Path = KEPT) -> Path:
     path = folder / f"{document['commit'] or 'uncommitted'}-{document['dataset']}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write(lean(document), path)
+        write(trim(document), path)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}", "give --results a folder") from None
     return path
 
 
-def lean(document: Document) -> Document:
+def trim(document: Document) -> Document:
     """The document as it is kept: single values rounded and not too many, nobody else's questions or judgements, which
     go by their number, and no paths of this machine."""
     dataset: str = document["dataset"]

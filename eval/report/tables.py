@@ -36,7 +36,7 @@ RUNS = (
 )
 
 
-def refreshed(page: str, folder: Path = results.KEPT) -> str:
+def render(page: str, folder: Path = results.KEPT) -> str:
     """The page with every table made from the last kept result of its data set; one without stays as it is."""
     return BLOCK.sub(lambda found: _block(found, results.last(found[2], folder)), page)
 
@@ -117,7 +117,7 @@ def _row(cells: list[str]) -> str:
 def write(page: Path = PAGE, folder: Path = results.KEPT) -> bool:
     """Rewrite the page's tables; true if any changed."""
     before = page.read_text(encoding="utf-8")
-    after = refreshed(before, folder)
+    after = render(before, folder)
     page.write_text(after, encoding="utf-8")
     return after != before
 
@@ -136,7 +136,7 @@ def main(page: Path, folder: Path, check: bool, rerun: bool, name: str, reposito
     """Write the tables of the evaluation page from the kept results."""
     if check:
         text = page.read_text(encoding="utf-8")
-        if refreshed(text, folder) != text:
+        if render(text, folder) != text:
             raise click.ClickException(f"{page} differs from the results: run python -m treeline.eval.report.tables")
         click.echo(f"{page} matches the results")
         return

@@ -13,9 +13,17 @@ from rich.console import Console
 
 from treeline.corpus.errors import InputError
 from treeline.engine.protocol import Filters, Hit
-from treeline.eval.command import Output, choice_options, chosen, finish, output_options, patient, run
+from treeline.eval.command import (
+    Output,
+    choice_options,
+    evaluation_settings,
+    finish,
+    output_options,
+    run,
+    select_variants,
+)
 from treeline.eval.dataset import Case, DataSet, Metric, System, evaluate
-from treeline.eval.metrics import OFFICIAL_DEPTH, distinct, ndcg, official_ndcg, reciprocal_rank
+from treeline.eval.metrics import OFFICIAL_DEPTH, count_distinct, ndcg, official_ndcg, reciprocal_rank
 from treeline.eval.report.document import PAPER_HEAD, Document, summarise
 from treeline.eval.sets import runs
 from treeline.eval.systems import DEFAULT, HYBRID, LaneCache, Variant
@@ -151,7 +159,7 @@ def measure(case: Case, covered: Mapping[str, float], hits: Sequence[Hit]) -> di
         "ndcg_all_covered_list_10": official_ndcg(urls, covered, within=False, depth=10),
         "ndcg_10_covered": ndcg(urls, covered, 10, gain="exponential"),
         "mrr_covered": reciprocal_rank(urls, relevant) if relevant else None,
-        "repositories_10": distinct([hit.address.repo for hit in hits]),
+        "repositories_10": count_distinct([hit.address.repo for hit in hits]),
     }
 
 
@@ -270,12 +278,12 @@ def command(
     if score:
         score_file(Path(score), queries, judgements, output)
         return
-    searcher = open_searcher(patient(engine, name))
+    searcher = open_searcher(evaluation_settings(engine, name))
     try:
         languages = searcher.engine.facets()["language"]
         urls = {address.url for _, address in searcher.engine.addresses()}
         data = dataset(queries, judgements, set(languages), urls.__contains__)
-        variants, baseline = chosen(compare, ablate)
+        variants, baseline = select_variants(compare, ablate)
         if repeat_paper:
             variants, baseline = paper_variants(), paper_variants()[0].name
         _, document = run(data, searcher, variants, baseline, output.console)

@@ -13,10 +13,19 @@ import click
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.engine.protocol import Hit
-from treeline.eval.command import Output, choice_options, chosen, finish, loading, output_options, patient, run
+from treeline.eval.command import (
+    Output,
+    choice_options,
+    evaluation_settings,
+    finish,
+    loading,
+    output_options,
+    run,
+    select_variants,
+)
 from treeline.eval.dataset import Case, DataSet, Metric
-from treeline.eval.indexes import POOLS, read_functions, records_searcher
-from treeline.eval.metrics import hit, ndcg, reciprocal_rank
+from treeline.eval.indexes import ENGINE, read_functions, records_searcher
+from treeline.eval.metrics import ndcg, reciprocal_rank, success
 from treeline.eval.sets.codesearchnet import data_folder
 from treeline.eval.systems import DEFAULT, DENSE, HYBRID, KEYWORD, ROUTED
 
@@ -62,13 +71,13 @@ def prepare(
         raise InputError(
             f"only {len(asked)} functions have a usable docstring, {questions} are needed", "index more, or ask fewer"
         )
-    chosen = draw.sample(asked, questions)
-    urls = {function.url for function in chosen}
+    select_variants = draw.sample(asked, questions)
+    urls = {function.url for function in select_variants}
     others = [function for function in unique if function.url not in urls]
     if pool is not None:
-        others = draw.sample(others, min(len(others), max(0, pool - len(chosen))))
-    texts = tuple((function.url, question(function)) for function in chosen)
-    return Experiment(texts, tuple(stripped(function) for function in [*chosen, *others]))
+        others = draw.sample(others, min(len(others), max(0, pool - len(select_variants))))
+    texts = tuple((function.url, question(function)) for function in select_variants)
+    return Experiment(texts, tuple(strip_docstring(function) for function in [*select_variants, *others]))
 
 
 def question(function: Function) -> str:
@@ -84,7 +93,7 @@ def question(function: Function) -> str:
     return " ".join(words[:MOST_WORDS])
 
 
-def stripped(function: Function) -> Function:
+def strip_docstring(function: Function) -> Function:
     """The function as if it had never had a docstring."""
     return replace(function, docstring="", docstring_tokens=(), original_string=function.code)
 
@@ -114,8 +123,8 @@ def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
     return {
         "mrr": reciprocal_rank(urls, case.relevant),
         "ndcg_10": ndcg(urls, case.relevance, 10),
-        "recall_1": hit(urls, case.relevant, 1),
-        "recall_10": hit(urls, case.relevant, 10),
+        "recall_1": success(urls, case.relevant, 1),
+        "recall_10": success(urls, case.relevant, 10),
     }
 
 
@@ -138,7 +147,7 @@ def command(
     output: Output,
 ) -> None:
     """Docstrings ask, their functions (stripped of them) answer; the pool is indexed on its own."""
-    settings = patient(POOLS, "")
+    settings = evaluation_settings(ENGINE, "")
     functions = read_functions(data_folder(data), [partition])
     experiment = prepare(functions, questions, None if full else pool)
     pool_name = "full" if full else f"{len(experiment.pool)}"
@@ -146,7 +155,7 @@ def command(
         searcher = records_searcher(f"docstrings-{partition}-{pool_name}", experiment.pool, settings, progress)
     try:
         data = dataset(experiment, pool_name)
-        variants, baseline = chosen(compare, ablate, (KEYWORD, DENSE, HYBRID, ROUTED, DEFAULT))
+        variants, baseline = select_variants(compare, ablate, (KEYWORD, DENSE, HYBRID, ROUTED, DEFAULT))
         _, document = run(data, searcher, variants, baseline, output.console)
     finally:
         searcher.close()

@@ -13,9 +13,17 @@ import click
 
 from treeline.corpus.errors import InputError
 from treeline.engine.protocol import Hit
-from treeline.eval.command import Output, choice_options, chosen, finish, output_options, patient, run
+from treeline.eval.command import (
+    Output,
+    choice_options,
+    evaluation_settings,
+    finish,
+    output_options,
+    run,
+    select_variants,
+)
 from treeline.eval.dataset import Case, DataSet, Metric, read_jsonl
-from treeline.eval.metrics import distinct, ndcg, once, reciprocal_rank
+from treeline.eval.metrics import count_distinct, deduplicate, ndcg, reciprocal_rank
 from treeline.search.live import open_searcher
 from treeline.service.cli.options import index_options
 
@@ -82,13 +90,13 @@ def dataset(questions: Sequence[JudgedQuestion], indexed: Callable[[str], bool],
 def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
     urls = [found.address.url for found in hits]
     doing_it = {url for url, grade in case.relevance.items() if grade >= DOES_IT}
-    first = once(urls)[:FIRST]
+    first = deduplicate(urls)[:FIRST]
     return {
         "ndcg_10": ndcg(urls, case.relevance, FIRST, gain="exponential"),
         "mrr": reciprocal_rank(urls, doing_it),
         "precision_5": len(doing_it.intersection(first[:5])) / 5,
         "judged_10": sum(url in case.relevance for url in first) / max(len(first), 1),
-        "repositories_10": distinct([found.address.repo for found in hits]),
+        "repositories_10": count_distinct([found.address.repo for found in hits]),
     }
 
 
@@ -100,11 +108,11 @@ def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
 def command(engine: str | None, name: str, questions: str, compare: bool, ablate: bool, output: Output) -> None:
     """Questions whose first answers were judged, with NDCG@10."""
     asked = read(Path(questions) if questions else QUERIES)
-    searcher = open_searcher(patient(engine, name))
+    searcher = open_searcher(evaluation_settings(engine, name))
     try:
         urls = {address.url for _, address in searcher.engine.addresses()}
         data = dataset(asked, urls.__contains__, f"index {searcher.info.name}")
-        variants, baseline = chosen(compare, ablate)
+        variants, baseline = select_variants(compare, ablate)
         _, document = run(data, searcher, variants, baseline, output.console)
     finally:
         searcher.close()

@@ -19,10 +19,19 @@ from rich.console import Console
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
 from treeline.engine.protocol import Hit
-from treeline.eval.command import Output, choice_options, chosen, finish, loading, output_options, patient, run
+from treeline.eval.command import (
+    Output,
+    choice_options,
+    evaluation_settings,
+    finish,
+    loading,
+    output_options,
+    run,
+    select_variants,
+)
 from treeline.eval.dataset import Case, DataSet, Evaluation, Metric, join, read_jsonl
-from treeline.eval.indexes import POOLS, source_searcher
-from treeline.eval.metrics import hit, ndcg, recall, reciprocal_rank
+from treeline.eval.indexes import ENGINE, source_searcher
+from treeline.eval.metrics import ndcg, recall, reciprocal_rank, success
 from treeline.eval.report.document import summarise
 from treeline.eval.systems import DEFAULT, DENSE, HYBRID, KEYWORD, Variant
 from treeline.ingest.parsers.grammar import Grammar
@@ -92,7 +101,7 @@ def grammar_of(path: str) -> Grammar | None:
     return by_suffix().get(Path(path).suffix.lower())
 
 
-def touched(hunks: list[tuple[int, int]], names: dict[str, tuple[int, int]]) -> list[str]:
+def changed_functions(hunks: list[tuple[int, int]], names: dict[str, tuple[int, int]]) -> list[str]:
     """The functions whose lines (at that commit) a hunk overlaps; the innermost when they nest."""
     found: set[str] = set()
     for first, last in hunks:
@@ -182,7 +191,7 @@ def mine(repository: Path, limit: int = 5000) -> list[MinedCase]:
                 continue
             files.append(path)
             then = functions_in(path, file_at(repository, change.commit, path))
-            names = touched(hunks, then)
+            names = changed_functions(hunks, then)
             symbols.extend(f"{path}::{symbol}" for symbol in names if symbol in now[path])
         if files:
             found[query.lower()] = MinedCase(name, change.commit, query, tuple(files), tuple(symbols))
@@ -282,7 +291,7 @@ def _measure(level: str, ks: Sequence[int]) -> Callable[[Case, Sequence[Hit]], d
         }
         for k in ks:
             values[f"recall_{k}"] = recall(ranked, case.relevant, k)
-            values[f"hit_{k}"] = hit(ranked, case.relevant, k)
+            values[f"hit_{k}"] = success(ranked, case.relevant, k)
         return values
 
     return measure
@@ -338,18 +347,18 @@ def command(
         write(written, Path(build))
         output.console.print(f"{len(written)} cases written to {build}", soft_wrap=True)
         return
-    variants, baseline = chosen(compare, ablate, COMPARED)
+    variants, baseline = select_variants(compare, ablate, COMPARED)
     evaluations = [
-        evaluate_repository(path, found, level, cut_offs, variants, patient(POOLS, ""), output.console)
+        evaluate_repository(path, found, level, cut_offs, variants, evaluation_settings(ENGINE, ""), output.console)
         for path, found in by_path.items()
-        if usable(path, found, level, output.console)
+        if has_answers(path, found, level, output.console)
     ]
     if not evaluations:
         raise InputError("no repository has a usable case", "use repositories with a longer history")
     finish(summarise(join(evaluations), baseline, DEFAULT.name), output)
 
 
-def usable(path: Path, cases: Sequence[MinedCase], level: str, console: Console) -> bool:
+def has_answers(path: Path, cases: Sequence[MinedCase], level: str, console: Console) -> bool:
     """Whether there is anything to ask; what is left out is said."""
     if any(case.answers(level) for case in cases):
         return True

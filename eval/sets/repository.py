@@ -23,9 +23,9 @@ from rich.console import Console
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
 from treeline.engine.protocol import Hit
-from treeline.eval.command import Output, bar, choice_options, finish, loading, output_options, patient
+from treeline.eval.command import Output, bar, choice_options, evaluation_settings, finish, loading, output_options
 from treeline.eval.dataset import Case, DataSet, Evaluation, Metric, Ranked, System, evaluate, join
-from treeline.eval.indexes import POOLS, sources_searcher
+from treeline.eval.indexes import ENGINE, sources_searcher
 from treeline.eval.report.document import summarise
 from treeline.ingest.source import ReadOptions
 from treeline.ingest.sources.folder import open_folder
@@ -339,7 +339,7 @@ def command(
     names = [name.strip() for name in only.split(",") if name.strip()]
     asked = read(questions, checkouts, names)
     variants = ablations() if ablate else COMPARED if compare else (PLAIN,)
-    settings = patient(POOLS, "")
+    settings = evaluation_settings(ENGINE, "")
     if together:
         evaluation = _evaluate(asked, asked.repositories, "together", variants, settings, fresh, output.console)
     else:

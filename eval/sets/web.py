@@ -15,10 +15,19 @@ import click
 from treeline.corpus.errors import InputError
 from treeline.encoder.training.rewording import mistyped as with_a_slip
 from treeline.engine.protocol import Hit
-from treeline.eval.command import Output, choice_options, chosen, finish, loading, output_options, patient, run
+from treeline.eval.command import (
+    Output,
+    choice_options,
+    evaluation_settings,
+    finish,
+    loading,
+    output_options,
+    run,
+    select_variants,
+)
 from treeline.eval.dataset import Case, DataSet, Metric, read_jsonl
 from treeline.eval.indexes import source_searcher
-from treeline.eval.metrics import distinct, hit, ndcg, recall, reciprocal_rank
+from treeline.eval.metrics import count_distinct, ndcg, recall, reciprocal_rank, success
 from treeline.eval.sets.codesearchnet import data_folder
 from treeline.eval.systems import AS_TYPED, COMPARED, Variant
 from treeline.ingest.source import ReadOptions
@@ -52,7 +61,7 @@ def read(path: Path = QUERIES) -> list[WebQuestion]:
     return read_jsonl(path, _question, "a question with answers", "questions")
 
 
-def mistyped(questions: Sequence[WebQuestion]) -> list[WebQuestion]:
+def misspell(questions: Sequence[WebQuestion]) -> list[WebQuestion]:
     """Each question with a slip in one of its words, the same one every time."""
     return [replace(question, query=with_a_slip(question.query, Random(question.query))) for question in questions]
 
@@ -103,9 +112,9 @@ def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
         "mrr": reciprocal_rank(urls, case.relevant),
         "ndcg_10": ndcg(urls, case.relevance, 10),
         "recall_10": recall(urls, case.relevant, 10),
-        "hit_1": hit(urls, case.relevant, 1),
-        "hit_10": hit(urls, case.relevant, 10),
-        "repositories_10": distinct([found.address.repo for found in hits]),
+        "hit_1": success(urls, case.relevant, 1),
+        "hit_10": success(urls, case.relevant, 10),
+        "repositories_10": count_distinct([found.address.repo for found in hits]),
     }
 
 
@@ -136,9 +145,9 @@ def command(
     """Web-style questions; choose on `dev`, report on `test`."""
     asked = read(Path(questions) if questions else QUERIES)
     compared: tuple[Variant, ...] = COMPARED
-    if mistyped:
-        asked, compared = mistyped(asked), (AS_TYPED, *COMPARED)
-    settings = patient(engine, name)
+    if misspell:
+        asked, compared = misspell(asked), (AS_TYPED, *COMPARED)
+    settings = evaluation_settings(engine, name)
     if full:
         searcher = open_searcher(settings)
         pool = f"index {searcher.info.name}"
@@ -151,10 +160,10 @@ def command(
     try:
         urls = {address.url for _, address in searcher.engine.addresses()}
         data = dataset(asked, split, urls.__contains__, pool)
-        variants, baseline = chosen(compare, ablate, compared)
+        variants, baseline = select_variants(compare, ablate, compared)
         _, document = run(data, searcher, variants, baseline, output.console)
     finally:
         searcher.close()
-    marks = {"-mistyped": mistyped, "-full": full, "-ablation": ablate}
+    marks = {"-mistyped": misspell, "-full": full, "-ablation": ablate}
     document["dataset"] += "".join(mark for mark, given in marks.items() if given)
     finish(document, output)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import RR, R, Success, nDCG
 
-from treeline.eval.metrics import distinct, hit, ndcg, official_ndcg, recall, reciprocal_rank
+from treeline.eval.metrics import count_distinct, ndcg, official_ndcg, recall, reciprocal_rank, success
 
 JUDGED = {"a": 3.0, "b": 1.0, "c": 0.0, "d": 2.0}
 IDEAL = 7 + 3 / log2(3) + 1 / 2  # d after a, then b; c gains nothing
@@ -59,9 +59,9 @@ def test_reciprocal_rank_recall_hit_and_distinct() -> None:
     assert reciprocal_rank(["x", "y", "a"], {"a"}, k=2) == 0
     assert recall(["a", "a", "b"], {"a", "b", "z"}, 2) == pytest.approx(2 / 3)
     assert recall(["a"], set(), 10) is None
-    assert hit(["x", "a"], {"a"}, 1) == 0
-    assert hit(["x", "a"], {"a"}, 2) == 1
-    assert distinct(["r", "r", "s", "t"], 3) == 2
+    assert success(["x", "a"], {"a"}, 1) == 0
+    assert success(["x", "a"], {"a"}, 2) == 1
+    assert count_distinct(["r", "r", "s", "t"], 3) == 2
 
 
 keys = st.sampled_from([f"d{i}" for i in range(30)])
@@ -84,7 +84,7 @@ def test_standard_measures_agree_with_ir_measures(ranked: list[str], judged: dic
         nDCG @ k: ndcg(ranked, judged, k),
         RR: reciprocal_rank(ranked, relevant),
         R @ k: recall(ranked, relevant, k),
-        Success @ k: hit(ranked, relevant, k),
+        Success @ k: success(ranked, relevant, k),
     }
     for measure, value in ours.items():
         assert value is not None and isclose(value, oracle[measure], abs_tol=1e-6), measure

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.service.small_index import small_store
-from treeline.eval.bench.http import children, served
+from treeline.eval.bench.http import children, run_server
 
 
 def processors(server: int) -> list[set[int]]:
@@ -51,7 +51,7 @@ def test_with_a_worker_for_every_processor_each_has_its_own_and_a_new_one_takes_
     two: list[int],
 ) -> None:
     own = [{processor} for processor in two]
-    with served("small", extra={"TREELINE_WORKERS": str(len(two))}) as (_, server):
+    with run_server("small", extra={"TREELINE_WORKERS": str(len(two))}) as (_, server):
         until(lambda: processors(server) == own)
         first = children(server)[0]
         os.kill(first, signal.SIGKILL)
@@ -61,14 +61,14 @@ def test_with_a_worker_for_every_processor_each_has_its_own_and_a_new_one_takes_
 def test_fewer_workers_run_where_there_is_room(two: list[int]) -> None:
     if len(two) < 2:
         pytest.skip("one processor")
-    with served("small", extra={"TREELINE_WORKERS": "1"}) as (_, server):
+    with run_server("small", extra={"TREELINE_WORKERS": "1"}) as (_, server):
         assert processors(server) == [set(two)]
 
 
 def test_a_question_of_the_greatest_length_fits_in_any_script() -> None:
     question = quote("解" * 1_000)
     with (
-        served("small", extra={"TREELINE_WORKERS": "1"}) as (base, _),
+        run_server("small", extra={"TREELINE_WORKERS": "1"}) as (base, _),
         urllib.request.urlopen(f"{base}/api/search?q={question}") as answer,
     ):
         assert answer.status == 200

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.service.small_index import small_store
-from treeline.eval.bench.http import served
+from treeline.eval.bench.http import run_server
 from treeline.service.http.gunicorn_worker import CORK
 
 
@@ -34,7 +34,7 @@ def test_connections_are_kept_until_more_come_than_there_are_threads(
 ) -> None:
     small_store(tmp_path)
     monkeypatch.setenv("TREELINE_HOME", str(tmp_path))
-    with served("small", extra={"TREELINE_WORKERS": "1", "TREELINE_THREADS": "2"}) as (base, _):
+    with run_server("small", extra={"TREELINE_WORKERS": "1", "TREELINE_THREADS": "2"}) as (base, _):
         assert all(asked(base, 10))
         until(lambda: not all(crowd(base)))
         until(lambda: all(asked(base, 10)))
@@ -44,7 +44,7 @@ def test_connections_are_kept_until_more_come_than_there_are_threads(
 def test_head_and_body_of_an_answer_come_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small_store(tmp_path)
     monkeypatch.setenv("TREELINE_HOME", str(tmp_path))
-    with served("small", extra={"TREELINE_WORKERS": "1"}) as (base, _):
+    with run_server("small", extra={"TREELINE_WORKERS": "1"}) as (base, _):
         address = urlsplit(base)
         with socket.create_connection((address.hostname, address.port), timeout=60) as client:
             for _ in range(20):
@@ -62,7 +62,7 @@ def test_clients_that_do_not_finish_their_requests_keep_nobody_out_for_long(
 ) -> None:
     small_store(tmp_path)
     monkeypatch.setenv("TREELINE_HOME", str(tmp_path))
-    with served("small", extra={"TREELINE_WORKERS": "1", "TREELINE_THREADS": "2"}) as (base, _):
+    with run_server("small", extra={"TREELINE_WORKERS": "1", "TREELINE_THREADS": "2"}) as (base, _):
         address = urlsplit(base)
         slow = [socket.create_connection((address.hostname, address.port)) for _ in range(2)]
         for client in slow:

@@ -1,7 +1,7 @@
 """The questions that choose the defaults: names hidden where they are asked for, ambiguous ones left out."""
 
 from tests.graph.parsed import parse
-from treeline.eval.bench.fusion import HIDDEN, hidden, identifier_questions, name_questions, words_of
+from treeline.eval.bench.fusion import HIDDEN, hide_name, identifier_questions, name_questions, words_of
 
 SOURCE = '''
 class Reader:
@@ -19,7 +19,7 @@ FUNCTIONS, _ = parse("a.py", SOURCE, "python")
 
 
 def test_a_hidden_name_is_nowhere_in_the_function() -> None:
-    function = hidden(FUNCTIONS[0])
+    function = hide_name(FUNCTIONS[0])
     assert "read_csv_file" not in function.func_name + function.original_string + function.code
     assert function.func_name == HIDDEN
     assert function.docstring == "Read rows."

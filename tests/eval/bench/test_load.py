@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from treeline.eval.bench.http import QUESTIONS, MemoryWatch, drive, memory, paths, processor_seconds, questions
+from treeline.eval.bench.http import QUESTIONS, MemoryWatch, memory, paths, processor_seconds, put_load, questions
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -47,7 +47,7 @@ def tools() -> list[str]:
 
 @pytest.mark.parametrize("tool", tools())
 def test_good_answers_are_counted_and_timed(base: str, tool: str) -> None:
-    load = drive(base, paths(["parse json", "naïve & quoted?"]), 2, 1, tool=tool)
+    load = put_load(base, paths(["parse json", "naïve & quoted?"]), 2, 1, tool=tool)
     assert load.requests > 10
     assert load.errors == 0
     assert 0 < load.p50 <= load.p95 <= load.p99 <= load.max
@@ -56,12 +56,12 @@ def test_good_answers_are_counted_and_timed(base: str, tool: str) -> None:
 
 @pytest.mark.parametrize("tool", tools())
 def test_every_refused_answer_is_an_error(base: str, tool: str) -> None:
-    load = drive(base, paths(["bad"]), 2, 1, tool=tool)
+    load = put_load(base, paths(["bad"]), 2, 1, tool=tool)
     assert load.errors >= load.requests > 0
 
 
 def test_a_server_that_is_not_there_is_all_errors() -> None:
-    load = drive("http://127.0.0.1:9", paths(["x"]), 1, 2, tool="threads")
+    load = put_load("http://127.0.0.1:9", paths(["x"]), 1, 2, tool="threads")
     assert load.errors == load.requests > 0
 
 

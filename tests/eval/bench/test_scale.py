@@ -12,7 +12,7 @@ from tests.made_up_source import MadeUpSource, made_up
 from treeline.engine.stores import open_store
 from treeline.eval.bench import scale
 from treeline.eval.bench.plots import nice, scale_svg, short
-from treeline.eval.bench.scale import COPY_SIZE, KEPT, GrownSource, shuffled
+from treeline.eval.bench.scale import COPY_SIZE, KEPT, GrownSource, shuffle_identifiers
 from treeline.eval.indexes import FIELDS
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.search.settings import Settings
@@ -22,18 +22,18 @@ POOL = ["alpha", "beta", "gamma_delta", "epsilon"]
 
 def test_identifiers_change_consistently_and_keywords_stay() -> None:
     function = made_up(3)
-    other = shuffled(function, 1, POOL)
+    other = shuffle_identifiers(function, 1, POOL)
     assert other.code != function.code
     assert other.code.startswith("def ")
     assert "return" in other.code
     assert "return" in KEPT
     assert other.func_name in other.code
-    assert other == shuffled(function, 1, POOL)
-    assert other.id != shuffled(function, 2, POOL).id
+    assert other == shuffle_identifiers(function, 1, POOL)
+    assert other.id != shuffle_identifiers(function, 2, POOL).id
 
 
 def test_a_copy_lives_in_a_repository_of_its_own() -> None:
-    other = shuffled(made_up(3), 2, POOL)
+    other = shuffle_identifiers(made_up(3), 2, POOL)
     assert other.repo == f"{made_up(3).repo}-2"
     assert other.repo in other.url
     assert other.address.lines == made_up(3).address.lines

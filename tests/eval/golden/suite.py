@@ -14,7 +14,7 @@ from pathlib import Path
 
 from treeline.eval.dataset import Case, DataSet, Metric, evaluate
 from treeline.eval.indexes import source_searcher
-from treeline.eval.metrics import hit, reciprocal_rank
+from treeline.eval.metrics import reciprocal_rank, success
 from treeline.eval.sets.mined import key
 from treeline.eval.systems import DEFAULT, DENSE, KEYWORD, LaneCache
 from treeline.search.settings import Settings
@@ -48,8 +48,8 @@ def questions() -> DataSet:
         headline="mrr",
         measure=lambda case, hits: {
             "mrr": reciprocal_rank([key(found.address, "symbol") for found in hits], case.relevant),
-            "recall_5": hit([key(found.address, "symbol") for found in hits], case.relevant, 5),
-            "recall_10": hit([key(found.address, "symbol") for found in hits], case.relevant, 10),
+            "recall_5": success([key(found.address, "symbol") for found in hits], case.relevant, 5),
+            "recall_10": success([key(found.address, "symbol") for found in hits], case.relevant, 10),
         },
         depth=100,
     )

@@ -66,9 +66,9 @@ def test_the_worst_queries_show_what_was_returned() -> None:
 
 
 def test_of_many_single_values_only_the_headlines_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert set(results.lean(document())["systems"][0]["values"]) == {"mrr", "twice", "half", "n"}
+    assert set(results.trim(document())["systems"][0]["values"]) == {"mrr", "twice", "half", "n"}
     monkeypatch.setattr("treeline.eval.report.results.MOST_VALUES", 2 * 4 * 3 - 1)  # systems, metrics, questions
-    assert results.lean(document())["systems"][0]["values"] == {"mrr": dict.fromkeys(("q0", "q1", "q2"), 0.5)}
+    assert results.trim(document())["systems"][0]["values"] == {"mrr": dict.fromkeys(("q0", "q1", "q2"), 0.5)}
 
 
 def test_the_terminal_shows_everything_without_reading_markup_in_data() -> None:
@@ -94,7 +94,7 @@ def test_results_are_kept_under_the_commit_and_compared_with_the_last(tmp_path: 
     path = results.keep(first, tmp_path)
     assert path.name == "aaa-tiny.json"
     last = results.last("tiny", tmp_path)
-    assert last == results.lean(first)
+    assert last == results.trim(first)
     better = document()
     better["systems"][1]["means"]["mrr"]["mean"] = 0.9
     moved = [change for change in results.changes(better, first) if abs(change.difference) > results.SAME]

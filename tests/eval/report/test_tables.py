@@ -14,33 +14,33 @@ PAGE = "before\n<!-- table tiny mrr n against -->\nold\n<!-- end -->\nafter\n"
 
 def test_a_table_is_made_from_the_last_result(tmp_path: Path) -> None:
     results.keep({**results.stamp(document()), "commit": "abc"}, tmp_path)
-    page = tables.refreshed(PAGE, tmp_path)
+    page = tables.render(PAGE, tmp_path)
     assert "old" not in page
     assert "| default | 1.000 (1.000–1.000) | 1.00 | +0.500, p < .001 | 3 / 0 | 1.0 / 1.0 |" in page
     assert "commit abc" in page
-    assert tables.refreshed(page, tmp_path) == page
+    assert tables.render(page, tmp_path) == page
 
 
 def test_the_papers_table_has_its_own_form(tmp_path: Path) -> None:
     results.keep({**results.stamp(with_paper_table(document())), "commit": "abc"}, tmp_path)
-    page = tables.refreshed("<!-- table tiny paper -->\n<!-- end -->\n", tmp_path)
+    page = tables.render("<!-- table tiny paper -->\n<!-- end -->\n", tmp_path)
     assert "| Elasticsearch | 0.1955 |" in page
 
 
 def test_a_table_without_a_result_stays_as_it_is(tmp_path: Path) -> None:
-    assert tables.refreshed(PAGE, tmp_path) == PAGE
+    assert tables.render(PAGE, tmp_path) == PAGE
 
 
 @pytest.mark.parametrize(("changed", "told"), [(False, "commit abc.*"), (True, "commit abc with changes.*")])
 def test_a_table_says_whether_its_commit_had_changes(tmp_path: Path, changed: bool, told: str) -> None:
     results.keep({**results.stamp(document()), "commit": "abc", "changed": changed}, tmp_path)
-    assert told in tables.refreshed(PAGE, tmp_path)
+    assert told in tables.render(PAGE, tmp_path)
 
 
 @pytest.mark.parametrize(("count", "told"), [(1.0, "index of 1 repository;"), (3.0, "index of 3 repositories;")])
 def test_mined_cases_say_how_many_repositories(tmp_path: Path, count: float, told: str) -> None:
     results.keep({**results.stamp(document()), "facts": {"repositories": count}}, tmp_path)
-    assert told in tables.refreshed(PAGE, tmp_path)
+    assert told in tables.render(PAGE, tmp_path)
 
 
 def test_the_command_writes_when_asked_and_only_then(tmp_path: Path) -> None:
@@ -55,11 +55,11 @@ def test_the_command_writes_when_asked_and_only_then(tmp_path: Path) -> None:
     assert page.read_text() == PAGE
     assert "written" in asked.invoke(tables.main, where).output
     assert asked.invoke(tables.main, [*where, "--check"]).exit_code == 0
-    assert tables.refreshed(page.read_text(), tmp_path) == page.read_text() != PAGE
+    assert tables.render(page.read_text(), tmp_path) == page.read_text() != PAGE
 
 
 def test_the_page_is_as_the_kept_results_say() -> None:
     if not list(results.KEPT.glob("*.json")):
         pytest.skip("no result is kept yet")
     page = tables.PAGE.read_text(encoding="utf-8")
-    assert tables.refreshed(page) == page, "run python -m treeline.eval.report.tables"
+    assert tables.render(page) == page, "run python -m treeline.eval.report.tables"

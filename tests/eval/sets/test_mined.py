@@ -9,7 +9,7 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
 from treeline.engine.protocol import Hit
 from treeline.eval.sets import mined
-from treeline.eval.sets.mined import question, touched
+from treeline.eval.sets.mined import changed_functions, question
 
 FIRST = """def read_config(path):
     with open(path) as file:
@@ -104,8 +104,8 @@ def test_trivial_subjects_ask_nothing(subject: str, asked: str) -> None:
 
 def test_a_change_in_a_method_does_not_blame_what_is_around_it() -> None:
     names = {"outer": (1, 20), "outer.inner": (5, 8), "other": (30, 40)}
-    assert touched([(6, 6)], names) == ["outer.inner"]
-    assert touched([(2, 2), (30, 31)], names) == ["other", "outer"]
+    assert changed_functions([(6, 6)], names) == ["outer.inner"]
+    assert changed_functions([(2, 2), (30, 31)], names) == ["other", "outer"]
 
 
 def test_cases_survive_their_file(repository: Path, tmp_path: Path) -> None:

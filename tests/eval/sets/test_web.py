@@ -50,8 +50,8 @@ def test_every_answer_is_in_the_test_or_valid_partition() -> None:
 
 def test_a_mistyped_question_differs_in_one_word_and_is_the_same_every_time() -> None:
     questions = web.read()
-    slipped = web.mistyped(questions)
-    assert slipped == web.mistyped(questions)
+    slipped = web.misspell(questions)
+    assert slipped == web.misspell(questions)
     assert [one.urls for one in slipped] == [one.urls for one in questions]
     changed = [
         sum(word != other for word, other in zip(one.query.split(), slip.query.split(), strict=True))
