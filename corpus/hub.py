@@ -25,13 +25,13 @@ _lock = threading.Lock()
 _away_since: float | None = None
 
 
-class HubAway(EngineUnavailable):
+class HubUnavailable(EngineUnavailable):
     """A model is not on this machine, and the hub that has it cannot be reached."""
 
 
 def loaded(model: str, make: Callable[[bool], Model]) -> Model:
-    """What `make(local_files_only)` makes, from local files if they are there; raises `HubAway`, or what it raises."""
-    away = HubAway(
+    """Calls `make(local_files_only)`, with local files first. Raises `HubUnavailable`, or what `make` raises."""
+    away = HubUnavailable(
         f"the model {model!r} is not on this machine and the model hub does not answer",
         "give the folder of a model, or try again in some minutes",
     )

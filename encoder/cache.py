@@ -13,9 +13,8 @@ from threading import Lock
 import numpy as np
 
 from treeline.corpus.function import Function
-from treeline.encoder.protocol import Encoder, Vectors
+from treeline.encoder.protocol import Encoder, Vectors, unit
 from treeline.encoder.text import passage
-from treeline.encoder.unit import unit
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +34,7 @@ class CachedEncoder:
         self._encoder, self._file, self._model = encoder, file, model
         self._lock = Lock()
         self._rows = sqlite3.connect(file, check_same_thread=False, timeout=30)
-        with self._begun_anew_if_damaged():
+        with self._recreate_if_damaged():
             self._prepare()
 
     @property
@@ -60,7 +59,7 @@ class CachedEncoder:
         if new:
             vectors = self._encoder.encode_functions(list(new.values()))
             fresh = {key: vector.astype(np.float16).tobytes() for key, vector in zip(new, vectors, strict=True)}
-            with self._lock, self._begun_anew_if_damaged(), self._rows:
+            with self._lock, self._recreate_if_damaged(), self._rows:
                 self._rows.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", fresh.items())
             known |= fresh
         stored = np.frombuffer(b"".join(known[key] for key in keys), dtype=np.float16)
@@ -77,7 +76,7 @@ class CachedEncoder:
         known: dict[bytes, bytes] = {}
         unique = list(dict.fromkeys(keys))
         size = self.dimension * 2
-        with self._lock, self._begun_anew_if_damaged():
+        with self._lock, self._recreate_if_damaged():
             for start in range(0, len(unique), ASKED_AT_ONCE):
                 some = unique[start : start + ASKED_AT_ONCE]
                 marks = ",".join("?" * len(some))
@@ -86,14 +85,14 @@ class CachedEncoder:
         return known
 
     @contextmanager
-    def _begun_anew_if_damaged(self) -> Iterator[None]:
+    def _recreate_if_damaged(self) -> Iterator[None]:
         """All that is in the file can be computed again, so a damaged one costs time and stops nobody."""
         try:
             yield
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", 0) & CODE not in DAMAGED:
                 raise
-            log.warning("%s is damaged (%s) and begun anew", self._file, error)
+            log.warning("%s is damaged (%s) and origin_ anew", self._file, error)
             self._rows.close()
             for end in ("", "-wal", "-shm"):
                 self._file.with_name(self._file.name + end).unlink(missing_ok=True)

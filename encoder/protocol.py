@@ -1,13 +1,15 @@
-"""What every encoder can do."""
+"""What every encoder can do, and helpers that all of them share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from treeline.corpus.errors import EncoderMismatch, InputError
 from treeline.corpus.function import Function
 
 Vectors = NDArray[np.float32]
@@ -36,3 +38,28 @@ class Encoder(Protocol):
 
     def encode_functions(self, functions: Sequence[Function]) -> Vectors:
         """One unit row per function, from its name, docstring and code."""
+
+
+def unit(vectors: NDArray[Any]) -> Vectors:
+    """Each row, or the only one, divided by its length; a row of zeros stays one."""
+    lengths = np.sqrt(np.add.reduce(vectors * vectors, axis=-1, keepdims=True))
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentEncoder:
+    """Has a name and a dimension; whatever it is asked, it says why it cannot."""
+
+    name: str
+    dimension: int
+    why: InputError
+    usual: None = None
+
+    def encode_queries(self, texts: Sequence[str]) -> NoReturn:
+        self._say()
+
+    def encode_functions(self, functions: Sequence[Function]) -> NoReturn:
+        self._say()
+
+    def _say(self) -> NoReturn:
+        raise EncoderMismatch(f"{self.why.message}; {self.why.hint}" if self.why.hint else self.why.message)

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from treeline.corpus.function import Function
-from treeline.encoder.protocol import Vectors
-from treeline.encoder.unit import unit
+from treeline.encoder.protocol import Vectors, unit
 
 MARK_COST = 0.03  # of cosine
 REACH = 0.5  # the questions' component: the larger, the less the functions' own takes from their other components
@@ -23,18 +22,18 @@ GIVES = ("return", "yield", "=>")  # looked for as plain text: words by a patter
 IMPLICIT = frozenset({"ruby"})  # languages whose functions give back what they end with
 
 
-def of_questions(vectors: Vectors) -> Vectors:
+def add_to_queries(vectors: Vectors) -> Vectors:
     """Unit vectors, or one, with the component that weighs the functions' standing; nothing stays nothing."""
     return _with_component(vectors, np.float32(REACH))
 
 
-def of_functions(vectors: Vectors, functions: Sequence[Function]) -> Vectors:
+def add_to_functions(vectors: Vectors, functions: Sequence[Function]) -> Vectors:
     """Unit vectors with each function's standing; nothing stays nothing."""
     counted = np.fromiter(map(marks, functions), dtype=np.float32, count=len(functions))
     return _with_component(vectors, counted[:, None] * np.float32(-MARK_COST / REACH))
 
 
-def taken_off(vectors: Vectors) -> Vectors:
+def strip(vectors: Vectors) -> Vectors:
     """The unit vectors as they were before, for those who want meaning alone."""
     return unit(vectors[:, :-1])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,9 @@ from safetensors.numpy import load_file
 from treeline.corpus.errors import MAKE_ANEW, EncoderMismatch, InputError
 from treeline.corpus.function import Function
 from treeline.encoder import standing
-from treeline.encoder.protocol import DEFAULT_ENCODER, Vectors
+from treeline.encoder.protocol import DEFAULT_ENCODER, Vectors, unit
 from treeline.encoder.text import LONGEST_TEXT, fields
 from treeline.encoder.tokens import Tokenizer
-from treeline.encoder.unit import unit
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -79,7 +78,7 @@ class StaticEncoder:
         for row, text in zip(vectors, texts, strict=True):
             pooled = self._pool_question(text)
             if pooled.any():
-                row[:] = standing.of_questions(unit(_through(self._query_layer, pooled, pooled)))
+                row[:] = standing.add_to_queries(unit(_through(self._query_layer, pooled, pooled)))
         return vectors
 
     def encode_functions(self, functions: Sequence[Function]) -> Vectors:
@@ -108,7 +107,7 @@ class StaticEncoder:
         summed = np.asarray(summed, dtype=np.float32)
         vectors = _through(self._function_layer, np.hstack(parts), summed)
         vectors = np.where(summed.any(axis=1, keepdims=True), vectors, np.float32(0.0))  # nothing stays nothing
-        return standing.of_functions(unit(vectors), functions)
+        return standing.add_to_functions(unit(vectors), functions)
 
     @cached_property
     def _table(self) -> Vectors:
@@ -173,3 +172,20 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], list[s
     except (SafetensorError, ValueError, OSError) as error:
         raise InputError(f"the encoder in {folder} cannot be read: {error}", "train or fetch it again") from error
     return config, tensors, vocabulary
+
+
+SUFFIXES = ("s", "es", "d", "ed", "ing", "ly", "r", "rs", "er", "ers", "or", "ors", "able", "ness", "al")
+SHORTEST_STEM = 4  # letters; shorter ones with an ending are as often the beginning of another word
+
+
+@cache
+def _words() -> frozenset[str]:
+    return frozenset((SHIPPED / VOCABULARY).read_text(encoding="utf-8").splitlines())
+
+
+def is_word(word: str) -> bool:
+    """Whether a word in small letters is one of them, or one with an ending."""
+    if word in _words():
+        return True
+    stems = (word.removesuffix(suffix) for suffix in SUFFIXES if word.endswith(suffix))
+    return any(len(stem) >= SHORTEST_STEM and stem in _words() for stem in stems)

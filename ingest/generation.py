@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from treeline.corpus.errors import EncoderMismatch, IndexMissing, InputError, TreelineError
 from treeline.corpus.function import Function
-from treeline.encoder.loading import is_shipped
 from treeline.encoder.protocol import DEFAULT_ENCODER, Encoder
+from treeline.encoder.registry import is_shipped
 from treeline.engine.protocol import EncoderSpec, Engine, IndexInfo, Store, Vectors, Writer
 from treeline.ingest import artifacts, facts, interrupted, manifest
 from treeline.ingest.facts import AllFacts

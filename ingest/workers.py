@@ -21,8 +21,8 @@ from typing import ParamSpec, Self, TypeVar
 from treeline.corpus.analysis import analyse
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Function
-from treeline.encoder.loading import load
 from treeline.encoder.protocol import Encoder
+from treeline.encoder.registry import load
 from treeline.engine.protocol import Vectors
 from treeline.ingest import facts, manifest
 from treeline.ingest.source import Chunk, Problem

@@ -7,8 +7,7 @@ from contextlib import suppress
 from time import monotonic
 
 from treeline.corpus.errors import MAKE_ANEW, EncoderMismatch, InputError
-from treeline.encoder.absent import AbsentEncoder
-from treeline.encoder.protocol import Encoder
+from treeline.encoder.protocol import AbsentEncoder, Encoder
 from treeline.engine.protocol import EncoderSpec
 
 # Seconds until an encoder that was not at hand is asked for again: the hub may be back, a package installed.

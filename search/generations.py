@@ -10,8 +10,8 @@ from pathlib import Path
 from time import monotonic
 
 from treeline.corpus.errors import EngineUnavailable, InputError
-from treeline.encoder.loading import load
 from treeline.encoder.protocol import Encoder
+from treeline.encoder.registry import load
 from treeline.engine.protocol import Engine, Store
 from treeline.search.at_hand import EncodersAtHand
 from treeline.search.computing import Computing

@@ -1,19 +1,19 @@
-"""The transformers that training takes by name, one that embeds and one that writes, and the device they run on."""
+"""The transformers that training loads by name, the device they run on, and the learning-rate schedule."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
-from huggingface_hub import try_to_load_from_cache
-from sentence_transformers import SentenceTransformer
-from tokenizers.processors import TemplateProcessing
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.hub import loaded
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 Model = TypeVar("Model")
 MODULES = "modules.json"  # a sentence-transformers model says in it how its vectors are made
@@ -28,6 +28,8 @@ def embedding_model(name: str, device: str) -> SentenceTransformer:
     """A sentence-transformers model, or any other: one that was made to write text has read all only at its end."""
 
     def make(local: bool) -> SentenceTransformer:
+        from sentence_transformers import SentenceTransformer
+
         model: SentenceTransformer = SentenceTransformer(name, device=device, local_files_only=local)
         return model
 
@@ -44,6 +46,8 @@ def writing_model(name: str, device: str) -> tuple[Any, Any]:
     """A causal language model and its tokenizer."""
 
     def make(local: bool) -> tuple[Any, Any]:
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
         tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=local)  # type: ignore[no-untyped-call]
         model: Any = AutoModelForCausalLM.from_pretrained(name, local_files_only=local)
         return model.float().to(device), tokenizer  # not in half precision, which learns too little at a step
@@ -65,11 +69,15 @@ def _loaded(name: str, make: Callable[[bool], Model]) -> Model:
 def _says_how(name: str) -> bool:
     if Path(name).exists():
         return (Path(name) / MODULES).is_file()
+    from huggingface_hub import try_to_load_from_cache
+
     return isinstance(try_to_load_from_cache(name, MODULES), str)
 
 
 def _read_to_the_end(model: SentenceTransformer) -> None:
     """A token after every text, which alone has seen the whole of it, is the text's vector; saved with the model."""
+    from tokenizers.processors import TemplateProcessing
+
     tokenizer = model.tokenizer
     end = tokenizer.eos_token
     tokenizer.pad_token = tokenizer.pad_token or end
@@ -78,3 +86,16 @@ def _read_to_the_end(model: SentenceTransformer) -> None:
     )
     pooling: Any = model[1]
     model[1] = type(pooling)(pooling.get_embedding_dimension(), "lasttoken")
+
+
+WARM_UP = 50  # steps on the way up, or a tenth of all where these are few
+
+
+def warm_then_cosine(optimiser: torch.optim.Optimizer, steps: int) -> torch.optim.lr_scheduler.LambdaLR:
+    """To be stepped after each of so many steps of the optimiser."""
+    warm_up = max(1, min(WARM_UP, steps // 10))
+
+    def height(step: int) -> float:
+        return min(1.0, (step + 1) / warm_up) * 0.5 * (1 + math.cos(math.pi * min(1.0, step / max(1, steps))))
+
+    return torch.optim.lr_scheduler.LambdaLR(optimiser, height)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from treeline.encoder.training.answered import Answered
+from treeline.encoder.training.examples import Answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class Options:
     seed: int = 0
 
 
-AFRESH = Options()
-GOING_ON = replace(
-    AFRESH,
+FROM_SCRATCH = Options()
+CONTINUE = replace(
+    FROM_SCRATCH,
     epochs=1,
     table_rate=1.5e-3,
     teacher_scale=2.9,

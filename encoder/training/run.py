@@ -8,26 +8,76 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import DEFAULT_ENCODER
-from treeline.encoder.static import SHIPPED, StaticEncoder, is_static
-from treeline.encoder.tokens import Tokenizer
-from treeline.encoder.training.answered import numbered
-from treeline.encoder.training.candidates import hard
-from treeline.encoder.training.data import HELD_OUT, LIMITS, UNKNOWN, Asked, prepare, questions
-from treeline.encoder.training.development import Case, Development
-from treeline.encoder.training.export import write
-from treeline.encoder.training.lexical import lexical
-from treeline.encoder.training.model import Student
+from treeline.encoder.static import QUERY, SHIPPED, StaticEncoder, is_static
+from treeline.encoder.tokens import CONTINUED, Tokenizer
+from treeline.encoder.training.data import (
+    HELD_OUT,
+    LIMITS,
+    UNKNOWN,
+    QuestionSet,
+    choose,
+    count_words,
+    prepare,
+    questions,
+)
+from treeline.encoder.training.examples import match_answers
 from treeline.encoder.training.models import device_of
 from treeline.encoder.training.options import Run
-from treeline.encoder.training.start import start, token_vectors
-from treeline.encoder.training.teachers import teach
-from treeline.encoder.training.train import Trainer, figures
-from treeline.encoder.training.vocabulary import choose, count_words
+from treeline.encoder.training.student import Student, write
+from treeline.encoder.training.teacher import lexical, teach
+from treeline.encoder.training.trainer import Case, Development, Trainer, figures, hard
+
+RARITY = 1e-3  # the `a` of smooth inverse frequency (Arora et al. 2017, "A simple but tough-to-beat baseline")
+PAIR_WEIGHT = 0.05  # pairs begin as a whisper: there are as many of them as of tokens, and they know nothing yet
+
+
+def start(
+    tokenizer: Tokenizer,
+    base: Sequence[str],
+    base_vectors: NDArray[np.float32],
+    counts: Counter[str],
+    functions: int,
+    dimension: int,
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The first table (tokens, pairs, rows of unknown words) and the first weights (fields and query × rows)."""
+    vocabulary = tokenizer.vocabulary
+    places = {token: number for number, token in enumerate(base)}
+    pieces = Tokenizer(base)
+    rows = [
+        base_vectors[places[token]] if token in places else base_vectors[pieces.ids(token, 16) or [0]].mean(axis=0)
+        for token in vocabulary
+    ]
+    centred = np.stack(rows) - np.mean(rows, axis=0)
+    _, _, directions = np.linalg.svd(centred, full_matrices=False)
+    words = centred @ directions[:dimension].T
+    words /= np.linalg.norm(words, axis=1).mean()
+    rng = np.random.default_rng(0)
+    pairs = rng.normal(scale=0.1 / np.sqrt(dimension), size=(len(tokenizer.pairs), dimension))
+    unknown = rng.normal(scale=1 / np.sqrt(dimension), size=(tokenizer.unknown, dimension))
+    share = np.array([counts[token.removeprefix(CONTINUED)] / functions for token in vocabulary])
+    rarity = np.concatenate(
+        [RARITY / (RARITY + share), np.full(len(tokenizer.pairs), PAIR_WEIGHT), np.ones(tokenizer.unknown)]
+    )
+    table, weights = np.concatenate([words, pairs, unknown]), np.tile(rarity, (QUERY + 1, 1))
+    return table.astype(np.float32), weights.astype(np.float32)
+
+
+def token_vectors(teacher: str) -> tuple[list[str], NDArray[np.float32]]:
+    """A teacher's own vocabulary and the vectors of its first layer."""
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(teacher, device="cpu")
+    vectors = model[0].auto_model.get_input_embeddings().weight.detach().float().numpy()
+    places = model.tokenizer.get_vocab()
+    return sorted(places, key=places.__getitem__), vectors
+
 
 EVERY = 10  # without partitions, one repository in so many is held out
 FEWEST = 10  # functions on either side, below which nothing can be learnt or judged
@@ -41,21 +91,21 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
     if min(len(learnt), len(held_out)) < FEWEST:
         raise InputError(f"{len(learnt)} functions and {len(held_out)} held out are too few", "add sources")
     counts = count_words(learnt)
-    begun = beginning(run, counts, len(learnt))
-    asked = Asked(
+    origin_ = starting_point(run, counts, len(learnt))
+    asked = QuestionSet(
         unanswered=questions(run.questions, run.wishes, run.options.seed),
-        answered=numbered(run.answered, learnt),
-        generated=numbered(run.generated, learnt),
+        answered=match_answers(run.answered, learnt),
+        generated=match_answers(run.generated, learnt),
         never=run.never,
     )
-    data = prepare(learnt, begun.tokenizer, counts, asked, pairs=begun.pairs, seed=run.options.seed)
+    data = prepare(learnt, origin_.tokenizer, counts, asked, pairs=origin_.pairs, seed=run.options.seed)
     say(f"{len(data.texts):,} questions of {len(learnt):,} functions; {len(held_out):,} held out; on {device}")
     taught = [teach(name, data, device) for name in run.teachers]
-    student = begun.student(data.tokenizer)
+    student = origin_.student(data.tokenizer)
     before = {name: value.clone() for name, value in student.state_dict().items()}
     sharing = lexical(data, device)
     candidates = hard(data, taught, sharing, run.options.depth, device)
-    kept_back = [Case(question, (number,)) for question, number in numbered(run.answered, held_out)]
+    kept_back = [Case(question, (number,)) for question, number in match_answers(run.answered, held_out)]
     development = Development(held_out, data.tokenizer, {"answered": kept_back} if kept_back else {}, device)
     ends = []
     for seed in range(run.options.seed, run.options.seed + run.runs):
@@ -65,7 +115,7 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
         scores = Trainer(data, taught, sharing, candidates, options, device).fit(student, development, say)
         ends.append({name: value.clone() for name, value in student.state_dict().items()})
     if run.runs > 1 or run.options.way < 1:
-        student.settle(before, ends, run.options.way)
+        student.interpolate(before, ends, run.options.way)
         scores = development.score(student)
         say(f"{run.options.way:.0%} of the way to the mean of {run.runs}: " + figures(scores))
     config = {
@@ -81,7 +131,7 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
     return scores
 
 
-class Beginning(NamedTuple):
+class StartingPoint(NamedTuple):
     """What a run starts from: the tokens, how many pairs are to be chosen for them, and the student that has both."""
 
     tokenizer: Tokenizer
@@ -89,23 +139,23 @@ class Beginning(NamedTuple):
     student: Callable[[Tokenizer], Student]
 
 
-def beginning(run: Run, counts: Counter[str], functions: int) -> Beginning:
+def starting_point(run: Run, counts: Counter[str], functions: int) -> StartingPoint:
     """An encoder to go on from, as it is; or the token vectors of a transformer, for the words of these functions."""
     origin = run.start or run.teachers[0]
-    folder = goes_on_from(origin)
+    folder = static_folder(origin)
     if folder:
         known = StaticEncoder(folder)
-        return Beginning(known.tokenizer, 0, lambda _: Student.of(known.parts(), run.options.dropped, run.fields))
+        return StartingPoint(known.tokenizer, 0, lambda _: Student.of(known.parts(), run.options.dropped, run.fields))
     base, vectors = token_vectors(origin)
 
     def new(tokenizer: Tokenizer) -> Student:
         table, weights = start(tokenizer, base, vectors, counts, functions, run.dimension - 1)
         return Student(table, weights, hidden=run.hidden, dropped=run.options.dropped)
 
-    return Beginning(Tokenizer(choose(counts, base, run.vocabulary), unknown=UNKNOWN), run.pairs, new)
+    return StartingPoint(Tokenizer(choose(counts, base, run.vocabulary), unknown=UNKNOWN), run.pairs, new)
 
 
-def goes_on_from(origin: str) -> Path | None:
+def static_folder(origin: str) -> Path | None:
     """The folder of the static encoder that this names, if it is one: `static` is the shipped one."""
     folder = SHIPPED if origin == DEFAULT_ENCODER else Path(origin)
     return folder if is_static(folder) else None

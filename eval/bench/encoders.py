@@ -22,8 +22,8 @@ from rich.console import Console
 from rich.table import Table
 
 from treeline.corpus.function import Function
-from treeline.encoder.loading import load
 from treeline.encoder.protocol import Encoder
+from treeline.encoder.registry import load
 from treeline.eval.bench.plots import display_name, encoders_svg
 from treeline.eval.indexes import read_functions
 from treeline.eval.metrics import OFFICIAL_DEPTH, Mean, mean_of, official_ndcg, reciprocal_rank

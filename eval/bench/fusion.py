@@ -18,7 +18,7 @@ import click
 
 from treeline.corpus.analysis import analyse, parts
 from treeline.corpus.function import Function
-from treeline.encoder.loading import load
+from treeline.encoder.registry import load
 from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Engine, Store
 from treeline.eval.metrics import compare, reciprocal_rank

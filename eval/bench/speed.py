@@ -18,8 +18,8 @@ from rich.console import Console
 
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import InputError
-from treeline.encoder.loading import load
 from treeline.encoder.protocol import Encoder, Vectors
+from treeline.encoder.registry import load
 from treeline.engine.protocol import Engine
 from treeline.eval.bench.http import questions as bench_questions
 from treeline.eval.metrics import percentile

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from treeline.corpus.errors import InputError
-from treeline.encoder.training.rewording import mistyped as with_a_slip
+from treeline.encoder.training.grammar import mistyped as with_a_slip
 from treeline.engine.protocol import Hit
 from treeline.eval.command import (
     Output,

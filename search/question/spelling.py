@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from treeline.encoder.dictionary import is_word
+from treeline.encoder.static import is_word
 from treeline.search.question.routing import PRODUCTS, Route
 
 # A plain word in a sentence: no part of a name, a path or an address, not in quotes, not written large.

@@ -61,7 +61,7 @@ def python(_settings: Settings) -> Iterator[Finding]:
 
 
 def encoder(settings: Settings) -> Iterator[Finding]:
-    from treeline.encoder.loading import load
+    from treeline.encoder.registry import load
 
     try:
         loaded = load(settings.encoder)
@@ -74,7 +74,7 @@ def encoder(settings: Settings) -> Iterator[Finding]:
 
 
 def index(settings: Settings) -> Iterator[Finding]:
-    from treeline.encoder.loading import check_shipped
+    from treeline.encoder.registry import check_shipped
     from treeline.engine.names import alias_name, index_name
     from treeline.search.stores import open_store
 

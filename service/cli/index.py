@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from treeline.corpus.errors import CredentialsRefused, EncoderMismatch, EngineUnavailable, IndexOutdated, InputError
-from treeline.encoder.loading import check_shipped, is_shipped
 from treeline.encoder.protocol import DEFAULT_ENCODER
+from treeline.encoder.registry import check_shipped, is_shipped
 from treeline.engine.protocol import Store
 from treeline.ingest.manifest import ARTIFACT, sources_in
 from treeline.ingest.source import ReadOptions
@@ -144,7 +144,7 @@ def index_sources(
     workers: int | None = None,
 ) -> Summary:
     """Open the sources and load them into the index that the settings name."""
-    from treeline.encoder.loading import full_name
+    from treeline.encoder.registry import full_name
     from treeline.ingest.pipeline import LoadOptions, load
     from treeline.ingest.sources import CODESEARCHNET, open_source
     from treeline.search.stores import open_store

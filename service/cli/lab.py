@@ -17,8 +17,8 @@ from rich.console import Console
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
-from treeline.encoder.training.answered import numbered, read_answered
-from treeline.encoder.training.options import AFRESH, GOING_ON, Run
+from treeline.encoder.training.examples import match_answers, read_answers
+from treeline.encoder.training.options import CONTINUE, FROM_SCRATCH, Run
 from treeline.service.cli.options import LazyGroup, OutputPath
 
 COMMANDS = {
@@ -138,12 +138,12 @@ RUN = Run()
 @click.option(
     "--epochs",
     type=click.IntRange(min=1),
-    help=f"Default: {AFRESH.epochs}, or {GOING_ON.epochs} where it goes on.",
+    help=f"Default: {FROM_SCRATCH.epochs}, or {CONTINUE.epochs} where it goes on.",
 )
 @click.option(
     "--way",
     type=click.FloatRange(0, 1, min_open=True),
-    help=f"How far to go from the encoder it starts from to what it learns. Default: {GOING_ON.way}, which forgets "
+    help=f"How far to go from the encoder it starts from to what it learns. Default: {CONTINUE.way}, which forgets "
     "less; 1 where much is to be learnt.",
 )
 @click.option("--batch", default=RUN.options.batch, show_default=True)
@@ -186,15 +186,15 @@ def train_encoder(
     """  # fmt: skip
     console = Console(stderr=True)
     with needing_torch("training"):
-        from treeline.encoder.training.run import goes_on_from, train
-    going_on = goes_on_from(start or teachers[0])
+        from treeline.encoder.training.run import static_folder, train
+    going_on = static_folder(start or teachers[0])
     if fields and not going_on:
         raise InputError("--fields weighs an encoder's parts anew", "go on from one: --start static")
     if runs > 1 and not going_on:
         raise InputError("the mean of runs is one only where all begin with the same encoder", "--start static")
     if way and not going_on:
         raise InputError("--way begins with an encoder", "go on from one: --start static")
-    options = GOING_ON if going_on else AFRESH
+    options = CONTINUE if going_on else FROM_SCRATCH
     functions = read_functions(sources)
     console.print(f"{len(functions):,} functions")
     run = Run(
@@ -208,8 +208,8 @@ def train_encoder(
         hidden=hidden,
         questions=questions,
         wishes=read_lines(wishes),
-        answered=read_answered(answered),
-        generated=read_answered(generated),
+        answered=read_answers(answered),
+        generated=read_answers(generated),
         never=read_lines(never),
         options=replace(options, **chosen_values(epochs=epochs, way=way, batch=batch, seed=seed)),
         runs=runs,
@@ -254,13 +254,13 @@ def train_teacher(
     with needing_torch("training"):
         from treeline.encoder.training.models import device_of
         from treeline.encoder.training.run import split
-        from treeline.encoder.training.tuning import Tuning, tune
+        from treeline.encoder.training.teacher import Tuning, tune
     from treeline.encoder.static import StaticEncoder
-    from treeline.encoder.training.data import Asked, prepare
+    from treeline.encoder.training.data import QuestionSet, prepare
 
     learnt, _ = split(read_functions(sources))
-    by_people, by_a_model = (numbered(read_answered(files), learnt) for files in (answered, generated))
-    asked = Asked(answered=by_people, generated=by_a_model, never=read_lines(never))
+    by_people, by_a_model = (match_answers(read_answers(files), learnt) for files in (answered, generated))
+    asked = QuestionSet(answered=by_people, generated=by_a_model, never=read_lines(never))
     data = prepare(learnt, StaticEncoder.shipped().tokenizer, Counter(), asked)
     console.print(f"{len(learnt):,} functions, {len(by_people) + len(by_a_model):,} questions with their answers")
     tuning = replace(Tuning(), **chosen_values(epochs=epochs, batch=batch, rate=rate, scale=scale))
@@ -300,11 +300,11 @@ def write_questions(
     with needing_torch("writing"):
         from treeline.encoder.training.models import device_of
         from treeline.encoder.training.run import split
-        from treeline.encoder.training.writing import Writer, Writing, found_again
+        from treeline.encoder.training.writer import Writer, Writing, round_trip
     from treeline.encoder.training.data import essence
 
     functions, _ = split(read_functions(sources))
-    known = numbered(read_answered(answered), functions)
+    known = match_answers(read_answers(answered), functions)
     console.print(f"{len(functions):,} functions, {len(known):,} questions to learn from")
     writing = replace(Writing(), **chosen_values(epochs=epochs, batch=batch, rate=rate, each=each))
     writer = Writer(model, device_of(device))
@@ -313,7 +313,7 @@ def write_questions(
     written = dict.fromkeys(writer.write(wanted, writing, console.print))
     forbidden = {essence(text) for text in read_lines(never)}
     asked = [question for question in written if (said := essence(question[0])) and said not in forbidden]
-    kept = found_again(asked, wanted)
+    kept = round_trip(asked, wanted)
     console.print(f"{len(kept):,} of {len(asked):,} questions find the function they were written for")
     lines = "".join(json.dumps({"query": text, "url": wanted[number].url}) + "\n" for text, number in kept)
     out.write_bytes(gzip.compress(lines.encode()) if out.suffix == ".gz" else lines.encode())
@@ -333,9 +333,9 @@ def export_onnx(model: str, folder: Path) -> None:
 
     `treeline index SOURCE --encoder onnx:FOLDER` then encodes with it.
     """  # fmt: skip
-    from treeline.encoder.loading import full_name, load
-    from treeline.encoder.onnx import export
     from treeline.encoder.protocol import ONNX
+    from treeline.encoder.registry import full_name, load
+    from treeline.encoder.transformer import export
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter's, about its own tracing

@@ -14,7 +14,7 @@ import pytest
 from huggingface_hub import constants
 
 from treeline.corpus import hub
-from treeline.corpus.hub import HubAway, cached, loaded
+from treeline.corpus.hub import HubUnavailable, cached, loaded
 
 really_ask = hub._ask
 
@@ -61,7 +61,7 @@ def test_a_model_on_this_machine_needs_no_hub(heard: list[bool]) -> None:
 
 def test_what_cannot_be_had_is_said_before_anything_is_loaded(cache: Path) -> None:
     shelf = Shelf(local=False, remote=True)
-    with pytest.raises(HubAway):
+    with pytest.raises(HubUnavailable):
         loaded("other/model", shelf)
     assert shelf.asked == []
 
@@ -71,7 +71,9 @@ def test_a_hub_that_is_away_is_said_at_once_and_not_asked_again(
 ) -> None:
     shelf = Shelf(local=False, remote=True)
     for _ in range(3):
-        with pytest.raises(HubAway, match=r"'some/model' is not on this machine and the model hub does not answer"):
+        with pytest.raises(
+            HubUnavailable, match=r"'some/model' is not on this machine and the model hub does not answer"
+        ):
             loaded("some/model", shelf)
     patience = time.monotonic() + 60
     while not heard and time.monotonic() < patience:  # the thread that asks may be slow to begin

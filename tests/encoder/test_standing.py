@@ -40,7 +40,7 @@ def test_nearest_neighbours_are_ranked_by_cosine_less_the_cost_of_the_marks() ->
     questions = ["read comma separated values", "send an email", "retry with a longer pause each time"]
     functions = [*FUNCTIONS, *(replace(one, func_name=f"Owner._{one.func_name}") for one in FUNCTIONS)]
     asked, found = encoder.encode_queries(questions), encoder.encode_functions(functions)
-    cosines = standing.taken_off(asked) @ standing.taken_off(found).T
+    cosines = standing.strip(asked) @ standing.strip(found).T
     costs = standing.MARK_COST * np.array([standing.marks(one) for one in functions])
     lengths = np.sqrt(1 + standing.REACH**2) * np.sqrt(1 + (costs / standing.REACH) ** 2)
     assert np.allclose((asked @ found.T) * lengths, cosines - costs, atol=1e-5)
@@ -57,6 +57,6 @@ def test_of_two_that_mean_the_same_the_one_to_call_comes_first() -> None:
 
 def test_a_function_without_a_word_stays_nothing() -> None:
     nothing = np.zeros((1, 4), dtype=np.float32)
-    assert not standing.of_functions(nothing, [function("", code="")]).any()
-    assert not standing.of_questions(nothing).any()
-    assert not standing.taken_off(standing.of_questions(nothing)).any()
+    assert not standing.add_to_functions(nothing, [function("", code="")]).any()
+    assert not standing.add_to_queries(nothing).any()
+    assert not standing.strip(standing.add_to_queries(nothing)).any()

@@ -11,7 +11,7 @@ import pytest
 
 from tests.encoder.functions import FUNCTIONS, function
 from treeline.corpus.errors import EncoderMismatch, InputError
-from treeline.encoder.loading import load
+from treeline.encoder.registry import load
 from treeline.encoder.static import CONFIG, SHIPPED, TENSORS, StaticEncoder
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.elasticsearch_server import Cluster
 from treeline.corpus.analysis import analyse, terms
 from treeline.corpus.function import Function
-from treeline.encoder.loading import load
+from treeline.encoder.registry import load
 from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.protocol import EncoderSpec, Engine, Hit, Store

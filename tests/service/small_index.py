@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.graph.parsed import parse
 from treeline.corpus.analysis import analyse
 from treeline.corpus.function import Function
-from treeline.encoder.loading import load
 from treeline.encoder.protocol import Encoder
+from treeline.encoder.registry import load
 from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.protocol import EncoderSpec, IndexInfo, Store
 from treeline.graph import callgraph

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from treeline.encoder.training.answered import read_answered
+from treeline.encoder.training.examples import read_answers
 from treeline.service.cli.lab import read_lines
 
 # What ends a line for Unicode, and is a letter of a string for JSON.
@@ -22,7 +22,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_a_question_may_have_any_letter_in_it(file: Path) -> None:
     assert read_lines((file,)) == (QUESTION, QUESTION)
-    assert read_answered([file]) == {"a": [QUESTION, QUESTION]}
+    assert read_answers([file]) == {"a": [QUESTION, QUESTION]}
 
 
 def test_lines_of_text_are_questions_too(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tests.encoder.test_transformers import shop
+from tests.encoder.test_transformer import shop
 from treeline.corpus import hub
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.corpus.function import Function
-from treeline.encoder.loading import load
+from treeline.encoder.registry import load
 from treeline.service.cli import cli
 
 pytestmark = [pytest.mark.transformers, pytest.mark.filterwarnings("ignore")]
@@ -103,12 +103,12 @@ def test_questions_are_written_as_they_were_learnt(decoder: str, source: Path, t
 def test_what_does_not_find_its_function_is_left_out(
     functions: list[Function], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from treeline.encoder.training import writing
+    from treeline.encoder.training import writer
 
-    monkeypatch.setattr(writing, "FOUND", 3)
+    monkeypatch.setattr(writer, "FOUND", 3)
     right = ("sell the violin of a shop", next(n for n, one in enumerate(functions) if one.func_name == "sell_violin"))
     wrong = ("sell the violin of a shop", next(n for n, one in enumerate(functions) if one.func_name == "sort_river"))
-    assert writing.found_again([right, wrong], functions) == [right]
+    assert writer.round_trip([right, wrong], functions) == [right]
 
 
 def test_a_model_that_writes_learns_to_find(

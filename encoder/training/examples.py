@@ -1,18 +1,21 @@
-"""What people might ask to find a given function: its first sentence, keywords, comments, plain or dressed."""
+"""Questions for given functions: from their docstrings, keywords and comments, or read from a file."""
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
 import re
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder.text import first_sentence
 from treeline.encoder.tokens import identifier_parts
-from treeline.encoder.training.questions import dress
-from treeline.encoder.training.rewording import reworded
+from treeline.encoder.training.grammar import dress, reworded
 
 COMMENT = re.compile(r"(?:^|\s)#+\s*([A-Za-z][^\n#]{10,120})$", re.MULTILINE)
 DIRECTIVE = re.compile(r"(?i)\b(type:|noqa|pylint|todo|fixme|xxx|copyright|coding[:=])")
@@ -53,7 +56,7 @@ def examples(functions: Iterable[Function], rarity: Counter[str], rng: random.Ra
             yield Example(remark, number, "comment")
 
 
-def wished(wish: str, rng: random.Random) -> list[str]:
+def vary(wish: str, rng: random.Random) -> list[str]:
     """The ways in which people ask for something, given one sentence that says it: as it is, as searches, reworded."""
     beginning = " ".join(wish.lower().split()[:MOST_REWORDED])
     return [wish, asked(wish, rng), asked(wish, rng), dress(reworded(beginning, rng), rng)]
@@ -111,3 +114,30 @@ def comment(function: Function, rng: random.Random) -> str:
     found = [text.strip() for text in COMMENT.findall(function.code[:4000]) if not DIRECTIVE.search(text)]
     found = [text for text in found if len(text.split()) > FEWEST_WORDS and "=" not in text and "(" not in text]
     return rng.choice(found).lower() if found else ""
+
+
+Answered = Mapping[str, Sequence[str]]  # a function's URL → the questions that it answers
+
+
+def read_answers(files: Iterable[Path]) -> Answered:
+    """JSON lines (`.gz` too) with `query` and the answer's `url`; the questions of each function in their order."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for file in files:
+        data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+        # As bytes: what else ends a line for Unicode (U+2028), JSON may hold in a string.
+        for number, line in enumerate(data.splitlines(), start=1):
+            try:
+                one = json.loads(line)
+                found[one["url"]].append(one["query"])
+            except (ValueError, TypeError, KeyError) as error:
+                raise InputError(
+                    f"{file}, line {number}, is no question with its answer", 'write {"query": …, "url": …}'
+                ) from error
+    return dict(found)
+
+
+def match_answers(answered: Answered, functions: Sequence[Function]) -> list[tuple[str, int]]:
+    """Each question whose answer is among the functions, with the function's number."""
+    return [
+        (question, number) for number, function in enumerate(functions) for question in answered.get(function.url, ())
+    ]

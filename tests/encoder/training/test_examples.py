@@ -10,8 +10,8 @@ import pytest
 from tests.encoder.functions import FUNCTIONS
 from treeline.corpus.errors import InputError
 from treeline.encoder.static import SHIPPED
-from treeline.encoder.training.answered import numbered, read_answered
 from treeline.encoder.training.data import essence
+from treeline.encoder.training.examples import match_answers, read_answers
 from treeline.eval.sets import judged, web
 
 WRITTEN = web.QUERIES.with_name("written_queries.jsonl")
@@ -24,11 +24,11 @@ def test_questions_go_to_the_function_of_their_address(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     functions = [replace(function, url=url) for function, url in zip(FUNCTIONS, "abc", strict=False)]
-    assert numbered(read_answered([file]), functions) == [("parse csv", 1), ("rows", 1)]
+    assert match_answers(read_answers([file]), functions) == [("parse csv", 1), ("rows", 1)]
 
 
 def test_the_questions_that_come_with_it_ask_nothing_that_is_measured() -> None:
-    answered = read_answered([SHIPPED.parent / "questions" / "codesearchnet.jsonl.gz"])
+    answered = read_answers([SHIPPED.parent / "questions" / "codesearchnet.jsonl.gz"])
     asked = {essence(question) for questions in answered.values() for question in questions}
     assert len(asked) > 20_000
     measured = {question.query for question in (*web.read(), *web.read(WRITTEN))}
@@ -41,4 +41,4 @@ def test_a_line_without_question_or_answer_is_named(tmp_path: Path, line: str) -
     file = tmp_path / "asked.jsonl"
     file.write_text('{"query": "a", "url": "b"}\n' + line, encoding="utf-8")
     with pytest.raises(InputError, match="line 2"):
-        read_answered([file])
+        read_answers([file])

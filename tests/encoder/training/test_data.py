@@ -11,13 +11,20 @@ from numpy.typing import NDArray
 from tests.encoder.functions import FUNCTIONS, function
 from treeline.encoder.static import FIELDS, StaticEncoder
 from treeline.encoder.tokens import Tokenizer
-from treeline.encoder.training.data import LIMITS, NO_TARGET, Asked, essence, prepare, questions
-from treeline.encoder.training.export import quantise, write
-from treeline.encoder.training.pairs import choose_pairs
-from treeline.encoder.training.queries import asked, comment, name_words, plain_sentence
-from treeline.encoder.training.questions import question
-from treeline.encoder.training.rewording import mistyped, reworded
-from treeline.encoder.training.vocabulary import choose, count_words
+from treeline.encoder.training.data import (
+    LIMITS,
+    NO_TARGET,
+    QuestionSet,
+    choose,
+    choose_pairs,
+    count_words,
+    essence,
+    prepare,
+    questions,
+)
+from treeline.encoder.training.examples import asked, comment, name_words, plain_sentence
+from treeline.encoder.training.grammar import mistyped, question, reworded
+from treeline.encoder.training.student import quantise, write
 
 BASE = ["the", "read", "file", "##s", "##ing", "[PAD]", "Ünïcode", "a"]
 
@@ -61,7 +68,7 @@ def test_made_up_questions_differ_and_have_no_open_slot() -> None:
 def test_a_forbidden_question_is_never_asked_in_any_dress(forbidden: str) -> None:
     counts = count_words(FUNCTIONS)
     unanswered = questions(200, ["Read CSV", "Sort a list of version numbers"], 0)
-    asked = Asked(unanswered=unanswered, never=[forbidden])
+    asked = QuestionSet(unanswered=unanswered, never=[forbidden])
     data = prepare(FUNCTIONS, Tokenizer(["read", "csv", "file"]), counts, asked, pairs=8)
     assert essence(forbidden) not in {essence(text) for text in data.texts}
     asked_for = [text for text, target in zip(data.texts, data.targets, strict=True) if target == 1]

@@ -17,10 +17,10 @@ from tests.encoder.functions import FUNCTIONS, function
 from treeline.corpus import hub
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
-from treeline.encoder.loading import load
-from treeline.encoder.onnx import export
 from treeline.encoder.protocol import Encoder
+from treeline.encoder.registry import load
 from treeline.encoder.static import StaticEncoder
+from treeline.encoder.transformer import export
 from treeline.service.cli import cli
 
 pytestmark = [pytest.mark.transformers, pytest.mark.filterwarnings("ignore")]

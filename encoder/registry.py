@@ -1,4 +1,4 @@
-"""An encoder by its name; each kind is imported only when it is asked for."""
+"""Encoders by name. Each kind is imported only when it is loaded."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _folder(name: str) -> Path | None:
 
 def _transformer(name: str) -> Encoder:
     if name.startswith(ONNX):
-        from treeline.encoder.onnx import OnnxEncoder
+        from treeline.encoder.transformer import OnnxEncoder
 
         return OnnxEncoder(name)
     from treeline.encoder.transformer import TransformerEncoder

@@ -1,8 +1,10 @@
-"""The training loop: the student learns the teachers' rankings and the right answers, until held-out cases say stop."""
+"""The training loop, its hard candidates, and the held-out questions that say when to stop."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -11,16 +13,141 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div, log_softmax, softmax
 
+from treeline.corpus.function import Function
 from treeline.encoder.static import FIELDS
-from treeline.encoder.training.bags import Bags
-from treeline.encoder.training.candidates import Hard, siblings
-from treeline.encoder.training.data import NO_TARGET, TrainingData
-from treeline.encoder.training.development import DOCSTRING, Development
-from treeline.encoder.training.model import Student
+from treeline.encoder.text import fields
+from treeline.encoder.tokens import Tokenizer
+from treeline.encoder.training.data import LIMITS, NO_TARGET, TrainingData
+from treeline.encoder.training.examples import ANSWERED, GENERATED, SENTENCE, plain_sentence
+from treeline.encoder.training.models import warm_then_cosine
 from treeline.encoder.training.options import Options
-from treeline.encoder.training.queries import ANSWERED, GENERATED, SENTENCE
-from treeline.encoder.training.schedule import warm_then_cosine
-from treeline.encoder.training.teachers import Taught
+from treeline.encoder.training.student import Bags, Student
+from treeline.encoder.training.teacher import TeacherVectors
+
+DOCSTRING = FIELDS.index("docstring")
+MOST_SENTENCES = 1_000
+FUNCTIONS_AT_ONCE = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question and the numbers of the functions that answer it."""
+
+    text: str
+    answers: tuple[int, ...]
+
+
+class Development:
+    """Sets of cases over one pool of held-out functions; `sentences` hides the docstrings from the student."""
+
+    def __init__(
+        self, functions: Sequence[Function], tokenizer: Tokenizer, more: Mapping[str, Sequence[Case]], device: str
+    ) -> None:
+        columns = zip(*(fields(function) for function in functions), strict=True)
+        self.bags = tuple(
+            Bags(tokenizer.bags(column, LIMITS[field]), device) for field, column in zip(FIELDS, columns, strict=True)
+        )
+        sentences = [
+            Case(text, (number,)) for number, function in enumerate(functions) if (text := plain_sentence(function))
+        ]
+        step = max(1, len(sentences) // MOST_SENTENCES)
+        self.sets: dict[str, Sequence[Case]] = {"sentences": sentences[::step][:MOST_SENTENCES], **more}
+        self.queries = {
+            name: Bags(tokenizer.bags([case.text for case in cases], LIMITS["query"]), device)
+            for name, cases in self.sets.items()
+        }
+        self.size, self.device = len(functions), device
+
+    @torch.no_grad()
+    def score(self, student: Student) -> dict[str, float]:
+        """MRR of each set."""
+        student.eval()
+        whole, bare = self._functions(student, hide=False), self._functions(student, hide=True)
+        scores = {}
+        for name, cases in self.sets.items():
+            asked = student.queries(self.queries[name], torch.arange(len(cases), device=self.device))
+            scores[name] = mean_reciprocal_rank(asked @ (bare if name == "sentences" else whole).T, cases)
+        return scores
+
+    def _functions(self, student: Student, hide: bool) -> Tensor:
+        numbers = torch.arange(self.size, device=self.device)
+        rows = []
+        for chunk in torch.split(numbers, FUNCTIONS_AT_ONCE):
+            kept = torch.ones(len(chunk), len(FIELDS), device=self.device)
+            if hide:
+                kept[:, DOCSTRING] = 0.0
+            rows.append(student.functions(self.bags, chunk, kept))
+        return torch.cat(rows)
+
+
+def mean_reciprocal_rank(similarities: Tensor, cases: Sequence[Case]) -> float:
+    """Over the best ranked answer of each case."""
+    total = 0.0
+    for row, case in zip(similarities, cases, strict=True):
+        best = row[list(case.answers)].max()
+        total += 1.0 / (1.0 + float((row > best).sum()))
+    return total / max(len(cases), 1)
+
+
+QUESTIONS_AT_ONCE = 1024  # questions whose similarities to every function are held at once
+SHARING = 16  # functions that share words with a question, from which some are drawn
+PARTS = 4  # a question looks through one of so many parts of the functions, which is quicker and draws as widely
+
+
+class Hard(NamedTuple):
+    """For each question the functions that the teachers rank highest, and those that share its words."""
+
+    taught: Tensor
+    lexical: Tensor
+
+
+def split_by_docstring(styles: Sequence[str], device: str) -> dict[bool, Tensor]:
+    """The numbers of the questions asked of functions without their docstring (its sentences), and of whole ones."""
+    sentences = np.array(styles) == SENTENCE
+    return {bare: torch.from_numpy(np.flatnonzero(sentences == bare)).to(device) for bare in (True, False)}
+
+
+def hard(
+    data: TrainingData, teachers: Sequence[TeacherVectors], sharing: TeacherVectors, depth: int, device: str
+) -> Hard:
+    """Found once, for all runs."""
+    return Hard(_highest(data, teachers, depth, device), _highest(data, [sharing], SHARING, device))
+
+
+def _highest(data: TrainingData, teachers: Sequence[TeacherVectors], depth: int, device: str) -> Tensor:
+    """Of the `depth` functions that the teachers rank highest for a question, those of its part of all functions."""
+    order = torch.randperm(len(data.functions), generator=torch.Generator().manual_seed(0)).to(device)
+    parts = PARTS if depth >= PARTS and len(data.functions) >= PARTS * depth else 1
+    found = torch.empty(len(data.styles), depth // parts, dtype=torch.int32, device=device)
+    for bare, numbers in split_by_docstring(data.styles, device).items():
+        for part in range(parts):
+            found[numbers[part::parts]] = nearest(
+                teachers, numbers[part::parts], order[part::parts], bare, depth // parts
+            )
+    return found
+
+
+def nearest(teachers: Sequence[TeacherVectors], numbers: Tensor, among: Tensor, bare: bool, depth: int) -> Tensor:
+    """For each question the numbers of the functions `among` these that the teachers together rank highest."""
+    functions = torch.cat([(teacher.bare if bare else teacher.full)[among] for teacher in teachers], dim=1).T
+    rows = [torch.empty(0, depth, dtype=torch.int32, device=numbers.device)]
+    for chunk in torch.split(numbers, QUESTIONS_AT_ONCE):
+        asked = torch.cat([teacher.queries[chunk] / teacher.spread for teacher in teachers], dim=1)
+        rows.append(among[(asked @ functions).topk(depth, dim=1).indices].int())
+    return torch.cat(rows)
+
+
+def siblings(functions: Sequence[Function], rng: np.random.Generator) -> NDArray[np.int64]:
+    """For each function another of the same file, or itself where it is alone."""
+    files: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, function in enumerate(functions):
+        files[function.repo, function.path].append(number)
+    chosen = np.arange(len(functions))
+    for members in files.values():
+        shift = int(rng.integers(1, len(members))) if len(members) > 1 else 0
+        chosen[members] = np.roll(members, shift)
+    return chosen
+
 
 NAME = FIELDS.index("name")
 
@@ -40,8 +167,8 @@ class Trainer:
     def __init__(
         self,
         data: TrainingData,
-        teachers: Sequence[Taught],
-        sharing: Taught,
+        teachers: Sequence[TeacherVectors],
+        sharing: TeacherVectors,
         hard: Hard,
         options: Options,
         device: str,
@@ -53,7 +180,7 @@ class Trainer:
         self.targets = torch.from_numpy(data.targets).to(device)
         rng = np.random.default_rng(options.seed)
         self.siblings = torch.from_numpy(siblings(data.functions, rng)).to(device)
-        self.groups = self._grouped(np.array(data.styles))
+        self.groups = self._groups(np.array(data.styles))
 
     def fit(self, student: Student, development: Development, say: Callable[[str], None]) -> dict[str, float]:
         """Train; leaves the student as it was at its best epoch and returns its scores there."""
@@ -89,7 +216,7 @@ class Trainer:
         student.load_state_dict(kept)
         return best
 
-    def _grouped(self, styles: NDArray[np.str_]) -> list[Group]:
+    def _groups(self, styles: NDArray[np.str_]) -> list[Group]:
         options = self.options
 
         def numbers(chosen: NDArray[np.bool_]) -> Tensor:
@@ -117,8 +244,8 @@ class Trainer:
         candidates = [
             targets[answered],
             self.siblings[targets[answered]],
-            _drawn(self.hard.taught[numbers], options.hard),
-            _drawn(self.hard.lexical[numbers], options.lexical_hard),
+            _sample(self.hard.taught[numbers], options.hard),
+            _sample(self.hard.lexical[numbers], options.lexical_hard),
         ]
         functions = torch.unique(torch.cat(candidates))
         asked = student.queries(self.query_bags, numbers)
@@ -126,7 +253,7 @@ class Trainer:
         taught = self._taught(numbers, functions, group.bare)
         expected = softmax(taught * options.teacher_scale, dim=1)
         places = torch.searchsorted(functions, targets[answered])
-        right_too = _better(taught[answered], places, options.leniency) if group.lenient else None
+        also_correct = _better(taught[answered], places, options.leniency) if group.lenient else None
         loss = torch.zeros((), device=self.device)
         for width in {student.table.shape[1], options.truncated or student.table.shape[1]}:
             left, right = asked[:, :width], found[:, :width]
@@ -135,7 +262,9 @@ class Trainer:
             logits = left @ right.T * options.student_scale
             loss = loss + group.distilled * kl_div(log_softmax(logits, dim=1), expected, reduction="batchmean")
             if len(places):
-                judged = logits[answered] if right_too is None else logits[answered].masked_fill(right_too, -torch.inf)
+                judged = (
+                    logits[answered] if also_correct is None else logits[answered].masked_fill(also_correct, -torch.inf)
+                )
                 loss = loss + (1 - group.distilled) * cross_entropy(judged, places)
         return loss
 
@@ -159,7 +288,7 @@ def _better(taught: Tensor, places: Tensor, by: float) -> Tensor:
     return taught > taught.gather(1, places[:, None]) + by
 
 
-def _drawn(candidates: Tensor, count: int) -> Tensor:
+def _sample(candidates: Tensor, count: int) -> Tensor:
     places = torch.randint(candidates.shape[1], (len(candidates), count), device=candidates.device)
     return candidates.gather(1, places).flatten().long()
 

@@ -19,8 +19,7 @@ from torch.nn.functional import cross_entropy
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder.static import StaticEncoder
-from treeline.encoder.training.models import writing_model
-from treeline.encoder.training.schedule import warm_then_cosine
+from treeline.encoder.training.models import warm_then_cosine, writing_model
 
 FUNCTION_TOKENS, QUESTION_TOKENS = 128, 24
 DOCSTRING, CODE = 240, 700  # characters of them that the model reads
@@ -58,7 +57,7 @@ class Writer:
         """From questions with the number of the function that answers each."""
         if not questions:
             raise InputError("no question has its answer among the functions", "give --answered a file with their URLs")
-        told = self._told([functions[number] for _, number in questions])
+        told = self._prompts([functions[number] for _, number in questions])
         said = [[*ids, self.end] for ids in self._ids([text for text, _ in questions], QUESTION_TOKENS)]
         rng = random.Random(writing.seed)
         batches = [
@@ -83,7 +82,7 @@ class Writer:
     ) -> Iterator[tuple[str, int]]:
         """Questions with the number of the function each was written for, functions of one length after another."""
         torch.manual_seed(writing.seed)
-        told = self._told(functions)
+        told = self._prompts(functions)
         written = 0
         batches = _batches([len(one) for one in told], writing.batch, random.Random(writing.seed))
         for count, batch in enumerate(batches, start=1):
@@ -103,7 +102,7 @@ class Writer:
             if count % 20 == 0 or count == len(batches):
                 say(f"batch {count} of {len(batches)}: {written:,} questions")
 
-    def _told(self, functions: Sequence[Function]) -> list[list[int]]:
+    def _prompts(self, functions: Sequence[Function]) -> list[list[int]]:
         return [[*ids, *self._asked] for ids in self._ids([_read(one) for one in functions], FUNCTION_TOKENS)]
 
     def _ids(self, texts: Sequence[str], limit: int) -> list[list[int]]:
@@ -134,7 +133,7 @@ class Writer:
         return torch.autocast(self.device, torch.bfloat16, enabled=self.device != "cpu")
 
 
-def found_again(questions: Sequence[tuple[str, int]], functions: Sequence[Function]) -> list[tuple[str, int]]:
+def round_trip(questions: Sequence[tuple[str, int]], functions: Sequence[Function]) -> list[tuple[str, int]]:
     """Those of the questions that find their function, among all of these, with the shipped encoder."""
     encoder = StaticEncoder.shipped()
     answers = encoder.encode_functions(functions)

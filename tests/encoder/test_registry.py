@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from treeline.encoder.loading import full_name
+from treeline.encoder.registry import full_name
 from treeline.encoder.static import SHIPPED
 from treeline.service.cli import cli
 

@@ -9,7 +9,7 @@ import pytest
 from tests.encoder.functions import function
 from treeline.corpus.function import Function
 from treeline.encoder.tokens import Tokenizer
-from treeline.encoder.training.data import Asked, TrainingData, essence, prepare
+from treeline.encoder.training.data import QuestionSet, TrainingData, essence, prepare
 
 torch = pytest.importorskip("torch", reason="training needs torch")
 pytestmark = pytest.mark.transformers
@@ -19,14 +19,14 @@ DEEDS = ("feed", "wash", "call", "sell", "find", "hide", "draw", "name")
 
 def data(functions: list[Function]) -> TrainingData:
     words = sorted({*ANIMALS, *DEEDS, "the", "of", "farm", "def", "return", "none"})
-    return prepare(functions, Tokenizer(words), Counter(), Asked())
+    return prepare(functions, Tokenizer(words), Counter(), QuestionSet())
 
 
 FARM = [function(f"{deed}_{animal}", f"{deed} the {animal}.") for deed in DEEDS for animal in ANIMALS]
 
 
 def test_the_lexical_teacher_ranks_by_shared_words() -> None:
-    from treeline.encoder.training.lexical import lexical
+    from treeline.encoder.training.teacher import lexical
 
     known = data(FARM)
     taught = lexical(known, "cpu")
@@ -41,7 +41,7 @@ def test_the_lexical_teacher_ranks_by_shared_words() -> None:
 
 
 def test_a_docstring_does_not_speak_for_its_own_function() -> None:
-    from treeline.encoder.training.lexical import lexical
+    from treeline.encoder.training.teacher import lexical
 
     known = data([function("run", "feed the goat."), *FARM])
     taught = lexical(known, "cpu")
@@ -57,13 +57,13 @@ def test_a_docstring_does_not_speak_for_its_own_function() -> None:
 
 
 def test_hard_candidates_are_the_highest_of_a_part_of_all() -> None:
-    from treeline.encoder.training.candidates import PARTS, hard
-    from treeline.encoder.training.teachers import Taught
+    from treeline.encoder.training.teacher import TeacherVectors
+    from treeline.encoder.training.trainer import PARTS, hard
 
     known = data(FARM)
     generator = torch.Generator().manual_seed(1)
     asked, answering = (torch.randn(len(rows), 8, generator=generator) for rows in (known.texts, FARM))
-    teacher = Taught(asked, answering, answering, 1.0)
+    teacher = TeacherVectors(asked, answering, answering, 1.0)
     found = hard(known, [teacher], teacher, 16, "cpu").taught
     assert found.shape == (len(known.texts), 16 // PARTS)
     ranks = (asked @ answering.T).argsort(dim=1, descending=True).argsort(dim=1)
@@ -74,9 +74,8 @@ def test_hard_candidates_are_the_highest_of_a_part_of_all() -> None:
 
 def test_a_field_that_counts_for_nothing_is_not_read() -> None:
     from treeline.encoder.static import FIELDS, StaticEncoder
-    from treeline.encoder.training.bags import Bags
     from treeline.encoder.training.data import LIMITS
-    from treeline.encoder.training.model import Student
+    from treeline.encoder.training.student import Bags, Student
 
     shipped = StaticEncoder.shipped()
     columns = (["sort_numbers", "send_email"], ["", ""], ["return open(path)"] * 2, ["", ""])
@@ -95,18 +94,18 @@ def test_a_field_that_counts_for_nothing_is_not_read() -> None:
 
 def test_half_of_the_way_is_between_what_it_was_and_the_mean_of_what_runs_learnt() -> None:
     from treeline.encoder.static import StaticEncoder
-    from treeline.encoder.training.model import Student
+    from treeline.encoder.training.student import Student
 
     student = Student.of(StaticEncoder.shipped().parts())
     before = {name: value.clone() for name, value in student.state_dict().items()}
     ends = [{name: value + step for name, value in before.items()} for step in (0.5, 0.1)]
-    student.settle(before, ends, 0.5)
+    student.interpolate(before, ends, 0.5)
     for name, value in student.state_dict().items():
         assert torch.allclose(value, before[name] + 0.15, atol=1e-5), name
 
 
 def test_what_the_teachers_find_clearly_better_is_not_held_wrong() -> None:
-    from treeline.encoder.training.train import _better
+    from treeline.encoder.training.trainer import _better
 
     taught = torch.tensor([[0.0, 0.9, 1.1], [2.0, 0.0, 0.5]])
     assert _better(taught, torch.tensor([0, 1]), 1.0).tolist() == [[False, False, True], [True, False, False]]
@@ -117,12 +116,12 @@ def test_like_questions_lie_together() -> None:
 
     import numpy as np
 
-    from treeline.encoder.training.tuning import grouped
+    from treeline.encoder.training.teacher import group_similar
 
     angles = np.repeat([0.0, 1.5, 3.0, 4.5], 25)  # four kinds of questions
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
     numbers = np.random.default_rng(0).permutation(100)
-    groups = grouped(numbers, vectors, 12, random.Random(0))
+    groups = group_similar(numbers, vectors, 12, random.Random(0))
     assert sorted(np.concatenate(groups).tolist()) == list(range(100))
     assert all(12 <= len(group) < 24 for group in groups)
     kinds = [len(set((group // 25).tolist())) for group in groups]
@@ -136,14 +135,13 @@ def test_a_known_answer_is_an_example_of_its_own_style() -> None:
 
 
 def test_what_a_model_wrote_is_learnt_apart() -> None:
-    from treeline.encoder.training.candidates import hard
     from treeline.encoder.training.options import Options
-    from treeline.encoder.training.teachers import Taught
-    from treeline.encoder.training.train import Trainer
+    from treeline.encoder.training.teacher import TeacherVectors
+    from treeline.encoder.training.trainer import Trainer, hard
 
     known = taught_more()
     answering = torch.randn(len(FARM), 8)
-    teacher = Taught(torch.randn(len(known.texts), 8), answering, answering, 1.0)
+    teacher = TeacherVectors(torch.randn(len(known.texts), 8), answering, answering, 1.0)
     options = Options(answered_times=3, generated_times=2, distilled_answered=0.3, distilled_generated=0.6)
     trainer = Trainer(known, [teacher], teacher, hard(known, [teacher], teacher, 16, "cpu"), options, "cpu")
     asked = {
@@ -159,7 +157,7 @@ def test_what_a_model_wrote_is_learnt_apart() -> None:
 def taught_more() -> TrainingData:
     answered = [("hungry goat", 5), ("my feeding goat", 5)]
     generated = [("goat wants food", 5), ("food for a lion", 6)]
-    asked = Asked(answered=answered, generated=generated, never=["feeding my goat"])
+    asked = QuestionSet(answered=answered, generated=generated, never=["feeding my goat"])
     return prepare(FARM, Tokenizer(["goat", "feed"]), Counter(), asked)
 
 

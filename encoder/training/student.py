@@ -1,17 +1,59 @@
-"""The student in torch: what `treeline.encoder.static` computes in numpy, made learnable."""
+"""The student in torch: what `treeline.encoder.static` computes in numpy, made learnable, and its export."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors.numpy import save_file
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag, normalize
 
-from treeline.encoder.static import FIELDS, QUERY
-from treeline.encoder.training.bags import Bags
+from treeline.encoder.static import CONFIG, FIELDS, MATRICES, QUERY, TENSORS, VOCABULARY
+from treeline.encoder.tokens import Tokenizer
+
+if TYPE_CHECKING:
+    import torch
+    from scipy.sparse import csr_matrix
+
+
+class Rows(NamedTuple):
+    """Some rows of a bag, flattened: the token of each entry, its count's weight, its row, where rows start."""
+
+    tokens: torch.Tensor
+    counts: torch.Tensor
+    owners: torch.Tensor
+    starts: torch.Tensor
+
+
+class Bags:
+    """A compressed sparse matrix as three tensors; kept whole on the device, since it fits."""
+
+    def __init__(self, matrix: csr_matrix, device: str) -> None:
+        import torch
+
+        self.starts = torch.from_numpy(matrix.indptr.astype("int64")).to(device)
+        self.tokens = torch.from_numpy(matrix.indices.astype("int32")).to(device)
+        self.counts = torch.from_numpy(matrix.data.astype("float32")).to(device)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def rows(self, numbers: torch.Tensor) -> Rows:
+        import torch
+
+        begins = self.starts[numbers]
+        lengths = self.starts[numbers + 1] - begins
+        starts = torch.cumsum(lengths, 0) - lengths
+        owners = torch.repeat_interleave(torch.arange(len(numbers), device=numbers.device), lengths)
+        places = torch.arange(len(owners), device=numbers.device) - starts[owners] + begins[owners]
+        return Rows(self.tokens[places].long(), self.counts[places], owners, starts)
+
 
 FAINTEST = 1e-7  # weights are kept as logarithms: half precision makes the smallest of them nothing
 START_GATES = (1.0, 1.0, 1.0, 0.2)  # name, docstring, code, place: where a function lies says least of what it does
@@ -56,7 +98,7 @@ class Student(nn.Module):
                 inputs = self.function_layer.get_parameter("0.weight")
                 inputs.mul_(each.repeat_interleave(self.table.shape[1]))
 
-    def settle(self, start: Mapping[str, Tensor], ends: Sequence[Mapping[str, Tensor]], way: float) -> None:
+    def interpolate(self, start: Mapping[str, Tensor], ends: Sequence[Mapping[str, Tensor]], way: float) -> None:
         """So much of the way from what it was to the mean of what runs made of it (Wortsman et al. 2022, twice): the
         mean is better than each of them, and what the last data does not have is kept."""
         with torch.no_grad():
@@ -107,3 +149,37 @@ def _layer(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
     nn.init.zeros_(last.weight)
     nn.init.zeros_(last.bias)
     return layer
+
+
+INT8_MOST = 127
+
+
+def quantise(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float16]]:
+    """Each row to int8 with its own scale; the error is at most half a step of the row's largest value."""
+    scale = (np.abs(table).max(axis=1) / INT8_MOST).astype(np.float16)
+    steps = np.where(scale > 0, scale, 1.0).astype(np.float32)
+    return np.clip(np.rint(table / steps[:, None]), -INT8_MOST, INT8_MOST).astype(np.int8), scale
+
+
+def write(
+    folder: Path,
+    tokenizer: Tokenizer,
+    table: NDArray[np.float32],
+    small: Mapping[str, NDArray[np.float32]],
+    config: Mapping[str, Any],
+) -> int:
+    """Write the model folder; returns its size in bytes. `small` holds weights, gates and the layers."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors: dict[str, NDArray[Any]] = {"pairs": tokenizer.pairs}
+    for name, value in {"table": table, **small}.items():
+        if name in MATRICES:
+            tensors[name], tensors[f"{name}_scale"] = quantise(value)
+        else:
+            tensors[name] = value.astype(np.float16)
+    # safetensors writes the memory as it lies and reads it row by row: a transposed matrix would come back scrambled
+    save_file({name: np.ascontiguousarray(value) for name, value in tensors.items()}, folder / TENSORS)
+    (folder / VOCABULARY).write_text("\n".join(tokenizer.vocabulary), encoding="utf-8")
+    (folder / CONFIG).write_text(
+        json.dumps({**config, "unknown": tokenizer.unknown}, indent=1) + "\n", encoding="utf-8"
+    )
+    return sum((folder / name).stat().st_size for name in (TENSORS, VOCABULARY, CONFIG))
