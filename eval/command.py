@@ -45,8 +45,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def evaluation_settings(engine: str | None, name: str) -> Settings:
-    """The settings of the command line with a long time-out: a lane that is left out on a busy machine would be
-    scored as if it had found nothing."""
+    """The command line's settings with a long lane timeout: a lane that a busy machine drops would score as empty."""
     return replace(settings_for(engine, name), lane_timeout=LANE_TIMEOUT)
 
 
@@ -57,7 +56,7 @@ def choice_options(command: Decorated) -> Decorated:
 
 
 def select_variants(compare: bool, ablate: bool, compared: Sequence[Variant] = COMPARED) -> tuple[list[Variant], str]:
-    """The variants, and the name of the one that the others are compared with."""
+    """The variants to measure, and the name of the baseline."""
     if ablate:
         return ablations(), DEFAULT.name
     if compare:
@@ -68,7 +67,7 @@ def select_variants(compare: bool, ablate: bool, compared: Sequence[Variant] = C
 def run(
     dataset: DataSet, searcher: Stages, variants: Sequence[Variant], baseline: str, console: Console
 ) -> tuple[Evaluation, Document]:
-    """Ask every variant every question; the default is the one whose worst questions are shown."""
+    """Ask every variant every question and summarise."""
     info = searcher.info
     cache = LaneCache(searcher)
     if any("tfidf" in variant.lanes for variant in variants):
@@ -104,7 +103,7 @@ def loading(console: Console) -> Iterator[LoadProgress]:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where the numbers go; `-` for JSON means standard output, with nothing else on it."""
+    """Where the numbers go; `-` sends JSON, and nothing else, to standard output."""
 
     json_file: str = ""
     html_file: str = ""
@@ -113,12 +112,12 @@ class Output:
 
     @property
     def console(self) -> Console:
-        """Standard output for people, unless JSON goes there."""
+        """Standard output, or standard error if JSON goes to standard output."""
         return Console(stderr=self.json_file == "-", highlight=False)
 
 
 def output_options(command: Decorated) -> Decorated:
-    """The options --json, --html, --keep and --results, given to the command as one `output`."""
+    """Adds --json, --html, --keep and --results, passed to the command as one `output`."""
 
     @wraps(command)  # which takes along the parameters that click has noted on it
     def wrapped(json_file: str, html_file: str, keep: bool, results_folder: str, **rest: Any) -> Any:
@@ -136,7 +135,10 @@ def output_options(command: Decorated) -> Decorated:
 
 
 def finish(document: Document, output: Output) -> None:
-    """Show the document and write it wherever it was asked for; an old result that cannot be read costs no new one."""
+    """Show the document, write the files, compare with the last result, keep it.
+
+    The result is kept even if the last one cannot be read.
+    """
     document = results.stamp(document)
     console = output.console
     terminal.show(document, console)

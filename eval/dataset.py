@@ -19,7 +19,7 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question: how relevant which keys are, and what the search is narrowed to."""
+    """One question, the relevance of each answer, and the filters of the search."""
 
     id: str  # a number or a commit, never the question's words: result files that are kept go by it
     text: str
@@ -35,7 +35,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """What a system answered to one question, and the time it took, whole and by stage."""
+    """A system's answer to one question, and its time in total and by stage."""
 
     hits: Sequence[Hit]
     milliseconds: float | None = None
@@ -47,7 +47,7 @@ Answer = Callable[[Case, int], Ranked]
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Something that ranks: a mode, a fusion, a re-ranker, or a file of predictions."""
+    """Anything that ranks: a mode, a fusion, a re-ranker, or a file of predictions."""
 
     name: str
     about: str
@@ -56,7 +56,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A measure's key in reports and how people read it; `share` when it lies between 0 and 1."""
+    """A metric's key and label; `share` if it lies between 0 and 1."""
 
     name: str
     label: str
@@ -65,7 +65,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """Questions and the way to score an answer to one; a metric left out for a query does not count there."""
+    """Questions and how to score an answer; a metric that is None for a question is left out of the mean."""
 
     name: str
     about: str
@@ -81,7 +81,7 @@ class DataSet:
 
 @dataclass(frozen=True, slots=True)
 class SystemScores:
-    """One system's numbers: metric → case id → value, its times, and the first results of every case."""
+    """One system's scores (metric → case id → value), times, and first results."""
 
     system: str
     about: str
@@ -93,7 +93,7 @@ class SystemScores:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A data set and what every system made of it."""
+    """A data set and the scores of every system."""
 
     dataset: DataSet
     systems: Sequence[SystemScores]
@@ -105,7 +105,7 @@ class Evaluation:
 def evaluate(
     dataset: DataSet, systems: Sequence[System], progress: Callable[[str], None] = lambda _: None
 ) -> Evaluation:
-    """Ask every system every question; `progress` is told the system's name after each."""
+    """Ask every system every question; calls `progress` with the system's name after each."""
     return Evaluation(dataset, tuple(_measure(dataset, system, progress) for system in systems))
 
 
@@ -129,7 +129,7 @@ def _measure(dataset: DataSet, system: System, progress: Callable[[str], None]) 
 
 
 def join(evaluations: Sequence[Evaluation], whole: DataSet | None = None) -> Evaluation:
-    """Several repositories as one evaluation, of the `whole` set; the groups keep them apart."""
+    """Several evaluations of the same systems as one, over `whole`."""
     if whole is None:
         every = [case for evaluation in evaluations for case in evaluation.dataset.cases]
         first = evaluations[0].dataset
@@ -156,7 +156,7 @@ Row = TypeVar("Row")
 
 
 def read_jsonl(path: Path, make: Callable[[Any], Row], one: str, several: str) -> list[Row]:
-    """What `make` makes of each line; `one` and `several` are what the messages call them."""
+    """One object per line, each passed to `make`; `one` and `several` name them in error messages."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:

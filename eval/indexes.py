@@ -23,12 +23,12 @@ FIELDS = ("repo", "path", "func_name", "original_string", "language", "docstring
 
 
 def read_functions(folder: Path, partitions: Iterable[str] = ()) -> Iterator[Function]:
-    """The functions of a CodeSearchNet folder, of these partitions (none named: all), read as an index would."""
+    """The functions of a CodeSearchNet folder; no partitions means all."""
     return functions_of(open_source(f"codesearchnet:{folder}", ReadOptions(partitions=frozenset(partitions))))
 
 
 def eval_settings(settings: Settings) -> Settings:
-    """The same settings with a home of their own, so that an evaluation never touches the user's indexes."""
+    """The same settings with a home of their own, so that evaluations never touch the user's indexes."""
     if settings.engine != ENGINE:
         raise InputError(
             "evaluation pools are made on the embedded engine",
@@ -40,7 +40,7 @@ def eval_settings(settings: Settings) -> Settings:
 def records_searcher(
     name: str, functions: Iterable[Function], settings: Settings, progress: Progress = no_progress
 ) -> LiveSearcher:
-    """An index over exactly these functions; one that is already there and unchanged is used again."""
+    """An index over exactly these functions, reused if unchanged."""
     own = eval_settings(settings)
     own.home_path.mkdir(parents=True, exist_ok=True)
     records = own.home_path / f"{name}.jsonl.gz"
@@ -58,7 +58,7 @@ def source_searcher(
     progress: Progress = no_progress,
     options: ReadOptions | None = None,
 ) -> LiveSearcher:
-    """An index of its own over one source, brought up to date."""
+    """An up-to-date index over one source."""
     eval_settings(settings)  # refuses another engine before the source is read
     return sources_searcher(name, [open_source(source, options or ReadOptions())], settings, progress)
 
@@ -72,7 +72,7 @@ def sources_searcher(
     fresh: bool = False,
     version: str = "",
 ) -> LiveSearcher:
-    """An index of its own over these sources, brought up to date; made anew when `version` is not the last one."""
+    """An up-to-date index over these sources, rebuilt if `version` has changed."""
     own = eval_settings(settings)
     work = own.home_path / "work"
     work.mkdir(parents=True, exist_ok=True)

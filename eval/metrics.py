@@ -19,17 +19,17 @@ Gain = Literal["linear", "exponential"]
 
 
 def deduplicate(ranked: Iterable[str]) -> list[str]:
-    """The list with each key kept only where it is first seen: a repeated answer must not be paid twice."""
+    """Each key at its first rank only: a repeated answer must not be paid twice."""
     return list(dict.fromkeys(ranked))
 
 
 def official_ndcg(
     ranked: Sequence[str], relevance: Mapping[str, float], *, within: bool, depth: int = OFFICIAL_DEPTH
 ) -> float | None:
-    """CodeSearchNet's NDCG (Husain et al. 2019, `relevanceeval.py`); None where no judged URL is relevant.
+    """CodeSearchNet's NDCG (Husain et al. 2019, `relevanceeval.py`); None if no judged URL is relevant.
 
     The gain is 2^rel − 1, the discount log2(rank + 1), and the ideal counts every judged URL of the query.
-    `within` skips unjudged URLs when counting ranks; otherwise they take up a rank each.
+    `within` skips unjudged URLs when it counts ranks; otherwise each takes a rank.
     """
     ideal = _dcg(sorted(relevance.values(), reverse=True), "exponential")
     if ideal <= 0:
@@ -45,7 +45,7 @@ def official_ndcg(
 def ndcg(
     ranked: Sequence[str], relevance: Mapping[str, float], k: int | None = None, gain: Gain = "linear"
 ) -> float | None:
-    """Standard NDCG@k (Järvelin & Kekäläinen 2002), the ideal cut at k too; None where nothing is relevant."""
+    """Standard NDCG@k (Järvelin & Kekäläinen 2002), the ideal also cut at k; None if nothing is relevant."""
     ideal = _dcg(sorted(relevance.values(), reverse=True)[:k], gain)
     if ideal <= 0:
         return None
@@ -53,7 +53,7 @@ def ndcg(
 
 
 def reciprocal_rank(ranked: Sequence[str], relevant: Collection[str], k: int | None = None) -> float:
-    """One over the rank of the first relevant key, zero when there is none among the first k."""
+    """One over the rank of the first relevant key among the first k, else zero."""
     for rank, key in enumerate(deduplicate(ranked)[:k], start=1):
         if key in relevant:
             return 1.0 / rank
@@ -61,19 +61,19 @@ def reciprocal_rank(ranked: Sequence[str], relevant: Collection[str], k: int | N
 
 
 def recall(ranked: Sequence[str], relevant: Collection[str], k: int) -> float | None:
-    """The share of the relevant that is among the first k; None where nothing is relevant."""
+    """The share of relevant keys among the first k; None if nothing is relevant."""
     if not relevant:
         return None
     return len(set(top(ranked, k)) & set(relevant)) / len(set(relevant))
 
 
 def success(ranked: Sequence[str], relevant: Collection[str], k: int) -> float:
-    """One when any relevant key is among the first k."""
+    """1 if a relevant key is among the first k."""
     return float(not set(relevant).isdisjoint(top(ranked, k)))
 
 
 def count_distinct(values: Sequence[str], k: int = 10) -> float:
-    """How many different values (repositories, say) the first k results have."""
+    """Distinct values among the first k."""
     return float(len(set(values[:k])))
 
 
@@ -111,7 +111,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """System minus baseline over the queries both answered: `p` is the two-sided paired bootstrap's."""
+    """System minus baseline over shared queries; `p` is from the two-sided paired bootstrap."""
 
     difference: float
     low: float
@@ -151,7 +151,7 @@ def compare(system: Mapping[str, float], baseline: Mapping[str, float]) -> Compa
 
 
 def worst(values: Mapping[str, float], count: int = 10) -> list[str]:
-    """The ids of the queries that did worst, the worst first; equal ones in the data set's order."""
+    """The ids of the lowest scores, lowest first; ties in the data set's order."""
     return sorted(values, key=lambda query: values[query])[:count]
 
 
@@ -163,12 +163,12 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def macro_mean(groups: Mapping[str, Sequence[float]]) -> float:
-    """The mean of the groups' means: a large group counts no more than a small one."""
+    """The mean of the groups' means, so that every group counts equally."""
     return float(np.mean([np.mean(values) for values in groups.values() if len(values)]))
 
 
 def _two_sided(differences: NDArray[np.float64]) -> float:
-    """How often a resample of the differences, moved to mean zero, is as far from zero as what was seen."""
+    """The share of resamples, centred on zero, that lie as far from zero as the observed mean."""
     seen = abs(float(differences.mean()))
     if seen <= TIE:
         return 1.0

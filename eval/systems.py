@@ -18,7 +18,7 @@ from treeline.search.query import Query
 
 
 class Stages(Protocol):
-    """What evaluation needs of a searcher: its stages, apart."""
+    """The stages of a searcher that evaluation calls one by one."""
 
     @property
     def info(self) -> IndexInfo: ...
@@ -34,7 +34,7 @@ class Stages(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A way to ask: which lanes (empty: those the route chooses), how to fuse them, how to re-rank."""
+    """Which lanes run (empty: the route's), how they are fused, and how the list is re-ranked."""
 
     name: str
     about: str
@@ -57,8 +57,8 @@ COMPARED = (KEYWORD, DENSE, HYBRID, ROUTED, DEFAULT)
 
 @dataclass(slots=True)
 class LaneCache:
-    """Answers variants over one searcher; each lane is asked once per question, and its own time is charged to
-    every variant that uses it, so that times stay comparable."""
+    """Runs variants over one searcher. Each lane runs once per question; its time is charged to every variant
+    that uses it, so that times stay comparable."""
 
     searcher: Stages
     _lanes: dict[tuple[Query, tuple[str, ...]], LaneResults] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class LaneCache:
         return System(variant.name, variant.about, lambda case, depth: self.answer(variant, case, depth))
 
     def systems(self, variants: Sequence[Variant]) -> list[System]:
-        """Those of the variants that this index can follow: without vectors there is no dense lane."""
+        """The variants this index can run: without vectors there is no dense lane."""
         if self.searcher.info.encoders:
             return [self.system(variant) for variant in variants]
         return [self.system(variant) for variant in variants if "dense" not in variant.lanes]
@@ -119,7 +119,7 @@ LANES = ("keyword", "dense")
 
 
 def ablations() -> list[Variant]:
-    """The default first: it is what every other row is compared with."""
+    """All variants, the default first: every other row is compared with it."""
     return list({variant.name: variant for variant in _variants()}.values())
 
 

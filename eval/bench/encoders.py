@@ -40,7 +40,7 @@ Measure = Callable[[Sequence[str], Mapping[str, float]], float | None]
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """One set of questions: their texts, what is relevant to each, and how an answer is scored."""
+    """A set of questions: their texts, the relevant URLs of each, and the measure."""
 
     name: str
     texts: Sequence[str]
@@ -52,7 +52,7 @@ class QuestionSet:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was measured of one encoder."""
+    """The measurements of one encoder."""
 
     name: str
     dimension: int
@@ -73,7 +73,7 @@ class Outcome:
 
 
 def pool_of(functions: Iterable[Function], known: frozenset[str], size: int) -> list[Function]:
-    """Every function at a known URL and, up to `size`, others; the same ones for the same functions."""
+    """Every function at a known URL, filled up to `size` with others; the same input gives the same pool."""
     unique = sorted({one.url: one for one in functions if one.url}.values(), key=lambda one: one.url)
     kept = [one for one in unique if one.url in known]
     others = [one for one in unique if one.url not in known]
@@ -103,7 +103,7 @@ def from_the_web(questions: Iterable[tuple[str, Sequence[str]]], urls: frozenset
 
 
 def from_docstrings(pool: Sequence[Function]) -> QuestionSet:
-    """First paragraphs of docstrings that the functions are then read without."""
+    """First paragraphs of docstrings; the functions are encoded without them."""
     usable = [one for one in pool if docstrings.question(one)]
     chosen = random.Random(SEED).sample(usable, min(QUESTIONS, len(usable)))
     texts = [docstrings.question(one) for one in chosen]
@@ -111,7 +111,7 @@ def from_docstrings(pool: Sequence[Function]) -> QuestionSet:
 
 
 def measure(name: str, pool: Sequence[Function], sets: Sequence[QuestionSet]) -> Outcome:
-    """Load an encoder, let it read the pool, ask."""
+    """Load an encoder, encode the pool, score every set."""
     begin = perf_counter()
     encoder = load(name)
     assert encoder is not None
@@ -141,7 +141,7 @@ def _scores(encoder: Encoder, asked: QuestionSet, vectors: NDArray[np.float32], 
 
 
 def _question_ms(encoder: Encoder, sets: Sequence[QuestionSet]) -> float:
-    """The median of questions asked one at a time."""
+    """Median milliseconds to encode one question."""
     texts = [text for asked in sets for text in asked.texts][:SINGLE]
     times = []
     for text in texts:
@@ -167,7 +167,7 @@ LANGUAGE = "python"
 @click.option("--json", "json_file", metavar="FILE", default="", help="Write the numbers; - for stdout.")
 @click.option("--svg", "svg_file", metavar="FILE", default="", help="Write the picture.")
 def command(names: tuple[str, ...], data: str, pool: int, split: str, json_file: str, svg_file: str) -> None:
-    """Read and rank with the encoders NAMES beside `static`: a name or folder each, `onnx:FOLDER` for int8."""
+    """Compare the encoders NAMES with `static`: a name or folder each, `onnx:FOLDER` for int8."""
     console = Console(stderr=json_file == "-", highlight=False)
     folder = codesearchnet.data_folder(data)
     queries = codesearchnet.read_queries(folder / codesearchnet.QUERIES)

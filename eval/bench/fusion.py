@@ -54,7 +54,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """Questions and the index that they are asked of."""
+    """Questions and the index they are asked of."""
 
     name: str
     functions: Sequence[Function]
@@ -65,7 +65,7 @@ class Set:
         return self._keyword(self.searcher.engine)
 
     def keyword_by_name_weight(self, weight: int, home: Path) -> list[RankedList]:
-        """The same from an index in which the words of names count so often."""
+        """The keyword lane of an index that counts the words of names `weight` times."""
         store = EmbeddedStore(home)
         with store.begin("weighed", [], "choosing", fresh=True) as writer:
             writer.write(self.functions, [analyse(one, weight) for one in self.functions], {})
@@ -90,7 +90,7 @@ class Set:
 
 
 def pool(name: str, functions: Sequence[Function], store: Store, settings: Settings) -> LiveSearcher:
-    """An index over these functions as they are; no parsing, so it is made in a minute."""
+    """Index these functions without parsing them."""
     encoder = load(settings.encoder)
     assert encoder is not None
     with store.begin(name, [EncoderSpec(encoder.name, encoder.dimension)], "choosing", fresh=True) as writer:
@@ -102,7 +102,7 @@ def pool(name: str, functions: Sequence[Function], store: Store, settings: Setti
 
 
 def sets(index: str, home: Path, settings: Settings, questions: int) -> list[Set]:
-    """The data sets, each with its index, from the functions of a CodeSearchNet index."""
+    """The four sets with their indexes, made from a CodeSearchNet index."""
     whole = open_store(settings).open(index)
     functions = [function for function in whole.scan() if function.partition in ("valid", "test")]
     whole.close()
@@ -133,7 +133,7 @@ def words_of(name: str) -> str:
 
 
 def name_questions(functions: Sequence[Function], count: int) -> list[Question]:
-    """The words of names that at least three words make up and that one function alone has."""
+    """Names of three words or more that only one function has, as words."""
     by_words: dict[str, list[str]] = {}
     for function in functions:
         by_words.setdefault(words_of(function.func_name), []).append(function.url)
@@ -143,7 +143,7 @@ def name_questions(functions: Sequence[Function], count: int) -> list[Question]:
 
 
 def identifier_questions(functions: Sequence[Function], count: int) -> list[Question]:
-    """Names as they are written; every function of that name answers."""
+    """Names as written; every function of that name is an answer."""
     by_name: dict[str, set[str]] = {}
     for function in functions:
         by_name.setdefault(function.func_name.rpartition(".")[2], set()).add(function.url)
@@ -152,7 +152,7 @@ def identifier_questions(functions: Sequence[Function], count: int) -> list[Ques
 
 
 def hide_name(function: Function) -> Function:
-    """The function under a name that says nothing."""
+    """The function under a meaningless name."""
     own = function.func_name.rpartition(".")[2]
     text = re.sub(rf"\b{re.escape(own)}\b", HIDDEN, function.original_string)
     code = re.sub(rf"\b{re.escape(own)}\b", HIDDEN, function.code)
@@ -168,7 +168,7 @@ Values = dict[str, float]  # question → reciprocal rank
 def fusion_scores(
     one: Set, lists: Sequence[Sequence[RankedList]], method: Fusion, weights: Mapping[str, float]
 ) -> Values:
-    """The reciprocal rank of every question."""
+    """Reciprocal rank of each question."""
     found = {}
     for asked, lanes in zip(one.questions, lists, strict=True):
         candidates = method(lanes, weights, route(asked.text).asked, 100)
@@ -178,7 +178,7 @@ def fusion_scores(
 
 
 def search_scores(one: Set) -> Values:
-    """The same with the lanes that each question is routed to and the default fusion."""
+    """The same through the default search: routed lanes, default fusion."""
     found = {}
     for asked in one.questions:
         lanes = one.searcher.lanes(Query(asked.text))
@@ -188,7 +188,7 @@ def search_scores(one: Set) -> Values:
 
 
 def table(title: str, rows: Mapping[str, Sequence[Values]], names: Sequence[str], baseline: str) -> None:
-    """One line a row: MRR on every set, the mean, and the difference to the baseline with its p over all questions."""
+    """A Markdown table: MRR on every set, the mean, and the difference to the baseline with its p."""
     click.echo(
         f"\n## {title}\n\n| | {' | '.join(names)} | mean | against {baseline} |\n|---|{'---|' * (len(names) + 2)}"
     )
@@ -201,7 +201,7 @@ def table(title: str, rows: Mapping[str, Sequence[Values]], names: Sequence[str]
 
 
 def _macro_p(row: Sequence[Values], baseline: Sequence[Values]) -> float:
-    """Questions weighted so that every set counts alike, then the paired bootstrap."""
+    """The paired bootstrap, with questions weighted so that every set counts equally."""
     weighted: Values = {}
     other: Values = {}
     for number, (values, base) in enumerate(zip(row, baseline, strict=True)):
@@ -220,7 +220,7 @@ def _mean(values: Values) -> float:
 @click.option("--index", default="csn", show_default=True, help="An index of CodeSearchNet, to draw questions from.")
 @click.option("--questions", default=250, show_default=True, help="Questions of each generated set.")
 def main(index: str, questions: int) -> None:
-    """Print the tables that docs/lanes.md keeps."""
+    """Print the tables of docs/research/lanes.md."""
     with TemporaryDirectory() as home:
         chosen = sets(index, Path(home), from_environment(), questions)
         dense = [one.dense() for one in chosen]
@@ -229,7 +229,7 @@ def main(index: str, questions: int) -> None:
 
 
 def compare_name_weights(chosen: Sequence[Set], dense: Sequence[Sequence[RankedList]], home: Path) -> None:
-    """The table of how often the words of a name count, for the keyword lane alone and fused with the dense one."""
+    """The weight of names in the keyword lane, alone and fused."""
     rows: dict[str, list[Values]] = {}
     for weight in NAME_WEIGHTS:
         keyword = [one.keyword_by_name_weight(weight, home / one.name) for one in chosen]
@@ -245,7 +245,7 @@ def compare_name_weights(chosen: Sequence[Set], dense: Sequence[Sequence[RankedL
 
 
 def compare_fusions(chosen: Sequence[Set], dense: Sequence[Sequence[RankedList]]) -> None:
-    """The table of fusion methods and weights."""
+    """Every fusion method and weight."""
     names = [one.name for one in chosen]
     lanes = [list(zip(one.keyword(), beside, strict=True)) for one, beside in zip(chosen, dense, strict=True)]
     rows: dict[str, list[Values]] = {}

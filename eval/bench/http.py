@@ -48,7 +48,7 @@ end
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a number of clients saw: requests a second, milliseconds, and how many did not get an answer."""
+    """What the clients saw: requests, times in milliseconds, errors."""
 
     clients: int
     requests: int
@@ -70,7 +70,7 @@ def paths(questions: Sequence[str], prefix: str = "/api/search?k=10&q=") -> list
 
 
 def put_load(base: str, wanted: Sequence[str], clients: int, seconds: float, *, tool: str = "") -> Load:
-    """Ask these paths of the server at `base`, as fast as it answers."""
+    """Request these paths from the server as fast as it answers."""
     tool = tool or ("wrk" if shutil.which("wrk") else "threads")
     return (by_wrk if tool == "wrk" else by_threads)(base, wanted, clients, seconds)
 
@@ -98,7 +98,7 @@ def by_wrk(base: str, wanted: Sequence[str], clients: int, seconds: float) -> Lo
 
 
 def by_threads(base: str, wanted: Sequence[str], clients: int, seconds: float) -> Load:
-    """One connection a thread; Python's own cost is in the figures, so `wrk` is to be preferred."""
+    """One connection a thread. The figures include Python's own cost; prefer `wrk`."""
     end = time.perf_counter() + seconds
     took: list[list[float]] = [[] for _ in range(clients)]
     errors = [0] * clients
@@ -148,8 +148,11 @@ START_SECONDS = 120.0
 def run_server(
     index: str = "", engine: str = "", *, kept_answers: bool = False, extra: dict[str, str] | None = None
 ) -> Iterator[tuple[str, int]]:
-    """(address, process id) of a server over the index without rate limits; answers are kept as the settings say, or
-    not at all: then searching is measured. Index and engine are the settings' own where none is named."""
+    """Start a server over the index without rate limits; yields its address and process id.
+
+    The answer cache is off, so that searching is measured, unless `kept_answers`. Index and engine default to the
+    settings.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -191,12 +194,12 @@ def wait_ready(base: str, server: subprocess.Popen[bytes]) -> None:
 
 
 def memory(root: int) -> float:
-    """Megabytes of a process and its children, what they share counted once (PSS)."""
+    """Megabytes of a process and its children; shared pages count once (PSS)."""
     return sum(_pss(process) for process in (root, *children(root))) / 1024
 
 
 def processor_seconds(root: int) -> float:
-    """Processor time of a process and its children so far: what a request costs, however busy the machine is."""
+    """Processor time of a process and its children so far."""
     return sum(_ticks(process) for process in (root, *children(root))) / os.sysconf("SC_CLK_TCK")
 
 
@@ -230,7 +233,7 @@ def _pss(process: int) -> int:
 
 
 class MemoryWatch:
-    """Looks at the memory of a server again and again while something else goes on."""
+    """Samples a server's memory in a thread."""
 
     def __init__(self, process: int, every: float = 2.0) -> None:
         self.seen: list[tuple[float, float]] = []
@@ -251,7 +254,7 @@ class MemoryWatch:
         return max((megabytes for _, megabytes in self.seen), default=0.0)
 
     def growth_a_minute(self) -> float:
-        """Megabytes a minute over the second half, when caches are warm: the slope of a least-squares line."""
+        """Megabytes a minute over the second half, when caches are warm, by least squares."""
         half = self.seen[len(self.seen) // 2 :]
         if len(half) < 3:
             return 0.0
@@ -286,7 +289,7 @@ QUESTIONS = (
 
 
 def questions(file: Path | None = None) -> list[str]:
-    """CodeSearchNet's queries where they are at hand, else our own."""
+    """CodeSearchNet's queries if they are on this machine, else our own."""
     file = file or BESIDE / QUERIES
     return read_queries(file) if file.exists() else list(QUESTIONS)
 
@@ -302,7 +305,7 @@ def run(
     tool: str = "",
     tell: Callable[[str], None] = print,
 ) -> dict[str, Any]:
-    """Figures of each step, and of the soak when `minutes` are given; `url` measures a server that already runs."""
+    """Measure each number of clients, and a soak if `minutes` is set; `url` measures a running server."""
     wanted, seconds = paths(questions()), SECONDS if seconds is None else seconds
     with nullcontext((url, 0)) if url else run_server(index, engine) as (base, process):
         put_load(base, wanted, 2, WARM_UP, tool=tool)
@@ -331,7 +334,7 @@ def load_steps(
     tool: str,
     tell: Callable[[str], None],
 ) -> list[dict[str, Any]]:
-    """A line for each number of clients: what they saw, and the processor time of a request where it can be seen."""
+    """One step for each number of clients, with the processor time a request takes."""
     steps = []
     tell(f"{'clients':>8} {'requests/s':>11} {'p50 ms':>8} {'p95 ms':>8} {'p99 ms':>8} {'CPU ms':>8} {'errors':>7}")
     for number in clients:
@@ -347,7 +350,7 @@ def load_steps(
 def soak(
     base: str, process: int, wanted: Sequence[str], minutes: float, tool: str, tell: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Eight clients for a long time: no errors, and memory that does not grow."""
+    """Eight clients for `minutes`: errors, and how memory grows."""
     with MemoryWatch(process) as watch:
         load = put_load(base, wanted, 8, minutes * 60, tool=tool)
     growth = watch.growth_a_minute()

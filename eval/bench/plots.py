@@ -85,7 +85,7 @@ def chart(title: str, series: Sequence[Series], steps: Sequence[Step]) -> str:
 
 
 def nice(most: float) -> float:
-    """The next of 1, 2, 4, 5, 10 times a power of ten."""
+    """The next round number: 1, 2, 4, 5 or 10 times a power of ten."""
     if most <= 0:
         return 1.0
     power = 10.0 ** int(log10(most)) if most >= 1 else 1.0
@@ -112,7 +112,7 @@ def display_name(name: str) -> str:
 
 
 def encoders_svg(found: dict[str, Any]) -> str:
-    """The mean over all sets of questions (up is better) over functions a second (right is faster)."""
+    """Mean quality over all sets (up is better) against functions per second (right is faster)."""
     points: list[tuple[str, float, float]] = [
         (
             display_name(row["encoder"]),

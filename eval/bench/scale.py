@@ -42,7 +42,7 @@ KEPT = frozenset(keyword.kwlist) | {"self", "cls", "args", "kwargs", "None", "Tr
 
 @dataclass(frozen=True, slots=True)
 class ShuffledChunk:
-    """A chunk whose functions are moved to another repository and speak with other names."""
+    """A chunk whose functions move to another repository under other names."""
 
     inner: Chunk
     copy: int
@@ -62,7 +62,7 @@ class ShuffledChunk:
 
 @dataclass(frozen=True, slots=True)
 class ShuffledUnit:
-    """A unit of the copy; `share` leaves out whole chunks, evenly."""
+    """A unit of the copy; `share` drops whole chunks evenly."""
 
     inner: Unit
     copy: int
@@ -109,7 +109,7 @@ class GrownSource:
 
 
 def shuffle_identifiers(function: Function, copy: int, pool: list[str]) -> Function:
-    """The function in a made-up repository, each identifier exchanged for another of the pool, the same everywhere."""
+    """The function in a made-up repository, each identifier replaced consistently by another of the pool."""
 
     def other(found: re.Match[str]) -> str:
         name = found[0]
@@ -145,7 +145,7 @@ SETTLE_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One size of the index: what it took to get there, and what it takes to ask."""
+    """One size of the index: the cost of growing to it, and the cost of a search."""
 
     functions: int
     added: int
@@ -176,10 +176,10 @@ def run(
     tell: Callable[[str], None] = print,
     keep: Callable[[dict[str, Any]], None] = lambda _document: None,
 ) -> dict[str, Any]:
-    """Grow to `target` functions; each step is measured in a process of its own, so that its memory is its own.
+    """Grow an index to `target` functions and measure every step in a process of its own.
 
-    The index is one of its own, and gone at the end unless it is to be left. `keep` is given the figures after every
-    step; given to a later run as `before`, this goes on from there when the index is as they say.
+    The index is dropped at the end unless `leave`. `keep` receives the figures after every step. Passed to a later run
+    as `before`, they let it continue from there.
     """
     settings, data = replace(settings, index=INDEX), data or f"codesearchnet:{data_folder()}"
     steps = list(before) if before and size(settings) == before[-1]["functions"] else []
@@ -208,14 +208,14 @@ def run(
 
 
 def copies(target: int, data: str, there: int = 0) -> Iterator[Source]:
-    """Sources that add up to the target, one copy a step; so many are there already."""
+    """Sources that add up to the target, one copy a step, without the first `there`."""
     for number, begun in enumerate(range(0, target, COPY_SIZE)):
         if number >= there:
             yield GrownSource(open_source(data, ReadOptions()), number, min(1.0, (target - begun) / COPY_SIZE))
 
 
 def size(settings: Settings) -> int:
-    """How many functions the index holds; 0 when there is none that this version can read."""
+    """Functions in the index; 0 if there is none that this version can read."""
     try:
         engine = open_store(settings).open(settings.index)
     except TreelineError:
@@ -233,7 +233,7 @@ def drop(settings: Settings) -> None:
 
 
 def in_fresh_process(work: Callable[..., Any], *arguments: Any) -> Any:
-    """Run in a fresh process: what it allocates is measured alone and given back."""
+    """Run in a new process, so that its memory is measured alone."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()
 
@@ -272,7 +272,7 @@ def peak_mb() -> float:
 
 
 def disk(settings: Settings) -> float:
-    """Megabytes of the index: its folder, or what the cluster says of its primaries."""
+    """Megabytes of the index: its folder, or the primaries of the cluster."""
     if settings.engine == "embedded":
         folder = settings.home_path / settings.index
         return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
@@ -282,7 +282,7 @@ def disk(settings: Settings) -> float:
 
 
 def settle(settings: Settings) -> float:
-    """Wait until a cluster's merges after a load are done; the embedded engine publishes an index at rest."""
+    """Wait for a cluster's merges to end; returns the seconds. The embedded engine has none."""
     begin = time.monotonic()
     if settings.engine == "embedded":
         return 0.0

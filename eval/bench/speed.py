@@ -37,7 +37,7 @@ SLICE = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Percentiles of one thing done many times, in milliseconds."""
+    """Percentiles in milliseconds."""
 
     p50: float
     p95: float
@@ -49,7 +49,7 @@ class Times:
 
 
 def timed(work: Callable[[str], object], questions: Sequence[str], rounds: int) -> Times:
-    """Each question `rounds` times after one round to warm up."""
+    """Time each question `rounds` times, after one round to warm up."""
     for question in questions:
         work(question)
     spent = []
@@ -62,12 +62,12 @@ def timed(work: Callable[[str], object], questions: Sequence[str], rounds: int) 
 
 
 def keyword(engine: Engine, questions: Sequence[str], rounds: int) -> Times:
-    """BM25, the first 100, analysis of the question included."""
+    """BM25, first 100, including the analysis of the question."""
     return timed(lambda question: engine.keyword(terms(question), DEPTH), questions, rounds)
 
 
 def knn(engine: Engine, encoder: Encoder, questions: Sequence[str], rounds: int) -> tuple[Times, float]:
-    """The 100 nearest vectors (encoding left out), and the share of the exact 100 that they contain."""
+    """The 100 nearest vectors without encoding, and their recall against exact search."""
     vectors = dict(zip(questions, encoder.encode_queries(questions), strict=True))
     times = timed(lambda question: engine.knn(vectors[question], DEPTH), questions, rounds)
     exact = exact_neighbours(engine, np.stack([vectors[question] for question in questions]))
@@ -81,7 +81,7 @@ def recall(found: Sequence[set[str]], exact: Sequence[set[str]]) -> float:
 
 
 def exact_neighbours(engine: Engine, queries: Vectors) -> list[set[str]]:
-    """The true 100 nearest of each query by cosine, over every vector of the index."""
+    """The true 100 nearest of each query by cosine."""
     ids = [id_ for id_, _ in engine.addresses()]
     scores = np.empty((len(queries), len(ids)), dtype=np.float32)
     for start in range(0, len(ids), SLICE):
@@ -92,7 +92,7 @@ def exact_neighbours(engine: Engine, queries: Vectors) -> list[set[str]]:
 
 
 def whole_search(searcher: Searcher, questions: Sequence[str], rounds: int, **switches: Any) -> dict[str, Times]:
-    """A search as a user asks it (10 results with bodies): every stage the answer reports, and the whole."""
+    """A search as a user asks it: ten results with bodies, by stage and in total."""
     stages: dict[str, list[float]] = {}
     for round_number in range(rounds + 1):
         for question in questions:
@@ -106,7 +106,7 @@ def whole_search(searcher: Searcher, questions: Sequence[str], rounds: int, **sw
 
 
 def encoding(engine: Engine, encoder: Encoder, questions: Sequence[str], functions: int = 2_000) -> dict[str, float]:
-    """Questions and functions a second, one thread of Python, batches as the pipeline makes them."""
+    """Questions and functions encoded per second on one thread."""
     single = timed(lambda question: encoder.encode_queries([question]), questions, 3)
     some = []
     for function in engine.scan():
@@ -121,7 +121,7 @@ def encoding(engine: Engine, encoder: Encoder, questions: Sequence[str], functio
 
 
 def tree(engine: Engine, questions: Sequence[str]) -> dict[str, float]:
-    """The whole tree built and embedded once, and per question the query-local one of what the keyword lane finds."""
+    """Time to build and embed the whole tree, and the query-local tree of each question."""
     from treeline.graph import embedding, global_embedding
     from treeline.graph import tree as whole
     from treeline.graph.local_tree import local_tree
@@ -155,7 +155,7 @@ COLD_STARTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One figure: what it is, how much, and what was asked for (with whether less or more is better)."""
+    """One figure, its unit and its goal."""
 
     name: str
     value: float
@@ -226,7 +226,7 @@ def command(
 
 
 def in_process(settings: Settings, source: str, rounds: int, console: Console) -> dict[str, Any]:
-    """Indexing when a source is given, then everything that searching is made of."""
+    """Measure indexing, if a source is given, then searching."""
     lines: list[Line] = []
 
     def add(found: Iterator[Line]) -> None:
@@ -254,7 +254,7 @@ def in_process(settings: Settings, source: str, rounds: int, console: Console) -
 
 
 def indexing(source: str, settings: Settings) -> Iterator[Line]:
-    """Index the source end to end in a process of its own, so that its memory is its own."""
+    """Index the source end to end in a process of its own, so that its memory is measured alone."""
     with tempfile.TemporaryDirectory(prefix="treeline-bench-") as folder:
         begin = perf_counter()
         done = _treeline(replace(settings, home=folder), "index", source, "--name", "bench", "--json")
@@ -288,7 +288,7 @@ def searching(searcher: LiveSearcher, questions: Sequence[str], rounds: int) -> 
 
 
 def cold_start(settings: Settings, questions: Sequence[str]) -> Iterator[Line]:
-    """`treeline search` as a new process, from the shell's point of view."""
+    """`treeline search` in a new process, as the shell sees it."""
     spent = []
     for question in questions[:COLD_STARTS]:
         begin = perf_counter()

@@ -32,8 +32,7 @@ Document = dict[str, Any]
 
 
 def summarise(evaluation: Evaluation, baseline: str, focus: str = "") -> Document:
-    """Means with intervals, every system against `baseline`, and the queries that `focus` (else the last system,
-    else the baseline) did worst on, with what it returned."""
+    """Means with intervals, comparisons with `baseline`, and the worst queries of `focus` (else the last system)."""
     dataset = evaluation.dataset
     names = [measured.system for measured in evaluation.systems]
     focus = focus if focus in names else names[-1]

@@ -20,7 +20,7 @@ FAINT = "rgba(136,136,136,.25)"
 
 
 def plots(document: Document) -> Iterator[tuple[str, str, go.Figure]]:
-    """Title, one sentence on how to read it, and the figure; only those that the document has numbers for."""
+    """Title, one sentence on how to read it, and the figure, for every plot the document has numbers for."""
     label = _labels(document)[document["headline"]]
     yield f"{label} by system", "The lines are 95 % bootstrap intervals over the questions.", bars(document)
     if len(document["systems"]) > 1 and len(_shares(document)) > 2:
@@ -103,7 +103,7 @@ def latency(document: Document) -> go.Figure:
 
 
 def differences(document: Document) -> go.Figure | None:
-    """Focus minus baseline, largest loss first; None when values per question were not kept."""
+    """Focus minus baseline per question, largest loss first; None if single values were not kept."""
     by_name = {system["name"]: system.get("values", {}) for system in document["systems"]}
     ours = by_name.get(document["focus"], {}).get(document["headline"], {})
     theirs = by_name.get(document["baseline"], {}).get(document["headline"], {})
@@ -125,13 +125,13 @@ def differences(document: Document) -> go.Figure | None:
 
 
 def _colour(document: Document, system: Document) -> str:
-    """A system wears the same colour in every picture."""
+    """A system has the same colour in every plot."""
     names = [other["name"] for other in document["systems"]]
     return COLOURS[names.index(system["name"]) % len(COLOURS)]
 
 
 def _chosen(document: Document) -> list[Document]:
-    """Baseline and focus, and the best of the rest."""
+    """Baseline, focus, and the best of the rest."""
     headline = document["headline"]
     named = [system for system in document["systems"] if system["name"] in (document["baseline"], document["focus"])]
     rest = [system for system in document["systems"] if system not in named and headline in system["means"]]
@@ -182,7 +182,7 @@ ol { padding-left: 1.2rem; } li { margin: .6rem 0; overflow-wrap: anywhere; } co
 
 
 def page(document: Document) -> str:
-    """The whole page."""
+    """The whole page as HTML."""
     title = f"Treeline: {document['dataset']}"
     parts = [
         f"<h1>{escape(title)}</h1>",

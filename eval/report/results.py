@@ -39,14 +39,14 @@ class Change:
 
 
 def stamp(document: Document) -> Document:
-    """The document with the commit that made it, whether the tree had other changes, and the time."""
+    """The document with its commit, whether the tree had changes, and the time."""
     commit, changed = _commit()
     made = datetime.now(UTC).isoformat(timespec="seconds")
     return {**document, "commit": commit, "changed": changed, "made": made}
 
 
 def keep(document: Document, folder: Path = KEPT) -> Path:
-    """Write COMMIT-DATASET.json, lean; one commit keeps one result a data set."""
+    """Write COMMIT-DATASET.json, trimmed; a commit keeps one result per data set."""
     path = folder / f"{document['commit'] or 'uncommitted'}-{document['dataset']}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -57,8 +57,8 @@ def keep(document: Document, folder: Path = KEPT) -> Path:
 
 
 def trim(document: Document) -> Document:
-    """The document as it is kept: single values rounded and not too many, nobody else's questions or judgements, which
-    go by their number, and no paths of this machine."""
+    """The document as kept: values rounded and capped, other people's questions and judgements by number only, and no
+    local paths."""
     dataset: str = document["dataset"]
     many = sum(len(values) for one in document["systems"] for values in one["values"].values()) > MOST_VALUES
     kept = {
@@ -74,7 +74,7 @@ def trim(document: Document) -> Document:
 
 
 def _without_file(place: Document) -> Document:
-    """A file's address leads nowhere but on the machine that it was read on."""
+    """Drops a file: address, which means nothing on another machine."""
     return {**place, "url": ""} if place["url"].startswith("file:") else place
 
 
@@ -90,7 +90,7 @@ def _lean_system(system: Document, only: str) -> Document:
 
 
 def write(document: Document, path: Path) -> None:
-    """As JSON with sorted keys, so that two results differ only where their numbers do."""
+    """Write JSON with sorted keys, so that diffs show only changed numbers."""
     path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n")
 
 
@@ -107,13 +107,13 @@ def read(path: Path) -> Document:
 
 
 def last(dataset: str, folder: Path = KEPT) -> Document | None:
-    """The newest kept result of a data set, by the time it was made."""
+    """The newest kept result of a data set."""
     found = [read(path) for path in sorted(folder.glob(f"*-{dataset}.json"))]
     return max(found, key=lambda document: str(document["made"]), default=None)
 
 
 def tidy(folder: Path = KEPT) -> None:
-    """Only the newest result of each data set stays."""
+    """Keep only the newest result of each data set."""
     newest: dict[str, tuple[str, Path]] = {}
     for path in sorted(folder.glob("*.json")):
         document = read(path)
@@ -125,7 +125,7 @@ def tidy(folder: Path = KEPT) -> None:
 
 
 def changes(document: Document, before: Document) -> list[Change]:
-    """Every mean that both have."""
+    """Every mean that both documents have."""
     old = {system["name"]: system["means"] for system in before["systems"]}
     return [
         Change(system["name"], metric, old[system["name"]][metric]["mean"], mean["mean"])
@@ -136,13 +136,12 @@ def changes(document: Document, before: Document) -> list[Change]:
 
 
 def comparable(document: Document, before: Document) -> bool:
-    """Whether both were measured on the same questions over the same index size."""
+    """True if both were measured on the same questions and index size."""
     return bool(document["queries"] == before["queries"] and document["facts"] == before["facts"])
 
 
 def _commit() -> tuple[str, bool]:
-    """The checkout's short commit and whether tracked files other than results and pages differ from it; empty outside
-    a checkout."""
+    """The short commit, and whether tracked files other than results and docs differ from it; empty outside git."""
     try:
         commit = _git("rev-parse", "--short=10", "HEAD")
         return commit, bool(_git("status", "--porcelain", "--untracked-files=no", "--", ".", *MADE))

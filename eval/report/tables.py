@@ -37,7 +37,7 @@ RUNS = (
 
 
 def render(page: str, folder: Path = results.KEPT) -> str:
-    """The page with every table made from the last kept result of its data set; one without stays as it is."""
+    """The page with each table rebuilt from the last kept result of its data set."""
     return BLOCK.sub(lambda found: _block(found, results.last(found[2], folder)), page)
 
 
@@ -55,7 +55,7 @@ def _table(document: Document, columns: list[str]) -> str:
 
 
 def table(document: Document, metrics: list[str], against: bool) -> str:
-    """Systems by metrics as Markdown, the headline with its interval, then what it rests on."""
+    """Systems by metrics as Markdown, with the headline's interval and a line on the data."""
     labels = {metric["name"]: metric for metric in document["metrics"]}
     head = ["system", *(labels[name]["label"] for name in metrics)]
     if against:
@@ -75,7 +75,7 @@ def table(document: Document, metrics: list[str], against: bool) -> str:
 
 
 def paper_table(document: Document) -> str:
-    """The paper's table beside ours."""
+    """The paper's figures beside ours."""
     lines = [_row([column.replace("_", " ") for column in PAPER_HEAD]), _row(["---"] + ["--:"] * (len(PAPER_HEAD) - 1))]
     for row in document["paper"]:
         values = [row[column] for column in PAPER_HEAD]
@@ -100,7 +100,7 @@ def _against(comparison: Document | None) -> list[str]:
 
 
 def _made(document: Document) -> str:
-    """What the figures rest on; mined cases have an index for every repository."""
+    """The index, encoder and commit behind the figures."""
     facts = document["facts"]
     index = facts.get("index", counted(int(facts.get("repositories", 1)), "repository"))
     changed = " with changes" if document["changed"] else ""

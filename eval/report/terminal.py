@@ -16,7 +16,7 @@ MOST_COLUMNS = 8
 
 
 def show(document: Document, console: Console, *, worst: int = 5) -> None:
-    """The table of means, the comparisons, the worst queries and what the numbers rest on."""
+    """Print means, comparisons, worst queries and facts."""
     console.print(f"\n[bold]{document['dataset']}[/bold]: {document['about']}, {document['queries']} queries")
     console.print(_means(document, console.width))
     if any(system["groups"] for system in document["systems"]):
@@ -40,7 +40,7 @@ def show(document: Document, console: Console, *, worst: int = 5) -> None:
 
 
 def show_changes(changes: Sequence[Change], before: Document, comparable: bool, console: Console) -> None:
-    """One line when nothing moved, else a line per mean that did."""
+    """Print the means that moved since the last result."""
     since = f"{before['commit'] or 'an uncommitted tree'}, {before['made']}"
     if not comparable:
         console.print(f"[yellow]The last result ({since}) was made on other questions or another index.[/yellow]")
@@ -58,7 +58,7 @@ def show_changes(changes: Sequence[Change], before: Document, comparable: bool, 
 
 
 def _means(document: Document, width: int) -> Table:
-    """Systems side by side while they fit, else one a line with the measures that matter most."""
+    """Systems as columns while they fit, else as rows with the most important metrics."""
     few = len(document["systems"]) * 9 + 32 <= width
     return _measures_as_rows(document) if few else _systems_as_rows(document, width)
 
@@ -151,7 +151,7 @@ def _table_of_groups(title: str, rows: Mapping[str, Mapping[str, float]]) -> Tab
 
 
 def _macro(document: Document) -> Table:
-    """The mean over groups with its interval, which a set that says so is judged by."""
+    """The mean over groups with its interval."""
     table = Table(title="mean over groups", box=None, pad_edge=False, title_justify="left")
     for column in ("system", "95 % interval", *(metric["label"] for metric in document["metrics"])):
         table.add_column(column, justify="left" if column == "system" else "right")

@@ -52,7 +52,7 @@ Judgements = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many judged URLs of a language are in the index, and how many queries keep a relevant one."""
+    """Judged URLs in the index, and queries with a relevant one there."""
 
     judged: int
     present: int
@@ -61,7 +61,7 @@ class Coverage:
 
 
 def data_folder(given: str = "") -> Path:
-    """The folder with the functions and the official files: the one given, else the one beside the checkout."""
+    """The folder with the functions and the official files: `given`, else the one beside the checkout."""
     if given:
         return Path(given)
     if BESIDE.is_dir():
@@ -189,7 +189,7 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class PaperRow:
-    """A line of the paper's table: its own figure (none for what it does not have), and how we repeat it."""
+    """A row of the paper's table: its figure, if any, and our variant."""
 
     label: str
     reported: float | None
@@ -235,7 +235,7 @@ def paper_variants() -> list[Variant]:
 
 
 def with_paper_table(document: Document) -> Document:
-    """The document with the paper's table: its figures beside ours."""
+    """The document with the paper's figures beside ours."""
     means = {system["name"]: system["means"] for system in document["systems"]}
     rows = []
     for row in PAPER_TABLE:
@@ -298,7 +298,7 @@ def command(
 
 
 def write_runs(dataset: DataSet, system: System, predictions: str, trec: str, console: Console) -> None:
-    """The official predictions and TREC files of one system, where they were asked for."""
+    """Write the official predictions and TREC files of one system."""
     if not predictions and not trec:
         return
     run = [(case, system.answer(case, dataset.depth).hits) for case in dataset.cases]
@@ -317,7 +317,7 @@ def write_runs(dataset: DataSet, system: System, predictions: str, trec: str, co
 
 
 def score_file(path: Path, queries: list[str], judgements: Judgements, output: Output) -> None:
-    """Score predictions made by anything; without an index, every judged URL counts as covered."""
+    """Score a predictions file; without an index every judged URL counts as covered."""
     predictions = runs.read_predictions(path, queries)
     languages = {language for language, _ in predictions.ranked}
     data = dataset(queries, judgements, languages, lambda url: True)

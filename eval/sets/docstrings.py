@@ -51,7 +51,7 @@ REPORTED_ELSEWHERE = {"BM25": (0.649, 0.680, 0.776), "dense": (0.757, 0.788, 0.8
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """The questions, and the functions to be indexed: stripped of their docstrings, in a fixed order."""
+    """The questions and the stripped functions to index, in a fixed order."""
 
     questions: tuple[tuple[str, str], ...]  # (url, question)
     pool: tuple[Function, ...]
@@ -60,9 +60,9 @@ class Experiment:
 def prepare(
     functions: Iterable[Function], questions: int = QUESTIONS, pool: int | None = POOL, seed: int = SEED
 ) -> Experiment:
-    """Draw the questions and fill up the pool (None: take all), the same ones for the same seed.
+    """Draw questions and fill the pool (None: take all), reproducibly.
 
-    Functions are sorted by URL before the draw, so that the order of reading does not matter.
+    Functions are sorted by URL before the draw, so that reading order does not matter.
     """
     unique = sorted({function.url: function for function in functions if function.url}.values(), key=lambda f: f.url)
     draw = random.Random(seed)
@@ -81,7 +81,7 @@ def prepare(
 
 
 def question(function: Function) -> str:
-    """The docstring's first paragraph in one line, or '' when CodeSearchNet's filter leaves the function out."""
+    """The docstring's first paragraph on one line, or '' if CodeSearchNet's filter drops the function."""
     name = function.func_name.rpartition(".")[2]
     lines = sum(bool(line.strip()) for line in function.code.splitlines())
     if "test" in name.lower() or (name.startswith("__") and name.endswith("__")) or lines < LEAST_LINES:
@@ -94,7 +94,7 @@ def question(function: Function) -> str:
 
 
 def strip_docstring(function: Function) -> Function:
-    """The function as if it had never had a docstring."""
+    """The function without its docstring, in every field."""
     return replace(function, docstring="", docstring_tokens=(), original_string=function.code)
 
 

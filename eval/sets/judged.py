@@ -43,14 +43,14 @@ METRICS = (
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuestion:
-    """A question and the grade of each judged function, by its URL."""
+    """A question and the grade of each judged URL."""
 
     query: str
     grades: Mapping[str, int]
 
 
 def read(path: Path = QUERIES) -> list[JudgedQuestion]:
-    """The questions of the file; a broken line is named."""
+    """Read the questions; an error names the broken line."""
     return read_jsonl(path, _question, "a question with judgements", "questions")
 
 
@@ -59,7 +59,7 @@ def _question(row: Any) -> JudgedQuestion:
 
 
 def dataset(questions: Sequence[JudgedQuestion], indexed: Callable[[str], bool], pool: str) -> DataSet:
-    """The questions that a function of the index answers; only judgements of functions that are there count."""
+    """The questions that have an answer in the index; judgements of missing functions are dropped."""
     cases = []
     for number, question in enumerate(questions, start=1):
         present = {url: float(grade) for url, grade in question.grades.items() if indexed(url)}

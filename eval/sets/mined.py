@@ -56,7 +56,7 @@ HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A commit: its subject, and per changed file that had code the lines after the change."""
+    """A commit's subject, and the changed lines of each code file after it."""
 
     commit: str
     subject: str
@@ -64,7 +64,7 @@ class Change:
 
 
 def question(subject: str) -> str:
-    """The subject as a question, or '' when it is trivial."""
+    """The subject as a question, or '' if it is trivial."""
     if TRIVIAL.match(subject.strip()):
         return ""
     words = REFERENCE.sub(" ", PREFIX.sub("", subject.strip()))
@@ -75,7 +75,7 @@ def question(subject: str) -> str:
 
 
 def changes(repository: Path, limit: int = 5000) -> Iterator[Change]:
-    """The history from the newest, merges left out."""
+    """The commits, newest first, without merges."""
     log = _git(repository, "log", "--no-merges", f"--max-count={limit}", f"--format={RECORD}%H{FIELD}%s", "HEAD")
     for record in log.split(RECORD)[1:]:
         commit, _, subject = record.strip().partition(FIELD)
@@ -97,12 +97,12 @@ def changes(repository: Path, limit: int = 5000) -> Iterator[Change]:
 
 
 def grammar_of(path: str) -> Grammar | None:
-    """How the file is parsed; nothing for what is no code, or of a language without a parser."""
+    """The file's grammar; None if it is not code we can parse."""
     return by_suffix().get(Path(path).suffix.lower())
 
 
 def changed_functions(hunks: list[tuple[int, int]], names: dict[str, tuple[int, int]]) -> list[str]:
-    """The functions whose lines (at that commit) a hunk overlaps; the innermost when they nest."""
+    """The innermost functions that a hunk overlaps."""
     found: set[str] = set()
     for first, last in hunks:
         around = [name for name, (start, end) in names.items() if start <= last and first <= end]
@@ -159,7 +159,7 @@ KS = (1, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class MinedCase:
-    """A commit's subject, the code files it changed and the functions in them, as far as they still exist."""
+    """A commit's subject, and the files and functions it changed that still exist."""
 
     repository: str
     commit: str
@@ -172,7 +172,7 @@ class MinedCase:
 
 
 def mine(repository: Path, limit: int = 5000) -> list[MinedCase]:
-    """Every case of a repository's history whose answer is still there, the newest first, each question once."""
+    """Every case of the history that still has an answer, newest first, without repeated questions."""
     if not (repository / ".git").exists() and not (repository / "HEAD").exists():
         raise InputError(f"{repository} is not a git repository", "give a checkout with its history")
     name = repository.resolve().name
@@ -199,7 +199,7 @@ def mine(repository: Path, limit: int = 5000) -> list[MinedCase]:
 
 
 def functions_in(path: str, source: bytes) -> dict[str, tuple[int, int]]:
-    """The functions of a file and their lines; nothing for a language without a parser."""
+    """The functions of a file and their lines; empty without a parser."""
     grammar = grammar_of(path)
     if grammar is None or not source:
         return {}
@@ -207,7 +207,7 @@ def functions_in(path: str, source: bytes) -> dict[str, tuple[int, int]]:
 
 
 def write(cases: Iterable[MinedCase], path: Path) -> None:
-    """One JSON object a line."""
+    """Write one JSON object per line."""
     try:
         path.write_bytes(b"".join(orjson.dumps(asdict(case)) + b"\n" for case in cases))
     except OSError as error:
@@ -215,7 +215,7 @@ def write(cases: Iterable[MinedCase], path: Path) -> None:
 
 
 def read(path: Path) -> list[MinedCase]:
-    """The cases of a file: those that `write` made, or hand-written ones in the common form."""
+    """Read mined cases, or hand-written ones in the common form."""
     return read_jsonl(path, _case, "a mined case", "cases")
 
 
@@ -232,7 +232,7 @@ def _case(row: Any) -> MinedCase:
 def dataset(
     cases: Sequence[MinedCase], indexed: Collection[str], level: str = "file", ks: Sequence[int] = KS
 ) -> DataSet:
-    """The cases with an answer at this level among the indexed keys (tests, say, are not), by repository."""
+    """The cases with an indexed answer at this level, grouped by repository."""
     if level not in LEVELS:
         raise InputError(f"unknown level {level!r}", f"choose one of {', '.join(LEVELS)}")
     kept = [
@@ -277,7 +277,7 @@ def _indexed_answers(case: MinedCase, level: str, indexed: Collection[str]) -> I
 
 
 def key(address: Address, level: str) -> str:
-    """What counts as one answer: a file, or a function in it."""
+    """The unit of an answer: a file, or a function in it."""
     return address.path if level == "file" else f"{address.path}::{address.func_name}"
 
 
@@ -359,7 +359,7 @@ def command(
 
 
 def has_answers(path: Path, cases: Sequence[MinedCase], level: str, console: Console) -> bool:
-    """Whether there is anything to ask; what is left out is said."""
+    """True if any case has an answer; says so if none has."""
     if any(case.answers(level) for case in cases):
         return True
     console.print(f"{path}: no case with an answer, left out", style="yellow")
@@ -375,7 +375,7 @@ def evaluate_repository(
     settings: Settings,
     console: Console,
 ) -> Evaluation:
-    """Index one repository on its own and ask its history."""
+    """Index one repository and ask its cases."""
     with loading(console) as progress:
         searcher = source_searcher(f"mined-{path.resolve().name}".lower(), str(path), settings, progress)
     try:
@@ -387,7 +387,7 @@ def evaluate_repository(
 
 
 def read_manifest(path: Path) -> list[Path]:
-    """One repository a line, relative to the manifest; `#` begins a comment."""
+    """One repository per line, relative to the manifest; `#` starts a comment."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:

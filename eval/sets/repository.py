@@ -42,7 +42,7 @@ CATEGORIES = ("semantic", "architecture", "symbol")
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A checkout, and the only folder in it that is indexed and asked about."""
+    """A checkout, and the folder in it that is indexed."""
 
     name: str
     language: str
@@ -56,7 +56,7 @@ class Repository:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A file, or lines of it, or a symbol in it, that answers a question; the path starts at the checkout."""
+    """A file, a span of its lines, or a symbol that answers a question; the path starts at the checkout."""
 
     path: str
     lines: tuple[int, int] | None = None
@@ -67,7 +67,7 @@ class Target:
         return f"{self.path}{lines}{'::' if self.symbol else ''}{self.symbol}"
 
     def matches(self, path: str, address: Address) -> bool:
-        """Whether a result answers; one without line numbers counts for its whole file."""
+        """True if the result answers; a result without lines stands for its whole file."""
         if self.path and path != self.path:
             return False
         if self.symbol and not f".{address.func_name}".endswith(f".{self.symbol}"):
@@ -78,7 +78,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of one repository, and every target that answers it."""
+    """A question about one repository, and its targets."""
 
     repository: Repository
     number: int
@@ -93,7 +93,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """The questions whose answers exist in the checkouts, and what had to be left out."""
+    """The questions that have a target in the checkouts, and counts of what was left out."""
 
     asked: Sequence[Question]
     missing_targets: int = 0
@@ -105,7 +105,7 @@ class Questions:
 
 
 def read(folder: Path, checkouts: Path, only: Sequence[str] = ()) -> Questions:
-    """The questions of a folder: NAME.json for each repository of repos.json, or for each checkout without one."""
+    """Read NAME.json for each repository of repos.json; without that file, for each NAME.json."""
     repositories = {one.name: one for one in _repositories(folder, checkouts)}
     unknown = [name for name in only if name not in repositories]
     if unknown:
@@ -133,7 +133,7 @@ def read(folder: Path, checkouts: Path, only: Sequence[str] = ()) -> Questions:
 
 
 def _located(repository: Repository, target: Target) -> Target | None:
-    """The target with its path from the top of the checkout, some are given from the inner folder; None if gone."""
+    """The target with its path from the checkout's top (some start at the indexed folder); None if it is gone."""
     if not target.path:
         return target
     for path in (target.path, f"{repository.inner}/{target.path}"):
@@ -170,7 +170,7 @@ def _rows(path: Path) -> list[Any]:
 
 
 def _question(repository: Repository, number: int, row: Any, path: Path) -> Question:
-    """A row of semble's form, or of the common one: `{"query", "relevant_files", "relevant_symbols"}`."""
+    """A row in semble's form, or in the common one: `{"query", "relevant_files", "relevant_symbols"}`."""
     try:
         text = str(row["query"])
         rows = [*row.get("relevant", ()), *row.get("secondary", ())]
@@ -192,20 +192,20 @@ def _target(row: Any) -> Target:
 
 
 def _symbol(text: str) -> Target:
-    """`path::Class.method`, or a name alone, wherever it is defined."""
+    """`path::Class.method`, or a bare name, wherever it is defined."""
     path, mark, symbol = text.rpartition("::")
     return Target(path if mark else "", symbol=symbol)
 
 
 def infer_category(text: str) -> str:
-    """A single word is a symbol, `how …` asks for an architecture, all else for a behaviour."""
+    """One word is a symbol, `how …` is architecture, anything else semantic."""
     if " " not in text.strip():
         return "symbol"
     return "architecture" if text.lower().startswith("how ") else "semantic"
 
 
 def dataset(questions: Questions, *, together: bool = False) -> DataSet:
-    """The questions as a data set, grouped by repository; `together` when one index holds all repositories."""
+    """The questions as a data set, grouped by repository; `together` if one index holds all repositories."""
     by_id = {question.id: question for question in questions.asked}
     cases = [
         Case(
@@ -249,7 +249,7 @@ def _measure(
     full_paths: dict[tuple[Repository, str], str] = {}
 
     def full_path(repository: Repository, path: str) -> str:
-        """The path from the top of the checkout; an index of an inner folder may have it from there."""
+        """The path from the checkout's top; an index of an inner folder may start there."""
         key = (repository, path)
         if key not in full_paths:
             whole = not repository.inner or (repository.checkout / path).is_file()
@@ -282,7 +282,7 @@ def _measure(
 
 
 def by_repository(questions: Questions) -> Mapping[Repository, Questions]:
-    """The questions of each repository apart; what was left out is counted once, for the whole."""
+    """The questions of each repository."""
     groups: dict[Repository, list[Question]] = defaultdict(list)
     for question in questions.asked:
         groups[question.repository].append(question)
@@ -297,7 +297,7 @@ SLOW = frozenset({"cross-encoder"})  # needs a transformer for every question
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A name and the switches of a search that differ from the default."""
+    """A name and the switches that differ from the default search."""
 
     name: str
     about: str
@@ -354,7 +354,7 @@ def command(
 
 
 def ablations() -> list[Variant]:
-    """The default first, which every other row is compared with: each switch, every fusion and every re-ranker."""
+    """The default, then each switch, fusion and re-ranker."""
     return [
         PLAIN,
         *COMPARED[:-1],
@@ -379,7 +379,7 @@ def _evaluate(
     fresh: bool,
     console: Console,
 ) -> Evaluation:
-    """Bring one index up to date and ask it its questions; repositories without any unit score nothing."""
+    """Update one index and ask its questions; a repository without any unit scores zero."""
     data = dataset(asked, together=name == "together")
     options = ReadOptions()
     opened = [open_folder(str(one.root), options, repo=one.name) for one in repositories]

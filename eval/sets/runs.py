@@ -19,7 +19,7 @@ PREDICTION_COLUMNS = ("query", "language", "identifier", "url")
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """A run read from a file: (language, query) → addresses best first, and how many rows were repeats."""
+    """A run from a file: (language, query) → addresses, best first, and the number of repeated rows."""
 
     ranked: Mapping[tuple[str, str], Sequence[Address]]
     repeated: int
@@ -33,7 +33,7 @@ class Predictions:
 
 
 def write_predictions(path: Path, run: Iterable[tuple[Case, Sequence[Hit]]]) -> int:
-    """Write the official CSV, each URL once a query, at most 300; how many rows."""
+    """Write the official CSV, each URL once per query, at most 300; returns the number of rows."""
     rows = 0
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
@@ -47,7 +47,7 @@ def write_predictions(path: Path, run: Iterable[tuple[Case, Sequence[Hit]]]) -> 
 
 
 def read_predictions(path: Path, queries: Collection[str]) -> Predictions:
-    """Read the official CSV; a query that is not among `queries`, or a file without rows, is refused."""
+    """Read the official CSV; refuses unknown queries and empty files."""
     found: dict[tuple[str, str], dict[str, Address]] = defaultdict(dict)
     repeated = 0
     unknown: Counter[str] = Counter()
@@ -81,7 +81,7 @@ def read_predictions(path: Path, queries: Collection[str]) -> Predictions:
 
 
 def write_trec_run(path: Path, run: Iterable[tuple[Case, Sequence[Hit]]], tag: str) -> None:
-    """`query-id Q0 document rank score tag`; the score falls with the rank, so that every reader sorts alike."""
+    """`query-id Q0 document rank score tag`; scores fall with rank, so that every reader sorts the same way."""
     with path.open("w", encoding="utf-8") as file:
         for case, hits in run:
             keys = list(dict.fromkeys(hit.address.url or hit.id for hit in hits))
@@ -90,7 +90,7 @@ def write_trec_run(path: Path, run: Iterable[tuple[Case, Sequence[Hit]]], tag: s
 
 
 def write_trec_qrels(path: Path, cases: Iterable[Case]) -> None:
-    """`query-id 0 document relevance`; a mean relevance is rounded, because the format takes whole numbers."""
+    """`query-id 0 document relevance`; mean relevance is rounded, because the format takes integers."""
     with path.open("w", encoding="utf-8") as file:
         for case in cases:
             for key, value in sorted(case.relevance.items()):
@@ -98,7 +98,7 @@ def write_trec_qrels(path: Path, cases: Iterable[Case]) -> None:
 
 
 def standard_measures(run: Path, qrels: Path) -> dict[str, float]:
-    """The field's standard measures of a run, by ir-measures; an independent check of our own figures."""
+    """nDCG@10, RR and R@100 of a run by ir-measures, an independent check of our figures."""
     import ir_measures
     from ir_measures import RR, R, nDCG
 
@@ -109,7 +109,7 @@ def standard_measures(run: Path, qrels: Path) -> dict[str, float]:
 
 
 def trec_id(case_id: str) -> str:
-    """The id without blanks, which separate the columns."""
+    """The id without spaces, which separate columns."""
     return "_".join(case_id.replace(":", "").replace("#", "").split())
 
 

@@ -49,7 +49,7 @@ METRICS = (
 
 @dataclass(frozen=True, slots=True)
 class WebQuestion:
-    """A question, the half it belongs to, and the URLs of the functions known to answer it."""
+    """A question, its half, and the URLs known to answer it."""
 
     query: str
     split: str
@@ -57,12 +57,12 @@ class WebQuestion:
 
 
 def read(path: Path = QUERIES) -> list[WebQuestion]:
-    """The questions of the file; a broken line is named."""
+    """Read the questions; an error names the broken line."""
     return read_jsonl(path, _question, "a question with answers", "questions")
 
 
 def misspell(questions: Sequence[WebQuestion]) -> list[WebQuestion]:
-    """Each question with a slip in one of its words, the same one every time."""
+    """Each question with one typo, always the same one."""
     return [replace(question, query=with_a_slip(question.query, Random(question.query))) for question in questions]
 
 
@@ -71,7 +71,7 @@ def _question(row: Any) -> WebQuestion:
 
 
 def dataset(questions: Sequence[WebQuestion], split: str, indexed: Callable[[str], bool], pool: str) -> DataSet:
-    """The questions of one half whose answer is in the index; only answers that are there count."""
+    """The questions of one half that have an answer in the index."""
     if split not in SPLITS:
         raise InputError(f"unknown split {split!r}", f"choose one of {', '.join(SPLITS)}")
     numbered = enumerate(questions, start=1)

@@ -1,6 +1,7 @@
 """`treeline eval` from the command line: real runs on small data, and one line for every bad input."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -172,3 +173,13 @@ def test_a_repository_is_mined_wherever_the_users_indexes_are(
     assert result.exit_code == 0, result.output
     refused = run("web", "--data", str(tmp_path))
     assert "--engine embedded" in refused.exception.hint  # type: ignore[union-attr]
+
+
+def test_evaluation_stands_on_search_and_takes_only_options_from_the_command_line() -> None:
+    folder = Path(__file__).parents[2] / "eval"
+    imported = {
+        found
+        for file in folder.rglob("*.py")
+        for found in re.findall(r"from (treeline\.service[\w.]*) import", file.read_text(encoding="utf-8"))
+    }
+    assert imported <= {"treeline.service.cli.lazy", "treeline.service.cli.options"}
