@@ -25,7 +25,7 @@ STOP_WORDS = frozenset(
     """a an and are as at be but by for if in into is it no not of on or such that the their then there these they
     this to was will with from how what can do does i my""".split()
 )
-NAME_WEIGHT = 2  # how often the words of a name count; chosen on questions other than the 99 (docs/lanes.md)
+NAME_WEIGHT = 2  # how often the words of a name count; chosen on questions other than the 99 (docs/research/lanes.md)
 LONGEST_WORD = 100  # letters; longer ones are encoded data, not something that somebody asks for
 REMEMBERED_WORDS = 500_000  # of the order of the distinct words in a million functions; about 100 MB
 

@@ -28,7 +28,7 @@ CONFIG, VOCABULARY, TENSORS = "config.json", "vocabulary.txt", "model.safetensor
 FIELDS = ("name", "docstring", "code", "place")  # the order of the weight rows; the query's row is the last
 QUERY = len(FIELDS)
 MATRICES = ("table", "function_first", "function_second", "query_first", "query_second")  # in int8, a scale a row
-USUAL = 0.5  # cosine of a best answer; the median is .57 for docstrings, .64 for questions of the web (docs/lanes.md)
+USUAL = 0.5  # cosine of a best answer; the median is .57 for docstrings, .64 on the web (docs/research/lanes.md)
 BATCH = 1_024  # functions per sparse product: large enough to vectorise, small enough for the cache
 
 

@@ -26,7 +26,7 @@ WEIGHTS_BY_KIND: Mapping[str, Mapping[str, float]] = {
 KINDS_IN_WORDS = ("conceptual", "mixed")
 IN_WORDS: Mapping[str, float] = {"keyword": 1.0, "tfidf": 0.5, "graph": 1.0, "callees": 0.5}
 # The dense lane's weight beside them: the words of the question less two. Chosen on other questions than are reported
-# (docs/lanes.md).
+# (docs/research/lanes.md).
 FEWER, LEAST, MOST = 2.0, 2.0, 6.0
 SURER = 10.0  # .07 of cosine more than usual doubles it
 

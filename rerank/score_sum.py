@@ -2,7 +2,7 @@
 
 Fox and Shaw, "Combination of Multiple Searches", TREC-2, 1994; the convex combination that Bruch, Gai and Ingber
 ("An Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 2023) find better than RRF once its weights are
-chosen, as was found here (docs/lanes.md).
+chosen, as was found here (docs/research/lanes.md).
 """
 
 from __future__ import annotations

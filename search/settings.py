@@ -152,7 +152,7 @@ def _refuse_unknown(environment: Mapping[str, str]) -> None:
         from difflib import get_close_matches
 
         near = get_close_matches(name, known, 1)
-        hint = f"did you mean {PREFIX}{near[0]}?" if near else "unset it; docs/settings.md lists all settings"
+        hint = f"did you mean {PREFIX}{near[0]}?" if near else "unset it; docs/reference/settings.md lists all settings"
         raise InputError(f"there is no setting {PREFIX}{name}", hint)
 
 

@@ -25,7 +25,7 @@ METRICS_DIR = "PROMETHEUS_MULTIPROC_DIR"
 
 # One thread of a worker runs at a time. Woken now on one processor and now on the other, they wait for each other and
 # carry what they work on from cache to cache: on a busy machine eight clients got 127 and 101 answers a second in
-# two runs, 211 and 165 with each worker on a processor of its own (docs/speed.md).
+# two runs, 211 and 165 with each worker on a processor of its own (docs/research/speed.md).
 PROCESSORS = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 GARBAGE_AFTER = 20_000  # new objects; a search makes a thousand, nearly all of which go by themselves

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from treeline.search.settings import PREFIX, Settings
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "settings.md"
 HEAD = """# Settings
 
 Every setting is an environment variable. This page is made from the table in `search/settings.py` by `make docs`.

@@ -93,7 +93,7 @@ class TrainingData:
     def passages(self) -> tuple[list[str], list[str]]:
         """What a teacher reads of every function: its first sentence and code, and the code alone.
 
-        The code begins with the name. Said once more in front of it, names count for too much (docs/encoder.md).
+        The code begins with the name. Repeated in front, names weigh too much (docs/research/encoder-history.md).
         """
         codes = [function.code[:CODE] for function in self.functions]
         sentences = [first_sentence(function.docstring) for function in self.functions]

@@ -13,7 +13,7 @@ from treeline.corpus.errors import TreelineError
 from treeline.eval.report import results
 from treeline.eval.report.document import PAPER_HEAD, Document
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "evaluation.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "research" / "evaluation.md"
 Existing = click.Path(exists=True, dir_okay=False, path_type=Path)
 Folder = click.Path(exists=True, file_okay=False, path_type=Path)
 # <!-- table DATASET METRIC METRIC … --> up to <!-- end -->; `against` at the end adds the paired comparison.
@@ -123,7 +123,7 @@ def write(page: Path = PAGE, folder: Path = results.KEPT) -> bool:
 
 
 @click.command()
-@click.option("--page", type=Existing, default=PAGE, show_default="docs/evaluation.md", help="Page with the tables.")
+@click.option("--page", type=Existing, default=PAGE, show_default="docs/research/evaluation.md", help="The page.")
 @click.option(
     "--results", "folder", type=Folder, default=results.KEPT, show_default="eval/results", help="Kept results."
 )

@@ -32,7 +32,7 @@ TOKENS: dict[str, tuple[str, ...]] = {
 }
 KNOWN = frozenset(name for names in (*NAMES.values(), *TOKENS.values()) for name in names)
 COMMIT_IN_URL = re.compile(r"/blob/([0-9a-f]{40})/")
-# Each with the name that docs/loading.md has for it.
+# Each with the name that docs/how-to/load.md has for it.
 REQUIRED = {"repo": "repo", "path": "path", "func_name": "func_name", "original_string": "code", "language": "language"}
 
 

@@ -190,7 +190,7 @@ def settings_of(user: str, cluster: Cluster, home: Path) -> Settings:
 
 
 def test_an_index_that_is_gone_comes_back_from_a_snapshot(cluster: Cluster, tmp_path: Path) -> None:
-    """The requests are those of docs/operations.md, and the one who makes them is `elastic`."""
+    """The requests are those of docs/how-to/operate.md, and the one who makes them is `elastic`."""
     from elasticsearch import Elasticsearch
 
     folder = cluster.folder / "snapshots"

@@ -1,4 +1,4 @@
-"""What the pages for operators name exists: tests, files, settings, commands."""
+"""What the documentation names exists: tests, files, settings, commands."""
 
 import re
 from dataclasses import fields
@@ -10,11 +10,10 @@ from treeline.search.settings import PREFIX, Settings
 from treeline.service.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
-PAGES = [
-    ROOT / "docs" / name
-    for name in ("security.md", "operations.md", "agents.md", "scale.md", "loading.md", "evaluation.md")
-]
-THREATS = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs" / "security.md").read_text(encoding="utf-8"))
+PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "research")
+THREATS = re.findall(
+    r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs" / "how-to" / "secure.md").read_text(encoding="utf-8")
+)
 
 
 def test_the_threat_list_is_not_empty() -> None:
@@ -32,5 +31,9 @@ def test_settings_commands_and_files_on_the_page_exist(page: Path) -> None:
     known = {PREFIX + row.name.upper() for row in fields(Settings)} | {"TREELINE_PASSWORD"}  # the last is compose's own
     assert set(re.findall(r"\bTREELINE_[A-Z_]*[A-Z]\b", text)) <= known
     assert set(re.findall(r"(?:^    |`)treeline ([a-z-]+)", text, re.MULTILINE)) <= set(COMMANDS)
-    for link in re.findall(r"\]\(([^)#:]+)\)", text):
+
+
+@pytest.mark.parametrize("page", [*sorted((ROOT / "docs").rglob("*.md")), *sorted(ROOT.glob("*.md"))], ids=str)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         assert (page.parent / link).exists(), link

@@ -63,5 +63,5 @@ def test_the_official_parsers_line_ranges_are_found_exactly_in_six_languages() -
                     missed.append((file["path"], wanted))
     assert set(listed) == {"python", "java", "go", "javascript", "php", "ruby"}
     assert sum(listed.values()) == 357
-    # No miss is left to explain; should one come up, docs/parsers.md is the place.
+    # No miss is left to explain; should one come up, docs/reference/languages.md is the place.
     assert not missed
