@@ -18,8 +18,8 @@ import numpy as np
 
 from treeline.corpus.function import Address
 from treeline.engine.protocol import Engine, Vectors
-from treeline.ingest.facts import AllFacts, unpack
 from treeline.ingest.source import Progress
+from treeline.ingest.state import State, unpack_facts
 from treeline.ingest.workers import Workers, outcome
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ class Changes:
     previous: Engine | None
     added: Sequence[str]
     removed: Sequence[str]
-    facts: AllFacts
+    state: State
+    touched: frozenset[str]
+    """Repositories whose facts may differ from before."""
 
     def before(self, name: str) -> bytes | None:
         """An artifact to bring up to date; nothing where it is quicker, or better, to make a new one."""
@@ -68,7 +70,7 @@ def begin_callgraph(changes: Changes, workers: Workers) -> CallGraphUnderWay:
 
     stored = changes.before(CALLGRAPH)
     before = split(stored) if stored is not None else {}
-    wanted = changes.facts.of_repositories(changes.facts.touched if before else None)
+    wanted = changes.state.facts(changes.touched if before else None)
     trips: list[list[tuple[str, list[bytes]]]] = []
     size = FACTS_A_TRIP
     # The largest first, so that none is left to be waited for alone.
@@ -78,7 +80,7 @@ def begin_callgraph(changes: Changes, workers: Workers) -> CallGraphUnderWay:
             size = 0
         trips[-1].append((repo, pieces))
         size += sum(map(len, pieces))
-    return CallGraphUnderWay([workers.call(resolve, trip) for trip in trips], before, changes.facts.touched)
+    return CallGraphUnderWay([workers.call(resolve, trip) for trip in trips], before, changes.touched)
 
 
 def resolve(repositories: Sequence[tuple[str, Sequence[bytes]]]) -> Resolved:
@@ -86,7 +88,7 @@ def resolve(repositories: Sequence[tuple[str, Sequence[bytes]]]) -> Resolved:
     from treeline.graph.callgraph.build import repository
 
     return [
-        (repo, repository(repo, (fact for piece in pieces for fact in unpack(repo, piece))).dump())
+        (repo, repository(repo, (fact for piece in pieces for fact in unpack_facts(repo, piece))).dump())
         for repo, pieces in repositories
     ]
 

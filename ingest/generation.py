@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -17,12 +17,9 @@ from treeline.corpus.function import Function
 from treeline.encoder.protocol import DEFAULT_ENCODER, Encoder
 from treeline.encoder.registry import is_shipped
 from treeline.engine.protocol import EncoderSpec, Engine, IndexInfo, Store, Vectors, Writer
-from treeline.ingest import artifacts, facts, interrupted, manifest
-from treeline.ingest.facts import AllFacts
-from treeline.ingest.interrupted import Done, Interrupted
-from treeline.ingest.journal import Journal, JournalEntry
-from treeline.ingest.manifest import Entry, Manifest
+from treeline.ingest import artifacts, state
 from treeline.ingest.source import Problem, Progress
+from treeline.ingest.state import Entry, Journal, JournalEntry, Manifest, Recovery, State, UnitProgress, row_ids
 from treeline.ingest.workers import BatchResult, ChunkResult, Clock, Workers, load_encoders
 
 
@@ -35,25 +32,25 @@ class Ledger:
 
     def see(self, entry: Entry) -> None:
         """Functions of another source: not counted, but theirs."""
-        self._seen.update(manifest.ids(entry.records))
+        self._seen.update(row_ids(entry.records))
 
     def keep(self, entry: Entry) -> None:
         """Functions of a unit that has not changed."""
-        for id_ in manifest.ids(entry.records):
+        for id_ in row_ids(entry.records):
             self.counts["duplicate" if id_ in self._seen else "unchanged"] += 1
             self._seen.add(id_)
 
-    def take_up(self, done: Done) -> None:
+    def resume(self, done: UnitProgress) -> None:
         """Functions that an interrupted load has accounted for."""
         self.counts.update(done.counts)
-        self._seen.update(manifest.ids(done.records))
+        self._seen.update(row_ids(done.records))
 
     def account(self, chunk: ChunkResult) -> tuple[JournalEntry, set[str]]:
         """The chunk's entry in the journal, and the ids that are to be written."""
         changed = {function.id for function in chunk.functions}
         fresh: set[str] = set()
         counts = Counter[str]()
-        for id_ in manifest.ids(chunk.records):
+        for id_ in row_ids(chunk.records):
             if id_ in self._seen:
                 counts["duplicate"] += 1
                 continue
@@ -84,6 +81,7 @@ class Start:
     """`previous` is nothing, and the manifest empty, for a new index."""
 
     previous: Engine | None
+    state: State
     before: Manifest
     encoders: dict[str, Encoder]
 
@@ -99,6 +97,7 @@ class Start:
             raise InputError(f"index {name!r} has no source {min(unknown)!r}", f"its sources: {known}")
 
     def close(self) -> None:
+        self.state.close()
         if self.previous is not None:
             self.previous.close()
 
@@ -107,8 +106,8 @@ def start(store: Store, name: str, asked: Sequence[str], cache: Path, *, fresh: 
     """Open the index, unless it is to be made afresh; `cache` is the file that keeps the vectors of slow encoders."""
     previous = None if fresh else _open(store, name)
     try:
-        before = Manifest() if previous is None else _manifest(previous)
-        return Start(previous, before, _encoders(previous, name, asked, cache))
+        stored = State() if previous is None else _state(previous)
+        return Start(previous, stored, stored.manifest(), _encoders(previous, name, asked, cache))
     except BaseException:
         if previous is not None:
             previous.close()
@@ -122,13 +121,13 @@ def _open(store: Store, name: str) -> Engine | None:
         return None
 
 
-def _manifest(engine: Engine) -> Manifest:
-    data = engine.artifact(manifest.ARTIFACT)
+def _state(engine: Engine) -> State:
+    data = engine.artifact(state.ARTIFACT)
     if data is None:
         raise InputError(
-            f"index {engine.info.name!r} has no manifest, so it cannot be brought up to date", "use --fresh"
+            f"index {engine.info.name!r} has no record of its sources, so it cannot be updated", "use --fresh"
         )
-    return manifest.load(data)
+    return State(data)
 
 
 def _encoders(previous: Engine | None, name: str, asked: Sequence[str], cache: Path) -> dict[str, Encoder]:
@@ -163,6 +162,7 @@ class Generation:
         specs: Sequence[EncoderSpec],
         fingerprint: str,
         previous: Engine | None,
+        stored: State,
         work: Path,
         fresh: bool,
         checkpoint_seconds: float,
@@ -170,15 +170,15 @@ class Generation:
         self.ledger = Ledger()
         self.removed = 0
         self._store, self._name, self._specs, self._fingerprint = store, name, specs, fingerprint
-        self._previous, self._fresh = previous, fresh
+        self._previous, self._state, self._fresh = previous, stored, fresh
         self._checkpoint_seconds = checkpoint_seconds
         self._journal_path = work / f"{name}-{fingerprint}.journal"
         self._journal: Journal | None = None
         self._writer: Writer | None = None
         self._last_checkpoint = 0.0
-        # An interrupt in the middle of a write leaves the writer in no state to be kept; the checkpoint before is.
-        self._in_the_middle = False
-        self._interrupted = Interrupted()
+        # An interrupt during a write leaves the writer unusable; the checkpoint before it is good.
+        self._mid_write = False
+        self._recovery = Recovery()
 
     @property
     def begun(self) -> bool:
@@ -197,7 +197,7 @@ class Generation:
         if self._writer is None:
             return
         if self._journal is not None:
-            if kind is KeyboardInterrupt and not self._in_the_middle:
+            if kind is KeyboardInterrupt and not self._mid_write:
                 self._checkpoint()
             self._journal.close()
         self._writer.__exit__(kind, *rest)
@@ -206,8 +206,7 @@ class Generation:
         if self._writer is None or self._journal is None:
             self._writer = self._store.begin(self._name, self._specs, self._fingerprint, fresh=self._fresh)
             self._check_base()
-            self._journal = Journal(self._journal_path)
-            self._interrupted = interrupted.take_up(self._journal, self._writer.resumed)
+            self._journal, self._recovery = state.open_journal(self._journal_path, self._writer.resumed)
             self._last_checkpoint = time.monotonic()
         return self._writer, self._journal
 
@@ -221,21 +220,21 @@ class Generation:
 
     def resume(self, source: str, key: str, digest: str) -> tuple[Entry, int, bool]:
         """What an interrupted load did of a unit: its entry so far, the next chunk, whether it was the last."""
-        done = self._interrupted.take(key, digest)
+        done = self._recovery.progress(key, digest)
         if done is None:
             return Entry(source, digest), 0, False
-        self.ledger.take_up(done)
+        self.ledger.resume(done)
         return Entry(source, digest, done.records, tuple(done.problems)), done.chunks, done.complete
 
     def knows(self, entry: Entry | None, key: str, digest: str) -> Entry | None:
         """What the index has of a unit; nothing when an interrupted load has written another state of it."""
-        self._interrupted.take(key, digest)
-        return None if key in self._interrupted.stale else entry
+        self._recovery.progress(key, digest)
+        return None if key in self._recovery.stale else entry
 
     def write(self, batch: BatchResult, after: Manifest, encoders: Mapping[str, Encoder], clock: Clock) -> None:
         """Note the batch in the journal and the manifest, then give what is new or changed to the engine."""
         writer, book = self._begin()
-        self._in_the_middle = True
+        self._mid_write = True
         entries: list[JournalEntry] = []
         functions: list[Function] = []
         terms: list[str] = []
@@ -263,7 +262,7 @@ class Generation:
             with clock("checkpoint"):
                 self._checkpoint()
             self._checkpoint_seconds = min(2 * self._checkpoint_seconds, LONGEST_BETWEEN_CHECKPOINTS)
-        self._in_the_middle = False
+        self._mid_write = False
 
     def _vectors(
         self,
@@ -290,11 +289,11 @@ class Generation:
 
     def _checkpoint(self) -> None:
         writer, book = self._begin()
-        writer.checkpoint(interrupted.state_of(book.sync(), self._refused()))
+        writer.checkpoint(state.checkpoint_state(book.sync(), self._refused()))
         self._last_checkpoint = time.monotonic()
 
     def _refused(self) -> list[tuple[str, str]]:
-        return [*self._interrupted.refused, *(self._writer.rejected if self._writer else ())]
+        return [*self._recovery.refused, *(self._writer.rejected if self._writer else ())]
 
     def refused(self) -> list[Problem]:
         """What the engine would not take."""
@@ -318,11 +317,11 @@ class Generation:
         if self._writer is None and self._previous is not None and before.entries.keys() == after.entries.keys():
             return self._previous.info
         writer, book = self._begin()
-        self._in_the_middle = True
+        self._mid_write = True
         refused = {bytes.fromhex(id_) for id_, _ in self._refused()}
         if refused:
             for entry in after.entries.values():
-                entry.records = manifest.without(entry.records, refused)
+                entry.records = state.exclude_ids(entry.records, refused)
         had, has = before.all_ids(), after.all_ids()
         if not has and not removing and self._functions_now():
             writer.abandon()
@@ -331,19 +330,18 @@ class Generation:
                 f"index {self._name!r} would become empty, so it stays as it was: no function was found",
                 "look whether the sources are where they were; `treeline status --drop` removes an index",
             )
-        gone = had.union(self._interrupted.written()) - has
+        gone = had.union(self._recovery.written_ids()) - has
         self.removed = len(had - has)
         with clock("artifacts"):
-            known = self._facts(before, after)
-            changes = artifacts.Changes(self._previous, _hex(has - had), _hex(had - has), known)
+            touched = self._state.replace(after, book.facts(after))
+            changes = artifacts.Changes(self._previous, _hex(has - had), _hex(had - has), self._state, touched)
             graph = artifacts.begin_callgraph(changes, workers)
         with clock("write"):
             if gone:
                 writer.delete(_hex(gone))
             self._checkpoint()
         with clock("artifacts"):
-            writer.put_artifact(manifest.ARTIFACT, after.dump())
-            writer.put_artifact(facts.ARTIFACT, known.artifact)
+            writer.put_artifact(state.ARTIFACT, self._state.dump())
             view = writer.preview()
             try:
                 for name, data in artifacts.build(view, changes, graph, progress):
@@ -359,9 +357,7 @@ class Generation:
                 "make it anew with --fresh",
             )
         book.remove()
-        # Of loads of this index with other sources; those of an index whose name only begins like it stay.
-        for left_over in self._journal_path.parent.glob(f"{self._name}-{'[0-9a-f]' * len(self._fingerprint)}.journal"):
-            left_over.unlink(missing_ok=True)
+        state.remove_journals(self._journal_path.parent, self._name, self._fingerprint)
         return info
 
     def _functions_now(self) -> int:
@@ -370,22 +366,6 @@ class Generation:
             return 0
         current = self._store.current(self._name)
         return next((info.functions for info in self._store.generations(self._name) if info.generation == current), 0)
-
-    def _facts(self, before: Manifest, after: Manifest) -> AllFacts:
-        """Those of units that were read now, from the journal, and of the others from the index."""
-        book = self._begin()[1]
-        read: set[str] = set()
-
-        def of_read() -> Iterator[tuple[str, bytes]]:
-            for entry in book.read():
-                unit = after.entries.get(entry.unit)
-                if unit is not None and unit.digest == entry.digest:
-                    read.add(entry.unit)
-                    yield entry.unit, entry.facts
-
-        pieces = list(of_read())
-        stored = self._previous.artifact(facts.ARTIFACT) if self._previous else None
-        return facts.merge(pieces, stored or b"", (after.entries.keys() & before.entries.keys()) - read)
 
 
 def _hex(ids: set[bytes]) -> list[str]:

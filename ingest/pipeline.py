@@ -22,11 +22,10 @@ import orjson
 from treeline.corpus.errors import InputError
 from treeline.engine.durable import disk_errors
 from treeline.engine.protocol import EncoderSpec, IndexInfo, Store
-from treeline.ingest import manifest
 from treeline.ingest.generation import Generation, Start, start
-from treeline.ingest.manifest import Manifest
 from treeline.ingest.source import Problem, Progress, Source, Unit, Unreadable, no_progress
 from treeline.ingest.sources import disambiguate, is_missing
+from treeline.ingest.state import Manifest, entry_key
 from treeline.ingest.workers import BatchResult, Clock, Task, Workers, outcome, peak_memory_kb, processors
 
 
@@ -122,12 +121,12 @@ class Reader:
 
     def _items(self, source: str, unit: Unit) -> Iterator[Task]:
         """The chunks of a unit that are still to be done, and its end; nothing when it has not changed."""
-        key = manifest.key(source, unit.key)
+        key = entry_key(source, unit.key)
         if key in self.after.entries:
             # Two members of a zip may have one name; the second is told, as everything that is left out is.
             self._repeated[key] += 1
             again = f"{unit.key} ({self._repeated[key] + 1})"
-            key, unit = manifest.key(source, again), Unreadable(again, "another one of the source has the same name")
+            key, unit = entry_key(source, again), Unreadable(again, "another one of the source has the same name")
         with self.clock("read"):
             digest = unit.digest
         known = self.generation.knows(self.before.entries.get(key), key, digest)
@@ -245,6 +244,7 @@ class _Load:
             specs,
             fingerprint.hexdigest(),
             previous,
+            self.beginning.state,
             self.options.work,
             self.options.fresh,
             self.options.checkpoint_seconds,
@@ -292,7 +292,7 @@ class _Load:
         entries = [entry for entry in self.after.entries.values() if entry.source in changing]
         full = {entry.source for entry in entries if entry.records}
         refused = generation.refused()
-        problems = [*manifest.problems_of(entries), *refused]
+        problems = [*(problem for entry in entries for problem in entry.problems), *refused]
         rejects = self.options.rejects or self.options.work / f"{self.name}.rejects.jsonl"
         if problems or self.options.rejects:
             write_rejects(rejects, problems)

@@ -24,8 +24,8 @@ from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder
 from treeline.encoder.registry import load
 from treeline.engine.protocol import Vectors
-from treeline.ingest import facts, manifest
 from treeline.ingest.source import Chunk, Problem
+from treeline.ingest.state import ID, TEXT, PackedFacts, function_row, pack_facts, rows_by_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class ChunkResult:
     functions: list[Function] = field(default_factory=list)
     terms: list[str] = field(default_factory=list)
     kept: frozenset[str] = frozenset()
-    facts: bytes = b""
+    facts: PackedFacts = ()
     problems: tuple[Problem, ...] = ()
 
 
@@ -76,17 +76,17 @@ def run_tasks(items: Sequence[Task], encoders: Mapping[str, Encoder]) -> BatchRe
             continue
         with clock("parse"):
             parsed = item.chunk.parse()
-            records = [manifest.record(function) for function in parsed.functions]
-            packed = facts.pack(parsed.facts)
-        known = manifest.rows_by_id(item.known)
+            records = [function_row(function) for function in parsed.functions]
+            packed = pack_facts(parsed.facts)
+        known = rows_by_id(item.known)
         changed: list[Function] = []
         kept: set[str] = set()
         for function, row in zip(parsed.functions, records, strict=True):
-            before = known.get(row[: manifest.ID])
-            if before == row[manifest.ID :]:
+            before = known.get(row[:ID])
+            if before == row[ID:]:
                 continue
             changed.append(function)
-            if before and before[: manifest.TEXT] == row[manifest.ID : manifest.ID + manifest.TEXT]:
+            if before and before[:TEXT] == row[ID : ID + TEXT]:
                 kept.add(function.id)
             else:
                 to_encode.append(function)

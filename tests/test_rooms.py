@@ -75,6 +75,6 @@ def test_a_part_of_the_service_imports_only_from_the_floors_below_it(floor: int)
 
 
 def test_the_pipeline_knows_no_kind_of_source() -> None:
-    for part in ("artifacts", "generation", "pipeline", "source", "workers"):
+    for part in ("artifacts", "generation", "pipeline", "source", "state", "workers"):
         found = imported(ROOT / "ingest" / f"{part}.py")
         assert not {name for name in found if name.startswith("treeline.ingest.sources.")} - OPENING, part

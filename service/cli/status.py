@@ -82,9 +82,9 @@ def _row_or_problem(store: Store, settings: Settings, name: str) -> dict[str, An
 
 
 def _sources(store: Store, name: str) -> list[str]:
-    from treeline.ingest import manifest
+    from treeline.ingest import state
 
-    return manifest.sources_in(store.artifact(name, manifest.ARTIFACT) or b"")
+    return state.sources_in(store.artifact(name, state.ARTIFACT))
 
 
 def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def test_an_index_is_made_kept_up_to_date_and_holds_what_the_embedded_one_holds(
     store = open_store("elasticsearch", urls=elasticsearch_cluster.urls)
     engine = store.open(NAME)
     assert {function.id: function for function in engine.scan()} == functions(tmp_path / "home")
-    for artifact in ("manifest", "facts", "tree", "callgraph", "clusters"):
+    for artifact in ("state", "tree", "callgraph", "clusters"):
         assert engine.artifact(artifact), artifact
     engine.close()
     store.drop(NAME)

@@ -26,7 +26,7 @@ import os
 import sys
 from pathlib import Path
 from treeline.engine.embedded import EmbeddedStore
-from treeline.ingest.opening import open_source
+from treeline.ingest.sources import open_source
 from treeline.ingest.pipeline import LoadOptions, load
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def version_found(home: Path, count: int) -> int:
         version = versions.pop()
         assert found == {made_up(number, version).id for number in range(count)}
         assert engine.keyword(["json"], 10), "the words are not searchable"
-        assert engine.artifact("manifest"), "the next load could not bring it up to date"
+        assert engine.artifact("state"), "the next load could not bring it up to date"
     finally:
         engine.close()
     return version
