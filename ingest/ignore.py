@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import fnmatch
+import os
 import re
-from collections.abc import Callable, Iterable
+import stat
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-
-from pathspec import GitIgnoreSpec
 
 from treeline.ingest.parsers.registry import UNREAD, by_suffix
 from treeline.ingest.source import ReadOptions
@@ -17,6 +18,10 @@ IGNORE_FILES = (".gitignore", ".treelineignore")
 EXCLUDED = ".git/info/exclude"
 # An ignore file past this is not one.
 MAX_IGNORE_BYTES = 1_000_000
+# In effect in one folder. A path is compared with each, so their number and length bound the time.
+MAX_PATTERNS = 2_000
+MAX_PATTERN = 1_000  # characters
+SUFFIX_PATTERN = re.compile(r"!?\*(\.[\w-]+)")
 
 TEST_FOLDERS = frozenset("test tests __tests__ spec specs testdata test_data fixtures __mocks__ e2e".split())
 VENDORED_FOLDERS = frozenset(
@@ -90,50 +95,160 @@ def is_generated(source: bytes) -> bool:
     return len(source) > 20_000 and len(source) > MAX_MEAN_LINE * (source.count(b"\n") + 1)
 
 
+class _Pattern:
+    """One line of an ignore file."""
+
+    __slots__ = ("anchored", "folders_only", "negated", "segments")
+
+    def __init__(self, line: str) -> None:
+        self.negated = line.startswith("!")
+        line = line[1:] if self.negated else line
+        self.folders_only = line.endswith("/")
+        line = line.rstrip("/")
+        self.anchored = "/" in line
+        self.segments = tuple(map(_segment, line.lstrip("/").split("/")))
+
+    def match(self, parts: Sequence[str]) -> bool:
+        if not self.anchored:
+            return _matches(self.segments[0], parts[-1])
+        # `*` within a segment never backtracks (see `_segment`), and neither does `**` here: the last one that was
+        # met takes one more folder when what follows it does not fit. So a match costs at most patterns × parts.
+        segments, position, part = self.segments, 0, 0
+        retry = retry_part = -1
+        while part < len(parts):
+            if position < len(segments) and segments[position] is None:
+                retry, retry_part, position = position, part, position + 1
+                if position == len(segments):  # `a/**` is everything inside `a`
+                    return True
+            elif position < len(segments) and _matches(segments[position], parts[part]):
+                position, part = position + 1, part + 1
+            elif retry >= 0:
+                retry_part += 1
+                position, part = retry + 1, retry_part
+            else:
+                return False
+        return position == len(segments)
+
+
+def _segment(glob: str) -> str | re.Pattern[str] | None:
+    """A part of a pattern between slashes: itself when it has no wildcards, None for `**`."""
+    if glob == "**":
+        return None
+    if not set(glob) & set("*?[\\"):
+        return glob
+    glob = re.sub(r"\\(.)", lambda found: found[1] if found[1] not in "*?[" else f"[{found[1]}]", glob)
+    # Its regular expressions match each `*` atomically, so they take linear time.
+    return re.compile(fnmatch.translate(re.sub(r"\*+", "*", glob).replace("[^", "[!")))
+
+
+def _matches(segment: str | re.Pattern[str] | None, part: str) -> bool:
+    if segment is None or isinstance(segment, str):
+        return segment is None or segment == part
+    return segment.match(part) is not None
+
+
+class _Patterns:
+    """The patterns of one folder's ignore files. The last that matches decides."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._literal: dict[str, int] = {}  # whole names: the number of the last pattern, for files and for folders
+        self._literal_folder: dict[str, int] = {}
+        self._suffix: dict[str, int] = {}  # `*.pyc`
+        self._other: list[tuple[int, _Pattern]] = []
+        self._negated: list[bool] = []
+        for line in lines:
+            if len(self._negated) == MAX_PATTERNS:
+                break
+            if (pattern := _parse(line)) is not None:
+                self._add(pattern, line)
+        self._other.reverse()
+
+    def __len__(self) -> int:
+        return len(self._negated)
+
+    def _add(self, pattern: _Pattern, line: str) -> None:
+        number = len(self._negated)
+        self._negated.append(pattern.negated)
+        name = pattern.segments[0]
+        suffix = SUFFIX_PATTERN.fullmatch(line)
+        if isinstance(name, str) and not pattern.anchored:
+            self._literal_folder[name] = number
+            if not pattern.folders_only:
+                self._literal[name] = number
+        elif suffix:
+            self._suffix[suffix[1]] = number
+        else:
+            self._other.append((number, pattern))
+
+    def check(self, path: str, is_folder: bool) -> bool | None:
+        """Whether the path is ignored; None when no pattern matches it."""
+        name = path.rpartition("/")[2]
+        best = (self._literal_folder if is_folder else self._literal).get(name, -1)
+        if self._suffix:
+            best = max(best, self._suffix.get(f".{name.rpartition('.')[2]}" if "." in name else "", -1))
+        if self._other:
+            parts = path.split("/")
+            for number, pattern in self._other:
+                if number < best:
+                    break
+                if (is_folder or not pattern.folders_only) and pattern.match(parts):
+                    best = number
+                    break
+        return None if best < 0 else not self._negated[best]
+
+
+def _parse(line: str) -> _Pattern | None:
+    """The pattern of a line, or None for a comment, an empty line, or one no path can match."""
+    line = line.rstrip("\r\n")
+    stripped = line.rstrip(" ")
+    if stripped.endswith("\\") and stripped != line:  # an escaped space at the end
+        stripped += " "
+    if not stripped.strip("/!") or stripped.startswith("#") or len(stripped) > MAX_PATTERN:
+        return None
+    try:
+        return _Pattern(stripped)
+    except re.error:
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class IgnoreRules:
     """The ignore files from the top of a repository down to one folder, the deepest last."""
 
-    levels: tuple[tuple[str, GitIgnoreSpec], ...] = ()
+    levels: tuple[tuple[str, _Patterns], ...] = ()
 
     def entering(self, folder: str, read: Callable[[str], str]) -> IgnoreRules:
-        """The same, with the ignore files of a folder; paths, also those that are read, begin at the top."""
+        """The rules inside a folder. Paths, also those given to `read`, start at the top."""
         names = IGNORE_FILES if folder else (EXCLUDED, *IGNORE_FILES)
         lines = [line for name in names for line in read(f"{folder}/{name}".lstrip("/")).splitlines()]
-        return IgnoreRules((*self.levels, (folder, _spec(lines)))) if lines else self
+        if not lines or sum(len(patterns) for _, patterns in self.levels) >= MAX_PATTERNS:
+            return self
+        return IgnoreRules((*self.levels, (folder, _Patterns(lines))))
 
     def match(self, path: str, is_folder: bool) -> bool:
-        """Is this path (relative to the top) ignored? The deepest ignore file that speaks of it decides."""
-        for base, spec in reversed(self.levels):
-            inner = path[len(base) + 1 :] if base else path
-            verdict = spec.check_file(f"{inner}/" if is_folder else inner).include
+        """Is this path (relative to the top) ignored? The deepest ignore file that matches it decides."""
+        for base, patterns in reversed(self.levels):
+            verdict = patterns.check(path[len(base) + 1 :] if base else path, is_folder)
             if verdict is not None:
                 return verdict
         return False
 
 
+def read_plain(path: Path, limit: int) -> bytes | str:
+    """The content of a plain file that is not a link, or the reason why not."""
+    try:
+        # Neither a link nor a pipe that nobody writes to may hold us up.
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return "not a plain file"
+            content = file.read(limit + 1)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return content if len(content) <= limit else f"file is over the limit of {limit:,} bytes"
+
+
 def ignore_text(top: Path, relative: str) -> str:
-    """What an ignore file on disk says; nothing where there is none."""
-    path = top / relative
-    try:
-        if path.is_symlink() or path.stat().st_size > MAX_IGNORE_BYTES:
-            return ""
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
-def _spec(lines: Iterable[str]) -> GitIgnoreSpec:
-    """Lines that are no patterns are passed over, as git does."""
-    try:
-        return GitIgnoreSpec.from_lines(lines)
-    except ValueError:
-        return GitIgnoreSpec.from_lines(line for line in lines if _is_pattern(line))
-
-
-def _is_pattern(line: str) -> bool:
-    try:
-        GitIgnoreSpec.from_lines([line])
-    except ValueError:
-        return False
-    return True
+    """The text of an ignore file on disk; nothing when there is none."""
+    content = read_plain(top / relative, MAX_IGNORE_BYTES)
+    return content.decode("utf-8", "replace") if isinstance(content, bytes) else ""

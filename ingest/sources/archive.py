@@ -170,7 +170,7 @@ MAX_NAME = 4_096
 class MemberUnit(FileUnit):
     """A file in an archive."""
 
-    member: Member
+    member: Member = field(kw_only=True)
 
     def _read(self) -> bytes | str:
         return self.member.read(self.options.max_file_bytes)
@@ -203,7 +203,7 @@ class Archive:
                 raise InputError(f"{self.path} was changed while it was read", "run the command again")
             file, key = self.path / self.top / path, readable(path)
             place = Place(self.repo, key, "", f"file://{quote(os.fsencode(file))}")
-            yield MemberUnit(file, key, member.size, always(place), self.options, self.left_out, member)
+            yield MemberUnit(file, key, member.size, always(place), self.options, self.left_out, member=member)
 
 
 def open_archive(path: Path, options: ReadOptions) -> Archive:

@@ -73,7 +73,7 @@ def checkout_of(folder: Path) -> Checkout | None:
     for top in (folder, *folder.parents):
         git = top / ".git"
         if git.is_file():
-            written = _read(git).removeprefix("gitdir:").strip()
+            written = read_git_file(git).removeprefix("gitdir:").strip()
             git = (top / written) if written else git
         if git.is_dir():
             return _describe(top, git)
@@ -81,8 +81,8 @@ def checkout_of(folder: Path) -> Checkout | None:
 
 
 def _describe(top: Path, git: Path) -> Checkout:
-    common = git / _read(git / "commondir").strip() if (git / "commondir").is_file() else git
-    found = REMOTE.search(_read(common / "config"))
+    common = git / read_git_file(git / "commondir").strip() if (git / "commondir").is_file() else git
+    found = REMOTE.search(read_git_file(common / "config"))
     host, repo = split_remote(found[1]) if found else ("", "")
     sha = _head(git, common)
     return Checkout(top, repo, f"https://{host}/{repo}" if host and repo and sha else "", sha)
@@ -102,23 +102,23 @@ def split_remote(url: str) -> tuple[str, str]:
 
 
 def _head(git: Path, common: Path) -> str:
-    head = _read(git / "HEAD").strip()
+    head = read_git_file(git / "HEAD").strip()
     if not head.startswith("ref:"):
         return head if SHA.fullmatch(head) else ""
     ref = head.removeprefix("ref:").strip()
     if ".." in ref or ref.startswith("/"):
         return ""
-    loose = _read(common / ref).strip()
+    loose = read_git_file(common / ref).strip()
     if SHA.fullmatch(loose):
         return loose
-    for line in _read(common / "packed-refs").splitlines():
+    for line in read_git_file(common / "packed-refs").splitlines():
         sha, _, name = line.partition(" ")
         if name == ref and SHA.fullmatch(sha):
             return sha
     return ""
 
 
-def _read(path: Path) -> str:
+def read_git_file(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return file.read(MAX_BYTES).decode("utf-8", "replace")

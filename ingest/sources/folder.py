@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import os
-import stat
-from collections import Counter
+import sys
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 from urllib.parse import quote
 
 from treeline.corpus.errors import InputError
 from treeline.ingest.ignore import (
+    EXCLUDED,
+    IGNORE_FILES,
     IgnoreRules,
     file_reason,
     folder_reason,
     ignore_text,
     is_generated,
     is_source,
+    read_plain,
     suffix_of,
 )
 from treeline.ingest.parsers.file import Place, parse_file
 from treeline.ingest.parsers.registry import by_suffix
 from treeline.ingest.source import Chunk, Listed, Parsed, Problem, ReadOptions, Rejected, Unit, readable
-from treeline.ingest.sources.checkout import Checkout, PublishedFiles, checkout_of, published_files
+from treeline.ingest.sources.checkout import Checkout, PublishedFiles, checkout_of, published_files, read_git_file
+
+# A walk that is limited to some files looks at so many entries for each.
+MAX_ENTRIES_PER_FILE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,28 @@ class FileChunk:
         return parse_file(grammar, self.source, self.place, self.file, self.max_function_bytes)
 
 
+class Stamp(NamedTuple):
+    """What the file system says of a file; while it stays the same, so does the content."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Stamp:
+        return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+@dataclass(slots=True)
+class Listing:
+    """What a walk through a folder found: source files, the folders entered (with their times), ignore files."""
+
+    files: dict[str, Stamp] = field(default_factory=dict)
+    folders: dict[str, int] = field(default_factory=dict)
+    rules: dict[str, Stamp] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class FileUnit:
     """One file; it is read once, when its digest or its chunks are first asked for."""
@@ -56,6 +85,8 @@ class FileUnit:
     place_of: Callable[[bytes], Place]  # by its content: a remote may have another
     options: ReadOptions
     left_out: Counter[str]
+    known_digest: str = ""
+    """Of a file whose stamp is as it was when it was last read."""
 
     @cached_property
     def _content(self) -> bytes | str:
@@ -78,6 +109,8 @@ class FileUnit:
     @cached_property
     def digest(self) -> str:
         """Of the content and the place, not of the commit: an unchanged file keeps the address it had."""
+        if self.known_digest:
+            return self.known_digest
         content = self._content
         digest = blake2b(self.options.fingerprint.encode(), digest_size=16)
         for part in (self.place.repo, self.place.path, self.place.url.replace(self.place.sha, "", 1)):
@@ -100,19 +133,6 @@ def always(place: Place) -> Callable[[bytes], Place]:
     return lambda _: place
 
 
-def read_plain(path: Path, limit: int) -> bytes | str:
-    """The content of a plain file that is not a link, or the reason why not."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                return "not a plain file"
-            content = file.read(limit + 1)
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-    return content if len(content) <= limit else f"file is over the limit of {limit:,} bytes"
-
-
 @dataclass(frozen=True)
 class Folder:
     """Every source file below `root` that is not left out."""
@@ -123,20 +143,34 @@ class Folder:
     options: ReadOptions
     checkout: Checkout | None = None
     left_out: Counter[str] = field(default_factory=Counter)
+    digests: dict[str, str] = field(default_factory=dict)
+    """Of files that need not be read: their stamps are as they were."""
+    max_files: int = sys.maxsize
 
     @cached_property
-    def files(self) -> list[tuple[str, int]]:
+    def listing(self) -> Listing:
         self.left_out.clear()
-        return sorted(self._walk())
+        listing = Listing()
+        self._walk(listing)
+        listing.files = dict(sorted(listing.files.items()))
+        return listing
 
     @cached_property
     def size(self) -> int:
-        return sum(size for _, size in self.files)
+        return sum(stamp.size for stamp in self.listing.files.values())
 
     def units(self) -> Iterator[Unit]:
-        for relative, size in self.files:
-            where = partial(self._place, relative)
-            yield FileUnit(self.root / relative, readable(relative), size, where, self.options, self.left_out)
+        for relative in self.listing.files:
+            yield self._unit(relative, self.left_out, self.digests.get(relative, ""))
+
+    def digest_of(self, relative: str) -> str:
+        """The digest of a file's unit, read now."""
+        return self._unit(relative, Counter()).digest
+
+    def _unit(self, relative: str, left_out: Counter[str], known_digest: str = "") -> FileUnit:
+        size = self.listing.files[relative].size
+        where = partial(self._place, relative)
+        return FileUnit(self.root / relative, readable(relative), size, where, self.options, left_out, known_digest)
 
     @cached_property
     def _top(self) -> Path:
@@ -165,37 +199,55 @@ class Folder:
             return Place(self.repo, path, "", here)
         return Place(self.repo, path, sha, checkout.url(path, sha))
 
-    def _walk(self) -> Iterator[tuple[str, int]]:
-        """Paths and sizes, folder by folder; links are never followed."""
+    def _walk(self, listing: Listing) -> None:
+        """Folder by folder, the upper ones first; links are never followed."""
         read = partial(ignore_text, self._top)
-        waiting = [("", ignored_above(self._top, self._prefix) or IgnoreRules())]
+        waiting = deque([("", ignored_above(self._top, self._prefix) or IgnoreRules())])
+        seen, top = 0, f"{self.root}/"
+        exclude = f"{top}{EXCLUDED}"
+        if os.path.lexists(exclude):
+            listing.rules[EXCLUDED] = Stamp.of(os.lstat(exclude))
         while waiting:
-            relative, ignored = waiting.pop()
+            relative, ignored = waiting.popleft()
             try:
-                with os.scandir(self.root / relative) as entries:
+                # Before its entries: one that comes in meanwhile changes the time.
+                listing.folders[relative] = os.lstat(top + relative).st_mtime_ns
+                with os.scandir(top + relative) as entries:
                     listed = list(entries)
             except OSError:
                 self.left_out["unreadable folder"] += 1
                 continue
+            seen += len(listed)
             for entry in listed:
                 path = f"{relative}{entry.name}"
                 if entry.is_symlink():
                     self.left_out["link"] += 1
                 elif entry.is_dir(follow_symlinks=False):
                     is_ignored = ignored.match(self._prefix + path, is_folder=True)
-                    reason = folder_reason(path, is_ignored, self.options)
+                    reason = folder_reason(path, is_ignored, self.options) or self._other_worktree(path)
+                    if not reason and seen > MAX_ENTRIES_PER_FILE * self.max_files:
+                        reason = "folder beyond the limit"
                     if reason:
                         self.left_out[reason] += 1
                     else:
                         deeper = ignored.entering(self._prefix + path, read)
                         waiting.append((f"{path}/", deeper))
+                elif entry.name in IGNORE_FILES:
+                    listing.rules[path] = Stamp.of(entry.stat(follow_symlinks=False))
                 elif is_source(path) and entry.is_file(follow_symlinks=False):
                     is_ignored = ignored.match(self._prefix + path, is_folder=False)
                     reason = file_reason(path, is_ignored, self.options)
+                    if not reason and len(listing.files) >= self.max_files:
+                        reason = "file beyond the limit"
                     if reason:
                         self.left_out[reason] += 1
                     else:
-                        yield path, entry.stat(follow_symlinks=False).st_size
+                        listing.files[path] = Stamp.of(entry.stat(follow_symlinks=False))
+
+    def _other_worktree(self, path: str) -> str:
+        """Another worktree of a repository holds the same files again; a submodule does not."""
+        git = self.root / path / ".git"
+        return "worktree" if git.is_file() and "/worktrees/" in read_git_file(git) else ""
 
     def alone(self, name: str) -> Listed:
         """One file of this folder; whoever names it wants it, be it a test or ignored."""

@@ -39,10 +39,10 @@ def _standard_library(options: ReadOptions, left_out: Counter[str]) -> Iterator[
     root = Path(sysconfig.get_paths()["stdlib"])
     web = f"https://github.com/python/cpython/blob/v{platform.python_version()}/Lib"
     folder = Folder("python", root, "python", options)
-    for path, size in folder.files:
+    for path, stamp in folder.listing.files.items():
         if path.endswith(".py") and not NOT_LIBRARY & set(PurePosixPath(path).parts):
             place = Place("python", path, "", f"{web}/{quote(path)}")
-            yield FileUnit(root / path, f"python/{path}", size, always(place), options, left_out)
+            yield FileUnit(root / path, f"python/{path}", stamp.size, always(place), options, left_out)
     left_out.update(folder.left_out)
 
 
