@@ -8,16 +8,22 @@ which resolve them while this process completes the generation.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Address
+from treeline.engine.durable import write_atomically
 from treeline.engine.protocol import Engine, Vectors
+from treeline.ingest import state
 from treeline.ingest.source import Progress
 from treeline.ingest.state import State, unpack_facts
 from treeline.ingest.workers import Workers, outcome
@@ -52,7 +58,7 @@ class Changes:
         if self.previous is None:
             return None
         few = FEW * self.previous.info.functions
-        return self.previous.artifact(name) if len(self.added) + len(self.removed) <= few else None
+        return (self.previous.artifact(name) or None) if len(self.added) + len(self.removed) <= few else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,87 @@ def resolve(repositories: Sequence[tuple[str, Sequence[bytes]]]) -> Resolved:
     ]
 
 
-def build(view: Engine, changes: Changes, graph: CallGraphUnderWay, progress: Progress) -> Iterator[tuple[str, bytes]]:
+# Gives every artifact by name, once the generation can be previewed.
+Made = Callable[[Callable[[], Engine]], Iterator[tuple[str, bytes]]]
+Make = Callable[[Changes, Workers, Progress], Made]
+
+
+def build(changes: Changes, workers: Workers, progress: Progress) -> Made:
+    """All artifacts. The call graph is under way from now on, while the generation is completed."""
+    graph = begin_callgraph(changes, workers)
+
+    def made(preview: Callable[[], Engine]) -> Iterator[tuple[str, bytes]]:
+        with closing(preview()) as view:
+            yield from _build(view, changes, graph, progress)
+
+    return made
+
+
+def leave_out(changes: Changes, _workers: Workers, _progress: Progress) -> Made:
+    """None: an empty one stands for each that the generation before has."""
+
+    def made(_preview: Callable[[], Engine]) -> Iterator[tuple[str, bytes]]:
+        for name in (TREE, EMBEDDING, CALLGRAPH, CLUSTERS):
+            if changes.previous is not None and changes.previous.artifact(name):
+                yield name, b""
+
+    return made
+
+
+def obtain(engine: Engine, name: str, cache: Path | None = None) -> bytes | None:
+    """An artifact as it is stored or, where it was left out, made now; `cache` is a folder that keeps it."""
+    stored = engine.artifact(name)
+    if stored or name not in MAKERS:
+        return stored
+    file = None
+    if cache is not None:
+        digest = blake2b(engine.info.identity.encode(), digest_size=8).hexdigest()
+        file = cache / "artifacts" / f"{engine.info.name}-{digest}.{name}"
+        with suppress(OSError):
+            return file.read_bytes()
+    data = MAKERS[name](engine)
+    if file is not None and data is not None:
+        with suppress(OSError, TreelineError):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            for old in file.parent.glob(f"{engine.info.name}-*.{name}"):
+                old.unlink(missing_ok=True)
+            write_atomically(file, data)
+    return data
+
+
+def _all_new(engine: Engine) -> Changes:
+    return Changes(None, (), (), State(engine.artifact(state.ARTIFACT) or b""), frozenset())
+
+
+def _make_callgraph(engine: Engine) -> bytes:
+    changes = _all_new(engine)
+    with closing(changes.state), Workers(0, {}, 0) as workers:
+        return _callgraph(engine, changes, begin_callgraph(changes, workers), _AllAddresses(engine))
+
+
+def _make_clusters(engine: Engine) -> bytes | None:
+    return _clusters(engine, _all_new(engine), _AllAddresses(engine))
+
+
+def _make_tree(engine: Engine) -> bytes:
+    from treeline.graph import tree
+
+    return tree.dump(tree.grow(engine.addresses()))
+
+
+def _make_embedding(engine: Engine) -> bytes:
+    return dict(_tree(engine, _all_new(engine), _AllAddresses(engine)))[EMBEDDING]
+
+
+MAKERS: dict[str, Callable[[Engine], bytes | None]] = {
+    CALLGRAPH: _make_callgraph,
+    CLUSTERS: _make_clusters,
+    TREE: _make_tree,
+    EMBEDDING: _make_embedding,
+}
+
+
+def _build(view: Engine, changes: Changes, graph: CallGraphUnderWay, progress: Progress) -> Iterator[tuple[str, bytes]]:
     """Every artifact by name; one that the index has no ingredients for is left out."""
     addresses = _AllAddresses(view)
     with ThreadPoolExecutor(1) as beside:

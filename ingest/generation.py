@@ -306,13 +306,14 @@ class Generation:
         workers: Workers,
         clock: Clock,
         progress: Progress,
+        make_artifacts: artifacts.Make,
         *,
-        removing: bool = False,
+        may_empty: bool = False,
     ) -> IndexInfo:
         """Remove what is gone, build the side products, publish. Nothing of it when nothing has changed.
 
-        An index becomes empty only where its sources are taken out on purpose (`removing`): a folder that is not
-        mounted looks like one without functions.
+        An index becomes empty only on purpose (`may_empty`): a folder that is not mounted looks like one without
+        functions.
         """
         if self._writer is None and self._previous is not None and before.entries.keys() == after.entries.keys():
             return self._previous.info
@@ -323,7 +324,7 @@ class Generation:
             for entry in after.entries.values():
                 entry.records = state.exclude_ids(entry.records, refused)
         had, has = before.all_ids(), after.all_ids()
-        if not has and not removing and self._functions_now():
+        if not has and not may_empty and self._functions_now():
             writer.abandon()
             book.remove()
             raise InputError(
@@ -335,19 +336,15 @@ class Generation:
         with clock("artifacts"):
             touched = self._state.replace(after, book.facts(after))
             changes = artifacts.Changes(self._previous, _hex(has - had), _hex(had - has), self._state, touched)
-            graph = artifacts.begin_callgraph(changes, workers)
+            made = make_artifacts(changes, workers, progress)
         with clock("write"):
             if gone:
                 writer.delete(_hex(gone))
             self._checkpoint()
         with clock("artifacts"):
             writer.put_artifact(state.ARTIFACT, self._state.dump())
-            view = writer.preview()
-            try:
-                for name, data in artifacts.build(view, changes, graph, progress):
-                    writer.put_artifact(name, data)
-            finally:
-                view.close()
+            for name, data in made(writer.preview):
+                writer.put_artifact(name, data)
         with clock("publish"):
             progress("publishing", 0, 0)
             info = writer.publish()

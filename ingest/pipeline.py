@@ -22,6 +22,7 @@ import orjson
 from treeline.corpus.errors import InputError
 from treeline.engine.durable import disk_errors
 from treeline.engine.protocol import EncoderSpec, IndexInfo, Store
+from treeline.ingest import artifacts
 from treeline.ingest.generation import Generation, Start, start
 from treeline.ingest.source import Problem, Progress, Source, Unit, Unreadable, no_progress
 from treeline.ingest.sources import disambiguate, is_missing
@@ -177,6 +178,10 @@ class LoadOptions:
     """How the sources are read; a load that was broken off goes on only when this is the same."""
     rejects: Path | None = None
     workers: int | None = None
+    lazy_artifacts: bool = False
+    """Leave the side products (call graph, tree, clusters) to whoever first looks at them."""
+    may_empty: bool = False
+    """The index may become empty; otherwise that is refused, because a folder that is not mounted looks empty."""
     checkpoint_seconds: float = 15.0
     """Until the first checkpoint; those that follow are farther and farther apart."""
 
@@ -222,8 +227,9 @@ class _Load:
             reading = Reader(self.sources, before, self.after, generation, self.clock, self._advance, self._be_strict)
             self._load(reading, generation, workers, count + SPARE_BATCHES)
             reading.units["removed"] = len(before.entries.keys() - self.after.entries.keys())
-            removing = bool(self.options.remove)
-            info = generation.finish(before, self.after, workers, self.clock, self.progress, removing=removing)
+            may_empty = self.options.may_empty or bool(self.options.remove)
+            make = artifacts.leave_out if self.options.lazy_artifacts else artifacts.build
+            info = generation.finish(before, self.after, workers, self.clock, self.progress, make, may_empty=may_empty)
         return self._summary(info, generation, reading, time.perf_counter() - begun)
 
     def _generation(self) -> Generation:

@@ -88,7 +88,7 @@ def test_the_workers_of_a_killed_load_end_too(tmp_path: Path) -> None:
     """Killed from outside, the parent cannot say goodbye: its workers must notice by themselves."""
     source = f"[MadeUpSource({200_000})]"
     program = (
-        "from pathlib import Path; from ingest.pipeline import LoadOptions, load\n"
+        "from pathlib import Path; from treeline.ingest.pipeline import LoadOptions, load\n"
         "from tests.made_up_source import MadeUpSource; from tests.survival.loading import *\n"
         f"home = Path({str(tmp_path)!r})\n"
         f"load(embedded(home), INDEX, {source}, LoadOptions(work=home / '.loading', encoders=('none',), workers=2))"

@@ -1,0 +1,391 @@
+"""A project: the repository or folder somebody stands in, with an index of its own that is kept fresh.
+
+`find_project` maps a path to its project, and `refresh` brings the project's index up to date: it compares time stamps,
+then content hashes, and parses and encodes only the files that changed. What the last refresh saw is kept in an SQLite
+file for each project, which is also the lock that keeps two processes from refreshing the same project.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+
+from treeline.corpus.counting import counted
+from treeline.corpus.errors import EncoderMismatch, IndexMissing, IndexOutdated, InputError, TreelineError
+from treeline.engine.durable import disk_errors
+from treeline.ingest.source import Progress, ReadOptions, no_progress
+
+if TYPE_CHECKING:
+    from treeline.engine.protocol import Store
+    from treeline.ingest.sources.folder import Folder, Listing, Stamp
+
+FOLDER = ".projects"
+VERSION = 1
+# More files than this are somebody's home folder or a monorepo: the upper folders are read, the rest is reported.
+MAX_FILES = 30_000
+# A file may change twice within one tick of the file system's clock; two seconds is the coarsest one in use (FAT).
+CLOCK_TICK_NS = 2_000_000_000
+# How long a first question waits for another process that is making the index.
+PATIENCE_S = 120.0
+SCHEMA = """CREATE TABLE project (root TEXT, fingerprint TEXT, generation TEXT, checked_ns INTEGER, skipped TEXT);
+CREATE TABLE file (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, inode INTEGER, digest TEXT)
+    WITHOUT ROWID;
+CREATE TABLE folder (path TEXT PRIMARY KEY, mtime_ns INTEGER) WITHOUT ROWID;
+CREATE TABLE rules (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, inode INTEGER)
+    WITHOUT ROWID;"""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """`name` is what people call it; `index` is the name of its index."""
+
+    root: Path
+    name: str
+    index: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What a refresh did. `files` is how many the index covers."""
+
+    project: Project
+    files: int = 0
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    functions: int = 0
+    """In the index, when it was written now."""
+    seconds: float = 0.0
+    is_new: bool = False
+    is_busy: bool = False
+    """Another process is refreshing the project: the answer comes from what is there."""
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def published(self) -> bool:
+        return self.is_new or bool(self.added or self.changed or self.removed)
+
+    @property
+    def truncated(self) -> int:
+        """Files and folders that were left out because there are too many."""
+        return sum(count for reason, count in self.skipped.items() if reason.endswith("beyond the limit"))
+
+    def __str__(self) -> str:
+        """One line for the person."""
+        name = self.project.name
+        if self.is_busy:
+            return f"{name}: another process is refreshing it; answering from the index as it is"
+        limit = f"; more than {MAX_FILES:,} files: the rest is left out" if self.truncated else ""
+        if self.is_new:
+            return f"{name}: indexed {counted(self.files, 'file')} in {self.seconds:.1f} s{limit}"
+        parts = [
+            f"{number} {word}"
+            for number, word in ((self.changed, "changed"), (self.added, "new"), (self.removed, "deleted"))
+            if number
+        ]
+        if not parts:
+            return f"{name}: up to date ({counted(self.files, 'file')}){limit}"
+        return f"{name}: refreshed in {self.seconds:.1f} s ({', '.join(parts)} of {counted(self.files, 'file')}){limit}"
+
+
+def find_project(path: Path, home: Path) -> Project:
+    """The project a path belongs to.
+
+    The nearest git root (also of a worktree or a submodule) is a project. Outside of git it is the nearest folder that
+    already is one, or else the folder itself.
+    """
+    folder = path.expanduser().resolve()
+    if not folder.exists():
+        raise InputError(f"{path} is not there", "name a folder that exists")
+    if not folder.is_dir():
+        folder = folder.parent
+    upwards = (folder, *folder.parents)
+    root = next((one for one in upwards if _is_git_root(one)), None)
+    if root is None:
+        root = next((one for one in upwards if _file_of(one, home).exists()), folder)
+    return _project(root)
+
+
+def projects(home: Path) -> list[Project]:
+    """Every project that has been indexed, by its root; those whose folder is gone too."""
+    found = []
+    for file in sorted((home / FOLDER).glob("*.sqlite")):
+        with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as database:
+            row = database.execute("SELECT root FROM project").fetchone()
+            if row is not None:
+                found.append(_project(Path(row[0])))
+    return sorted(found, key=lambda project: project.root)
+
+
+def forget(project: Project, store: Store, home: Path) -> None:
+    """Drop the project's index and what is known of its files."""
+    with suppress(IndexMissing):
+        store.drop(project.index)
+    for suffix in ("", "-journal"):
+        file = _file_of(project.root, home)
+        file.with_name(file.name + suffix).unlink(missing_ok=True)
+
+
+def refresh(
+    project: Project,
+    store: Store,
+    home: Path,
+    options: ReadOptions | None = None,
+    *,
+    encoders: tuple[str, ...] = (),
+    max_files: int = MAX_FILES,
+    progress: Progress = no_progress,
+) -> Refreshed:
+    """Bring the project's index up to date; beside another process that does so, use what is there."""
+    options = options or ReadOptions()
+    fingerprint = f"{options.fingerprint}|{max_files}|{','.join(encoders)}"
+    with _opened(project, home) as database:
+        generation = _current(project, store)
+        if not _lock(database, 0 if generation else PATIENCE_S):
+            if generation:
+                return Refreshed(project, is_busy=True)
+            raise TreelineError(f"another process is indexing {project.root}", "ask again when it has finished")
+        refreshing = _Refreshing(project, store, home, options, encoders, max_files, progress, fingerprint)
+        return refreshing.run(database, generation or _current(project, store))
+
+
+def watch(
+    project: Project,
+    store: Store,
+    home: Path,
+    options: ReadOptions | None = None,
+    *,
+    interval: float = 1.0,
+    encoders: tuple[str, ...] = (),
+) -> Iterator[Refreshed]:
+    """Refresh for as long as somebody asks for more; gives each refresh that changed something, and the first.
+
+    It compares time stamps, and rests twenty times as long as that took.
+    """
+    first = True
+    while True:
+        start = time.perf_counter()
+        done = refresh(project, store, home, options, encoders=encoders)
+        if first or done.published:
+            yield done
+        first = False
+        time.sleep(max(interval, 20 * (time.perf_counter() - start - (done.seconds if done.published else 0))))
+
+
+def _current(project: Project, store: Store) -> str:
+    """The current generation of the project's index, '' when there is none that this version reads."""
+    try:
+        return store.info(project.index).generation
+    except (IndexMissing, IndexOutdated):
+        return ""
+
+
+class _Known:
+    """What the last refresh saw."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        from treeline.ingest.sources.folder import Stamp
+
+        row = database.execute("SELECT fingerprint, generation, checked_ns, skipped FROM project").fetchone()
+        self.fingerprint, self.generation, self.checked_ns, skipped = row or ("", "", 0, "{}")
+        self.skipped: dict[str, int] = orjson.loads(skipped)
+        self.files: dict[str, Stamp] = {}
+        self.digests: dict[str, str] = {}
+        for path, *stamp, digest in database.execute("SELECT * FROM file"):
+            self.files[path] = Stamp(*stamp)
+            self.digests[path] = digest
+        self.folders: dict[str, int] = dict(database.execute("SELECT * FROM folder"))
+        self.rules = {path: Stamp(*stamp) for path, *stamp in database.execute("SELECT * FROM rules")}
+
+    def forget(self) -> None:
+        self.generation = ""
+        for table in (self.files, self.digests, self.folders, self.rules):
+            table.clear()  # type: ignore[attr-defined]
+
+    def is_current(self, root: Path) -> bool:
+        """Whether no folder, ignore file or file has another stamp, and none is too young to be told apart."""
+        top, young = f"{root}/", self.checked_ns - CLOCK_TICK_NS
+        lstat = os.lstat
+        try:
+            for path, mtime_ns in self.folders.items():
+                if mtime_ns >= young or lstat(top + path).st_mtime_ns != mtime_ns:
+                    return False
+            for table in (self.rules, self.files):
+                for path, (size, mtime_ns, ctime_ns, inode) in table.items():
+                    status = lstat(top + path)
+                    if (
+                        ctime_ns >= young
+                        or status.st_ctime_ns != ctime_ns
+                        or status.st_mtime_ns != mtime_ns
+                        or status.st_size != size
+                        or status.st_ino != inode
+                    ):
+                        return False
+        except OSError:
+            return False
+        return bool(self.folders)
+
+    def reliable_digests(self, listing: Listing) -> dict[str, str]:
+        """Of files whose stamps say that their content is as it was."""
+        young = self.checked_ns - CLOCK_TICK_NS
+        return {
+            path: self.digests[path]
+            for path, stamp in listing.files.items()
+            if self.files.get(path) == stamp and stamp.ctime_ns < young
+        }
+
+    def save(
+        self,
+        database: sqlite3.Connection,
+        root: Path,
+        fingerprint: str,
+        generation: str,
+        checked_ns: int,
+        folder: Folder,
+    ) -> None:
+        listing = folder.listing
+        with closing(database.cursor()) as cursor:
+            for table in ("project", "file", "folder", "rules"):
+                cursor.execute(f"DELETE FROM {table}")  # noqa: S608
+            row = (str(root), fingerprint, generation, checked_ns, orjson.dumps(dict(folder.left_out)).decode())
+            cursor.execute("INSERT INTO project VALUES (?, ?, ?, ?, ?)", row)
+            files = ((path, *stamp, self.digests[path]) for path, stamp in listing.files.items())
+            cursor.executemany("INSERT INTO file VALUES (?, ?, ?, ?, ?, ?)", files)
+            cursor.executemany("INSERT INTO folder VALUES (?, ?)", listing.folders.items())
+            cursor.executemany("INSERT INTO rules VALUES (?, ?, ?, ?, ?)", ((p, *s) for p, s in listing.rules.items()))
+            cursor.execute("COMMIT")
+
+
+@dataclass(frozen=True, slots=True)
+class _Refreshing:
+    project: Project
+    store: Store
+    home: Path
+    options: ReadOptions
+    encoders: tuple[str, ...]
+    max_files: int
+    progress: Progress
+    fingerprint: str
+
+    def run(self, database: sqlite3.Connection, generation: str) -> Refreshed:
+        start = time.perf_counter()
+        known = _Known(database)
+        if known.fingerprint != self.fingerprint:
+            known.forget()
+        if generation and known.generation == generation and known.is_current(self.project.root):
+            seconds = time.perf_counter() - start
+            return Refreshed(self.project, len(known.files), seconds=seconds, skipped=known.skipped)
+        return self._update(database, known, generation, start)
+
+    def _update(self, database: sqlite3.Connection, known: _Known, generation: str, start: float) -> Refreshed:
+        """Walk the folder, hash what may have changed, and load what has."""
+        from treeline.ingest.sources.folder import Folder
+
+        checked_ns, root = time.time_ns(), self.project.root
+        folder = Folder(str(root), root, self.project.name, self.options, max_files=self.max_files)
+        before = known.digests
+        known.digests = known.reliable_digests(folder.listing)
+        for path in folder.listing.files.keys() - known.digests.keys():
+            known.digests[path] = folder.digest_of(path)
+        folder.digests.update(known.digests)
+        added = len(known.digests.keys() - before.keys())
+        removed = len(before.keys() - known.digests.keys())
+        changed = sum(before.get(path, digest) != digest for path, digest in known.digests.items())
+        is_new = not (generation and before)
+        functions = 0
+        if is_new or known.generation != generation or added or removed or changed:
+            generation, functions = self._load(folder, fresh=not generation)
+        known.save(database, root, self.fingerprint, generation, checked_ns, folder)
+        return Refreshed(
+            self.project,
+            len(folder.listing.files),
+            0 if is_new else added,
+            changed,
+            removed,
+            functions,
+            time.perf_counter() - start,
+            is_new,
+            skipped=dict(folder.left_out),
+        )
+
+    def _load(self, folder: Folder, fresh: bool) -> tuple[str, int]:
+        from treeline.ingest.pipeline import LoadOptions, load
+
+        options = LoadOptions(
+            work=self.home / ".loading", encoders=self.encoders, fresh=fresh, lazy_artifacts=True, may_empty=True
+        )
+        try:
+            summary = load(self.store, self.project.index, [folder], options, self.progress)
+        except (IndexOutdated, EncoderMismatch):  # of another version: nobody has to be asked
+            summary = load(self.store, self.project.index, [folder], replace(options, fresh=True), self.progress)
+        with suppress(TreelineError):
+            self.store.prune(self.project.index, keep=1)
+        return summary.generation, summary.total
+
+
+@contextmanager
+def _opened(project: Project, home: Path) -> Iterator[sqlite3.Connection]:
+    """The project's file, made when it is missing or damaged: all that is in it can be found out again."""
+    file = _file_of(project.root, home)
+    with disk_errors(home):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            database = _connect(file)
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise OSError(errno.EACCES, str(error)) from error
+            file.unlink()
+            database = _connect(file)
+    with closing(database):
+        yield database
+
+
+def _connect(file: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(file, isolation_level=None)
+    # Nothing is lost with the last refresh's stamps but the time to make them again.
+    database.execute("PRAGMA synchronous = OFF")
+    return database
+
+
+def _lock(database: sqlite3.Connection, patience: float) -> bool:
+    """Whether this process alone may refresh now; it ends with the connection, however that ends."""
+    database.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
+    try:
+        database.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            return False
+        raise TreelineError(f"what is known of the project cannot be kept: {error}") from error
+    if database.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+        for table in ("project", "file", "folder", "rules"):
+            database.execute(f"DROP TABLE IF EXISTS {table}")
+        for statement in (*SCHEMA.split(";"), f"PRAGMA user_version = {VERSION}"):
+            database.execute(statement)
+    return True
+
+
+def _is_git_root(folder: Path) -> bool:
+    git = folder / ".git"
+    return git.is_dir() or git.is_file()
+
+
+def _project(root: Path) -> Project:
+    name = root.name or "root"
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "project"
+    digest = blake2b(os.fsencode(root), digest_size=5).hexdigest()
+    return Project(root, name, f"{slug}.{digest}")
+
+
+def _file_of(root: Path, home: Path) -> Path:
+    return home / FOLDER / f"{_project(root).index}.sqlite"
