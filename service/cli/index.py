@@ -16,8 +16,8 @@ from treeline.corpus.errors import CredentialsRefused, EncoderMismatch, EngineUn
 from treeline.encoder.protocol import DEFAULT_ENCODER
 from treeline.encoder.registry import check_shipped, is_shipped
 from treeline.engine.protocol import Store
-from treeline.ingest.state import ARTIFACT, sources_in
 from treeline.ingest.source import ReadOptions
+from treeline.ingest.state import ARTIFACT, sources_in
 from treeline.search.settings import Settings, from_environment, listed
 from treeline.search.stores import open_store
 from treeline.service.cli.options import OutputPath, index_options, settings_for
