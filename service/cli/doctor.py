@@ -103,7 +103,7 @@ def index(settings: Settings) -> Iterator[Finding]:
 def elasticsearch(settings: Settings) -> Iterator[Finding]:
     """The cluster's health and version; the hint when it is away is the index's, where that is on it."""
     from treeline.engine.elasticsearch import ElasticsearchStore
-    from treeline.engine.elasticsearch_client import addresses, server_errors
+    from treeline.engine.elasticsearch.client import addresses, server_errors
     from treeline.engine.names import alias_name
     from treeline.search.stores import open_store
 

@@ -142,7 +142,7 @@ def _place(store: Store, settings: Settings) -> str:
     if settings.engine == "embedded":
         return str(settings.home_path)
     from treeline.engine.elasticsearch import ElasticsearchStore
-    from treeline.engine.elasticsearch_client import addresses
+    from treeline.engine.elasticsearch.client import addresses
 
     assert isinstance(store, ElasticsearchStore)
     return addresses(store.client)

@@ -11,7 +11,7 @@ from typing import Any
 from elasticsearch import ApiError, ConflictError, Elasticsearch, NotFoundError, TransportError
 
 from treeline.corpus.errors import EngineUnavailable
-from treeline.engine.elasticsearch_client import connect
+from treeline.engine.elasticsearch.client import connect
 from treeline.engine.names import internal_name
 from treeline.search.settings import Settings, listed
 from treeline.search.votes import COLUMNS, SIMILAR_FROM, Signal, Votes, question_terms, similarity

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from treeline.engine import elasticsearch_mapping
+from treeline.engine.elasticsearch import mapping
 from treeline.engine.names import ALL_CURRENT
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "kibana"
@@ -163,7 +163,7 @@ def test_the_data_view_covers_the_current_generation_of_every_index() -> None:
 
 
 def test_every_field_in_use_is_in_the_mapping_and_what_is_counted_by_is_a_keyword() -> None:
-    properties = elasticsearch_mapping.properties() | {"_index": {"type": "keyword"}}  # which every document has
+    properties = mapping.properties() | {"_index": {"type": "keyword"}}  # which every document has
     assert used_fields() <= properties.keys()
     for saved in objects:
         for aggregation in json.loads(saved["attributes"].get("visState", "{}")).get("aggs", []):

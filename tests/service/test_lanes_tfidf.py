@@ -10,7 +10,7 @@ import pytest
 from tests.service.small_index import NAME, small_store
 from treeline.corpus.errors import EngineUnavailable
 from treeline.corpus.function import Function
-from treeline.engine.embedded_engine import EmbeddedEngine
+from treeline.engine.embedded.engine import EmbeddedEngine
 from treeline.engine.protocol import NO_FILTERS
 from treeline.search.lanes import tfidf
 from treeline.search.lanes.tfidf import TfidfLane

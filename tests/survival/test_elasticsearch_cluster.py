@@ -10,7 +10,7 @@ import pytest
 from tests.elasticsearch_server import Cluster, Node
 from tests.made_up_source import MadeUpSource, made_up
 from treeline.corpus.errors import TreelineError
-from treeline.engine.elasticsearch_engine import HANGING_SECONDS
+from treeline.engine.elasticsearch.engine import HANGING_SECONDS
 from treeline.engine.protocol import Store
 from treeline.engine.stores import open_store
 from treeline.ingest.pipeline import LoadOptions, load

@@ -12,8 +12,8 @@ from elasticsearch import ConnectionTimeout, Elasticsearch, NotFoundError
 
 from treeline.corpus.errors import EngineUnavailable
 from treeline.corpus.function import Address, Function
-from treeline.engine.elasticsearch_client import server_errors
-from treeline.engine.elasticsearch_mapping import (
+from treeline.engine.elasticsearch.client import server_errors
+from treeline.engine.elasticsearch.mapping import (
     ADDRESS_FIELDS,
     ARTIFACT,
     ID,
@@ -26,13 +26,13 @@ from treeline.engine.elasticsearch_mapping import (
     too_long,
     words,
 )
-from treeline.engine.fulltext import WORDS
+from treeline.engine.embedded.postings import MOST_TERMS
+from treeline.engine.embedded.text import WORDS
+from treeline.engine.embedded.vectors import normalised
+from treeline.engine.embedded.words import MOST_NEIGHBOURS
 from treeline.engine.names import index_name
-from treeline.engine.postings import MOST_TERMS
 from treeline.engine.protocol import NO_FILTERS, Filters, Hit, IndexInfo, Vectors
-from treeline.engine.suggesting import casings
-from treeline.engine.vectors import normalised
-from treeline.engine.vocabulary import MOST_NEIGHBOURS
+from treeline.engine.suggest import casings
 
 PAGE = 1_000
 SCAN_PAGE = 200  # whole records

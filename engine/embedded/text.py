@@ -12,7 +12,7 @@ import tantivy
 from tantivy import Document, Occur, Query
 
 from treeline.corpus.function import Function, known
-from treeline.engine.columns import Strings
+from treeline.engine.embedded.columns import Strings
 from treeline.engine.protocol import Filters
 
 WORDS = "words"  # of a function, as they are written

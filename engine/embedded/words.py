@@ -15,7 +15,7 @@ from pathlib import Path
 import tantivy
 from tantivy import Document, Order, Query
 
-from treeline.engine.fulltext import WORDS, open_searcher
+from treeline.engine.embedded.text import WORDS, open_searcher
 
 SHORTEST_FUZZY = 3  # letters; below that nearly every word is one edit away from every other
 LONGEST_FUZZY = 40

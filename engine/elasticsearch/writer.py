@@ -12,11 +12,11 @@ from elasticsearch import ApiError, Elasticsearch, TransportError
 
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Function
-from treeline.engine.elasticsearch_bulk import Action, Bulk
-from treeline.engine.elasticsearch_client import ADMIN_SECONDS, server_errors
-from treeline.engine.elasticsearch_engine import PAGE, ElasticsearchEngine, whole_answer
-from treeline.engine.elasticsearch_lease import Lease
-from treeline.engine.elasticsearch_mapping import (
+from treeline.engine.elasticsearch.bulk import Action, Bulk
+from treeline.engine.elasticsearch.client import ADMIN_SECONDS, server_errors
+from treeline.engine.elasticsearch.engine import PAGE, ElasticsearchEngine, whole_answer
+from treeline.engine.elasticsearch.lease import Lease
+from treeline.engine.elasticsearch.mapping import (
     FORMAT,
     UNITS,
     chunks,

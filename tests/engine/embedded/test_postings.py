@@ -12,8 +12,8 @@ import tantivy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from treeline.engine import building_postings
-from treeline.engine.postings import NO_TERM, Lists, Postings
+from treeline.engine.embedded import building_postings
+from treeline.engine.embedded.postings import NO_TERM, Lists, Postings
 
 WORDS = ("json", "parse", "file", "retry", "url", "größe", "解析")
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join), min_size=1, max_size=40)

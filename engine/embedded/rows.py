@@ -12,10 +12,10 @@ import orjson
 from numpy.typing import NDArray
 
 from treeline.corpus.function import Function
-from treeline.engine import building_postings, graph_search, product_codes, vectors
-from treeline.engine.columns import Positions, Row, Table, merge_tables, write_rows
 from treeline.engine.durable import link_tree, sync_tree
-from treeline.engine.postings import Lists
+from treeline.engine.embedded import building_postings, graph_search, product_codes, vectors
+from treeline.engine.embedded.columns import Positions, Row, Table, merge_tables, write_rows
+from treeline.engine.embedded.postings import Lists
 from treeline.engine.protocol import EncoderSpec, Filters
 
 BASE = "base"

@@ -12,8 +12,8 @@ import orjson
 from numpy.typing import NDArray
 
 from treeline.corpus.function import Address, Function
-from treeline.engine.fulltext import WORDS, leaf
-from treeline.engine.postings import NO_TERM
+from treeline.engine.embedded.postings import NO_TERM
+from treeline.engine.embedded.text import WORDS, leaf
 from treeline.engine.protocol import EncoderSpec, Filters, IndexInfo, Vectors
 
 FORMAT = 4  # of mappings and documents; another one is refused instead of misread

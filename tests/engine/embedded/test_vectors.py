@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from treeline.engine import graph_search, product_codes, vectors
-from treeline.engine.graph_search import Hnsw
-from treeline.engine.product_codes import ProductCodes
-from treeline.engine.vectors import Matrix, merge_parts, normalised, quantise, write_part
+from treeline.engine.embedded import graph_search, product_codes, vectors
+from treeline.engine.embedded.graph_search import Hnsw
+from treeline.engine.embedded.product_codes import ProductCodes
+from treeline.engine.embedded.vectors import Matrix, merge_parts, normalised, quantise, write_part
 
 DIMENSION = 64
 

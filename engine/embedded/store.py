@@ -12,10 +12,9 @@ from typing import TypeVar
 
 from treeline.corpus.errors import IndexMissing, IndexOutdated, TreelineError
 from treeline.engine.durable import WriterLock, disk_errors, write_atomically
-from treeline.engine.embedded_engine import EmbeddedEngine, read_info
-from treeline.engine.embedded_writer import CURRENT, EmbeddedWriter
-from treeline.engine.generations import newest_before, prunable
-from treeline.engine.names import check_name
+from treeline.engine.embedded.engine import EmbeddedEngine, read_info
+from treeline.engine.embedded.writer import CURRENT, EmbeddedWriter
+from treeline.engine.names import check_name, newest_before, prunable
 from treeline.engine.protocol import EncoderSpec, IndexInfo
 
 log = logging.getLogger(__name__)

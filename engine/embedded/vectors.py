@@ -3,7 +3,7 @@
 The signs of 256 components are 32 bytes, so that 182,431 rows of them are gone through in .7 ms on one core; the int8
 rows take 4. What the signs leave out is rarely among the nearest: see `KEPT_PER_RESULT`. Where all rows are searched,
 product codes of the same length are gone through quicker, and tell so well that float16 follows at once
-(`treeline.engine.product_codes`).
+(`treeline.engine.embedded.product_codes`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
-from treeline.engine.columns import Mask, Positions, mapped
+from treeline.engine.embedded.columns import Mask, Positions, mapped
+from treeline.engine.embedded.product_codes import ProductCodes
 from treeline.engine.hits import NO_ROWS
-from treeline.engine.product_codes import ProductCodes
 from treeline.engine.protocol import Vectors
 
 CHUNK = 65_536  # rows handled at once where all are gone through

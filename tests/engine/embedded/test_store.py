@@ -18,9 +18,8 @@ import pytest
 from tests.engine.functions import ENCODER, SAMPLE, build, function, vectors, write
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import TreelineError
-from treeline.engine import columns, embedded_engine, graph_search, product_codes
-from treeline.engine import vectors as vector_search
-from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.embedded import EmbeddedStore, columns, engine, graph_search, product_codes
+from treeline.engine.embedded import vectors as vector_search
 from treeline.engine.protocol import Filters
 
 MANY = [function(f"f{number}", path=f"{number % 9}.py", line=number + 1) for number in range(600)]
@@ -32,7 +31,7 @@ import sys
 from pathlib import Path
 from treeline.engine.embedded import EmbeddedStore
 from tests.engine.functions import ENCODER, write
-from tests.engine.test_embedded import MANY
+from tests.engine.embedded.test_store import MANY
 
 steps = 0
 
@@ -140,21 +139,21 @@ def test_an_index_of_some_size_is_searched_by_codes_that_each_generation_has_ane
 def test_bodies_are_kept_within_bounds_and_read_once_while_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded_engine, "BODIES_KEPT", 20)
+    monkeypatch.setattr(engine, "BODIES_KEPT", 20)
     store = EmbeddedStore(tmp_path)
     build(store, "x", MANY)
-    engine = store.open("x")
+    opened = store.open("x")
     few, more = [one.id for one in MANY[:5]], [one.id for one in MANY[5:60]]
-    assert engine.fetch(few) == MANY[:5]
+    assert opened.fetch(few) == MANY[:5]
     with monkeypatch.context() as away:
-        away.setattr(engine, "_documents", None)
-        assert engine.fetch(few[::-1]) == MANY[4::-1]
+        away.setattr(opened, "_documents", None)
+        assert opened.fetch(few[::-1]) == MANY[4::-1]
         with pytest.raises(AttributeError):
-            engine.fetch(more)
-    assert engine.fetch(more) == MANY[5:60]
-    assert len(engine._read) <= 20
-    assert [one.id for one in engine.scan()] == [id for id, _ in engine.addresses()]
-    engine.close()
+            opened.fetch(more)
+    assert opened.fetch(more) == MANY[5:60]
+    assert len(opened._read) <= 20
+    assert [one.id for one in opened.scan()] == [id for id, _ in opened.addresses()]
+    opened.close()
 
 
 def test_an_open_engine_outlives_the_removal_of_its_generation(tmp_path: Path) -> None:
@@ -180,7 +179,7 @@ def test_a_failed_build_leaves_the_current_generation(tmp_path: Path, monkeypatc
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("treeline.engine.columns.np.save", full)
+    monkeypatch.setattr("treeline.engine.embedded.columns.np.save", full)
     with store.begin("x", [ENCODER], "g") as writer:
         write(writer, MANY)
         with pytest.raises(TreelineError, match="disk is full"):
@@ -250,7 +249,7 @@ def test_a_loader_that_dies_while_it_clears_up_leaves_an_index_that_can_be_writt
         def checkpoint_last(folder: Path) -> Iterator[Path]:
             return iter(sorted(listed(folder), key=lambda path: path.name == "checkpoint.json"))
 
-        dying.setattr("treeline.engine.embedded_writer.shutil.rmtree", dies)
+        dying.setattr("treeline.engine.embedded.writer.shutil.rmtree", dies)
         dying.setattr(Path, "iterdir", checkpoint_last)
         with suppress(KeyboardInterrupt):
             writer.publish()
@@ -267,6 +266,6 @@ def test_addresses_are_the_same_however_few_are_kept(tmp_path: Path, monkeypatch
     expected = [(one.id, one.address) for one in (*MANY[:9], MANY[4], *MANY[300:305])]
     with_room = store.open("x")
     monkeypatch.setattr(columns, "ENTRIES_KEPT", 5)
-    for engine in (with_room, store.open("x")):
+    for opened in (with_room, store.open("x")):
         for some in (slice(0, 3), slice(2, 9), slice(0, 15), slice(12, 15)):
-            assert [(hit.id, hit.address) for hit in engine.locate(wanted[some])] == expected[some]
+            assert [(hit.id, hit.address) for hit in opened.locate(wanted[some])] == expected[some]

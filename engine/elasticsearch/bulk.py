@@ -15,7 +15,7 @@ import orjson
 from elasticsearch import ApiError, Elasticsearch, TransportError
 
 from treeline.corpus.errors import EngineUnavailable
-from treeline.engine.elasticsearch_client import BULK_SECONDS, BUSY, addresses, reason
+from treeline.engine.elasticsearch.client import BULK_SECONDS, BUSY, addresses, reason
 
 PARALLEL = 3  # requests on the way; the server works on one while it reads the next
 ACTIONS_PER_REQUEST = 250

@@ -9,13 +9,12 @@ from typing import Any
 from elasticsearch import Elasticsearch, NotFoundError
 
 from treeline.corpus.errors import IndexMissing, IndexOutdated
-from treeline.engine.elasticsearch_client import ADMIN_SECONDS, addresses, connect, server_errors
-from treeline.engine.elasticsearch_engine import ElasticsearchEngine, read_artifact
-from treeline.engine.elasticsearch_lease import Lease
-from treeline.engine.elasticsearch_mapping import FORMAT, ROLLED_BACK, info_of
-from treeline.engine.elasticsearch_writer import ElasticsearchWriter, flip_alias
-from treeline.engine.generations import newest_before, prunable
-from treeline.engine.names import alias_name, check_name, index_name, parse_index_name
+from treeline.engine.elasticsearch.client import ADMIN_SECONDS, addresses, connect, server_errors
+from treeline.engine.elasticsearch.engine import ElasticsearchEngine, read_artifact
+from treeline.engine.elasticsearch.lease import Lease
+from treeline.engine.elasticsearch.mapping import FORMAT, ROLLED_BACK, info_of
+from treeline.engine.elasticsearch.writer import ElasticsearchWriter, flip_alias
+from treeline.engine.names import alias_name, check_name, index_name, newest_before, parse_index_name, prunable
 from treeline.engine.protocol import EncoderSpec, IndexInfo
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from elasticsearch import ApiError, ConflictError, Elasticsearch, NotFoundError, TransportError
 
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.engine.elasticsearch_client import ADMIN_SECONDS, server_errors
+from treeline.engine.elasticsearch.client import ADMIN_SECONDS, server_errors
 from treeline.engine.names import internal_name
 
 INDEX = internal_name("writers")

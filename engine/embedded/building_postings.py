@@ -12,9 +12,9 @@ import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
-from treeline.engine.columns import Positions, Strings
+from treeline.engine.embedded.columns import Positions, Strings
+from treeline.engine.embedded.postings import NO_TERM, Lists
 from treeline.engine.hits import firsts
-from treeline.engine.postings import NO_TERM, Lists
 
 K1, B = np.float32(1.2), np.float32(0.75)  # of BM25, Lucene's own
 CHUNK = 1_000_000  # entries handled at once

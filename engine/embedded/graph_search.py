@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treeline.engine.embedded.vectors import CANDIDATES_PER_RESULT, CHUNK, Matrix, quantise
 from treeline.engine.protocol import Vectors
-from treeline.engine.vectors import CANDIDATES_PER_RESULT, CHUNK, Matrix, quantise
 
 if TYPE_CHECKING:
     from usearch.index import Index

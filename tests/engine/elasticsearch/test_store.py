@@ -20,12 +20,11 @@ import pytest
 from tests.elasticsearch_server import Cluster, free_port
 from tests.engine.functions import ENCODER, SAMPLE, build, function, terms_of, vectors, write
 from treeline.corpus.errors import CredentialsRefused, EngineUnavailable, IndexOutdated, InputError, TreelineError
-from treeline.engine import elasticsearch_bulk, elasticsearch_client, elasticsearch_engine, elasticsearch_lease
-from treeline.engine.elasticsearch import ElasticsearchStore
-from treeline.engine.elasticsearch_bulk import Action, Bulk, _requests
-from treeline.engine.elasticsearch_client import server_errors
-from treeline.engine.elasticsearch_mapping import WHOLE_NUMBERS, whole_numbers
-from treeline.engine.elasticsearch_writer import MOST_SEGMENTS
+from treeline.engine.elasticsearch import ElasticsearchStore, bulk, client, engine, lease
+from treeline.engine.elasticsearch.bulk import Action, Bulk, _requests
+from treeline.engine.elasticsearch.client import server_errors
+from treeline.engine.elasticsearch.mapping import WHOLE_NUMBERS, whole_numbers
+from treeline.engine.elasticsearch.writer import MOST_SEGMENTS
 from treeline.engine.names import ALL_CURRENT, index_name
 from treeline.engine.protocol import EncoderSpec
 
@@ -231,14 +230,14 @@ def test_bulk_requests_are_cut_to_a_bearable_size() -> None:
 
 
 def test_closing_in_an_outage_does_not_wait_for_the_server_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elasticsearch_bulk, "FIRST_PAUSE", 600.0)
+    monkeypatch.setattr(bulk, "FIRST_PAUSE", 600.0)
     store = away()
-    bulk = Bulk(store.client, "x")
+    sender = Bulk(store.client, "x")
     with ThreadPoolExecutor(1) as caller:
-        sending = caller.submit(bulk, [Action(str(number), b"{}") for number in range(1_000)])
-        until(lambda: bulk.repeated > 0)
+        sending = caller.submit(sender, [Action(str(number), b"{}") for number in range(1_000)])
+        until(lambda: sender.repeated > 0)
         started = time.monotonic()
-        bulk.close()
+        sender.close()
         assert time.monotonic() - started < 60  # not the minutes of the pause
         with pytest.raises(EngineUnavailable, match="ended before"):
             sending.result()
@@ -324,26 +323,26 @@ def test_a_dead_writer_of_this_machine_makes_way_at_once(
 def test_a_silent_writer_elsewhere_makes_way_after_a_while(
     server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lease = elasticsearch_lease.Lease(server.client, NAME)
+    held = lease.Lease(server.client, NAME)
     monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
     with pytest.raises(InputError, match="is being written by process"):
         server.begin(NAME, [ENCODER], "f")
-    monkeypatch.setattr(elasticsearch_lease, "DEAD_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(lease, "DEAD_AFTER_SECONDS", 0.0)
     server.begin(NAME, [ENCODER], "f").abandon()
-    lease.release()
+    held.release()
 
 
 @pytest.mark.elasticsearch
 def test_a_writer_that_is_silent_is_not_taken_for_dead_and_one_that_was_writes_no_more(
     server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(elasticsearch_lease, "HEARTBEAT_SECONDS", 0.1)
+    monkeypatch.setattr(lease, "HEARTBEAT_SECONDS", 0.1)
     writer = server.begin(NAME, [ENCODER], "f")
     before = heard(server)
     until(lambda: heard(server) > before)
     monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
-    monkeypatch.setattr(elasticsearch_lease, "DEAD_AFTER_SECONDS", -60.0)
-    other = elasticsearch_lease.Lease(server.client, NAME)
+    monkeypatch.setattr(lease, "DEAD_AFTER_SECONDS", -60.0)
+    other = lease.Lease(server.client, NAME)
     until(lambda: writer._lease is not None and writer._lease._lost)
     with pytest.raises(TreelineError, match="taken over"):
         write(writer, SAMPLE)
@@ -356,21 +355,21 @@ def test_a_writer_that_is_silent_is_not_taken_for_dead_and_one_that_was_writes_n
 def test_a_lease_that_cannot_be_released_hides_no_other_error_and_ends_by_itself(
     server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lease = elasticsearch_lease.Lease(server.client, NAME)
+    held = lease.Lease(server.client, NAME)
     nowhere = away()
-    monkeypatch.setattr(lease, "_client", nowhere.client)
-    lease.release()
+    monkeypatch.setattr(held, "_client", nowhere.client)
+    held.release()
     nowhere.close()
     with pytest.raises(InputError, match="is being written by process"):
         server.begin(NAME, [ENCODER], "f")
-    monkeypatch.setattr(elasticsearch_lease, "DEAD_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(lease, "DEAD_AFTER_SECONDS", 0.0)
     server.begin(NAME, [ENCODER], "f").abandon()
 
 
 @pytest.mark.elasticsearch
 def test_bodies_of_a_busy_cluster_are_waited_for(server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch) -> None:
     build(server, NAME)
-    monkeypatch.setattr(elasticsearch_engine, "HANGING_SECONDS", 1e-5)
+    monkeypatch.setattr(engine, "HANGING_SECONDS", 1e-5)
     assert [found.id for found in server.open(NAME).fetch([SAMPLE[0].id])] == [SAMPLE[0].id]
 
 
@@ -378,20 +377,20 @@ def test_bodies_of_a_busy_cluster_are_waited_for(server: ElasticsearchStore, mon
 def test_a_busy_cluster_is_waited_for_when_writing_begins(
     elasticsearch_cluster: Cluster, server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(elasticsearch_client, "ANSWER_SECONDS", 1e-5)
+    monkeypatch.setattr(client, "ANSWER_SECONDS", 1e-5)
     hasty = ElasticsearchStore(elasticsearch_cluster.urls)
     with pytest.raises(EngineUnavailable):
         for _ in range(200):  # where this process has to wait for a processor, the answer may be there before it looks
             hasty.names()
-    lease = elasticsearch_lease.Lease(hasty.client, NAME)
-    monkeypatch.setattr(lease, "_client", server.client)
-    lease.release()
+    held = lease.Lease(hasty.client, NAME)
+    monkeypatch.setattr(held, "_client", server.client)
+    held.release()
     hasty.close()
 
 
 def heard(server: ElasticsearchStore) -> float:
     """When the writer of the index last said that it is alive."""
-    return float(server.client.get(index=elasticsearch_lease.INDEX, id=NAME)["_source"]["at"])
+    return float(server.client.get(index=lease.INDEX, id=NAME)["_source"]["at"])
 
 
 def until(happened: Callable[[], bool]) -> None:
@@ -421,6 +420,6 @@ def test_a_server_that_takes_nothing_in_refuses_no_credentials(server: Elasticse
 
 
 def test_the_lease_knows_a_process_by_its_start() -> None:
-    mine = elasticsearch_lease._process(os.getpid())
-    assert elasticsearch_lease._is_running(mine)
-    assert not elasticsearch_lease._is_running(f"{os.getpid()}:1")
+    mine = lease._process(os.getpid())
+    assert lease._is_running(mine)
+    assert not lease._is_running(f"{os.getpid()}:1")

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.corpus.function import Function
-from treeline.engine import documents, fulltext, snapshot, vocabulary
-from treeline.engine.building_rows import BASE, PART, BuildingRows
 from treeline.engine.durable import WriterLock, disk_errors, link_tree, sync_folder, sync_tree, write_atomically
-from treeline.engine.embedded_engine import EmbeddedEngine, read_info, write_info
+from treeline.engine.embedded import documents, snapshot, text, words
+from treeline.engine.embedded.engine import EmbeddedEngine, read_info, write_info
+from treeline.engine.embedded.rows import BASE, PART, BuildingRows
+from treeline.engine.embedded.vectors import normalised
 from treeline.engine.protocol import EncoderSpec, IndexInfo, Vectors, new_token
-from treeline.engine.vectors import normalised
 
 BUILDING = "building"
 CURRENT = "current"
@@ -55,7 +55,7 @@ class EmbeddedWriter:
         with disk_errors(home):
             if not self._resume():
                 self._start()
-            self._index = fulltext.open_text(self._folder / "text")
+            self._index = text.open_text(self._folder / "text")
             self._writer = self._index.writer(HEAP, THREADS)
 
     @property
@@ -75,7 +75,7 @@ class EmbeddedWriter:
         with disk_errors(self._home):
             for number, (function, function_terms) in enumerate(zip(functions, terms, strict=True)):
                 try:
-                    document = fulltext.document(self._rows.next_serial, function)
+                    document = text.document(self._rows.next_serial, function)
                     row = self._rows.row_of(function)
                 except (UnicodeEncodeError, orjson.JSONEncodeError) as error:
                     self._rejected.append((function.id, f"not valid Unicode: {error}"))
@@ -148,7 +148,7 @@ class EmbeddedWriter:
         with disk_errors(self._home):
             self._complete()
             self._writer.wait_merging_threads()
-            documents.write(self._folder / "rows", fulltext.open_searcher(self._folder / "text"))
+            documents.write(self._folder / "rows", text.open_searcher(self._folder / "text"))
             self._remove_scaffolding()
             sync_tree(self._folder)
             generation = _next_generation(self._home)
@@ -220,7 +220,7 @@ class EmbeddedWriter:
                 "the old one stays; index again with a fresh start",
             )
         self._rows.merge(self._folder / "rows")
-        vocabulary.build(searcher, self._folder / "words")
+        words.build(searcher, self._folder / "words")
         created = datetime.now(UTC).isoformat(timespec="seconds")
         info = IndexInfo(self._home.name, "embedded", BUILDING, functions, self._encoders, created, token=new_token())
         more = {"fingerprint": self._fingerprint, "next_serial": self._rows.next_serial}

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tantivy import DocAddress, Query, Searcher
 
-from treeline.engine.columns import Table, mapped
+from treeline.engine.embedded.columns import Table, mapped
 
 FILE = "document.npy"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from treeline.engine.columns import Mask, Positions, Strings, mapped
+from treeline.engine.embedded.columns import Mask, Positions, Strings, mapped
 
 # A term that no text has, for functions without any: Lucene's averages leave out who has no term at all.
 NO_TERM = "_"

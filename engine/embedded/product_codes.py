@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treeline.engine.columns import Positions, mapped
+from treeline.engine.embedded.columns import Positions, mapped
 from treeline.engine.protocol import Vectors
 
 COMPONENTS = 4  # in a piece

@@ -1,0 +1,5 @@
+"""The Elasticsearch engine: indexes on a cluster."""
+
+from treeline.engine.elasticsearch.store import ElasticsearchStore
+
+__all__ = ["ElasticsearchStore"]
