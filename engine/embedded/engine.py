@@ -15,7 +15,7 @@ from tantivy import Query
 
 from treeline.corpus.errors import IndexOutdated
 from treeline.corpus.function import Address, Function
-from treeline.engine.embedded import text
+from treeline.engine.embedded import text as fulltext
 from treeline.engine.embedded.columns import KIND, LANGUAGE, PARTITION, PATH, REPO, Positions, Table
 from treeline.engine.embedded.documents import Documents
 from treeline.engine.embedded.graph_search import Hnsw
@@ -72,7 +72,7 @@ class EmbeddedEngine:
         self._info = read_info(folder)
         self._table = Table(folder / "rows")
         self._postings = Postings(folder / "rows")
-        self._searcher = text.open_searcher(folder / "text")
+        self._searcher = fulltext.open_searcher(folder / "text")
         self._documents = Documents(folder / "rows", self._table, self._searcher)
         self._vocabulary = Vocabulary(folder / "words")
         self._matrices = [Matrix(folder / "rows", number) for number in range(len(self._info.encoders))]
@@ -89,16 +89,16 @@ class EmbeddedEngine:
         return self._hits(*self._postings.nearest(terms, k, self._table.mask(filters)))
 
     def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        words = text.words(text)[:MOST_TERMS]
+        words = fulltext.words(text)[:MOST_TERMS]
         clauses = list(weighted(self._vocabulary, self._searcher, words))
-        return self._search(text.words_query(clauses), k, filters) if clauses else []
+        return self._search(fulltext.words_query(clauses), k, filters) if clauses else []
 
     def spellings(self, word: str) -> dict[str, int]:
         near = (other for other in self._vocabulary.neighbours(word) if other[:1] == word[:1])
-        return {other: self._searcher.doc_freq(text.WORDS, other) for other in near}
+        return {other: self._searcher.doc_freq(fulltext.WORDS, other) for other in near}
 
     def named(self, name: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        return self._search(text.name_query(name), k, filters)
+        return self._search(fulltext.name_query(name), k, filters)
 
     def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> Sequence[Hit]:
         number = self._info.encoder_number(encoder)
@@ -189,7 +189,7 @@ class EmbeddedEngine:
     def _search(self, query: Query, k: int, filters: Filters) -> Sequence[Hit]:
         if k <= 0 or not len(self._table):
             return []
-        narrowed = text.filtered(query, filters, self._table.strings[PATH])
+        narrowed = fulltext.filtered(query, filters, self._table.strings[PATH])
         hits = self._searcher.search(narrowed, k, count=False).hits
         if not hits:
             return []
@@ -209,4 +209,4 @@ class EmbeddedEngine:
         return found
 
     def _function(self, id: str, position: int) -> Function:
-        return text.function_of(id, self._table.values(position), self._documents.body(position))
+        return fulltext.function_of(id, self._table.values(position), self._documents.body(position))
