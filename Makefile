@@ -54,6 +54,7 @@ csn: .venv/.installed-eval
 
 docs: .venv/.installed ## write the pages that are made from the code
 	@.venv/bin/python -m treeline.service.settings_doc
+	@.venv/bin/python scripts/reference.py
 
 readme: .venv/.installed ## run the commands that the README shows, after `make serve` has made the index
 	@.venv/bin/python scripts/readme_output.py

@@ -3,7 +3,7 @@
 People who ask how something is done want a function that they can call: one that stands by itself, has a body, is
 public and gives something back. Cosines know nothing of that. So a function's vector has one component more, which is
 lower for each mark against it, and every question's has the same constant there. A plain nearest-neighbour search, in
-any engine, then ranks by cosine less `MARK_COST` a mark (docs/explanation/encoder.md has what it was chosen on).
+any engine, then ranks by cosine less `MARK_COST` a mark (docs/research/encoder-static-9.md has what it was chosen on).
 """
 
 from __future__ import annotations

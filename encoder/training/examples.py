@@ -38,7 +38,7 @@ class Example:
 def examples(functions: Iterable[Function], rarity: Counter[str], rng: random.Random) -> Iterable[Example]:
     """A few questions for each function, in function order; more functions teach more than more questions of each.
 
-    Names are no questions: a student that is asked them reads little but names (docs/explanation/encoder.md).
+    Names are no questions: a student that is asked them reads little but names (docs/research/encoder-static-9.md).
     """
     for number, function in enumerate(functions):
         sentence = plain_sentence(function)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.reference import PAGE, page
 from treeline.search.settings import PREFIX, Settings
 from treeline.service.cli import COMMANDS
 
@@ -37,3 +38,7 @@ def test_settings_commands_and_files_on_the_page_exist(page: Path) -> None:
 def test_every_link_leads_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         assert (page.parent / link).exists(), link
+
+
+def test_the_command_line_page_is_current() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run make docs"
