@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from treeline.encoder import standing
 from treeline.encoder.protocol import DEFAULT_ENCODER, Vectors, unit
 from treeline.encoder.text import LONGEST_TEXT, fields
 from treeline.encoder.tokens import Tokenizer
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 SHIPPED = Path(__file__).parent / "model"
 CONFIG, VOCABULARY, TENSORS = "config.json", "vocabulary.txt", "model.safetensors"
@@ -100,7 +97,7 @@ class StaticEncoder:
     def _encode_batch(self, functions: Sequence[Function]) -> Vectors:
         columns = zip(*(fields(function) for function in functions), strict=True)
         parts = [
-            self._pool(self.tokenizer.bags(texts, self.limits[field]), number)
+            self._pool(*self.tokenizer.bag_arrays(texts, self.limits[field]), number)
             for number, (field, texts) in enumerate(zip(FIELDS, columns, strict=True))
         ]
         summed = sum(gate * part for gate, part in zip(self._gates, parts, strict=True))
@@ -123,15 +120,19 @@ class StaticEncoder:
         rows = self._rows.take(ids, axis=0).astype(np.float32)
         return np.asarray((weighted * self._scale.take(ids)) @ rows / weighted.sum())
 
-    def _pool(self, bags: csr_matrix, field: int) -> Vectors:
-        """The weighted mean of the token vectors of each row; zeros for a row without tokens."""
-        from scipy.sparse import csr_matrix
-
-        weighted = bags.data * self._weights[field, bags.indices]
-        totals = np.add.reduceat(np.append(weighted, 0.0), np.minimum(bags.indptr[:-1], len(weighted)))
-        totals = np.where(np.diff(bags.indptr) > 0, totals, 1.0).astype(np.float32)
-        matrix = csr_matrix((weighted, bags.indices, bags.indptr), shape=bags.shape)
-        return np.asarray((matrix @ self._table) / totals[:, None], dtype=np.float32)
+    def _pool(
+        self, counts: NDArray[np.float32], ids: NDArray[np.int32], starts: NDArray[np.int64], field: int
+    ) -> Vectors:
+        """The weighted mean of the token vectors of each text; zeros for a text without tokens."""
+        weighted = counts * self._weights[field, ids]
+        pooled = np.zeros((len(starts) - 1, self._learnt), dtype=np.float32)
+        bounds = starts.tolist()
+        for row, start, end in zip(pooled, bounds, bounds[1:], strict=False):
+            if end > start:
+                weights = weighted[start:end]
+                np.dot(weights, self._table.take(ids[start:end], axis=0), out=row)
+                row /= weights.sum()
+        return pooled
 
 
 def is_static(folder: Path) -> bool:
