@@ -1,55 +1,152 @@
-"""Doc comments: the comment that stands right above the line where a function begins, without its markers.
+"""Doc comments: the comment right above a definition, without its markers.
 
-Read from the text, not from the tree: tree-sitter walks all siblings to find the one before, so a file of a hundred
-thousand comments would take the square of that.
+Comments are read from the text, not from the tree. tree-sitter finds a previous sibling by walking all siblings, so a
+file of a hundred thousand comments would take quadratic time.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from treeline.ingest.parsers.grammar import NO_DOC, Doc
-
-# On a line of its own in front of the function, these begin or end something else.
+# A line with one of these in front of the definition starts or ends something else.
 OTHER = re.compile(rb"[{};]")
 STAR = re.compile(r"^[ \t]*\*+[ \t]?", re.MULTILINE)
 RUBY_BEGIN, RUBY_END = b"=begin", b"=end"
 # Longer ones are licences or commented-out code.
 MAX_LINES = 400
 MAX_BYTES = 64_000
-# Farther from the beginning of its line a function has none: looking for it there for each would take the square.
+# A definition further from the start of its line has no comment: searching there for each would take quadratic time.
 MAX_INDENT = 1_000
+# Attributes and annotations that may stand between a comment and what it documents.
+MAX_ATTRIBUTES = 20
+# Comments for tools: `//go:noinline`, `//nolint`, `// eslint-disable-next-line`, `# frozen_string_literal: true`.
+DIRECTIVE = re.compile(
+    r"(?m)^(?:go:\w+|nolint\b|lint:|\+build|eslint-|prettier-|@ts-|istanbul |tslint:|rubocop:|frozen_string_literal:"
+    r"|-\*-|!/|shellcheck |stylua:|clang-format|NOLINT)"
+)
+TAG = re.compile(r"\s*(?:[@\\](?!brief|summary|desc|short|details|note)[\w\\-]+|\{@\w+\}|:\w+[^:\n]*:)")
+INHERITED = re.compile(r"\{?@inheritdoc\}?", re.IGNORECASE)
+LICENCE = re.compile(r"copyright|licen[sc]e|SPDX-|all rights reserved", re.IGNORECASE)
 
 
-def slashes_above(node: Node, source: bytes) -> Doc:
-    """`/** … */` or `//` lines."""
-    return comment_above(source, node.start_byte, b"//")
+@dataclass(frozen=True, slots=True)
+class Doc:
+    """A docstring. `start` and `end` are the bytes to cut from the definition's text; both 0 if it stands outside.
+    `above` is the first byte of a comment that stands above the definition, 0 if there is none."""
+
+    text: str
+    start: int = 0
+    end: int = 0
+    above: int = 0
 
 
-def hashes_above(node: Node, source: bytes) -> Doc:
-    """`#` lines, or Ruby's `=begin … =end`."""
-    return comment_above(source, node.start_byte, b"#")
+NO_DOC = Doc("")
 
 
-def comment_above(source: bytes, start: int, marker: bytes) -> Doc:
+@dataclass(frozen=True, slots=True)
+class Comments:
+    """How a language marks comments, and which lines may separate one from its definition."""
+
+    line: tuple[bytes, ...] = (b"//",)
+    block: tuple[bytes, bytes] | None = (b"/*", b"*/")
+    attribute: re.Pattern[bytes] | None = None
+
+
+SLASHES = Comments()
+HASHES = Comments((b"#",), (RUBY_BEGIN, RUBY_END))
+DASHES = Comments((b"--",), None)
+
+
+def doc_above(node: Node, source: bytes, comments: Comments) -> Doc:
+    return comment_above(source, node.start_byte, comments)
+
+
+def comment_above(source: bytes, start: int, comments: Comments) -> Doc:
+    """The comment that ends on the line above the definition that starts at this byte."""
     line = line_of(source, start)
     if line == 0 or OTHER.search(source, line, start):
         return NO_DOC
-    above = source[max(0, line - MAX_BYTES) : line - 1].rstrip(b" \t\r")
-    if marker == b"//" and above.endswith(b"*/"):
-        text = _block(above)
-    elif marker == b"#" and _last_line(above).startswith(RUBY_END):
-        text = _between(above)
+    line = _skip_attributes(source, line, comments)
+    floor = max(0, line - MAX_BYTES)
+    above = source[floor : line - 1].rstrip(b" \t\r") if line else b""
+    opening, closing = comments.block or (b"", b"")
+    if closing == RUBY_END and _last_line(above).startswith(RUBY_END):
+        begin, text = _between(above)
+    elif closing and closing != RUBY_END and above.endswith(closing):
+        begin, text = _block(above, opening, closing)
     else:
-        text = _lines(above, marker)
-    return Doc(STAR.sub("", _decode(text)).strip()) if above.endswith(b"*/") else Doc(_decode(text).strip())
+        begin, text = _lines(above, comments.line)
+    if begin < 0:
+        return NO_DOC
+    words = _decode(text)
+    if closing == b"*/" and above.endswith(closing):
+        words = STAR.sub("", words)
+    return Doc(prose(words.strip()), above=floor + begin)
+
+
+def prose(text: str) -> str:
+    """The docstring, or nothing where it has no words of its own: `{@inheritdoc}`, tags only, directives only."""
+    if DIRECTIVE.search(text):
+        text = "\n".join(line for line in text.splitlines() if not DIRECTIVE.match(line)).strip()
+    if "@" not in text and ":" not in text and "\\" not in text:
+        return text
+    lines = [line for line in INHERITED.sub("", text).splitlines() if line.strip()]
+    return "" if all(TAG.match(line) for line in lines) and not _explains(lines) else text
+
+
+def _explains(lines: list[str]) -> bool:
+    """Whether a tag carries a sentence (`@return the number of rows that changed`), not only a type and a name."""
+    return any(len(re.findall(r"[A-Za-z]{2,}", TAG.sub("", line, count=1))) >= 5 for line in lines)
+
+
+def leading_comment(source: bytes, comments: Comments) -> str:
+    """The comment at the top of a file that says what the file is for; licences and `#!` are passed over."""
+    text = source[:MAX_BYTES].decode("utf-8", "replace").lstrip("\ufeff")
+    opening, closing = (mark.decode() for mark in comments.block or (b"", b""))
+    markers = tuple(mark.decode() for mark in comments.line)
+    lines, at = text.splitlines(), 0
+    while at < len(lines):
+        line = lines[at].strip()
+        found: list[str] = []
+        if not line or line.startswith("#!") or line.startswith("<?"):
+            at += 1
+            continue
+        if opening and line.startswith(opening):
+            while at < len(lines):
+                found.append(lines[at])
+                at += 1
+                if closing in found[-1]:
+                    break
+            body = "\n".join(found).strip().removeprefix(opening).rstrip().removesuffix(closing)
+            comment = STAR.sub("", body.strip("*! \n"))
+        elif line.startswith(markers):
+            while at < len(lines) and lines[at].strip().startswith(markers):
+                found.append(_unmarked(lines[at].strip(), markers))
+                at += 1
+            comment = "\n".join(found)
+        else:
+            return ""
+        comment = prose("\n".join(one.rstrip() for one in comment.splitlines()).strip())
+        if comment and not LICENCE.search(comment):
+            return comment
+    return ""
 
 
 def line_of(source: bytes, start: int) -> int:
-    """Where the line of a function begins; 0 when that is the first one, or far away."""
+    """The byte where the definition's line starts; 0 on the first line or where that is far away."""
     return source.rfind(b"\n", max(0, start - MAX_INDENT), start) + 1
+
+
+def _skip_attributes(source: bytes, line: int, comments: Comments) -> int:
+    for _ in range(MAX_ATTRIBUTES if comments.attribute else 0):
+        above = source.rfind(b"\n", max(0, line - MAX_INDENT), max(0, line - 1)) + 1
+        if not line or not comments.attribute or not comments.attribute.match(source[above : line - 1].strip()):
+            break
+        line = above
+    return line
 
 
 def _decode(text: bytes) -> str:
@@ -60,26 +157,34 @@ def _last_line(text: bytes) -> bytes:
     return text[text.rfind(b"\n") + 1 :].strip()
 
 
-def _block(above: bytes) -> bytes:
-    """The inside of the block comment at the end, unless it stands behind code on its line."""
-    begin = above.rfind(b"/*")
+def _block(above: bytes, opening: bytes, closing: bytes) -> tuple[int, bytes]:
+    """Start and inside of the block comment at the end, unless code stands before it on its line."""
+    begin = above.rfind(opening)
     if begin < 0 or above[above.rfind(b"\n", 0, begin) + 1 : begin].strip():
-        return b""
-    return above[begin + 2 : -2].lstrip(b"*!").rstrip(b"*")
+        return -1, b""
+    return begin, above[begin + len(opening) : -len(closing)].lstrip(b"*!|").rstrip(b"*")
 
 
-def _between(above: bytes) -> bytes:
-    """The inside of Ruby's `=begin … =end`; nothing where no `=begin` is near."""
-    _, begin, text = above.rpartition(RUBY_BEGIN)
-    return text.rpartition(RUBY_END)[0] if begin else b""
+def _between(above: bytes) -> tuple[int, bytes]:
+    """Start and inside of Ruby's `=begin … =end`; nothing where no `=begin` is near."""
+    before, begin, text = above.rpartition(RUBY_BEGIN)
+    return (len(before), text.rpartition(RUBY_END)[0]) if begin else (-1, b"")
 
 
-def _lines(above: bytes, marker: bytes) -> bytes:
-    """The comment lines at the end, the last of them directly above."""
+def _lines(above: bytes, markers: tuple[bytes, ...]) -> tuple[int, bytes]:
+    """Start and text of the comment lines at the end, the last of them directly above."""
     found: list[bytes] = []
+    begin = len(above) + 1
     for line in reversed(above.rsplit(b"\n", MAX_LINES)[-MAX_LINES:]):
         text = line.strip()
-        if not text.startswith(marker):
+        if not text.startswith(markers):
             break
-        found.append(text.lstrip(marker[:1]).removeprefix(b"!").removeprefix(b" "))
-    return b"\n".join(reversed(found))
+        begin -= len(line) + 1
+        marker = next(marker for marker in markers if text.startswith(marker))
+        found.append(text.lstrip(marker[:1]).removeprefix(b"!").removeprefix(b" ").removeprefix(b"| "))
+    return (max(0, begin), b"\n".join(reversed(found))) if found else (-1, b"")
+
+
+def _unmarked(line: str, markers: tuple[str, ...]) -> str:
+    marker = next(marker for marker in markers if line.startswith(marker))
+    return line.lstrip(marker[:1]).removeprefix("!").removeprefix(" ").removeprefix("| ")

@@ -1,25 +1,19 @@
-"""What a language tells the parser: its grammar, one query, and the few things a query cannot say."""
+"""What a language tells the parser: its tree-sitter grammar, one query, and the few things a query cannot say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
 from treeline.graph.references import Import
+from treeline.ingest.parsers.comments import SLASHES, Comments, Doc
 
-
-@dataclass(frozen=True, slots=True)
-class Doc:
-    """A docstring, and the bytes to cut from the file so that the code is without it (none when it is outside)."""
-
-    text: str
-    start: int = 0
-    end: int = 0
-
-
-NO_DOC = Doc("")
+# An inner function belongs to the outer one, however long that is.
+NEVER = 1 << 30
+# A hook's name for the function that a whole file stands for: `module.exports = function …`.
+FILE_NAME = "\0"
 
 
 def text_of(node: Node | None) -> str:
@@ -27,28 +21,36 @@ def text_of(node: Node | None) -> str:
 
 
 def field_name(node: Node) -> str:
-    """The text of the `name` field: what most grammars call it."""
+    """The text of the `name` field, which most grammars have."""
     return text_of(node.child_by_field_name("name"))
 
 
-def itself_by_name(node: Node) -> Iterable[tuple[Node, str]]:
-    return ((node, field_name(node)),)
+def child_of(node: Node, step: str) -> Node | None:
+    """A child by its field, or else the first of that type."""
+    found = node.child_by_field_name(step)
+    if found is None:
+        found = next((child for child in node.named_children if child.type == step), None)
+    return found
 
 
-def nothing(_node: Node) -> str:
-    return ""
-
-
-def itself(node: Node) -> Node:
+def same(node: Node) -> Node:
     return node
 
 
-def no_doc(_node: Node, _source: bytes) -> Doc:
-    return NO_DOC
+def same_name(name: str) -> str:
+    return name
+
+
+def empty(_node: Node) -> str:
+    return ""
 
 
 def no_imports(_node: Node) -> list[Import]:
     return []
+
+
+def as_it_is(source: bytes) -> bytes:
+    return source
 
 
 def utf_8(_source: bytes) -> str:
@@ -59,38 +61,75 @@ def whole(node: Node) -> tuple[int, int]:
     return node.start_byte, node.end_byte
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def field_body(node: Node) -> int:
+    """The byte where the body starts; 0 where the grammar names none."""
+    body = node.child_by_field_name("body")
+    return body.start_byte if body is not None else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Grammar:
     """One language.
 
-    The query's captures have fixed meanings: `function`, `class`, `interface` are definitions, and `signature` is a
-    function without a body, known to the call graph but not searched; `call`, `extends`,
-    `implements`, `uses` are nodes whose text is the name referred to; `import` is a whole import statement; `local`
-    is a name bound inside a function, so that it does not count as a use (or a `bare` call) of something outside.
-    Captures that begin with an underscore are for the query's own predicates.
+    The query's captures have fixed meanings. `function`, `class`, `interface`, `type`, `enum` and `constant` are
+    definitions; `scope` gives its name to what it contains and is no unit itself; `signature` is a function without a
+    body, known to the call graph but not searched. `call`, `extends`, `implements` and `uses` are nodes whose text is
+    the name referred to. `import` is a whole import statement. `local` is a name bound inside a function, so that it
+    does not count as a use (or a `bare` call) of something outside. Captures that start with an underscore are for
+    the query's own predicates.
+
+    Hooks must not ask a node for its parent or siblings: tree-sitter looks for them from the root down.
     """
 
     name: str
-    suffixes: tuple[str, ...]
-    load: Callable[[], object]
     query: str
-    # The functions that a captured node stands for, each with its name (without what encloses it). Hooks must not ask
-    # a node for its parent or siblings: tree-sitter looks for them from the root down.
-    functions_of: Callable[[Node], Iterable[tuple[Node, str]]] = itself_by_name
-    # The name of a class or interface.
-    name_of: Callable[[Node], str] = field_name
+    # The grammar's name in tree-sitter-language-pack, if it is another one.
+    pack: str = ""
+    # Where the name of a node of a type is, step by step: a field, or a child's type. By default the field `name`.
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # The functions that a captured node stands for, each with its name (without what encloses it).
+    functions_of: Callable[[Node], Iterable[tuple[Node, str]]] | None = None
+    # The constants that a captured node stands for.
+    constants_of: Callable[[Node], Iterable[tuple[Node, str]]] | None = None
+    # The name of any other definition.
+    name_of: Callable[[Node], str] | None = None
     # The name of what a definition belongs to when that does not enclose it (a Go receiver).
-    owner_of: Callable[[Node], str] = nothing
-    doc_of: Callable[[Node, bytes], Doc] = no_doc
+    owner_of: Callable[[Node], str] = empty
+    # The name under which a class qualifies its members, from its own.
+    scope_of: Callable[[str], str] = same_name
+    # The docstring; by default the comment above.
+    doc_of: Callable[[Node, bytes], Doc] | None = None
+    # The docstring of a file; by default its leading comment.
+    file_doc_of: Callable[[Node, bytes], Doc] | None = None
     # The node whose end is the function's end.
-    end_of: Callable[[Node], Node] = itself
+    end_of: Callable[[Node], Node] = same
+    # Where the body of a definition starts: what comes before is its signature.
+    body_of: Callable[[Node], int] = field_body
     imports_of: Callable[[Node], list[Import]] = no_imports
     # Which bytes of a captured call are the name: receiver and method, without the arguments.
     target_of: Callable[[Node], tuple[int, int]] = whole
-    # Functions inside functions: functions of their own, or part of the outer one.
-    nested: bool = False
-    # What must stand around a lone function so that it parses.
+    # Functions inside a function of more lines than this are units of their own; in a shorter one they belong to it.
+    inner_after: int = NEVER
+    # Text to put around a lone function so that it parses.
     wrap: tuple[bytes, bytes] = (b"", b"")
-    line_comment: str = "//"
-    # How a file's bytes are to be read, where the language lets it say so.
+    comments: Comments = SLASHES
+    # The encoding of a file's bytes, where the language lets a file declare it.
     encoding_of: Callable[[bytes], str] = utf_8
+
+    # The text to parse, of the same length: blanks what the grammar cannot read, and would lose the rest of a file by.
+    repair: Callable[[bytes], bytes] = as_it_is
+    # Clauses of one function, one after the other, are one definition (Haskell, Elixir).
+    merges: bool = False
+
+    @property
+    def line_comment(self) -> str:
+        return self.comments.line[0].decode() if self.comments.line else "//"
+
+    def named(self, node: Node) -> str:
+        """The name of a definition by the grammar's table."""
+        if self.name_of is not None:
+            return self.name_of(node)
+        found: Node | None = node
+        for step in self.names.get(node.type, ("name",)):
+            found = child_of(found, step) if found is not None else None
+        return text_of(found)

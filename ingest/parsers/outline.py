@@ -1,24 +1,30 @@
-"""One sweep over what a language's query caught in a file: functions, symbols, imports, references."""
+"""One sweep over what a language's query caught in a file: definitions, symbols, imports, references."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from operator import itemgetter
 from time import monotonic
 
-from tree_sitter import Language, Node, Parser, Query, QueryCursor
+from tree_sitter import Node, Parser, Query, QueryCursor
+from tree_sitter_language_pack import get_language
 
 from treeline.graph.references import Import, Reference, Relation, Symbol, SymbolKind
-from treeline.ingest.parsers.grammar import Doc, Grammar, text_of
+from treeline.ingest.parsers.comments import Doc, comment_above
+from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, text_of
 from treeline.ingest.parsers.names import target
 
-DEFINITIONS: dict[str, SymbolKind] = {
+# Captures that define something; where two catch the same node, the first one here counts.
+DEFINITIONS = ("function", "signature", "class", "interface", "enum", "type", "scope", "constant")
+# What the call graph calls them; it has no types and constants.
+SYMBOL_OF: dict[str, SymbolKind] = {
     "function": "function",
     "signature": "function",
     "class": "class",
+    "enum": "class",
     "interface": "interface",
 }
 RELATION_OF: dict[str, Relation] = {
@@ -36,29 +42,42 @@ SHADOWED = frozenset({"bare", "uses"})
 MAX_DEPTH = 100
 # Two megabytes of real code take a second; this leaves room for a busy machine.
 PATIENCE_S = 30
+EXPORTS = "exports"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A function in a file: qualified name, lines, bytes, docstring."""
+class Definition:
+    """A definition in a file: kind, qualified name, lines, bytes, docstring.
 
+    `body` is the byte where its body starts, 0 if unknown. `owner` is the qualified name of what it belongs to.
+    """
+
+    kind: str
     name: str
     first_line: int
     last_line: int
     start: int
     end: int
     doc: Doc
+    body: int = 0
+    owner: str = ""
+    scope: str = ""  # the name under which it qualifies its members
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
     """Everything that was found in one file, in the order of the file."""
 
-    functions: tuple[Found, ...]
+    definitions: tuple[Definition, ...]
     symbols: tuple[Symbol, ...]
     imports: tuple[Import, ...]
     references: tuple[Reference, ...]
     broken_at: int  # the first line that does not parse; 0 where all of the file does
+    doc: Doc  # the file's own
+
+    @property
+    def functions(self) -> tuple[Definition, ...]:
+        return tuple(one for one in self.definitions if one.kind in ("function", "method"))
 
 
 class TooTangled(ValueError):
@@ -68,7 +87,7 @@ class TooTangled(ValueError):
 @cache
 def _machine(grammar: Grammar) -> tuple[Parser, QueryCursor, Query]:
     """Parser and query of a language, made once a process (the query must outlive its cursor)."""
-    language = Language(grammar.load())
+    language = get_language(grammar.pack or grammar.name)  # type: ignore[arg-type]
     query = Query(language, f"{grammar.query}\n[(ERROR) (MISSING)] @{BROKEN}")
     with warnings.catch_warnings():
         # Its successor, a callback, crashes the interpreter in this version of the bindings.
@@ -79,9 +98,13 @@ def _machine(grammar: Grammar) -> tuple[Parser, QueryCursor, Query]:
 
 def captures_of(grammar: Grammar, source: bytes) -> dict[str, list[Node]]:
     """What the language's query catches, by capture name; `TooTangled` when that takes too long."""
+    return _captures(grammar, source)[1]
+
+
+def _captures(grammar: Grammar, source: bytes) -> tuple[Node, dict[str, list[Node]]]:
     parser, cursor, _query = _machine(grammar)
     try:
-        tree = parser.parse(source)
+        tree = parser.parse(grammar.repair(source))
     except ValueError as error:
         parser.reset()
         raise TooTangled(f"not parsed within {PATIENCE_S} s") from error
@@ -90,7 +113,18 @@ def captures_of(grammar: Grammar, source: bytes) -> dict[str, list[Node]]:
     if monotonic() - begun >= PATIENCE_S:
         # The cursor gives what it had when its time was up, and does not say so.
         raise TooTangled(f"not searched within {PATIENCE_S} s")
-    return found
+    return tree.root_node, found
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """A definition around the current position."""
+
+    end: int
+    name: str
+    is_function: bool
+    # Whether what it contains belongs to it: nothing inside is a unit of its own.
+    is_closed: bool
 
 
 @dataclass(slots=True)
@@ -99,27 +133,72 @@ class _Sweep:
 
     grammar: Grammar
     source: bytes
-    # End, qualified name and whether it is a function, of every definition around this place.
-    scopes: list[tuple[int, str, bool]] = field(default_factory=list)
-    functions: list[Found] = field(default_factory=list)
+    stem: str
+    scopes: list[_Scope] = field(default_factory=list)
+    definitions: list[Definition] = field(default_factory=list)
     symbols: list[Symbol] = field(default_factory=list)
     imports: list[Import] = field(default_factory=list)
     references: dict[tuple[Relation, str, str], tuple[Reference, str]] = field(default_factory=dict)
     bound: set[tuple[str, str]] = field(default_factory=set)
 
     def define(self, capture: str, node: Node, name: str) -> None:
-        nested = any(is_function for _, _, is_function in self.scopes)
-        if not name or len(self.scopes) >= MAX_DEPTH or (nested and not self.grammar.nested):
+        scopes, grammar = self.scopes, self.grammar
+        inside = any(scope.is_function for scope in scopes)
+        if not name or len(scopes) >= MAX_DEPTH or any(scope.is_closed for scope in scopes):
             return
-        owner = self.grammar.owner_of(node) or self.scope
-        name = f"{owner}.{name}" if owner else name
-        tail = self.grammar.end_of(node) if capture == "function" else node
+        if inside and capture == "constant":
+            return
+        if name == FILE_NAME:
+            name = self.stem or EXPORTS
+        owner = grammar.owner_of(node) or self.scope
+        is_function = capture == "function"
+        tail = grammar.end_of(node) if is_function else node
         first, last = node.start_point.row + 1, tail.end_point.row + 1
-        self.symbols.append(Symbol(name, DEFINITIONS[capture], first, last))
-        if capture == "function":
-            doc = self.grammar.doc_of(node, self.source)
-            self.functions.append(Found(name, first, last, node.start_byte, tail.end_byte, doc))
-        self.scopes.append((node.end_byte, name, capture == "function"))
+        own_scope = grammar.scope_of(name)
+        qualified = f"{owner}.{own_scope}" if owner else own_scope
+        if own_scope != name:
+            owner = ""
+        else:
+            name = qualified
+        if capture in SYMBOL_OF:
+            self.symbols.append(Symbol(name, SYMBOL_OF[capture], first, last))
+        if capture not in ("signature", "scope"):
+            kind = capture
+            if is_function and owner and not (scopes and scopes[-1].is_function):
+                kind = "method"
+            if grammar.merges and is_function and self._continues(name, tail.end_byte, last):
+                scopes.append(_Scope(node.end_byte, qualified, True, True))
+                return
+            doc = grammar.doc_of or self._comment
+            body = grammar.body_of(node) if capture != "constant" else 0
+            self.definitions.append(
+                Definition(
+                    kind,
+                    name,
+                    first,
+                    last,
+                    node.start_byte,
+                    tail.end_byte,
+                    doc(node, self.source),
+                    body,
+                    owner,
+                    qualified,
+                )
+            )
+        if capture != "constant":
+            closed = is_function and last - first < grammar.inner_after
+            scopes.append(_Scope(node.end_byte, qualified, is_function, closed))
+
+    def _continues(self, name: str, end: int, last_line: int) -> bool:
+        """Whether this is another clause of the function right before; that one is made longer."""
+        before = self.definitions[-1] if self.definitions else None
+        if before is None or before.name != name or before.kind not in ("function", "method"):
+            return False
+        self.definitions[-1] = replace(before, end=end, last_line=last_line)
+        return True
+
+    def _comment(self, node: Node, source: bytes) -> Doc:
+        return comment_above(source, node.start_byte, self.grammar.comments)
 
     def refer(self, capture: str, node: Node) -> None:
         relation = RELATION_OF[capture]
@@ -132,39 +211,55 @@ class _Sweep:
 
     @property
     def scope(self) -> str:
-        return self.scopes[-1][1] if self.scopes else ""
+        return self.scopes[-1].name if self.scopes else ""
 
     def is_shadowed(self, reference: Reference, capture: str) -> bool:
         return capture in SHADOWED and (reference.source, reference.target.partition(".")[0]) in self.bound
 
 
-def definitions(grammar: Grammar, captures: dict[str, list[Node]]) -> Iterator[tuple[str, Node, str]]:
-    """Every definition once: kind, node and name."""
+def functions_in(grammar: Grammar, captured: Node) -> Iterator[tuple[Node, str]]:
+    """The functions that a captured node stands for, with their names."""
+    if grammar.functions_of is None:
+        yield captured, grammar.named(captured)
+    else:
+        yield from grammar.functions_of(captured)
+
+
+def _definitions(grammar: Grammar, captures: dict[str, list[Node]]) -> Iterator[tuple[str, Node, str]]:
+    """Every definition once: capture, node and name."""
     seen: set[int] = set()
     for kind in DEFINITIONS:
         for captured in captures.get(kind, ()):
-            found = grammar.functions_of(captured) if kind == "function" else ((captured, grammar.name_of(captured)),)
+            if kind == "function":
+                found = functions_in(grammar, captured)
+            elif kind == "constant" and grammar.constants_of is not None:
+                found = iter(grammar.constants_of(captured))
+            else:
+                found = iter(((captured, grammar.named(captured)),))
             for node, name in found:
                 if name and node.id not in seen:
                     seen.add(node.id)
                     yield kind, node, name
 
 
-def outline(grammar: Grammar, source: bytes) -> Outline:
-    """Parse one file and sweep over its definitions and references from top to bottom."""
-    captures = captures_of(grammar, source)
-    # The wider first where two begin together; what defines before what refers.
+def outline(grammar: Grammar, source: bytes, stem: str = "") -> Outline:
+    """Parse one file and sweep over its definitions and references from top to bottom.
+
+    `stem` names a function that is all that a file exports.
+    """
+    root, captures = _captures(grammar, source)
+    # The wider first where two start together; what defines before what refers.
     events = [
         (node.start_byte, -node.end_byte, kind not in DEFINITIONS, kind, node, name)
         for kind, node, name in (
-            *definitions(grammar, captures),
+            *_definitions(grammar, captures),
             *((kind, node, "") for kind in REFERRING for node in captures.get(kind, ())),
         )
     ]
     events.sort(key=itemgetter(0, 1, 2))
-    sweep = _Sweep(grammar, source)
+    sweep = _Sweep(grammar, source, stem)
     for start, _, _, kind, node, name in events:
-        while sweep.scopes and sweep.scopes[-1][0] <= start:
+        while sweep.scopes and sweep.scopes[-1].end <= start:
             sweep.scopes.pop()
         if kind in DEFINITIONS:
             sweep.define(kind, node, name)
@@ -175,9 +270,10 @@ def outline(grammar: Grammar, source: bytes) -> Outline:
         else:
             sweep.imports += grammar.imports_of(node)
     return Outline(
-        tuple(sweep.functions),
+        tuple(sweep.definitions),
         tuple(sweep.symbols),
         tuple(sweep.imports),
         tuple(one for one, capture in sweep.references.values() if not sweep.is_shadowed(one, capture)),
         min((node.start_point.row + 1 for node in captures.get(BROKEN, ())), default=0),
+        grammar.file_doc_of(root, source) if grammar.file_doc_of is not None else Doc(""),
     )

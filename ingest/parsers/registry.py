@@ -1,36 +1,189 @@
-"""Which languages there are, by name and by file suffix."""
+"""Which languages and formats there are, and which one a file is in.
+
+The table names each language's files. Its grammar is a module in `languages/`, imported when the first file needs it.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from pkgutil import iter_modules
+from pathlib import PurePosixPath
 
-from treeline.ingest.parsers import languages
+from treeline.ingest.parsers.comments import DASHES, HASHES, SLASHES, Comments
+from treeline.ingest.parsers.formats import DOCUMENTS, KEYED
 from treeline.ingest.parsers.grammar import Grammar
 
-# Source code that nothing here reads: whoever loads a folder of it is told so.
-UNREAD = frozenset(
-    """.bash .c .cc .clj .cpp .cs .cxx .dart .erl .ex .exs .f90 .groovy .h .hpp .hs .ipynb .jl .kt .kts .lua .m .ml .mm
-    .pl .pm .ps1 .pyi .pyx .r .rs .scala .sh .sql .svelte .swift .vue .zig""".split()
+# Module in `languages/` → language (a dialect after a colon) → suffixes and whole file names.
+PROGRAMS: dict[str, dict[str, str]] = {
+    "python": {"python": ".py .pyi .pyw SConstruct SConscript wscript"},
+    "java": {"java": ".java"},
+    "go": {"go": ".go"},
+    "javascript": {
+        "javascript": ".js .jsx .mjs .cjs .es6",
+        "typescript": ".ts .mts .cts",
+        "typescript:tsx": ".tsx",
+    },
+    "php": {"php": ".php .phtml .inc"},
+    "ruby": {"ruby": ".rb .rake .gemspec .ru Rakefile Gemfile Guardfile Capfile Vagrantfile Podfile Fastfile Brewfile"},
+}
+# Documents, configuration and text: no grammar, only suffixes and names.
+FORMATS: dict[str, tuple[str, Comments]] = {
+    "markdown": (".md .markdown .mdx .rmd .qmd", HASHES),
+    "restructuredtext": (".rst", HASHES),
+    "asciidoc": (".adoc .asciidoc .asc", SLASHES),
+    "org": (".org", HASHES),
+    "latex": (".tex", Comments((b"%",), None)),
+    "typst": (".typ", SLASHES),
+    "toml": (".toml", HASHES),
+    "ini": (".ini .cfg .conf .editorconfig .desktop .service", Comments((b"#", b";"), None)),
+    "properties": (".properties .env .env.example", HASHES),
+    "yaml": (".yml .yaml", HASHES),
+    "json": (".json .jsonc .json5 .webmanifest", SLASHES),
+    "dockerfile": (".dockerfile Dockerfile Containerfile", HASHES),
+    "makefile": (".mk .mak Makefile makefile GNUmakefile justfile", HASHES),
+    "cmake": (".cmake CMakeLists.txt", HASHES),
+    "sql": (".sql .ddl .psql", DASHES),
+    "html": (
+        ".html .htm .xhtml .j2 .jinja .jinja2 .tmpl .gohtml .mustache .hbs .handlebars .erb .eex .heex .ejs .twig .liquid"
+        " .pug .haml .slim .cshtml .razor .jsp .ftl .vue .svelte .astro",
+        Comments((b"//",), (b"<!--", b"-->")),
+    ),
+    "xml": (".xml .xsd .xsl .xslt .plist .csproj .fsproj .props .targets .pom .xaml .wsdl .storyboard .xib .resx", SLASHES),
+    "css": (".css .scss .sass .less .styl", SLASHES),
+    "text": (".txt .text .rdoc .pod .man .1 README LICENSE COPYING NOTICE AUTHORS CHANGES CHANGELOG HACKING INSTALL", HASHES),
+}
+TEXT = "text"
+INTERPRETERS = {
+    "python": "python", "ruby": "ruby", "node": "javascript", "deno": "typescript", "php": "php", "bash": "bash",
+    "sh": "bash", "zsh": "bash", "dash": "bash", "ksh": "bash", "perl": "perl", "lua": "lua", "Rscript": "r",
+    "elixir": "elixir", "escript": "erlang", "julia": "julia", "groovy": "groovy", "pwsh": "powershell", "tclsh": "tcl",
+}  # fmt: skip
+SHEBANG = re.compile(rb"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(\w+)")
+# Suffixes of files that hold no text, or text that nobody wrote. Anything else is opened and looked at.
+BINARY = frozenset(
+    """.png .jpg .jpeg .gif .ico .bmp .tif .tiff .webp .avif .svg .eps .pdf .ps .ai .psd .xcf .mp3 .mp4 .m4a .wav .ogg
+    .flac .avi .mov .mkv .webm .woff .woff2 .ttf .otf .eot .zip .gz .tgz .bz2 .xz .zst .7z .rar .tar .jar .war .ear
+    .class .pyc .pyo .pyd .so .dylib .dll .exe .o .a .lib .obj .bin .dat .db .sqlite .sqlite3 .parquet .arrow .feather
+    .npy .npz .pkl .pickle .h5 .hdf5 .onnx .pt .pth .safetensors .gguf .model .wasm .beam .hi .rlib .rmeta .pdb .idb
+    .doc .docx .xls .xlsx .ppt .pptx .odt .ods .key .numbers .pem .crt .cer .der .p12 .pfx .jks .keystore .gpg .sig
+    .asc .map .snap .lock .sum .csv .tsv .jsonl .ndjson .geojson .log .diff .patch .orig .rej .swp .ipynb .mo .po .pot
+    .nib .strings .pbxproj .xcworkspacedata .typed .gitkeep .keep .min.js .min.css""".split()
 )
+LOCK_FILES = frozenset(
+    """package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml composer.lock Gemfile.lock Cargo.lock poetry.lock
+    uv.lock Pipfile.lock go.sum mix.lock pubspec.lock packages.lock.json flake.lock bun.lockb Podfile.lock
+    Package.resolved gradle.lockfile .terraform.lock.hcl""".split()
+)
+MINIFIED = re.compile(r"[.-]min\.(?:js|css|mjs|cjs)$|\.bundle\.js$|\.chunk\.js$")
 
 
 @cache
-def _all() -> tuple[Grammar, ...]:
-    modules = (import_module(f"{languages.__name__}.{module.name}") for module in iter_modules(languages.__path__))
-    return tuple(grammar for module in modules for grammar in module.GRAMMARS)
-
-
-@cache
-def grammars() -> dict[str, Grammar]:
-    """Every language that has a file in `languages/`, by name (a dialect comes after its language)."""
-    found: dict[str, Grammar] = {}
-    for grammar in _all():
-        found.setdefault(grammar.name, grammar)
+def _files() -> dict[str, tuple[str, str]]:
+    """Suffix or file name → language with its dialect, and the module of its grammar ('' for a format)."""
+    found = {
+        name: (language, module)
+        for module, languages in PROGRAMS.items()
+        for language, names in languages.items()
+        for name in names.split()
+    }
+    for language, (names, _) in FORMATS.items():
+        for name in names.split():
+            found.setdefault(name, (language, ""))
     return found
 
 
+def _entry(path: str, head: bytes = b"") -> tuple[str, str] | None:
+    pure = PurePosixPath(path)
+    files = _files()
+    name, suffix = pure.name, pure.suffix.lower()
+    if name in LOCK_FILES or MINIFIED.search(name):
+        return None
+    found = files.get(name) or files.get(suffix)
+    if found is None and name.split(".")[0] in ("Dockerfile", "Makefile", "Containerfile"):
+        found = files[name.split(".")[0]]
+    if found is None and head.startswith(b"#!") and (mark := SHEBANG.match(head)):
+        language = INTERPRETERS.get(mark[1].decode().rstrip("0123456789"), "")
+        found = next((one for one in files.values() if one[0] == language), None)
+    if found is None and suffix not in BINARY and head and b"\0" not in head:
+        found = (TEXT, "")
+    return found
+
+
+def language_of(path: str, head: bytes = b"") -> str | None:
+    """The language or format of a file by its name, or by its first bytes where the name says nothing.
+
+    None for what is not read: binaries, lock files, minified code. Text of no known kind is `text`.
+    """
+    found = _entry(path, head)
+    return found[0].partition(":")[0] if found else None
+
+
+def grammar_of(path: str, head: bytes = b"") -> Grammar | None:
+    """What parses a file; None for what is not read."""
+    found = _entry(path, head)
+    return _grammar(*found) if found else None
+
+
 @cache
-def by_suffix() -> dict[str, Grammar]:
-    return {suffix: grammar for grammar in _all() for suffix in grammar.suffixes}
+def _grammar(language: str, module: str) -> Grammar:
+    if not module:
+        return Grammar(name=language, query="", comments=FORMATS[language][1])
+    name, _, dialect = language.partition(":")
+    grammars: tuple[Grammar, ...] = import_module(f"treeline.ingest.parsers.languages.{module}").GRAMMARS
+    return next(one for one in grammars if one.name == name and (not dialect or one.pack == dialect))
+
+
+class _Grammars(Mapping[str, Grammar]):
+    """The grammar of each programming language by its name, loaded when asked for."""
+
+    def __getitem__(self, name: str) -> Grammar:
+        return next(_grammar(name, module) for module, languages in PROGRAMS.items() if name in languages)
+
+    def get(self, name: str, default: Grammar | None = None) -> Grammar | None:  # type: ignore[override]
+        return self[name] if name in self else default
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in languages for languages in PROGRAMS.values())
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for languages in PROGRAMS.values() for name in languages if ":" not in name)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def grammars() -> Mapping[str, Grammar]:
+    return _Grammars()
+
+
+class _BySuffix(Mapping[str, Grammar]):
+    """The grammar of each suffix, loaded when asked for."""
+
+    def __getitem__(self, suffix: str) -> Grammar:
+        return _grammar(*_files()[suffix])
+
+    def __contains__(self, suffix: object) -> bool:
+        return suffix in _files()
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in _files() if name.startswith("."))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def by_suffix() -> Mapping[str, Grammar]:
+    return _BySuffix()
+
+
+def languages() -> tuple[str, ...]:
+    """Every language and format by name."""
+    return tuple(dict.fromkeys((*grammars(), *FORMATS)))
+
+
+# Formats whose units are named by headings or keys.
+STRUCTURED = frozenset((*DOCUMENTS, *KEYED))
+# Nothing is left unread; kept until the folder reader asks `language_of`.
+UNREAD: frozenset[str] = frozenset()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tree_sitter_go
 from tree_sitter import Node
 
 from treeline.graph.references import Import
-from treeline.ingest.parsers.comments import slashes_above
 from treeline.ingest.parsers.grammar import Grammar, text_of
 
 QUERY = """
@@ -15,6 +13,11 @@ QUERY = """
 (interface_type (method_elem) @signature)
 (type_spec type: (interface_type)) @interface
 (type_spec type: (struct_type)) @class
+(type_spec) @type
+(type_alias) @type
+(source_file (const_declaration (const_spec) @constant))
+(source_file (var_declaration (var_spec) @constant))
+(source_file (var_declaration (var_spec_list (var_spec) @constant)))
 (field_declaration !name type: [(type_identifier) (qualified_type)] @extends)
 (interface_type (type_elem . [(type_identifier) (qualified_type)] @extends .))
 (call_expression function: [(identifier) (selector_expression)] @call)
@@ -54,11 +57,8 @@ def imports_of(spec: Node) -> list[Import]:
 GRAMMARS = (
     Grammar(
         name="go",
-        suffixes=(".go",),
-        load=tree_sitter_go.language,
         query=QUERY,
         owner_of=owner_of,
-        doc_of=slashes_above,
         imports_of=imports_of,
     ),
 )

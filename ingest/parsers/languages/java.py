@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tree_sitter_java
 from tree_sitter import Node
 
 from treeline.graph.references import Import
-from treeline.ingest.parsers.comments import slashes_above
 from treeline.ingest.parsers.grammar import Grammar, text_of
 
 QUERY = """
@@ -15,8 +13,10 @@ QUERY = """
 (constructor_declaration) @function
 (compact_constructor_declaration) @function
 (class_declaration) @class
-(enum_declaration) @class
+(enum_declaration) @enum
 (record_declaration) @class
+((field_declaration (modifiers) @_constant) @constant (#match? @_constant "static(.|\n)*final|final(.|\n)*static"))
+(constant_declaration) @constant
 (interface_declaration) @interface
 (annotation_type_declaration) @interface
 (superclass (type_identifier) @extends)
@@ -61,10 +61,11 @@ def imports_of(statement: Node) -> list[Import]:
 GRAMMARS = (
     Grammar(
         name="java",
-        suffixes=(".java",),
-        load=tree_sitter_java.language,
+        names={
+            "field_declaration": ("declarator", "name"),
+            "constant_declaration": ("declarator", "name"),
+        },
         query=QUERY,
-        doc_of=slashes_above,
         imports_of=imports_of,
         target_of=target_of,
         wrap=(b"class _ {", b"\n}"),

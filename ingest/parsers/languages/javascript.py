@@ -1,15 +1,15 @@
-"""JavaScript: declared, assigned and class functions by name, and longer callbacks by the name of what they go to."""
+"""JavaScript and TypeScript: declared, assigned and class functions by name, and longer callbacks by the name of what they go to."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-import tree_sitter_javascript
 from tree_sitter import Node
 
 from treeline.graph.references import Import
-from treeline.ingest.parsers.comments import comment_above, line_of
-from treeline.ingest.parsers.grammar import Doc, Grammar, text_of
+from treeline.ingest.parsers.comments import Comments, Doc, comment_above, line_of
+from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, text_of
 from treeline.ingest.parsers.names import MAX_TARGET, UNKNOWN, dotted
 
 QUERY = """
@@ -19,6 +19,13 @@ QUERY = """
 (assignment_expression right: [(function_expression) (generator_function) (arrow_function)]) @function
 (pair value: [(function_expression) (generator_function) (arrow_function)]) @function
 (export_statement value: [(function_expression) (arrow_function)]) @function
+(program (lexical_declaration (variable_declarator value: (call_expression)) @function))
+(program (export_statement (lexical_declaration (variable_declarator value: (call_expression)) @function)))
+(program (lexical_declaration (variable_declarator) @constant))
+(program (variable_declaration (variable_declarator) @constant))
+(program (export_statement (lexical_declaration (variable_declarator) @constant)))
+(program (export_statement (variable_declaration (variable_declarator) @constant)))
+(program (expression_statement (assignment_expression left: (member_expression)) @constant))
 (call_expression arguments: (arguments [(function_expression) (arrow_function)])) @function
 (new_expression arguments: (arguments [(function_expression) (arrow_function)])) @function
 (class_declaration) @class
@@ -38,12 +45,20 @@ ONLY_JAVASCRIPT = """
 (formal_parameters (identifier) @local)
 (formal_parameters (assignment_pattern left: (identifier) @local))
 """
-# A callback shorter than this says nothing on its own; a longer one is a module's wrapper, and its parts are found.
-MIN_CALLBACK, MAX_CALLBACK = 5, 60
+COMMENTS = Comments(attribute=re.compile(rb"@\w"))
+# A callback shorter than this says nothing on its own.
+MIN_CALLBACK = 5
+# In a function up to this long, inner functions belong to it; a longer one is a module's wrapper, with parts.
+WRAPPER = 60
 # Parts of an assigned name that say where, not what.
 EXPORTS = frozenset({"module", "exports", "prototype", "this", "self", "window", "global", "default"})
 FUNCTIONS = frozenset({"function_expression", "generator_function", "arrow_function"})
 CALLS = frozenset({"call_expression", "new_expression"})
+ACCESSORS = frozenset({"get", "set", "value"})
+DEFINE_PROPERTY = re.compile(rb"(?:Object|Reflect)\.defineProperty$|__defineGetter__$|__defineSetter__$")
+# What a string argument tells of a callback: `get("/users")`, `describe("parses dates")`.
+ARGUMENT = re.compile(r"[^\w/ :*@-]+")
+MAX_ARGUMENT = 60
 # Which field of a node holds the name that a function is given, and which the function.
 GIVEN = {
     "variable_declarator": ("name", "value"),
@@ -61,13 +76,43 @@ def functions_of(node: Node) -> Iterator[tuple[Node, str]]:
     elif node.type == "export_statement":
         value = node.child_by_field_name("value")
         if value is not None and value.child_by_field_name("name") is None:
-            yield value, "default"
+            yield value, FILE_NAME
     elif node.type in GIVEN:
         left, right = (node.child_by_field_name(field) for field in GIVEN[node.type])
-        if left is not None and right is not None and right.child_by_field_name("name") is None:
+        if left is None or right is None:
+            return
+        if right.type in CALLS:
+            # `const Type = make("Type", (instance) => { … })`: the constant names the callback.
+            if any(_is_long(argument) for argument in _arguments(right)):
+                yield node, _given(left)
+        elif right.child_by_field_name("name") is None and not (
+            node.type == "pair" and (left.text or b"") in (b"get", b"set")
+        ):
             yield right, _given(left)
+    elif node.type == "function_declaration" and node.child_by_field_name("name") is None:
+        yield node, FILE_NAME
     else:
         yield node, _plain(text_of(node.child_by_field_name("name")))
+
+
+def constants_of(declarator: Node) -> Iterator[tuple[Node, str]]:
+    """Variables at the top level that hold neither a function nor a module."""
+    value = declarator.child_by_field_name("value")
+    if value is not None and (value.type in FUNCTIONS or _requires(value)):
+        return
+    if declarator.type == "assignment_expression":
+        left, right = (declarator.child_by_field_name(name) for name in ("left", "right"))
+        if left is not None and right is not None and right.type not in FUNCTIONS and not _requires(right):
+            name = _given(left)
+            yield declarator, "" if name == FILE_NAME else name
+        return
+    name_node = declarator.child_by_field_name("name")
+    if name_node is not None and name_node.type == "identifier":
+        yield declarator, text_of(name_node)
+
+
+def _requires(value: Node) -> bool:
+    return value.type == "call_expression" and (value.text or b"")[:8] == b"require("
 
 
 def _plain(text: str) -> str:
@@ -80,22 +125,45 @@ def _given(left: Node) -> str:
     if left.type != "member_expression":
         return _plain(text_of(left)) if left.named_child_count == 0 or left.type == "string" else ""
     parts = [part for part in dotted(text_of(left)).split(".") if part not in EXPORTS and part != UNKNOWN]
-    return ".".join(parts) or "exports"
+    return ".".join(parts) or FILE_NAME
+
+
+def _arguments(call: Node) -> list[Node]:
+    arguments = call.child_by_field_name("arguments")
+    return arguments.named_children if arguments is not None else []
+
+
+def _is_long(argument: Node) -> bool:
+    return argument.type in FUNCTIONS and argument.end_point.row - argument.start_point.row + 1 >= MIN_CALLBACK
 
 
 def _callbacks(call: Node) -> Iterator[tuple[Node, str]]:
     """Functions without a name of their own among the arguments of a call, if they are of some length."""
     callee = call.child_by_field_name("function") or call.child_by_field_name("constructor")
-    arguments = call.child_by_field_name("arguments")
-    if callee is None or arguments is None or call.end_point.row - call.start_point.row + 1 < MIN_CALLBACK:
+    if callee is None or call.end_point.row - call.start_point.row + 1 < MIN_CALLBACK:
         return
-    end = callee.end_byte - callee.start_byte
-    name = dotted((callee.text or b"")[-MAX_TARGET:].decode("utf-8", "replace")).rpartition(".")[2] if end else ""
-    for argument in arguments.named_children if name else ():
-        if argument.type in FUNCTIONS and argument.child_by_field_name("name") is None:
-            lines = argument.end_point.row - argument.start_point.row + 1
-            if MIN_CALLBACK <= lines <= MAX_CALLBACK:
-                yield argument, f"{name}.callback"
+    written = (callee.text or b"")[-MAX_TARGET:]
+    name = dotted(written.decode("utf-8", "replace")).rpartition(".")[2]
+    arguments = _arguments(call) if name else []
+    string = next((text_of(one) for one in arguments[:2] if one.type in ("string", "template_string")), "")
+    string = " ".join(ARGUMENT.sub(" ", string).split())[:MAX_ARGUMENT]
+    if DEFINE_PROPERTY.search(written):
+        yield from _accessors(arguments, string)
+        return
+    for argument in arguments:
+        if _is_long(argument) and argument.child_by_field_name("name") is None:
+            yield argument, f"{name}({string})" if string else f"{name}(callback)"
+
+
+def _accessors(arguments: list[Node], name: str) -> Iterator[tuple[Node, str]]:
+    """The getter and setter of `Object.defineProperty(target, "name", { get: function … })`."""
+    for argument in arguments:
+        if argument.type in FUNCTIONS:
+            yield argument, name
+        for pair in argument.named_children if argument.type == "object" else ():
+            value = pair.child_by_field_name("value")
+            if value is not None and value.type in FUNCTIONS and text_of(pair.child_by_field_name("key")) in ACCESSORS:
+                yield value, name
 
 
 def doc_of(node: Node, source: bytes) -> Doc:
@@ -104,7 +172,7 @@ def doc_of(node: Node, source: bytes) -> Doc:
     line = line_of(source, start)
     if line and not source[line:start].strip() and source[max(0, line - MAX_TARGET) : line].rstrip().endswith(b"="):
         start = line - 1
-    return comment_above(source, start, b"//")
+    return comment_above(source, start, COMMENTS)
 
 
 def imports_of(statement: Node) -> list[Import]:
@@ -142,13 +210,66 @@ def _required(declarator: Node) -> list[Import]:
 GRAMMARS = (
     Grammar(
         name="javascript",
-        suffixes=(".js", ".jsx", ".mjs", ".cjs"),
-        load=tree_sitter_javascript.language,
         query=QUERY + ONLY_JAVASCRIPT,
         functions_of=functions_of,
+        constants_of=constants_of,
+        comments=COMMENTS,
         doc_of=doc_of,
         imports_of=imports_of,
-        nested=True,
+        inner_after=WRAPPER,
         wrap=(b"(", b"\n)"),
     ),
 )
+
+TYPES = """
+(public_field_definition value: [(function_expression) (arrow_function)]) @function
+[(method_signature) (abstract_method_signature)] @signature
+(abstract_class_declaration) @class
+(enum_declaration) @enum
+(type_alias_declaration) @type
+(program (ambient_declaration (lexical_declaration (variable_declarator) @constant)))
+(interface_declaration) @interface
+(class_heritage (extends_clause value: [(identifier) (member_expression)] @extends))
+(class_heritage (implements_clause [(type_identifier) (nested_type_identifier)] @implements))
+(class_heritage (implements_clause (generic_type name: [(type_identifier) (nested_type_identifier)] @implements)))
+(extends_type_clause [(type_identifier) (nested_type_identifier)] @extends)
+(extends_type_clause (generic_type name: [(type_identifier) (nested_type_identifier)] @extends))
+(type_annotation (type_identifier) @uses)
+(type_arguments (type_identifier) @uses)
+(generic_type name: (type_identifier) @uses)
+(array_type (type_identifier) @uses)
+(union_type (type_identifier) @uses)
+(required_parameter pattern: (identifier) @local)
+(optional_parameter pattern: (identifier) @local)
+"""
+
+
+JSX = ("(jsx_opening_element", "(jsx_self_closing_element")
+WITHOUT_JSX = "\n".join(line for line in QUERY.splitlines() if not line.startswith(JSX))
+# What the grammar cannot read yet, blanked before parsing: variance annotations and `export type * as`.
+VARIANCE = re.compile(rb"(?<=[<,])(\s*)((?:in|out)(?:\s+out)?)(?=\s+[A-Z]\w*\s*(?:[,>=]|extends))")
+TYPE_STAR = re.compile(rb"(?<=export )type(?= +\*)")
+
+
+def repair(source: bytes) -> bytes:
+    source = TYPE_STAR.sub(b"    ", source)
+    return VARIANCE.sub(lambda found: found[1] + b" " * len(found[2]), source)
+
+
+def _typescript(pack: str, query: str) -> Grammar:
+    return Grammar(
+        name="typescript",
+        pack=pack,
+        query=query + TYPES,
+        functions_of=functions_of,
+        constants_of=constants_of,
+        comments=COMMENTS,
+        doc_of=doc_of,
+        imports_of=imports_of,
+        inner_after=WRAPPER,
+        wrap=(b"(", b"\n)"),
+        repair=repair,
+    )
+
+
+GRAMMARS = (*GRAMMARS, _typescript("typescript", WITHOUT_JSX), _typescript("tsx", QUERY))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import tree_sitter_php
+import re
+
 from tree_sitter import Node
 
 from treeline.graph.references import Import
-from treeline.ingest.parsers.comments import slashes_above
-from treeline.ingest.parsers.grammar import Grammar, text_of
+from treeline.ingest.parsers.comments import Comments
+from treeline.ingest.parsers.grammar import Grammar, field_name, text_of
 
 QUERY = """
 (function_definition) @function
@@ -15,8 +16,11 @@ QUERY = """
 (method_declaration !body) @signature
 (class_declaration) @class
 (trait_declaration) @class
-(enum_declaration) @class
+(enum_declaration) @enum
 (interface_declaration) @interface
+(const_declaration (const_element) @constant)
+(program (expression_statement (assignment_expression left: (variable_name)) @constant))
+((function_call_expression function: (name) @_define) @constant (#eq? @_define "define"))
 (class_declaration (base_clause [(name) (qualified_name)] @extends))
 (interface_declaration (base_clause [(name) (qualified_name)] @extends))
 (class_interface_clause [(name) (qualified_name)] @implements)
@@ -38,6 +42,25 @@ def target_of(node: Node) -> tuple[int, int]:
         return node.start_byte, node.end_byte
     name = node.child_by_field_name("name")
     return node.start_byte, name.end_byte if name is not None else node.end_byte
+
+
+# `$text{$at}`, gone from PHP 8 and from the grammar, loses the rest of a file.
+VARIABLE = re.compile(rb"(\$\w+(?:->\w+|\[[^\[\]\n]*\])*)\{([^{}\n;]*)\}")
+
+
+def repair(source: bytes) -> bytes:
+    return VARIABLE.sub(rb"\1[\2]", source)
+
+
+def name_of(node: Node) -> str:
+    if node.type == "const_element":
+        return text_of(node.named_child(0))
+    if node.type == "assignment_expression":
+        return text_of(node.child_by_field_name("left")).lstrip("$")
+    if node.type == "function_call_expression":  # define("NAME", value)
+        arguments = node.child_by_field_name("arguments")
+        return text_of(arguments.named_child(0) if arguments is not None else None).strip("'\"")
+    return field_name(node)
 
 
 def imports_of(statement: Node) -> list[Import]:
@@ -64,10 +87,10 @@ def imports_of(statement: Node) -> list[Import]:
 GRAMMARS = (
     Grammar(
         name="php",
-        suffixes=(".php",),
-        load=tree_sitter_php.language_php,
         query=QUERY,
-        doc_of=slashes_above,
+        name_of=name_of,
+        repair=repair,
+        comments=Comments((b"//", b"#"), (b"/*", b"*/"), re.compile(rb"#\[")),
         imports_of=imports_of,
         target_of=target_of,
         wrap=(b"<?php class _ {", b"\n}"),

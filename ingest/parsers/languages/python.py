@@ -7,15 +7,20 @@ import re
 import tokenize
 from io import BytesIO
 
-import tree_sitter_python
 from tree_sitter import Node
 
 from treeline.graph.references import Import
-from treeline.ingest.parsers.grammar import NO_DOC, Doc, Grammar, text_of
+from treeline.ingest.parsers.comments import HASHES, NO_DOC, Doc, comment_above
+from treeline.ingest.parsers.grammar import Grammar, text_of
 
 QUERY = """
 (function_definition) @function
 (class_definition) @class
+(module (assignment left: (identifier)) @constant)
+(module (if_statement (block (assignment left: (identifier)) @constant)))
+(module (try_statement (block (assignment left: (identifier)) @constant)))
+(class_definition body: (block (assignment left: (identifier) @_upper) @constant) (#match? @_upper "^_*[A-Z][A-Z0-9_]*$"))
+(type_alias_statement) @type
 (class_definition superclasses: (argument_list [(identifier) (attribute)] @extends))
 (class_definition superclasses: (argument_list (subscript value: [(identifier) (attribute)] @extends)))
 (call function: [(identifier) (attribute)] @call)
@@ -66,18 +71,25 @@ def encoding_of(source: bytes) -> str:
     return "utf-8" if codecs.lookup(encoding).name in FOR_DOMAIN_NAMES else encoding
 
 
-def doc_of(function: Node, _source: bytes) -> Doc:
-    body = function.child_by_field_name("body")
-    statement = _first_statement(body) if body is not None else None
-    if statement is None or statement.type != "expression_statement" or statement.named_child_count != 1:
-        return NO_DOC
-    string = statement.named_child(0)
+def doc_of(definition: Node, source: bytes) -> Doc:
+    if definition.type == "assignment":
+        return comment_above(source, definition.start_byte, HASHES)
+    return _doc_in(definition.child_by_field_name("body"))
+
+
+def file_doc_of(module: Node, _source: bytes) -> Doc:
+    return _doc_in(module)
+
+
+def _doc_in(body: Node | None) -> Doc:
+    """The string that is a body's first statement."""
+    string = _first_statement(body) if body is not None else None
     if string is None or string.type not in ("string", "concatenated_string"):
         return NO_DOC
     strings = [string] if string.type == "string" else string.named_children
     quoted = [QUOTED.fullmatch(text_of(part)) for part in strings if part.type == "string"]
     text = "".join(part[2] for part in quoted if part)
-    return Doc(text.strip(), statement.start_byte, statement.end_byte) if text else NO_DOC
+    return Doc(text.strip(), string.start_byte, string.end_byte) if text else NO_DOC
 
 
 def _first_statement(body: Node) -> Node | None:
@@ -125,13 +137,13 @@ def imports_of(statement: Node) -> list[Import]:
 GRAMMARS = (
     Grammar(
         name="python",
-        suffixes=(".py",),
-        load=tree_sitter_python.language,
         query=QUERY,
         encoding_of=encoding_of,
+        names={"assignment": ("left",), "type_alias_statement": ("left",)},
         doc_of=doc_of,
+        file_doc_of=file_doc_of,
         end_of=end_of,
         imports_of=imports_of,
-        line_comment="#",
+        comments=HASHES,
     ),
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import tree_sitter_ruby
+import re
+
 from tree_sitter import Node
 
 from treeline.graph.references import Import
-from treeline.ingest.parsers.comments import hashes_above
+from treeline.ingest.parsers.comments import HASHES
 from treeline.ingest.parsers.grammar import Grammar, text_of
 from treeline.ingest.parsers.names import dotted
 
@@ -15,6 +16,7 @@ QUERY = """
 (singleton_method) @function
 (class) @class
 (module) @class
+(assignment left: [(constant) (scope_resolution)]) @constant
 (superclass [(constant) (scope_resolution)] @extends)
 ((call !receiver method: (identifier) @_mixin arguments: (argument_list [(constant) (scope_resolution)] @extends))
   (#any-of? @_mixin "include" "extend" "prepend"))
@@ -40,8 +42,33 @@ QUERY = """
 NOT_CALLS = frozenset({"include", "extend", "prepend", "require", "require_relative", "load"})
 
 
+# `x<<y` and `x <<"y"` look like the start of a here document; without its end the rest of the file would be lost.
+HEREDOC = re.compile(rb"(?<!class )(?<!class)<<([-~]?)([\"'`]?)([A-Za-z_]\w*)\2")
+
+
+def repair(source: bytes) -> bytes:
+    if b"<<" not in source:
+        return source
+    lines = {line.strip() for line in source.split(b"\n")}
+
+    def mended(found: re.Match[bytes]) -> bytes:
+        return found[0] if found[3] in lines else b"< " + found[0][2:]
+
+    return HEREDOC.sub(mended, source)
+
+
 def name_of(node: Node) -> str:
-    return dotted(text_of(node.child_by_field_name("name"))) or text_of(node.child_by_field_name("name"))
+    written = text_of(node.child_by_field_name("left" if node.type == "assignment" else "name"))
+    return dotted(written) or written
+
+
+def body_of(node: Node) -> int:
+    """After the parameters, the superclass or the name: Ruby's bodies have no brace, and may be empty."""
+    for name in ("parameters", "superclass", "name"):
+        part = node.child_by_field_name(name)
+        if part is not None:
+            return part.end_byte
+    return 0
 
 
 def target_of(node: Node) -> tuple[int, int]:
@@ -67,14 +94,12 @@ def imports_of(call: Node) -> list[Import]:
 GRAMMARS = (
     Grammar(
         name="ruby",
-        suffixes=(".rb", ".rake"),
-        load=tree_sitter_ruby.language,
         query=QUERY,
         name_of=name_of,
-        functions_of=lambda node: ((node, name_of(node)),),
-        doc_of=hashes_above,
+        repair=repair,
+        body_of=body_of,
         imports_of=imports_of,
         target_of=target_of,
-        line_comment="#",
+        comments=HASHES,
     ),
 )

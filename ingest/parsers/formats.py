@@ -1,0 +1,256 @@
+"""Documents, configuration and plain text: split into sections, keys, targets or blocks, line by line.
+
+No tree-sitter here. These formats need only their headings or keys, and a few regular expressions take less time than
+loading a grammar.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+# A unit that a person reads at a glance and an encoder takes in whole.
+MAX_LINES = 60
+MAX_CHARACTERS = 4_000
+# Shorter files of configuration are one unit.
+WHOLE_LINES = 30
+# Data, not text: only so much of a file is split into units.
+MAX_BLOCKS = 400
+MAX_OUTLINE = 4_000
+MAX_HEADING = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A unit of a file that is no program. Where `doc` is set, the text is prose and `code` is the rest of it."""
+
+    kind: str
+    name: str
+    text: str
+    first_line: int
+    last_line: int
+    doc: str = ""
+    code: str = ""
+
+
+# A place where a new unit starts: line number from 0, depth, title.
+Heading = tuple[int, int, str]
+
+
+def blocks(language: str, text: str, file: str, first_line: int = 1) -> Iterator[Block]:
+    """The units of a text in this format, at most `MAX_BLOCKS`."""
+    lines = text.removeprefix("\ufeff").split("\n")
+    if language in DOCUMENTS:
+        found = _sections(DOCUMENTS[language](lines), lines, file)
+    elif language in KEYED:
+        found = _keyed(KEYED[language](lines), lines, file)
+    else:
+        found = _pieces("file", file, lines, 0, len(lines), first_line)
+    for _, block in zip(range(MAX_BLOCKS), found, strict=False):
+        yield block
+
+
+def _sections(headings: list[Heading], lines: list[str], file: str) -> Iterator[Block]:
+    """A unit for the file, naming its headings, and one for each section under the path of its headings."""
+    outline = "\n".join(f"{'  ' * (depth - 1)}{title}" for _, depth, title in headings)[:MAX_OUTLINE]
+    first = headings[0][0] if headings else len(lines)
+    lead = "\n".join(lines[:first]).strip()[:MAX_CHARACTERS]
+    title = headings[0][2] if headings else ""
+    if not headings:
+        yield from _pieces("section", file, lines, 0, len(lines), doc=True)
+        return
+    yield Block("file", file, "\n".join(filter(None, (lead, outline))), 1, len(lines), lead or title, outline)
+    path: list[tuple[int, str]] = []
+    for (start, depth, title), (end, _, _) in pairwise([*headings, (len(lines), 0, "")]):
+        while path and path[-1][0] >= depth:
+            path.pop()
+        path.append((depth, title))
+        # The document's title says nothing that the file's name and path do not.
+        names = [name for _, name in path[1:]] or [title]
+        yield from _pieces("section", " > ".join(names), lines, start, end, doc=True)
+
+
+def _keyed(keys: list[Heading], lines: list[str], file: str) -> Iterator[Block]:
+    """A unit for a small file; for a larger one the file with its keys, and a unit for each."""
+    if len(lines) <= WHOLE_LINES or not keys:
+        yield from _pieces("config", file, lines, 0, len(lines))
+        return
+    outline = "\n".join(name for _, _, name in keys)[:MAX_OUTLINE]
+    lead = "\n".join(lines[: keys[0][0]]).strip()[:MAX_CHARACTERS]
+    yield Block("file", file, "\n".join(filter(None, (lead, outline))), 1, len(lines))
+    for (start, _, name), (end, _, _) in pairwise([*keys, (len(lines), 0, "")]):
+        yield from _pieces("config", name, lines, start, end)
+
+
+def _pieces(
+    kind: str, name: str, lines: list[str], start: int, end: int, first_line: int = 1, doc: bool = False
+) -> Iterator[Block]:
+    """Lines as one unit, or as several, cut at blank lines and where the indentation returns."""
+    for number, (first, last) in enumerate(_spans(lines, start, end)):
+        text = "\n".join(line.rstrip() for line in lines[first:last])
+        if not text.strip():
+            continue
+        shown = name if number == 0 else f"{name}:{first + first_line}"
+        head, _, body = text.partition("\n")
+        prose, code = (body.strip(), head) if doc and number == 0 and body.strip() else (text if doc else "", "")
+        yield Block(kind, shown, text[: 4 * MAX_CHARACTERS], first + first_line, last + first_line - 1, prose, code)
+
+
+def _spans(lines: list[str], start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Cuts of at most `MAX_LINES` lines and `MAX_CHARACTERS` characters, each where the text itself has a break."""
+    while start < end:
+        size, stop, best, worth = 0, start, 0, -1.0
+        while stop < end and stop - start < MAX_LINES and size <= MAX_CHARACTERS:
+            line = lines[stop]
+            size += len(line) + 1
+            stop += 1
+            if stop < end and stop > start + MAX_LINES // 3:
+                # A blank line before unindented text is best, then any blank line, then unindented text.
+                after = lines[stop]
+                value = 2.0 * (not line.strip()) + 1.0 * (bool(after.strip()) and not after[:1].isspace())
+                if value >= worth:
+                    best, worth = stop, value
+        cut = end if stop >= end else (best or stop)
+        first, last = start, cut
+        while first < last and not lines[first].strip():
+            first += 1
+        while last > first and not lines[last - 1].strip():
+            last -= 1
+        if last > first:
+            yield first, last
+        start = cut
+
+
+FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
+ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*\s*$")
+SETEXT = re.compile(r" {0,3}(=+|-+)\s*$")
+MARKUP = re.compile(r"<[^>]+>|[*_`]{1,3}|!?\[([^\]]*)\]\([^)]*\)|\{#[^}]*\}")
+
+
+def _title(text: str) -> str:
+    plain = MARKUP.sub(lambda found: found[1] or "", text).strip()
+    return " ".join(plain.split())[:MAX_HEADING] or text.strip()[:MAX_HEADING]
+
+
+def _markdown(lines: list[str]) -> list[Heading]:
+    found: list[Heading] = []
+    fence = ""
+    start = _front_matter(lines)
+    for number in range(start, len(lines)):
+        line = lines[number]
+        if mark := FENCE.match(line):
+            if not fence:
+                fence = mark[1]
+            elif line.strip().startswith(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+            continue
+        if fence:
+            continue
+        if heading := ATX.match(line):
+            if heading[2]:
+                found.append((number, len(heading[1]), _title(heading[2])))
+        elif number > start and (under := SETEXT.match(line)) and len(under[1]) >= 3:
+            before = lines[number - 1]
+            if before.strip() and not before.startswith(("    ", "-", "*", ">", "|", "#")) and "|" not in before:
+                found.append((number - 1, 1 if under[1][0] == "=" else 2, _title(before)))
+    return found
+
+
+def _front_matter(lines: list[str]) -> int:
+    if not lines or lines[0].strip() != "---":
+        return 0
+    return next((number + 1 for number in range(1, min(len(lines), 100)) if lines[number].strip() == "---"), 0)
+
+
+ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*$")
+
+
+def _rest(lines: list[str]) -> list[Heading]:
+    """reStructuredText: a title with a line of punctuation below it that is as long; levels by first use."""
+    found: list[Heading] = []
+    levels: list[str] = []
+    for number in range(1, len(lines)):
+        mark, title = ADORNMENT.match(lines[number]), lines[number - 1]
+        if not mark or not title.strip() or ADORNMENT.match(title) or len(lines[number].rstrip()) < len(title.rstrip()):
+            continue
+        over = number >= 2 and lines[number - 2].rstrip() == lines[number].rstrip()
+        if title[:1].isspace() and not over:
+            continue
+        style = mark[1] * (2 if over else 1)
+        if style not in levels:
+            levels.append(style)
+        found.append((number - 2 if over else number - 1, levels.index(style) + 1, _title(title)))
+    return found
+
+
+def _marked(pattern: str) -> Callable[[list[str]], list[Heading]]:
+    """Headings whose level is the number of times that a sign is repeated: `== Title`, `** Title`."""
+    compiled = re.compile(pattern)
+
+    def headings(lines: list[str]) -> list[Heading]:
+        matches = ((number, compiled.match(line)) for number, line in enumerate(lines))
+        return [(number, len(found[1]), _title(found[2])) for number, found in matches if found]
+
+    return headings
+
+
+def _named(pattern: str) -> Callable[[list[str]], list[Heading]]:
+    """Lines that start a unit; the first group that matched is its name. Comments above it belong to it."""
+    compiled = re.compile(pattern)
+
+    def keys(lines: list[str]) -> list[Heading]:
+        found: list[Heading] = []
+        for number, line in enumerate(lines):
+            if match := compiled.match(line):
+                start = number
+                floor = found[-1][0] + 1 if found else 0
+                while start > floor and lines[start - 1].lstrip().startswith(("#", "//", "--", ";")):
+                    start -= 1
+                name = next((group for group in match.groups() if group), match[0])
+                found.append((start, 1, name.strip().strip("\"'`")[:MAX_HEADING]))
+        return found
+
+    return keys
+
+
+JSON_KEY = re.compile(r'^([ \t]*)"((?:[^"\\]|\\.)+)"\s*:')
+
+
+def _json(lines: list[str]) -> list[Heading]:
+    """The keys with the least indentation."""
+    found = [(number, len(key[1]), key[2]) for number, line in enumerate(lines) if (key := JSON_KEY.match(line))]
+    outermost = min((depth for _, depth, _ in found), default=0)
+    return [(number, 1, key[:MAX_HEADING]) for number, depth, key in found if depth == outermost]
+
+
+DOCUMENTS: dict[str, Callable[[list[str]], list[Heading]]] = {
+    "markdown": _markdown,
+    "restructuredtext": _rest,
+    "asciidoc": _marked(r"(={1,6})[ \t]+(\S.*)$"),
+    "org": _marked(r"(\*{1,6})[ \t]+(\S.*)$"),
+    "latex": _named(r"\\(?:chapter|section|subsection|subsubsection)\*?\{([^}]*)\}"),
+    "typst": _marked(r"(={1,6})[ \t]+(\S.*)$"),
+}
+KEYED: dict[str, Callable[[list[str]], list[Heading]]] = {
+    "toml": _named(r"\[\[?([^\]]+)\]\]?\s*(?:#.*)?$"),
+    "ini": _named(r"\[([^\]]+)\]\s*$"),
+    "properties": lambda lines: [],
+    "yaml": _named(r"(?!---)([\w\"'./@$-][^#:\n]*):(?:\s|$)"),
+    "json": _json,
+    "dockerfile": _named(r"(?i)(FROM\s+\S.*)$"),
+    "makefile": _named(r"([\w./%$(){}-][^:=#\n\t]*?)\s*::?(?![:=])|(?:define)\s+(\w+)"),
+    "cmake": _named(r"(?i)(?:function|macro|add_library|add_executable|project)\s*\(\s*([\w.:${}-]+)"),
+    "sql": _named(
+        r"(?i)\s*(?:CREATE|ALTER)\s+(?:OR\s+REPLACE\s+)?(?:\w+\s+)*?(?:TABLE|VIEW|FUNCTION|PROCEDURE|TRIGGER|INDEX|TYPE|"
+        r"SEQUENCE|SCHEMA|DATABASE|MATERIALIZED\s+VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.\"`\[\]]+)"
+        r"|\s*((?:INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+[\w.\"`]+)"
+    ),
+    "html": _named(
+        r"(?i)\s*(?:\{%-?\s*(?:block|macro)\s+(\w+)|<template[^>]*name=\"([^\"]+)\"|\{\{-?\s*define\s+\"([^\"]+)\""
+        r"|<(?:section|form|table|nav|main|header|footer|article)\b[^>]*\bid=\"([^\"]+)\")"
+    ),
+    "xml": lambda lines: [],
+    "css": lambda lines: [],
+}

@@ -1,0 +1,277 @@
+"""One file to the units of the index: functions, class heads, types, constants, the file itself, and facts.
+
+A class unit is its head: signature, docstring, fields, and its methods' signatures without their bodies. A file unit
+is its path, docs, top-level code and the signatures of what it defines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from treeline.corpus.function import Function
+from treeline.graph.references import FileFacts
+from treeline.ingest.parsers.comments import LICENCE, Doc, leading_comment
+from treeline.ingest.parsers.formats import Block, blocks
+from treeline.ingest.parsers.grammar import Grammar
+from treeline.ingest.parsers.outline import Definition, Outline, TooTangled, outline
+from treeline.ingest.parsers.tokens import code_tokens, docstring_tokens
+from treeline.ingest.source import Parsed, Problem
+
+UTF_8 = frozenset({"utf-8", "utf-8-sig"})
+FUNCTIONS = frozenset({"function", "method"})
+HEADED = frozenset({"class", "interface", "enum"})  # their members' bodies are cut out
+# What an encoder and a reader take in at once; longer ones are tables of data.
+MAX_HEAD = 8_000
+MAX_CONSTANT = 4_000
+MAX_SIGNATURE = 240
+# Top-level code in the unit of a file; what is beyond it becomes blocks of its own.
+MAX_TOP_LEVEL = 4_000
+MIN_BLOCK = 200
+MAX_OUTLINE = 8_000
+ELIDED = " …"
+BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+\n")
+# In front of a definition on its own line: `export const`, `pub(crate)`, `typedef`.
+MODIFIERS = re.compile(rb"[ \t]*((?:[A-Za-z_]+(?:\([a-z]+\))?[ \t]+)*)")
+ATTRIBUTES = (b"@", b"#[", b"[[")
+# Files that are named for their folder.
+GENERIC = frozenset({"index", "main", "mod", "init", "__init__", "lib"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a file lives; `url` is its address without lines."""
+
+    repo: str
+    path: str
+    sha: str
+    url: str
+
+
+def parse_file(grammar: Grammar, source: bytes, place: Place, file: str, max_function_bytes: int) -> Parsed:
+    """Every unit of a file. What is not text is refused, as are what does not parse and what is too long."""
+    encoding = grammar.encoding_of(source)
+    try:
+        text = source.decode(encoding)
+        if encoding not in UTF_8:
+            source = text.encode()
+    except UnicodeDecodeError as wrong:
+        line = source.count(b"\n", 0, wrong.start) + 1
+        return Parsed(problems=(Problem(file, line, f"not {encoding.upper()}: {wrong.reason}"),))
+    except (LookupError, ValueError) as wrong:  # `rot13` turns text into text
+        return Parsed(problems=(Problem(file, 0, f"encoding {encoding} cannot be read: {wrong}"),))
+    if not grammar.query:
+        made = _Maker(grammar.name, grammar.line_comment, place)
+        return Parsed(tuple(made.blocks(blocks(grammar.name, text, PurePosixPath(place.path).name))))
+    try:
+        seen = outline(grammar, source, _stem(place.path))
+    except TooTangled as tangled:
+        return Parsed(problems=(Problem(file, 0, str(tangled)),))
+    problems = []
+    if seen.broken_at:
+        problems.append(Problem(file, seen.broken_at, "does not parse: what begins there may be missing"))
+    kept = []
+    for found in seen.definitions:
+        if found.kind in FUNCTIONS and found.end - found.start > max_function_bytes:
+            reason = f"function {found.name} of {found.end - found.start:,} bytes is over {max_function_bytes:,}"
+            problems.append(Problem(file, found.first_line, reason))
+        else:
+            kept.append(found)
+    made = _Maker(grammar.name, grammar.line_comment, place)
+    units = (*made.definitions(source, kept), *made.file(grammar, source, text, seen, kept))
+    facts = FileFacts(place.repo, place.path, grammar.name, seen.symbols, seen.imports, seen.references)
+    return Parsed(units, (facts,), tuple(problems))
+
+
+def without_doc(source: bytes, start: int, end: int, doc: Doc) -> bytes:
+    """The bytes of a definition with its docstring's own lines removed."""
+    if not doc.end:
+        return source[start:end]
+    cut_from, cut_to = doc.start, doc.end
+    while cut_from > start and source[cut_from - 1 : cut_from] in (b" ", b"\t"):
+        cut_from -= 1
+    while cut_to < end and source[cut_to : cut_to + 1] in (b" ", b"\t", b";"):
+        cut_to += 1
+    own_line = source[cut_from - 1 : cut_from] == b"\n"
+    if own_line and source[cut_to : cut_to + 1] not in (b"\r", b"\n", b""):
+        # Something stands behind it on its line: that keeps the docstring's indentation.
+        cut_from = doc.start
+    elif own_line:
+        cut_to += 1 if source[cut_to : cut_to + 1] == b"\r" else 0
+        cut_to += 1 if source[cut_to : cut_to + 1] == b"\n" else 0
+    return (source[start:cut_from] + source[cut_to:end]).rstrip()
+
+
+def signature(source: bytes, found: Definition) -> str:
+    """What stands before the body, on one line."""
+    end = found.body if found.start < found.body <= found.end else source.find(b"\n", found.start, found.end)
+    text = source[found.start : end if end > 0 else found.end].decode("utf-8", "replace")
+    return " ".join(text.split()).rstrip("{ ")[:MAX_SIGNATURE]
+
+
+def _stem(path: str) -> str:
+    """What a file is called: `lib/router.js` → `router`, `lib/router/index.js` → `router`."""
+    pure = PurePosixPath(path)
+    return pure.parent.name if pure.stem in GENERIC and pure.parent.name else pure.stem
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """Makes the records of one file."""
+
+    language: str
+    line_comment: str
+    place: Place
+
+    def definitions(self, source: bytes, found: Sequence[Definition]) -> Iterator[Function]:
+        members: dict[str, list[Definition]] = defaultdict(list)
+        for one in found:
+            if one.owner:
+                members[one.owner].append(one)
+        seen: set[tuple[str, str]] = set()
+        for one in found:
+            if one.kind in FUNCTIONS:
+                original = source[one.start : one.end].decode("utf-8", "replace")
+                code = without_doc(source, one.start, one.end, one.doc).decode("utf-8", "replace")
+            else:
+                original, code = self._head(source, one, members.get(one.scope, ()) if one.kind in HEADED else ())
+                if (one.name, original) in seen:
+                    continue
+                seen.add((one.name, original))
+            yield self._unit(one.kind, one.name, original, code, one.doc.text, one.first_line, one.last_line)
+
+    def _head(self, source: bytes, one: Definition, members: Sequence[Definition]) -> tuple[str, str]:
+        """The text of a definition other than a function, with and without its docstring."""
+        start = _declared_from(source, one)
+        limit = MAX_CONSTANT if one.kind == "constant" else MAX_HEAD
+        inside = [member for member in members if one.start <= member.start and member.end <= one.end]
+        outside = [member for member in members if not one.start <= member.start < one.end and member.kind in FUNCTIONS]
+        texts = []
+        for doc in (Doc(""), one.doc) if one.doc.end else (one.doc,):
+            text = _elided(source, start, one.end, inside, doc)
+            if outside:
+                text = "\n".join((text, *(signature(source, member) for member in outside)))
+            texts.append(_cut(text, limit))
+        return texts[0], texts[-1]
+
+    def file(
+        self, grammar: Grammar, source: bytes, text: str, seen: Outline, found: Sequence[Definition]
+    ) -> Iterator[Function]:
+        """The file's own unit, and blocks of top-level code that are too long for it."""
+        doc = seen.doc if grammar.file_doc_of else Doc(leading_comment(source, grammar.comments))
+        top, members = _nested(found)
+        lines, room, rest = [self.place.path], MAX_TOP_LEVEL, []
+        at = doc.end
+        for one in (*top, None):
+            end = (one.doc.above or one.start) if one else len(source)
+            code = _tidy(source[at:end]) if end > at else ""
+            if at == 0 and LICENCE.search(code[:2_000]):
+                code = _without_licence(code)
+            if len(code) <= room:
+                lines += [code] if code else []
+                room -= len(code)
+            else:
+                rest.append((code, source.count(b"\n", 0, at) + 1))
+            if one is None:
+                break
+            lines.append(signature(source, one))
+            lines += [f"    {signature(source, member)}" for member in members.get(one.start, ())]
+            at = max(at, one.end)
+        name = PurePosixPath(self.place.path).name
+        shown = _cut("\n".join(lines), MAX_TOP_LEVEL + MAX_OUTLINE)
+        yield self._unit("file", name, shown, shown, doc.text, 1, source.count(b"\n") + 1)
+        for code, first in rest:
+            if len(code) >= MIN_BLOCK:
+                split = blocks("text", code, name, first)
+                yield from self.blocks(split)
+
+    def blocks(self, found: Iterable[Block]) -> Iterator[Function]:
+        seen: set[tuple[str, str]] = set()
+        for one in found:
+            if (one.name, one.text) in seen:
+                continue
+            seen.add((one.name, one.text))
+            code = one.code if one.doc else one.text
+            yield self._unit(one.kind, one.name, one.text, code, one.doc, one.first_line, one.last_line)
+
+    def _unit(self, kind: str, name: str, original: str, code: str, doc: str, first: int, last: int) -> Function:
+        place = self.place
+        return Function(
+            repo=place.repo,
+            path=place.path,
+            func_name=name,
+            original_string=original,
+            language=self.language,
+            code=code,
+            code_tokens=code_tokens(code, self.line_comment),
+            docstring=doc,
+            docstring_tokens=docstring_tokens(doc),
+            sha=place.sha,
+            partition="",
+            url=f"{place.url}#L{first}-L{last}",
+            kind=kind,
+        )
+
+
+def _declared_from(source: bytes, one: Definition) -> int:
+    """Where its declaration starts: modifiers before it on its line, and attributes on the lines above."""
+    line = source.rfind(b"\n", max(0, one.start - MAX_SIGNATURE), one.start) + 1
+    before = MODIFIERS.fullmatch(source, line, one.start)
+    if before is None:
+        return one.start
+    start = before.start(1)
+    while one.kind in HEADED and line:
+        above = source.rfind(b"\n", max(0, line - 1 - MAX_SIGNATURE), line - 1) + 1
+        if not source[above:line].lstrip().startswith(ATTRIBUTES):
+            break
+        line = above
+        start = above + len(source[above:start]) - len(source[above:start].lstrip())
+    return start
+
+
+def _elided(source: bytes, start: int, end: int, members: Iterable[Definition], doc: Doc) -> str:
+    """The text between two bytes without the bodies and doc comments of these members, and without a docstring."""
+    pieces, at = [], start
+    if doc.end:
+        pieces, at = [source[at : doc.start].rstrip()], doc.end
+    for member in members:
+        if member.start < at or member.kind in ("constant", "type"):
+            continue
+        pieces.append(source[at : max(at, member.doc.above or member.start)])
+        pieces.append(signature(source, member).encode() + ELIDED.encode())
+        at = member.end
+    pieces.append(source[at:end])
+    return BLANK_LINES.sub("\n", b"".join(pieces).decode("utf-8", "replace"))
+
+
+def _nested(found: Iterable[Definition]) -> tuple[list[Definition], dict[int, list[Definition]]]:
+    """The outermost definitions other than constants, and by their start the members to name under them."""
+    top: list[Definition] = []
+    members: dict[int, list[Definition]] = defaultdict(list)
+    for one in found:
+        if one.kind == "constant":
+            continue
+        if top and one.start < top[-1].end:
+            if top[-1].kind in HEADED:
+                members[top[-1].start].append(one)
+        else:
+            top.append(one)
+    return top, members
+
+
+def _tidy(source: bytes) -> str:
+    lines = (line.rstrip() for line in source.decode("utf-8", "replace").splitlines())
+    return BLANK_LINES.sub("\n\n", "\n".join(lines)).strip("\n")
+
+
+def _without_licence(code: str) -> str:
+    """Without the paragraph of comments at the top that is a licence."""
+    head, _, rest = code.partition("\n\n")
+    return rest if LICENCE.search(head) and not re.search(r"^\w+.*[({=;]\s*$", head, re.MULTILINE) else code
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[:limit].rsplit("\n", 1)[0] + "\n…"
