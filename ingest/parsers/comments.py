@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tree_sitter import Node
-
 # A line with one of these in front of the definition starts or ends something else.
 OTHER = re.compile(rb"[{};]")
 STAR = re.compile(r"^[ \t]*\*+[ \t]?", re.MULTILINE)
@@ -58,10 +56,6 @@ class Comments:
 SLASHES = Comments()
 HASHES = Comments((b"#",), (RUBY_BEGIN, RUBY_END))
 DASHES = Comments((b"--",), None)
-
-
-def doc_above(node: Node, source: bytes, comments: Comments) -> Doc:
-    return comment_above(source, node.start_byte, comments)
 
 
 def comment_above(source: bytes, start: int, comments: Comments) -> Doc:
@@ -133,6 +127,25 @@ def leading_comment(source: bytes, comments: Comments) -> str:
         if comment and not LICENCE.search(comment):
             return comment
     return ""
+
+
+def without_doc(source: bytes, start: int, end: int, doc: Doc) -> bytes:
+    """The bytes of a definition with its docstring's own lines removed."""
+    if not doc.end:
+        return source[start:end]
+    cut_from, cut_to = doc.start, doc.end
+    while cut_from > start and source[cut_from - 1 : cut_from] in (b" ", b"\t"):
+        cut_from -= 1
+    while cut_to < end and source[cut_to : cut_to + 1] in (b" ", b"\t", b";"):
+        cut_to += 1
+    own_line = source[cut_from - 1 : cut_from] == b"\n"
+    if own_line and source[cut_to : cut_to + 1] not in (b"\r", b"\n", b""):
+        # Something stands behind it on its line: that keeps the docstring's indentation.
+        cut_from = doc.start
+    elif own_line:
+        cut_to += 1 if source[cut_to : cut_to + 1] == b"\r" else 0
+        cut_to += 1 if source[cut_to : cut_to + 1] == b"\n" else 0
+    return (source[start:cut_from] + source[cut_to:end]).rstrip()
 
 
 def line_of(source: bytes, start: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from treeline.graph.references import Import
-from treeline.ingest.parsers.comments import SLASHES, Comments, Doc
+from treeline.ingest.parsers.comments import SLASHES, Comments, Doc, comment_above
 
 # An inner function belongs to the outer one, however long that is.
 NEVER = 1 << 30
@@ -118,6 +118,8 @@ class Grammar:
 
     # The text to parse, of the same length: blanks what the grammar cannot read, and would lose the rest of a file by.
     repair: Callable[[bytes], bytes] = as_it_is
+    # A second try on a file that does not parse, with text of the same length.
+    mend: Callable[[bytes], bytes] | None = None
     # Clauses of one function, one after the other, are one definition (Haskell, Elixir).
     merges: bool = False
 
@@ -133,3 +135,9 @@ class Grammar:
         for step in self.names.get(node.type, ("name",)):
             found = child_of(found, step) if found is not None else None
         return text_of(found)
+
+    def doc(self, node: Node, source: bytes) -> Doc:
+        """The docstring of a definition."""
+        if self.doc_of is not None:
+            return self.doc_of(node, source)
+        return comment_above(source, node.start_byte, self.comments)

@@ -13,12 +13,12 @@ from tree_sitter import Node, Parser, Query, QueryCursor
 from tree_sitter_language_pack import get_language
 
 from treeline.graph.references import Import, Reference, Relation, Symbol, SymbolKind
-from treeline.ingest.parsers.comments import Doc, comment_above
+from treeline.ingest.parsers.comments import Doc
 from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, text_of
 from treeline.ingest.parsers.names import target
 
 # Captures that define something; where two catch the same node, the first one here counts.
-DEFINITIONS = ("function", "signature", "class", "interface", "enum", "type", "scope", "constant")
+DEFINITIONS = ("function", "signature", "interface", "enum", "class", "type", "scope", "constant")
 # What the call graph calls them; it has no types and constants.
 SYMBOL_OF: dict[str, SymbolKind] = {
     "function": "function",
@@ -104,7 +104,10 @@ def captures_of(grammar: Grammar, source: bytes) -> dict[str, list[Node]]:
 def _captures(grammar: Grammar, source: bytes) -> tuple[Node, dict[str, list[Node]]]:
     parser, cursor, _query = _machine(grammar)
     try:
-        tree = parser.parse(grammar.repair(source))
+        source = grammar.repair(source)
+        tree = parser.parse(source)
+        if grammar.mend is not None and tree.root_node.has_error:
+            tree = parser.parse(grammar.mend(source))
     except ValueError as error:
         parser.reset()
         raise TooTangled(f"not parsed within {PATIENCE_S} s") from error
@@ -169,7 +172,6 @@ class _Sweep:
             if grammar.merges and is_function and self._continues(name, tail.end_byte, last):
                 scopes.append(_Scope(node.end_byte, qualified, True, True))
                 return
-            doc = grammar.doc_of or self._comment
             body = grammar.body_of(node) if capture != "constant" else 0
             self.definitions.append(
                 Definition(
@@ -179,7 +181,7 @@ class _Sweep:
                     last,
                     node.start_byte,
                     tail.end_byte,
-                    doc(node, self.source),
+                    grammar.doc(node, self.source),
                     body,
                     owner,
                     qualified,
@@ -196,9 +198,6 @@ class _Sweep:
             return False
         self.definitions[-1] = replace(before, end=end, last_line=last_line)
         return True
-
-    def _comment(self, node: Node, source: bytes) -> Doc:
-        return comment_above(source, node.start_byte, self.grammar.comments)
 
     def refer(self, capture: str, node: Node) -> None:
         relation = RELATION_OF[capture]

@@ -25,6 +25,26 @@ PROGRAMS: dict[str, dict[str, str]] = {
         "typescript": ".ts .mts .cts",
         "typescript:tsx": ".tsx",
     },
+    "systems": {
+        "rust": ".rs",
+        "c": ".c",
+        "cpp": ".cc .cpp .cxx .c++ .h .hh .hpp .hxx .h++ .ipp .inl .tpp .cu .cuh .ino",
+        "swift": ".swift",
+        "zig": ".zig .zon",
+    },
+    "managed": {
+        "csharp": ".cs .csx",
+        "kotlin": ".kt .kts",
+        "scala": ".scala .sc .sbt",
+    },
+    "functional": {
+        "elixir": ".ex .exs",
+        "haskell": ".hs",
+    },
+    "scripting": {
+        "lua": ".lua .luau .rockspec",
+        "bash": ".sh .bash .zsh .ksh .bats .bashrc .zshrc .profile PKGBUILD APKBUILD",
+    },
     "php": {"php": ".php .phtml .inc"},
     "ruby": {"ruby": ".rb .rake .gemspec .ru Rakefile Gemfile Guardfile Capfile Vagrantfile Podfile Fastfile Brewfile"},
 }
@@ -46,13 +66,19 @@ FORMATS: dict[str, tuple[str, Comments]] = {
     "cmake": (".cmake CMakeLists.txt", HASHES),
     "sql": (".sql .ddl .psql", DASHES),
     "html": (
-        ".html .htm .xhtml .j2 .jinja .jinja2 .tmpl .gohtml .mustache .hbs .handlebars .erb .eex .heex .ejs .twig .liquid"
-        " .pug .haml .slim .cshtml .razor .jsp .ftl .vue .svelte .astro",
+        ".html .htm .xhtml .j2 .jinja .jinja2 .tmpl .gohtml .mustache .hbs .handlebars .erb .eex .heex .ejs .twig"
+        " .liquid .pug .haml .slim .cshtml .razor .jsp .ftl .vue .svelte .astro",
         Comments((b"//",), (b"<!--", b"-->")),
     ),
-    "xml": (".xml .xsd .xsl .xslt .plist .csproj .fsproj .props .targets .pom .xaml .wsdl .storyboard .xib .resx", SLASHES),
+    "xml": (
+        ".xml .xsd .xsl .xslt .plist .csproj .fsproj .props .targets .pom .xaml .wsdl .storyboard .xib .resx",
+        SLASHES,
+    ),
     "css": (".css .scss .sass .less .styl", SLASHES),
-    "text": (".txt .text .rdoc .pod .man .1 README LICENSE COPYING NOTICE AUTHORS CHANGES CHANGELOG HACKING INSTALL", HASHES),
+    "text": (
+        ".txt .text .rdoc .pod .man .1 README LICENSE COPYING NOTICE AUTHORS CHANGES CHANGELOG HACKING INSTALL",
+        HASHES,
+    ),
 }
 TEXT = "text"
 INTERPRETERS = {
@@ -139,10 +165,10 @@ class _Grammars(Mapping[str, Grammar]):
     """The grammar of each programming language by its name, loaded when asked for."""
 
     def __getitem__(self, name: str) -> Grammar:
-        return next(_grammar(name, module) for module, languages in PROGRAMS.items() if name in languages)
-
-    def get(self, name: str, default: Grammar | None = None) -> Grammar | None:  # type: ignore[override]
-        return self[name] if name in self else default
+        for module, languages in PROGRAMS.items():
+            if name in languages:
+                return _grammar(name, module)
+        raise KeyError(name)
 
     def __contains__(self, name: object) -> bool:
         return any(name in languages for languages in PROGRAMS.values())

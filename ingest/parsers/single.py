@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from treeline.graph.references import Import, Reference, Relation, Symbol
-from treeline.ingest.parsers.grammar import NO_DOC, Doc, Grammar
+from treeline.ingest.parsers.comments import NO_DOC, Doc
+from treeline.ingest.parsers.grammar import Grammar
 from treeline.ingest.parsers.names import target
-from treeline.ingest.parsers.outline import RELATION_OF, SHADOWED, captures_of
+from treeline.ingest.parsers.outline import RELATION_OF, SHADOWED, captures_of, functions_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ def single(grammar: Grammar, source: bytes, func_name: str, first_line: int = 1)
     outermost, name = _outermost(grammar, captures.get("function", ()))
     return Single(
         name,
-        grammar.doc_of(outermost, source) if outermost is not None and not before else NO_DOC,
+        grammar.doc(outermost, source) if outermost is not None and not before else NO_DOC,
         symbol,
         tuple(found for node in sorted(captures.get("import", ()), key=_start) for found in grammar.imports_of(node)),
         tuple(
@@ -48,7 +49,7 @@ def _start(node: Node) -> int:
 
 
 def _outermost(grammar: Grammar, captured: Sequence[Node]) -> tuple[Node | None, str]:
-    found = [(node, name) for one in captured for node, name in grammar.functions_of(one) if name]
+    found = [(node, name) for one in captured for node, name in functions_in(grammar, one) if name]
     return min(found, key=lambda one: (one[0].start_byte, -one[0].end_byte), default=(None, ""))
 
 

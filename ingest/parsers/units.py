@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 from treeline.corpus.function import Function
 from treeline.graph.references import FileFacts
-from treeline.ingest.parsers.comments import LICENCE, Doc, leading_comment
+from treeline.ingest.parsers.comments import LICENCE, Doc, leading_comment, without_doc
 from treeline.ingest.parsers.formats import Block, blocks
 from treeline.ingest.parsers.grammar import Grammar
 from treeline.ingest.parsers.outline import Definition, Outline, TooTangled, outline
@@ -84,25 +84,6 @@ def parse_file(grammar: Grammar, source: bytes, place: Place, file: str, max_fun
     units = (*made.definitions(source, kept), *made.file(grammar, source, text, seen, kept))
     facts = FileFacts(place.repo, place.path, grammar.name, seen.symbols, seen.imports, seen.references)
     return Parsed(units, (facts,), tuple(problems))
-
-
-def without_doc(source: bytes, start: int, end: int, doc: Doc) -> bytes:
-    """The bytes of a definition with its docstring's own lines removed."""
-    if not doc.end:
-        return source[start:end]
-    cut_from, cut_to = doc.start, doc.end
-    while cut_from > start and source[cut_from - 1 : cut_from] in (b" ", b"\t"):
-        cut_from -= 1
-    while cut_to < end and source[cut_to : cut_to + 1] in (b" ", b"\t", b";"):
-        cut_to += 1
-    own_line = source[cut_from - 1 : cut_from] == b"\n"
-    if own_line and source[cut_to : cut_to + 1] not in (b"\r", b"\n", b""):
-        # Something stands behind it on its line: that keeps the docstring's indentation.
-        cut_from = doc.start
-    elif own_line:
-        cut_to += 1 if source[cut_to : cut_to + 1] == b"\r" else 0
-        cut_to += 1 if source[cut_to : cut_to + 1] == b"\n" else 0
-    return (source[start:cut_from] + source[cut_to:end]).rstrip()
 
 
 def signature(source: bytes, found: Definition) -> str:
@@ -241,6 +222,10 @@ def _elided(source: bytes, start: int, end: int, members: Iterable[Definition], 
         if member.start < at or member.kind in ("constant", "type"):
             continue
         pieces.append(source[at : max(at, member.doc.above or member.start)])
+        if member.doc.above:
+            line = source.rfind(b"\n", member.doc.above, member.start) + 1
+            indent = source[line : member.start]
+            pieces.append(indent if indent.isspace() else b"")
         pieces.append(signature(source, member).encode() + ELIDED.encode())
         at = member.end
     pieces.append(source[at:end])
@@ -263,7 +248,7 @@ def _nested(found: Iterable[Definition]) -> tuple[list[Definition], dict[int, li
 
 
 def _tidy(source: bytes) -> str:
-    lines = (line.rstrip() for line in source.decode("utf-8", "replace").splitlines())
+    lines = (line.rstrip() for line in source.decode("utf-8", "replace").removeprefix("\ufeff").splitlines())
     return BLANK_LINES.sub("\n\n", "\n".join(lines)).strip("\n")
 
 

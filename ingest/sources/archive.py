@@ -30,7 +30,7 @@ from treeline.ingest.ignore import (
     folder_reason,
     is_source,
 )
-from treeline.ingest.parsers.file import Place
+from treeline.ingest.parsers.units import Place
 from treeline.ingest.source import ReadOptions, Unit, Unreadable, leads_out, readable
 from treeline.ingest.sources.folder import FileUnit, always
 from treeline.ingest.sources.shards import BLOCK, DAMAGE, MAX_RATIO

@@ -26,8 +26,8 @@ from treeline.ingest.ignore import (
     read_plain,
     suffix_of,
 )
-from treeline.ingest.parsers.file import Place, parse_file
 from treeline.ingest.parsers.registry import by_suffix
+from treeline.ingest.parsers.units import Place, parse_file
 from treeline.ingest.source import Chunk, Listed, Parsed, Problem, ReadOptions, Rejected, Unit, readable
 from treeline.ingest.sources.checkout import Checkout, PublishedFiles, checkout_of, published_files, read_git_file
 

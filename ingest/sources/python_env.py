@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from treeline.corpus.errors import InputError
 from treeline.ingest.ignore import reason_by_name
-from treeline.ingest.parsers.file import Place
+from treeline.ingest.parsers.units import Place
 from treeline.ingest.source import Listed, ReadOptions, Unit
 from treeline.ingest.sources.folder import FileUnit, Folder, always
 

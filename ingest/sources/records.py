@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from treeline.corpus.function import LINES_IN_URL, Function
 from treeline.graph.references import FileFacts
+from treeline.ingest.parsers.comments import without_doc
 from treeline.ingest.parsers.outline import TooTangled
 from treeline.ingest.parsers.registry import grammars
 from treeline.ingest.parsers.single import Single, single
-from treeline.ingest.parsers.strip import without_doc
 from treeline.ingest.parsers.tokens import code_tokens, docstring_tokens
 from treeline.ingest.source import Parsed, Problem, ReadOptions
 

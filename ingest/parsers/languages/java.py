@@ -15,7 +15,7 @@ QUERY = """
 (class_declaration) @class
 (enum_declaration) @enum
 (record_declaration) @class
-((field_declaration (modifiers) @_constant) @constant (#match? @_constant "static(.|\n)*final|final(.|\n)*static"))
+((field_declaration (modifiers) @_constant) @constant (#match? @_constant "static[^;]*final|final[^;]*static"))
 (constant_declaration) @constant
 (interface_declaration) @interface
 (annotation_type_declaration) @interface

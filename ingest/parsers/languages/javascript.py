@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript: declared, assigned and class functions by name, and longer callbacks by the name of what they go to."""
+"""JavaScript and TypeScript: functions by the name they have or are given, longer callbacks by what they go to."""
 
 from __future__ import annotations
 

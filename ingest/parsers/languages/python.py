@@ -19,7 +19,8 @@ QUERY = """
 (module (assignment left: (identifier)) @constant)
 (module (if_statement (block (assignment left: (identifier)) @constant)))
 (module (try_statement (block (assignment left: (identifier)) @constant)))
-(class_definition body: (block (assignment left: (identifier) @_upper) @constant) (#match? @_upper "^_*[A-Z][A-Z0-9_]*$"))
+(class_definition body: (block (assignment left: (identifier) @_upper) @constant)
+  (#match? @_upper "^_*[A-Z][A-Z0-9_]*$"))
 (type_alias_statement) @type
 (class_definition superclasses: (argument_list [(identifier) (attribute)] @extends))
 (class_definition superclasses: (argument_list (subscript value: [(identifier) (attribute)] @extends)))

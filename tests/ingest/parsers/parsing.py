@@ -7,16 +7,17 @@ from textwrap import dedent
 
 from treeline.corpus.function import Function
 from treeline.graph.references import FileFacts
-from treeline.ingest.parsers.file import Place, parse_file
 from treeline.ingest.parsers.registry import by_suffix
+from treeline.ingest.parsers.units import Place, parse_file
 from treeline.ingest.source import MAX_FUNCTION_BYTES
 
 
 @dataclass(frozen=True)
 class Seen:
-    """The functions of a file by name, and its facts."""
+    """The functions of a file by name, its other units by kind and name, and its facts."""
 
     functions: dict[str, Function]
+    units: dict[tuple[str, str], Function]
     facts: FileFacts
 
     @property
@@ -26,6 +27,10 @@ class Seen:
     @property
     def lines(self) -> dict[str, tuple[int, int] | None]:
         return {name: function.address.lines for name, function in self.functions.items()}
+
+    def kind(self, kind: str) -> list[str]:
+        """The names of all units of a kind."""
+        return [name for found, name in self.units if found == kind]
 
     def targets(self, relation: str, source: str | None = None) -> list[str]:
         return [
@@ -48,4 +53,5 @@ def see(suffix: str, source: str) -> Seen:
     text = dedent(source).lstrip("\n").encode()
     parsed = parse_file(by_suffix()[suffix], text, place, "file", MAX_FUNCTION_BYTES)
     assert not parsed.problems
-    return Seen({function.func_name: function for function in parsed.functions}, parsed.facts[0])
+    functions = {unit.func_name: unit for unit in parsed.functions if unit.kind in ("function", "method")}
+    return Seen(functions, {(unit.kind, unit.func_name): unit for unit in parsed.functions}, parsed.facts[0])

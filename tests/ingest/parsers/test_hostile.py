@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from time import process_time
 
 import pytest
@@ -10,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from treeline.ingest.parsers import outline as outlining
-from treeline.ingest.parsers.file import Place, parse_file
 from treeline.ingest.parsers.names import MAX_TARGET, dotted
 from treeline.ingest.parsers.outline import _machine
 from treeline.ingest.parsers.registry import by_suffix, grammars
+from treeline.ingest.parsers.units import Place, parse_file
 from treeline.ingest.source import Parsed
 
 LANGUAGES = sorted(grammars())
@@ -27,7 +28,9 @@ FRAGMENTS = [
 
 
 def parse(suffix: str, source: bytes) -> Parsed:
-    return parse_file(by_suffix()[suffix], source, PLACE, "file", 10_000)
+    """The functions of a file, without its other units."""
+    parsed = parse_file(by_suffix()[suffix], source, PLACE, "file", 10_000)
+    return replace(parsed, functions=tuple(one for one in parsed.functions if one.kind in ("function", "method")))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -56,7 +56,7 @@ def test_functions_are_found_by_the_name_they_are_given() -> None:
         "Store.hidden",
         "list",
         "get-one",
-        "fetchAll.callback",
+        "fetchAll(callback)",
         "inner",
     ]
 
@@ -75,14 +75,14 @@ def test_a_comment_above_const_alone_on_its_line_belongs_to_the_function_below()
 
 def test_lines_are_those_of_the_function() -> None:
     assert see(".js", SOURCE).lines["add"] == (9, 11)
-    assert see(".js", SOURCE).lines["fetchAll.callback"] == (28, 33)
+    assert see(".js", SOURCE).lines["fetchAll(callback)"] == (28, 33)
 
 
 def test_references_and_imports() -> None:
     seen = see(".js", SOURCE)
     assert seen.targets("extends") == ["Base"]
     assert seen.targets("calls", "Store.open") == ["Client"]
-    assert seen.targets("calls", "fetchAll.callback") == ["save"]
+    assert seen.targets("calls", "fetchAll(callback)") == ["save"]
     assert "Page.Main" in seen.targets("uses", "inner")
     assert "fetchAll" in seen.targets("calls", "")
     assert seen.imports == [

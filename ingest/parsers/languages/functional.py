@@ -1,0 +1,196 @@
+"""Functional languages: Elixir, Haskell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from treeline.graph.references import Import
+from treeline.ingest.parsers.comments import HASHES, NO_DOC, Comments, Doc, comment_above
+from treeline.ingest.parsers.grammar import Grammar, field_name, text_of
+
+# Elixir -----------------------------------------------------------------------------------------------------------
+
+ELIXIR = """
+((call target: (identifier) @_def) @function
+  (#any-of? @_def "def" "defp" "defmacro" "defmacrop" "defguard" "defguardp" "defdelegate" "defn" "defnp" "test"))
+((call target: (identifier) @_module) @class (#any-of? @_module "defmodule" "defimpl"))
+((call target: (identifier) @_protocol) @interface (#eq? @_protocol "defprotocol"))
+((unary_operator operator: "@" operand: (call target: (identifier) @_type)) @type
+  (#any-of? @_type "type" "typep" "opaque" "callback" "macrocallback"))
+(unary_operator operator: "@" operand: (call)) @constant
+(call target: [(identifier) (dot)] @call)
+((call target: (identifier) @_import) @import (#any-of? @_import "alias" "import" "require" "use"))
+"""
+# What stands between a documentation attribute and its function.
+DEFINES = re.compile(rb"^[ \t]*def\w*\b", re.MULTILINE)
+ATTRIBUTE_DOC = re.compile(rb'@(?:doc|typedoc)[ \t]+(?:~[sS])?("""(.*?)"""|"((?:[^"\\]|\\.)*)")', re.DOTALL)
+MODULE_DOC = re.compile(rb'@moduledoc[ \t]+(?:~[sS])?("""(.*?)"""|"((?:[^"\\]|\\.)*)")', re.DOTALL)
+NEAR = 12_000  # bytes; the longest documentation of a function in Elixir's own library has nine thousand
+SPECIAL = frozenset(
+    """def defp defmacro defmacrop defguard defguardp defdelegate defmodule defimpl defprotocol defstruct defexception
+    alias import require use test describe if unless case cond for with quote unquote raise fn try receive""".split()
+)
+
+
+# Module attributes that the language gives a meaning; all others are constants.
+ATTRIBUTES = frozenset(
+    """type typep opaque callback macrocallback doc moduledoc typedoc spec impl deprecated behaviour derive dialyzer
+    enforce_keys external_resource before_compile after_compile on_definition compile optional_callbacks since tag
+    moduletag vsn on_load""".split()
+)
+
+
+def _first_argument(call: Node) -> Node | None:
+    arguments = next((child for child in call.named_children if child.type == "arguments"), None)
+    return arguments.named_child(0) if arguments is not None and arguments.named_child_count else None
+
+
+def _elixir_name(node: Node) -> str:
+    if node.type == "unary_operator":
+        operand = node.child_by_field_name("operand")
+        return _elixir_name(operand) if operand is not None else ""
+    target, first = text_of(node.child_by_field_name("target")), _first_argument(node)
+    if first is None:
+        return ""
+    if target in ("defmodule", "defprotocol"):
+        return text_of(first)
+    if target == "defimpl":
+        whole = text_of(node)[:300]
+        wanted = re.search(r"for:\s*([\w.]+)", whole)
+        return f"{text_of(first)} for {wanted[1]}" if wanted else text_of(first)
+    if target == "test":
+        return "test " + text_of(first).strip('"')
+    if node.type == "call" and target not in SPECIAL and first.type != "binary_operator":
+        return target  # an attribute: `@timeout 5`
+    while first is not None and first.type == "binary_operator":
+        first = first.child_by_field_name("left")
+    if first is not None and first.type == "call":
+        first = first.child_by_field_name("target")
+    name = text_of(first)
+    return name if target in SPECIAL or re.fullmatch(r"\w+[?!]?", name) else target
+
+
+def _elixir_constants(node: Node) -> Iterator[tuple[Node, str]]:
+    operand = node.child_by_field_name("operand")
+    name = text_of(operand.child_by_field_name("target")) if operand is not None else ""
+    if name not in ATTRIBUTES:
+        yield node, name
+
+
+def _elixir_doc(node: Node, source: bytes) -> Doc:
+    target = text_of(node.child_by_field_name("target"))
+    if target in ("defmodule", "defprotocol", "defimpl"):
+        found = MODULE_DOC.search(source, node.start_byte, min(node.end_byte, node.start_byte + NEAR))
+        if found is None or DEFINES.search(source, node.start_byte + 3, found.start()):
+            return NO_DOC
+        return Doc(_dedented(found[2] or found[3] or b""), found.start(), found.end())
+    floor = max(0, node.start_byte - NEAR)
+    at = source.rfind(b"@doc ", floor, node.start_byte)
+    found = ATTRIBUTE_DOC.match(source, at, node.start_byte) if at >= 0 else None
+    if found is None or DEFINES.search(source, found.end(), node.start_byte):
+        return comment_above(source, node.start_byte, ELIXIR_COMMENTS)
+    return Doc(_dedented(found[2] or found[3] or b""), above=at)
+
+
+def _dedented(text: bytes) -> str:
+    lines = text.decode("utf-8", "replace").strip("\n").splitlines()
+    indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    return "\n".join(line[indent:].rstrip() for line in lines).strip()
+
+
+def _elixir_body(node: Node) -> int:
+    return next((child.start_byte for child in node.named_children if child.type == "do_block"), 0)
+
+
+def _elixir_imports(call: Node) -> list[Import]:
+    module = text_of(_first_argument(call))
+    keyword = text_of(call.child_by_field_name("target"))
+    return [Import(module, "", module.rpartition(".")[2]) if keyword == "alias" else Import(module, "*", "")] if module else []
+
+
+def _elixir_target(node: Node) -> tuple[int, int]:
+    end = node.start_byte if text_of(node) in SPECIAL else node.end_byte
+    return node.start_byte, end
+
+
+def _last_part(name: str) -> str:
+    return name.rpartition(" for ")[2]
+
+
+ELIXIR_COMMENTS = Comments((b"#",), None, re.compile(rb"@(?:spec|impl|since|deprecated|dialyzer|doc\b)"))
+
+# Haskell ----------------------------------------------------------------------------------------------------------
+
+HASKELL = """
+(declarations [(signature) (function) (bind)] @function)
+(declarations (top_splice) @function)
+(class_declarations [(signature) (function)] @function)
+(instance_declarations [(function) (bind)] @function)
+(foreign_import (signature) @function)
+[(data_type) (newtype)] @class
+(class) @interface
+(instance) @class
+[(type_synomym) (type_family) (data_family)] @type
+(apply function: [(variable) (qualified)] @call)
+(infix operator: (operator) @call)
+(import) @import
+"""
+
+
+def _haskell_name(node: Node) -> str:
+    if node.type == "instance":
+        patterns = text_of(node.child_by_field_name("patterns"))
+        return f"{field_name(node)} for {patterns}" if patterns else field_name(node)
+    name = field_name(node)
+    if not name:
+        infix = next((child for child in node.named_children if child.type == "infix"), None)
+        names = node.child_by_field_name("names")
+        if infix is not None:
+            name = text_of(infix.child_by_field_name("operator")).strip("`")
+        elif names is not None:
+            name = text_of(names.named_child(0))
+    return name.strip("()") or name
+
+
+def _haskell_body(node: Node) -> int:
+    for name in ("declarations", "match", "constructors"):
+        part = node.child_by_field_name(name)
+        if part is not None:
+            return part.start_byte
+    return node.end_byte if node.type == "signature" else 0
+
+
+def _haskell_imports(statement: Node) -> list[Import]:
+    module = text_of(statement.child_by_field_name("module"))
+    alias = text_of(statement.child_by_field_name("alias"))
+    return [Import(module, "" if alias else "*", alias)]
+
+
+GRAMMARS = (
+    Grammar(
+        name="elixir",
+        query=ELIXIR,
+        name_of=_elixir_name,
+        constants_of=_elixir_constants,
+        scope_of=_last_part,
+        doc_of=_elixir_doc,
+        body_of=_elixir_body,
+        imports_of=_elixir_imports,
+        target_of=_elixir_target,
+        comments=HASHES,
+        merges=True,
+    ),
+    Grammar(
+        name="haskell",
+        query=HASKELL,
+        name_of=_haskell_name,
+        scope_of=_last_part,
+        body_of=_haskell_body,
+        imports_of=_haskell_imports,
+        comments=Comments((b"--",), (b"{-", b"-}"), re.compile(rb"\{-#")),
+        merges=True,
+    ),
+)

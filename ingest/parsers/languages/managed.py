@@ -1,0 +1,212 @@
+"""Languages of the JVM and of .NET beside Java: C#, Kotlin, Scala."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from treeline.graph.references import Import
+from treeline.ingest.parsers.comments import Comments, Doc, comment_above
+from treeline.ingest.parsers.grammar import Grammar, child_of, field_name, text_of
+
+ANNOTATED = Comments(attribute=re.compile(rb"[@\[]"))
+
+# C# ---------------------------------------------------------------------------------------------------------------
+
+CSHARP = """
+(method_declaration body: (_)) @function
+(method_declaration !body) @signature
+[(constructor_declaration) (destructor_declaration) (operator_declaration) (conversion_operator_declaration)] @function
+(indexer_declaration) @function
+(property_declaration accessors: (accessor_list (accessor_declaration body: (_)))) @function
+(property_declaration value: (arrow_expression_clause)) @function
+(global_statement (local_function_statement) @function)
+[(class_declaration) (struct_declaration) (record_declaration)] @class
+(interface_declaration) @interface
+(enum_declaration) @enum
+(delegate_declaration) @type
+((field_declaration (modifier) @_const) @constant (#any-of? @_const "const" "static"))
+(invocation_expression function: [(identifier) (member_access_expression)] @call)
+(invocation_expression function: (generic_name (identifier) @call))
+(object_creation_expression type: [(identifier) (qualified_name)] @call)
+(object_creation_expression type: (generic_name (identifier) @call))
+(base_list [(identifier) (qualified_name)] @extends)
+(base_list (generic_name (identifier) @extends))
+(parameter type: (identifier) @uses)
+(parameter name: (identifier) @local)
+(variable_declarator name: (identifier) @local)
+(using_directive) @import
+"""
+XML_TAG = re.compile(r"<(?:see|paramref|typeparamref|seealso)\s+\w+=\"([^\"]*)\"\s*/?>|</?[A-Za-z][^<>]*>")
+
+
+def _csharp_name(node: Node) -> str:
+    if node.type == "field_declaration":
+        declaration = child_of(node, "variable_declaration")
+        return field_name(declarator) if declaration and (declarator := child_of(declaration, "variable_declarator")) else ""
+    if node.type == "operator_declaration":
+        return f"operator {text_of(node.child_by_field_name('operator'))}"
+    if node.type == "conversion_operator_declaration":
+        return f"operator {text_of(node.child_by_field_name('type'))}"
+    if node.type == "indexer_declaration":
+        return "this"
+    return ("~" if node.type == "destructor_declaration" else "") + field_name(node)
+
+
+def _csharp_doc(node: Node, source: bytes) -> Doc:
+    """The comment above without its XML tags: `<see cref="Foo"/>` becomes `Foo`."""
+    doc = comment_above(source, node.start_byte, ANNOTATED)
+    if "<" not in doc.text:
+        return doc
+    text = XML_TAG.sub(lambda found: found[1] or "", doc.text)
+    return Doc("\n".join(line.strip() for line in text.splitlines() if line.strip()), above=doc.above)
+
+
+def _csharp_body(node: Node) -> int:
+    for name in ("body", "accessors", "value"):
+        part = node.child_by_field_name(name)
+        if part is not None:
+            return part.start_byte
+    return 0
+
+
+def _csharp_imports(directive: Node) -> list[Import]:
+    names = [text_of(child) for child in directive.named_children if child.type in ("identifier", "qualified_name")]
+    alias = text_of(directive.child_by_field_name("name"))
+    return [Import(names[-1], "" if alias else "*", alias)] if names else []
+
+
+# Kotlin -----------------------------------------------------------------------------------------------------------
+
+KOTLIN = """
+(function_declaration) @function
+(secondary_constructor) @function
+(class_declaration "interface") @interface
+(class_declaration "enum") @enum
+[(class_declaration) (object_declaration)] @class
+(companion_object) @scope
+(type_alias) @type
+(source_file (property_declaration) @constant)
+(object_declaration (class_body (property_declaration) @constant))
+(companion_object (class_body (property_declaration) @constant))
+(class_body (property_declaration (getter)) @function)
+(call_expression . (simple_identifier) @call)
+(call_expression . (navigation_expression) @call)
+(delegation_specifier (constructor_invocation (user_type . (type_identifier) @extends)))
+(delegation_specifier (user_type . (type_identifier) @implements))
+(user_type . (type_identifier) @uses)
+(parameter (simple_identifier) @local)
+(property_declaration (variable_declaration (simple_identifier) @local))
+(import_header) @import
+"""
+KOTLIN_NAMES = {
+    "function_declaration": ("simple_identifier",),
+    "class_declaration": ("type_identifier",),
+    "object_declaration": ("type_identifier",),
+    "type_alias": ("type_identifier",),
+    "property_declaration": ("variable_declaration", "simple_identifier"),
+}
+
+
+def _kotlin_name(node: Node) -> str:
+    if node.type == "secondary_constructor":
+        return "constructor"
+    if node.type == "companion_object":
+        return text_of(child_of(node, "type_identifier")) or "Companion"
+    found: Node | None = node
+    for step in KOTLIN_NAMES.get(node.type, ()):
+        found = child_of(found, step) if found is not None else None
+    return text_of(found).strip("`")
+
+
+def _kotlin_owner(node: Node) -> str:
+    """What an extension function extends: `fun String.title()` is `String.title`."""
+    receiver = node.child_by_field_name("receiver") if node.type == "function_declaration" else None
+    return re.sub(r"<.*>", "", text_of(receiver), flags=re.DOTALL).strip("()? ") if receiver is not None else ""
+
+
+def _kotlin_body(node: Node) -> int:
+    bodies = ("function_body", "class_body", "enum_class_body", "getter")
+    return next((child.start_byte for child in node.named_children if child.type in bodies), 0)
+
+
+def _kotlin_imports(header: Node) -> list[Import]:
+    path = text_of(child_of(header, "identifier"))
+    module, _, name = path.rpartition(".")
+    if any(child.type == "wildcard_import" for child in header.named_children):
+        return [Import(path, "*", "")]
+    alias = child_of(header, "import_alias")
+    return [Import(module, name, text_of(alias).removeprefix("as ").strip() or name)]
+
+
+# Scala ------------------------------------------------------------------------------------------------------------
+
+SCALA = """
+(function_definition) @function
+(function_declaration) @signature
+[(class_definition) (object_definition) (package_object)] @class
+(given_definition) @class
+(trait_definition) @interface
+(enum_definition) @enum
+(type_definition) @type
+[(val_definition) (var_definition)] @constant
+(call_expression function: [(identifier) (field_expression)] @call)
+(call_expression function: (generic_function function: [(identifier) (field_expression)] @call))
+(instance_expression (type_identifier) @call)
+(extends_clause type: (type_identifier) @extends)
+(extends_clause type: (generic_type type: (type_identifier) @extends))
+(parameter name: (identifier) @local)
+(import_declaration) @import
+"""
+
+
+def _scala_name(node: Node) -> str:
+    if node.type in ("val_definition", "var_definition"):
+        pattern = node.child_by_field_name("pattern")
+        return text_of(pattern) if pattern is not None and pattern.type == "identifier" else ""
+    return field_name(node)
+
+
+def _scala_imports(statement: Node) -> list[Import]:
+    text = text_of(statement).removeprefix("import").strip()
+    head, brace, inner = text.partition("{")
+    if brace:
+        module = head.strip(" .")
+        names = (part.strip() for part in inner.rstrip("} \n").split(","))
+        return [
+            Import(module, name.strip(), (alias or name).strip())
+            for name, _, alias in (re.sub(r"=>| as ", ",", one).partition(",") for one in names if one)
+        ]
+    module, _, name = text.rpartition(".")
+    return [Import(module, "*", "") if name in ("_", "*") else Import(module, name, name)]
+
+
+GRAMMARS = (
+    Grammar(
+        name="csharp",
+        query=CSHARP,
+        name_of=_csharp_name,
+        doc_of=_csharp_doc,
+        body_of=_csharp_body,
+        imports_of=_csharp_imports,
+        comments=ANNOTATED,
+    ),
+    Grammar(
+        name="kotlin",
+        query=KOTLIN,
+        name_of=_kotlin_name,
+        owner_of=_kotlin_owner,
+        body_of=_kotlin_body,
+        imports_of=_kotlin_imports,
+        comments=ANNOTATED,
+    ),
+    Grammar(
+        name="scala",
+        query=SCALA,
+        name_of=_scala_name,
+        imports_of=_scala_imports,
+        comments=ANNOTATED,
+    ),
+)

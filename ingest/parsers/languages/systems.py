@@ -1,0 +1,315 @@
+"""Systems languages: Rust, C, C++, Swift, Zig."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from treeline.graph.references import Import
+from treeline.ingest.parsers.comments import Comments
+from treeline.ingest.parsers.grammar import Grammar, child_of, field_name, text_of
+from treeline.ingest.parsers.names import dotted
+
+GENERICS = re.compile(r"<.*>", re.DOTALL)
+FOR = " for "
+
+
+def plain_type(text: str) -> str:
+    """A type's name without its parameters and its path: `&mut fmt::Foo<T>` → `Foo`."""
+    bare = dotted(GENERICS.sub("", text).strip("&*() ").removeprefix("mut ").removeprefix("dyn "))
+    return bare.rpartition(".")[2]
+
+
+# Rust ------------------------------------------------------------------------------------------------------------
+
+RUST = """
+[(function_item) (macro_definition)] @function
+(function_signature_item) @signature
+[(struct_item) (union_item)] @class
+(impl_item trait: (_)) @class
+(impl_item !trait) @scope
+(trait_item) @interface
+(enum_item) @enum
+(source_file (type_item) @type)
+(mod_item body: (declaration_list (type_item) @type))
+[(const_item) (static_item)] @constant
+(call_expression function: [(identifier) (scoped_identifier) (field_expression)] @call)
+(call_expression function: (generic_function function: [(identifier) (scoped_identifier) (field_expression)] @call))
+(macro_invocation macro: [(identifier) (scoped_identifier)] @call)
+(impl_item trait: [(type_identifier) (scoped_type_identifier)] @implements)
+(impl_item trait: (generic_type type: [(type_identifier) (scoped_type_identifier)] @implements))
+(trait_bounds [(type_identifier) (scoped_type_identifier)] @uses)
+(struct_expression name: [(type_identifier) (scoped_type_identifier)] @uses)
+(parameter type: (type_identifier) @uses)
+(parameter pattern: (identifier) @local)
+(let_declaration pattern: (identifier) @local)
+(use_declaration) @import
+"""
+RUST_COMMENTS = Comments(attribute=re.compile(rb"#!?\["))
+USED = re.compile(r"\s*(?:pub(?:\([^)]*\))?\s+)?use\s+|;\s*$")
+
+
+def _rust_name(node: Node) -> str:
+    if node.type != "impl_item":
+        return field_name(node)
+    implemented = plain_type(text_of(node.child_by_field_name("type")))
+    trait = node.child_by_field_name("trait")
+    return implemented if trait is None else f"{GENERICS.sub('', text_of(trait))}{FOR}{implemented}"
+
+
+def _implemented(name: str) -> str:
+    return name.rpartition(FOR)[2]
+
+
+def _rust_imports(statement: Node) -> list[Import]:
+    return list(_used(USED.sub("", text_of(statement)), ""))
+
+
+def _used(text: str, prefix: str) -> Iterator[Import]:
+    """`a::b::{c, d as e}` → (a.b, c, c) and (a.b, d, e)."""
+    head, brace, inner = text.strip().partition("{")
+    if brace:
+        prefix += head
+        for part in _split(inner.rpartition("}")[0]):
+            yield from _used(part, prefix)
+        return
+    path, _, alias = (prefix + head).strip().partition(" as ")
+    module, _, name = dotted(path.replace("::*", "::STAR")).rpartition(".")
+    if name:
+        star = name == "STAR"
+        yield Import(module, "*" if star else name, "" if star else alias.strip() or name)
+
+
+def _split(text: str) -> Iterator[str]:
+    """At commas outside of braces."""
+    depth, start = 0, 0
+    for at, sign in enumerate(text):
+        depth += (sign == "{") - (sign == "}")
+        if sign == "," and depth == 0:
+            yield text[start:at]
+            start = at + 1
+    if text[start:].strip():
+        yield text[start:]
+
+
+# C and C++ --------------------------------------------------------------------------------------------------------
+
+C = """
+(function_definition declarator: (_)) @function
+(preproc_function_def) @function
+(struct_specifier name: (_) body: (_)) @class
+(union_specifier name: (_) body: (_)) @class
+(enum_specifier name: (_) body: (_)) @enum
+(type_definition type: (struct_specifier !name body: (_))) @class
+(type_definition type: (union_specifier !name body: (_))) @class
+(type_definition type: (enum_specifier !name body: (_))) @enum
+(type_definition) @type
+(preproc_def value: (_)) @constant
+(declaration declarator: [(init_declarator) (array_declarator)]) @constant
+(call_expression function: [(identifier) (field_expression)] @call)
+(parameter_declaration type: (type_identifier) @uses)
+(parameter_declaration declarator: (identifier) @local)
+(init_declarator declarator: (identifier) @local)
+(preproc_include) @import
+"""
+CPP = (
+    C
+    + """
+(class_specifier name: (_) body: (_)) @class
+(alias_declaration) @type
+(concept_definition) @type
+(call_expression function: (qualified_identifier) @call)
+(call_expression function: (template_function name: (_) @call))
+(base_class_clause [(type_identifier) (qualified_identifier)] @extends)
+(base_class_clause (template_type name: (type_identifier) @extends))
+(new_expression type: (type_identifier) @call)
+"""
+)
+# Macros that stand where the grammar expects a declaration: alone on a line, or before a type.
+MACRO = re.compile(rb"^[ \t]*([A-Z][A-Z0-9]*_[A-Z0-9_]+(?:\([^()\n]*\))?)(?=[ \t]*$|[ \t]+[a-z])", re.MULTILINE)
+NAMED = frozenset(
+    """identifier field_identifier type_identifier destructor_name operator_name qualified_identifier operator_cast
+    template_function""".split()
+)
+C_COMMENTS = Comments(attribute=re.compile(rb"template\s*<|\[\[|__attribute__|[A-Z][A-Z0-9_]+(?:\([^()]*\))?$"))
+C_FUNCTIONS = ("function_definition", "preproc_function_def")
+
+
+def _blank_macros(source: bytes) -> bytes:
+    return MACRO.sub(lambda found: b" " * len(found[0]), source)
+
+
+def _declared(node: Node | None) -> Node | None:
+    """The name inside a declarator, under pointers, parameters and initial values."""
+    while node is not None and node.type not in NAMED:
+        inner = node.child_by_field_name("declarator")
+        if inner is None:
+            inner = next((child for child in node.named_children if child.type.endswith("declarator")), None)
+            if inner is None:
+                inner = next((child for child in node.named_children if child.type in NAMED), None)
+        node = inner
+    return node
+
+
+def _c_name(node: Node) -> str:
+    if node.type in ("function_definition", "declaration", "type_definition"):
+        found = _declared(node.child_by_field_name("declarator"))
+    else:
+        found = node.child_by_field_name("name")
+    if found is None:
+        return ""
+    if found.type == "operator_cast":
+        return f"operator {text_of(found.child_by_field_name('type'))}"
+    text = text_of(found)
+    if found.type == "qualified_identifier":
+        return ".".join(part.strip() for part in GENERICS.sub("", text).split("::") if part.strip())
+    return GENERICS.sub("", text) if "operator" not in text else " ".join(text.split())
+
+
+def _c_functions(node: Node) -> Iterator[tuple[Node, str]]:
+    name = _c_name(node)
+    # `return x;` or `if (…) {…}` after a macro that the grammar misread.
+    if name and name not in ("if", "for", "while", "switch", "return", "defined", "sizeof"):
+        yield node, name
+
+
+def _c_constants(node: Node) -> Iterator[tuple[Node, str]]:
+    if node.type != "declaration":
+        yield node, field_name(node)
+        return
+    for declarator in node.children_by_field_name("declarator"):
+        if declarator.type in ("init_declarator", "array_declarator"):
+            name = _declared(declarator)
+            yield node, text_of(name) if name is not None and name.type == "identifier" else ""
+            return
+
+
+def _included(statement: Node) -> list[Import]:
+    path = text_of(statement.child_by_field_name("path"))
+    return [Import(("./" if path.startswith('"') else "") + path.strip('<>"'), "", "")]
+
+
+# Swift ------------------------------------------------------------------------------------------------------------
+
+SWIFT = """
+[(function_declaration) (init_declaration) (deinit_declaration) (subscript_declaration)] @function
+(protocol_function_declaration) @signature
+(class_declaration declaration_kind: "enum") @enum
+(class_declaration) @class
+(protocol_declaration) @interface
+(typealias_declaration) @type
+(source_file (property_declaration) @constant)
+(class_body (property_declaration (modifiers) @_static) @constant (#match? @_static "static"))
+(class_body (property_declaration computed_value: (_)) @function)
+(enum_class_body (property_declaration computed_value: (_)) @function)
+(call_expression (simple_identifier) @call)
+(call_expression (navigation_expression) @call)
+(inheritance_specifier inherits_from: (user_type (type_identifier) @extends))
+(user_type (type_identifier) @uses)
+(parameter name: (simple_identifier) @local)
+(import_declaration (identifier) @import)
+"""
+
+
+def _swift_name(node: Node) -> str:
+    kind = node.type
+    if kind == "deinit_declaration":
+        return "deinit"
+    if kind == "subscript_declaration":
+        return "subscript"
+    name = field_name(node)
+    if kind == "class_declaration":
+        name = plain_type(name)
+        is_extension = text_of(node.child_by_field_name("declaration_kind")) == "extension"
+        conforms = [
+            plain_type(text_of(child)) for child in node.named_children if child.type == "inheritance_specifier"
+        ]
+        return f"{', '.join(conforms)}{FOR}{name}" if is_extension and conforms else name
+    return name
+
+
+# Zig --------------------------------------------------------------------------------------------------------------
+
+ZIG = """
+(Decl (FnProto)) @function
+(VarDecl (ErrorUnionExpr (SuffixExpr (ContainerDecl)))) @class
+(VarDecl (ErrorUnionExpr (SuffixExpr (ErrorSetDecl)))) @enum
+(source_file (Decl (VarDecl) @constant))
+(ContainerDecl (Decl (VarDecl) @constant))
+(TestDecl) @function
+(SuffixExpr variable_type_function: (IDENTIFIER) @call . (FnCallArguments))
+(FieldOrFnCall function_call: (IDENTIFIER) @call)
+"""
+
+
+def _zig_name(node: Node) -> str:
+    if node.type == "TestDecl":
+        return "test " + text_of(next(iter(node.named_children), None)).strip('"')
+    if node.type == "Decl":
+        return text_of(child_of(node.named_children[0], "function"))
+    return text_of(node.child_by_field_name("variable_type_function"))
+
+
+def _zig_body(node: Node) -> int:
+    block = next((child for child in node.named_children if child.type == "Block"), None)
+    if block is None and node.type == "VarDecl":
+        found = child_of(node, "ErrorUnionExpr")
+        for step in ("SuffixExpr", "ContainerDecl"):
+            found = child_of(found, step) if found is not None else None
+        return found.start_byte if found is not None else 0
+    return block.start_byte if block is not None else 0
+
+
+def _zig_constants(node: Node) -> Iterator[tuple[Node, str]]:
+    if b"@import(" not in (node.text or b"")[:200]:
+        yield node, _zig_name(node)
+
+
+GRAMMARS = (
+    Grammar(
+        name="rust",
+        query=RUST,
+        name_of=_rust_name,
+        scope_of=_implemented,
+        comments=RUST_COMMENTS,
+        imports_of=_rust_imports,
+    ),
+    Grammar(
+        name="c",
+        query=C,
+        name_of=_c_name,
+        functions_of=_c_functions,
+        constants_of=_c_constants,
+        comments=C_COMMENTS,
+        mend=_blank_macros,
+        imports_of=_included,
+    ),
+    Grammar(
+        name="cpp",
+        query=CPP,
+        name_of=_c_name,
+        functions_of=_c_functions,
+        constants_of=_c_constants,
+        comments=C_COMMENTS,
+        mend=_blank_macros,
+        imports_of=_included,
+    ),
+    Grammar(
+        name="swift",
+        query=SWIFT,
+        name_of=_swift_name,
+        scope_of=_implemented,
+        comments=Comments(attribute=re.compile(rb"@\w")),
+        imports_of=lambda node: [Import(text_of(node), "*", "")],
+        names={"property_declaration": ("name", "bound_identifier")},
+    ),
+    Grammar(
+        name="zig",
+        query=ZIG,
+        name_of=_zig_name,
+        constants_of=_zig_constants,
+        body_of=_zig_body,
+    ),
+)
