@@ -18,7 +18,7 @@ from treeline.corpus.function import Function
 from treeline.graph.references import FileFacts
 
 # Raise it when parsers or readers give other output, so that unchanged files are read again.
-READER_VERSION = "4"
+READER_VERSION = "5"
 
 # A record past this is a data blob with a function's header; the longest hand-written ones in CodeSearchNet are 200 kB.
 MAX_FUNCTION_BYTES = 1_000_000
@@ -164,6 +164,8 @@ class ReadOptions:
 
     languages: frozenset[str] = frozenset()
     """Only these languages; empty: all."""
+    kinds: frozenset[str] = frozenset()
+    """Only units of these kinds (`corpus.function.KINDS`); empty: all."""
     partitions: frozenset[str] = frozenset()
     """Only these partitions of CodeSearchNet (train, valid, test, pool); empty: train, valid and test."""
     include_tests: bool = False
@@ -193,11 +195,15 @@ class ReadOptions:
     def fingerprint(self) -> str:
         """What, beside the bytes of a unit, decides what is read from it: part of every digest."""
         tests = "|tests" if self.include_tests else ""
+        kinds = "|" + ",".join(sorted(self.kinds)) if self.kinds else ""
         sizes = f"{self.max_function_bytes}|{self.max_file_bytes}"
-        return f"{READER_VERSION}|{sizes}|{','.join(sorted(self.languages))}{tests}"
+        return f"{READER_VERSION}|{sizes}|{','.join(sorted(self.languages))}{tests}{kinds}"
 
     def for_workers(self) -> ReadOptions:
         """The part that parsing needs: picklable, without the parent's callback."""
         return ReadOptions(
-            languages=self.languages, max_function_bytes=self.max_function_bytes, max_file_bytes=self.max_file_bytes
+            languages=self.languages,
+            kinds=self.kinds,
+            max_function_bytes=self.max_function_bytes,
+            max_file_bytes=self.max_file_bytes,
         )

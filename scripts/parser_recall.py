@@ -1,6 +1,6 @@
 """Compares the parsers with universal-ctags: which of its functions, classes and types are units of the index.
 
-    python scripts/parser_recall.py FOLDER… [--misses N]
+python scripts/parser_recall.py FOLDER… [--misses N]
 """
 
 from __future__ import annotations

@@ -51,8 +51,15 @@ class Place:
     url: str
 
 
-def parse_file(grammar: Grammar, source: bytes, place: Place, file: str, max_function_bytes: int) -> Parsed:
-    """Every unit of a file. What is not text is refused, as are what does not parse and what is too long."""
+def parse_file(
+    grammar: Grammar,
+    source: bytes,
+    place: Place,
+    file: str,
+    max_function_bytes: int,
+    kinds: frozenset[str] = frozenset(),
+) -> Parsed:
+    """Every unit of a file, or those of some kinds. What is not text or is too long is refused and reported."""
     encoding = grammar.encoding_of(source)
     try:
         text = source.decode(encoding)
@@ -65,7 +72,8 @@ def parse_file(grammar: Grammar, source: bytes, place: Place, file: str, max_fun
         return Parsed(problems=(Problem(file, 0, f"encoding {encoding} cannot be read: {wrong}"),))
     if not grammar.query:
         made = _Maker(grammar.name, grammar.line_comment, place)
-        return Parsed(tuple(made.blocks(blocks(grammar.name, text, PurePosixPath(place.path).name))))
+        units = tuple(made.blocks(blocks(grammar.name, text, PurePosixPath(place.path).name)))
+        return Parsed(tuple(unit for unit in units if not kinds or unit.kind in kinds))
     try:
         seen = outline(grammar, source, _stem(place.path))
     except TooTangled as tangled:
@@ -81,7 +89,9 @@ def parse_file(grammar: Grammar, source: bytes, place: Place, file: str, max_fun
         else:
             kept.append(found)
     made = _Maker(grammar.name, grammar.line_comment, place)
-    units = (*made.definitions(source, kept), *made.file(grammar, source, text, seen, kept))
+    units = tuple(made.definitions(source, kept, kinds))
+    if not kinds or "file" in kinds:
+        units += tuple(made.file(grammar, source, seen, kept))
     facts = FileFacts(place.repo, place.path, grammar.name, seen.symbols, seen.imports, seen.references)
     return Parsed(units, (facts,), tuple(problems))
 
@@ -107,13 +117,15 @@ class _Maker:
     line_comment: str
     place: Place
 
-    def definitions(self, source: bytes, found: Sequence[Definition]) -> Iterator[Function]:
+    def definitions(self, source: bytes, found: Sequence[Definition], kinds: frozenset[str]) -> Iterator[Function]:
         members: dict[str, list[Definition]] = defaultdict(list)
         for one in found:
             if one.owner:
                 members[one.owner].append(one)
         seen: set[tuple[str, str]] = set()
         for one in found:
+            if kinds and one.kind not in kinds:
+                continue
             if one.kind in FUNCTIONS:
                 original = source[one.start : one.end].decode("utf-8", "replace")
                 code = without_doc(source, one.start, one.end, one.doc).decode("utf-8", "replace")
@@ -138,9 +150,7 @@ class _Maker:
             texts.append(_cut(text, limit))
         return texts[0], texts[-1]
 
-    def file(
-        self, grammar: Grammar, source: bytes, text: str, seen: Outline, found: Sequence[Definition]
-    ) -> Iterator[Function]:
+    def file(self, grammar: Grammar, source: bytes, seen: Outline, found: Sequence[Definition]) -> Iterator[Function]:
         """The file's own unit, and blocks of top-level code that are too long for it."""
         doc = seen.doc if grammar.file_doc_of else Doc(leading_comment(source, grammar.comments))
         top, members = _nested(found)

@@ -43,6 +43,7 @@ class FileChunk:
     place: Place
     file: str
     max_function_bytes: int
+    kinds: frozenset[str] = frozenset()
 
     @property
     def size(self) -> int:
@@ -50,7 +51,7 @@ class FileChunk:
 
     def parse(self) -> Parsed:
         grammar = by_suffix()[suffix_of(self.place.path)]
-        return parse_file(grammar, self.source, self.place, self.file, self.max_function_bytes)
+        return parse_file(grammar, self.source, self.place, self.file, self.max_function_bytes, self.kinds)
 
 
 class Stamp(NamedTuple):
@@ -125,7 +126,8 @@ class FileUnit:
         elif self._is_passed_over(content):
             yield Rejected((), self.size)
         else:
-            yield FileChunk(content, self.place, readable(str(self.file)), self.options.max_function_bytes)
+            limit, kinds = self.options.max_function_bytes, self.options.kinds
+            yield FileChunk(content, self.place, readable(str(self.file)), limit, kinds)
 
 
 def always(place: Place) -> Callable[[bytes], Place]:

@@ -14,11 +14,12 @@ from treeline.ingest.source import ReadOptions
 from treeline.ingest.sources import open_source
 
 NAME = "small"
+FUNCTIONS = frozenset({"function", "method"})
 
 
 def loaded(home: Path, *specs: Path | str, read: ReadOptions | None = None, **options: Any) -> Summary:
-    """Load sources into the index `small` of this home, in this process."""
-    sources = [open_source(str(spec), read or ReadOptions()) for spec in specs]
+    """Load the functions of sources into the index `small` of this home, in this process."""
+    sources = [open_source(str(spec), read or ReadOptions(kinds=FUNCTIONS)) for spec in specs]
     options.setdefault("workers", 0)
     summary = load(EmbeddedStore(home), NAME, sources, LoadOptions(work=home / ".loading", **options))
     accounted = summary.indexed + summary.updated + summary.unchanged + summary.duplicate + summary.rejected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 from treeline.corpus.function import Function
@@ -14,7 +15,8 @@ SHARED = Path(__file__).parents[2].parent / "shared" / "codesearchnet"
 
 
 def read(spec: str, options: ReadOptions | None = None) -> Parsed:
-    """Everything in a source; each chunk goes through pickle, as on its way to a worker."""
+    """Every function in a source; each chunk goes through pickle, as on its way to a worker."""
+    options = replace(options or ReadOptions(), kinds=frozenset({"function", "method"}))
     functions: list[Function] = []
     facts: list[FileFacts] = []
     problems: list[Problem] = []

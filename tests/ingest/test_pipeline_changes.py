@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.ingest.loading import NAME, functions, loaded, names, project, record, records_file
+from tests.ingest.loading import FUNCTIONS, NAME, functions, loaded, names, project, record, records_file
 from treeline.corpus.errors import InputError
 from treeline.encoder.static import StaticEncoder
 from treeline.engine.embedded import EmbeddedStore
@@ -160,5 +160,5 @@ def test_what_is_passed_over_comes_and_goes_with_the_wish_for_it(tmp_path: Path)
         tmp_path / "demo", {"a.py": "def a():\n    return 1\n", "b.py": f"# {'x' * 200_000}\ndef b(): pass\n"}
     )
     for wanted, expected in ((False, ["a"]), (True, ["a", "b"]), (False, ["a"])):
-        loaded(home, demo, read=ReadOptions(include_tests=wanted))
+        loaded(home, demo, read=ReadOptions(include_tests=wanted, kinds=FUNCTIONS))
         assert names(home) == expected

@@ -108,7 +108,11 @@ def _elixir_body(node: Node) -> int:
 def _elixir_imports(call: Node) -> list[Import]:
     module = text_of(_first_argument(call))
     keyword = text_of(call.child_by_field_name("target"))
-    return [Import(module, "", module.rpartition(".")[2]) if keyword == "alias" else Import(module, "*", "")] if module else []
+    return (
+        [Import(module, "", module.rpartition(".")[2]) if keyword == "alias" else Import(module, "*", "")]
+        if module
+        else []
+    )
 
 
 def _elixir_target(node: Node) -> tuple[int, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from tree_sitter import Node
 
@@ -45,7 +44,11 @@ XML_TAG = re.compile(r"<(?:see|paramref|typeparamref|seealso)\s+\w+=\"([^\"]*)\"
 def _csharp_name(node: Node) -> str:
     if node.type == "field_declaration":
         declaration = child_of(node, "variable_declaration")
-        return field_name(declarator) if declaration and (declarator := child_of(declaration, "variable_declarator")) else ""
+        return (
+            field_name(declarator)
+            if declaration and (declarator := child_of(declaration, "variable_declarator"))
+            else ""
+        )
     if node.type == "operator_declaration":
         return f"operator {text_of(node.child_by_field_name('operator'))}"
     if node.type == "conversion_operator_declaration":

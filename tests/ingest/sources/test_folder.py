@@ -48,17 +48,12 @@ def test_source_files_of_every_language_are_read(tmp_path: Path) -> None:
     assert paths(tmp_path, ReadOptions(languages=frozenset({"go"}))) == {"b.go"}
 
 
-def test_code_in_a_language_that_is_not_read_is_counted_and_other_files_are_not(tmp_path: Path) -> None:
+def test_code_of_other_languages_and_plain_text_are_read_and_what_is_left_out_is_counted(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": python("f"), "b.rs": "fn f() {}", "C.RS": "fn g() {}", "d.c": "int f() {}", "e.txt": "f"})
     write(tmp_path, {"tests/t.rs": "fn t() {}", "ignored.c": "int g() {}", ".gitignore": "ignored.c\n"})
     source = open_source(str(tmp_path))
-    assert [unit.key for unit in source.units()] == ["a.py"]
-    assert source.left_out == {
-        "language not read (.rs)": 2,
-        "language not read (.c)": 1,
-        "test folder": 1,
-        "ignored": 1,
-    }
+    assert [unit.key for unit in source.units()] == ["C.RS", "a.py", "b.rs", "d.c", "e.txt"]
+    assert source.left_out == {"test folder": 1, "ignored": 1}
 
 
 def test_a_source_file_can_be_read_alone_also_a_test(tmp_path: Path) -> None:
