@@ -1,6 +1,6 @@
 #!/bin/sh
 # Starts the service: waits for the engine, loads a small index when there is none (or makes an index of another version
-# anew from its own sources), then becomes gunicorn.
+# anew from its own sources), then becomes gunicorn, which runs the workers.
 # All it needs to know comes from TREELINE_* settings, so it runs the same in a container and out of one.
 set -eu
 

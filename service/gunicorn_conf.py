@@ -1,4 +1,4 @@
-"""How gunicorn runs the service: workers from the settings, JSON logs, metrics summed over the workers.
+"""How gunicorn runs the service: worker processes by the settings, JSON logs, metrics summed over the workers.
 
 gunicorn --config python:treeline.service.gunicorn_conf "treeline.service.app:create_app()"
 """
@@ -14,8 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from gunicorn.http import message  # type: ignore[import-untyped]
-
 from treeline.search.settings import from_environment
 from treeline.service.http.keys import no_key_yet
 from treeline.service.http.logs import CLIENT_LEVEL, formatter
@@ -27,6 +25,7 @@ METRICS_DIR = "PROMETHEUS_MULTIPROC_DIR"
 # carry what they work on from cache to cache: on a busy machine eight clients got 127 and 101 answers a second in
 # two runs, 211 and 165 with each worker on a processor of its own (docs/research/speed.md).
 PROCESSORS = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+_taken: Counter[int | None] = Counter()  # workers by processor
 
 GARBAGE_AFTER = 20_000  # new objects; a search makes a thousand, nearly all of which go by themselves
 
@@ -36,18 +35,12 @@ wsgi_app = "treeline.service.app:create_app()"
 bind = os.environ.get("GUNICORN_BIND", "127.0.0.1:8080")
 workers = settings.workers
 threads = settings.threads
-worker_class = "treeline.service.http.gunicorn_worker.FairWorker"
+worker_class = "treeline.service.http.worker.WaitressWorker"
 # The heartbeat is a file; on a disk that stalls, a healthy worker would be taken for dead.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
-# A question of a thousand characters, each of up to twelve in an address, and filters; beyond it the service can say
-# itself, in its own words, that a question is too long. gunicorn would cut the setting to a constant of its own.
-limit_request_line = message.MAX_REQUEST_LINE = 32_768
 timeout = 60
 graceful_timeout = 20
-keepalive = 15
 control_socket_disable = True  # several servers of one user would share it, and nothing here uses it
-# `treeline.service.http.observe` writes the access log, with the request's id.
-logger_class = "treeline.service.http.gunicorn_worker.QuietLogger"
 logconfig_dict: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -78,10 +71,10 @@ def when_ready(server: Any) -> None:
         server.log.warning(without_keys)
 
 
-def pre_fork(server: Any, worker: Any) -> None:
-    """Choose the processor that the worker will have: one with the fewest of those that run."""
-    taken = Counter(one.processor for one in server.WORKERS.values())
-    worker.processor = min(PROCESSORS, key=lambda processor: taken[processor], default=None)
+def pre_fork(_server: Any, worker: Any) -> None:
+    """Choose the processor that the worker will have: one that the fewest of the others have."""
+    worker.processor = min(PROCESSORS, key=lambda processor: _taken[processor], default=None)
+    _taken[worker.processor] += 1
 
 
 def post_fork(_server: Any, worker: Any) -> None:
@@ -105,6 +98,7 @@ def child_exit(_server: Any, worker: Any) -> None:
     """A worker that is gone no longer counts in the gauges; what it counted stays."""
     from prometheus_client.multiprocess import mark_process_dead
 
+    _taken[worker.processor] -= 1
     mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
 
 

@@ -41,6 +41,7 @@ SEARCHES = Counter("treeline_searches_total", "Searches answered.", ["mode", "ro
 EMPTY = Counter("treeline_searches_empty_total", "Searches that found nothing.")
 DEGRADED = Counter("treeline_searches_degraded_total", "Answers that went out without one of their lanes.")
 LANE_FAILURES = Counter("treeline_lane_failures_total", "Lanes left out of an answer.", ["lane", "reason"])
+QUEUED = Counter("treeline_http_queued_total", "Requests that had to wait for a thread.")
 REFUSED = Counter("treeline_http_refused_total", "Requests refused by keys or rate limits.", ["reason"])
 
 

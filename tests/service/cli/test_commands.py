@@ -25,7 +25,7 @@ from treeline.service.cli.options import how_to_index
 
 # Root may read everything.
 WITHOUT_ROOTS_RIGHTS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 FILES = {
     "strings.py": '''
 def number_to_text(number):

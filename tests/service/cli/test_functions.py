@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.ingest.loading import project
-from tests.service.test_cli import only_line, treeline
+from tests.service.cli.test_commands import only_line, treeline
 
 FILES = {
     "reading.py": '''

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.test_cli import treeline
+from tests.service.cli.test_commands import treeline
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.search.settings import Settings
 from treeline.service.cli.index import make_first_index

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.ingest.loading import project
-from tests.service.test_cli import FILES, ROOT, treeline
+from tests.service.cli.test_commands import FILES, ROOT, treeline
 
 HEAVY = ("torch", "sentence_transformers", "transformers", "geoopt", "sklearn", "flask", "elasticsearch", "pyarrow")
 # Seconds of processor time, of which an idle machine needs one: the clock on the wall tells how busy the others are.

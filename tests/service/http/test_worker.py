@@ -1,0 +1,182 @@
+"""The server: a processor for each worker, slow clients that cost no thread, and an orderly end."""
+
+import os
+import signal
+import socket
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from tests.service.small_index import small_store
+from treeline.eval.bench.http import children, served
+from treeline.service.http.worker import InFlight, open_files
+
+IDLE, SLOW = 1_000, 200
+SEARCHES = 100
+ONE_WORKER = {"TREELINE_WORKERS": "1", "TREELINE_THREADS": "2"}
+HEAD = b"POST /api/feedback HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+def processors(server: int) -> list[set[int]]:
+    """Where each of the server's workers may run."""
+    found = []
+    for worker in children(server):
+        with suppress(ProcessLookupError):
+            found.append(os.sched_getaffinity(worker))
+    return sorted(found, key=min)
+
+
+def until(happened: Callable[[], bool]) -> None:
+    """A server is ready before its last worker is."""
+    patience = time.monotonic() + 60
+    while not happened():
+        assert time.monotonic() < patience
+        time.sleep(0.05)
+
+
+def connect(base: str) -> socket.socket:
+    address = urlsplit(base)
+    return socket.create_connection((address.hostname, address.port), timeout=60)
+
+
+def search_seconds(connection: HTTPConnection) -> float:
+    started = time.monotonic()
+    connection.request("GET", "/api/search?q=convert+int+to+string")
+    answer = connection.getresponse()
+    answer.read()
+    assert answer.status == 200
+    return time.monotonic() - started
+
+
+@pytest.fixture(autouse=True)
+def two() -> Iterator[list[int]]:
+    """The processors that the server may use: not all of a large machine."""
+    every = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(every)[:2])
+    yield sorted(every)[:2]
+    os.sched_setaffinity(0, every)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_store(tmp_path)
+    monkeypatch.setenv("TREELINE_HOME", str(tmp_path))
+
+
+def test_with_a_worker_for_every_processor_each_has_its_own_and_a_new_one_takes_the_free_one(
+    two: list[int],
+) -> None:
+    own = [{processor} for processor in two]
+    with served("small", extra={"TREELINE_WORKERS": str(len(two))}) as (_, server):
+        until(lambda: processors(server) == own)
+        first = children(server)[0]
+        os.kill(first, signal.SIGKILL)
+        until(lambda: first not in children(server) and processors(server) == own)
+
+
+def test_fewer_workers_run_where_there_is_room(two: list[int]) -> None:
+    if len(two) < 2:
+        pytest.skip("one processor")
+    with served("small", extra={"TREELINE_WORKERS": "1"}) as (_, server):
+        assert processors(server) == [set(two)]
+
+
+def test_a_question_of_the_greatest_length_fits_in_any_script() -> None:
+    question = quote("解" * 1_000)
+    with (
+        served("small", extra={"TREELINE_WORKERS": "1"}) as (base, _),
+        urllib.request.urlopen(f"{base}/api/search?q={question}") as answer,
+    ):
+        assert answer.status == 200
+
+
+def test_idle_and_slow_connections_keep_nobody_out() -> None:
+    """A thousand that say nothing, a hundred that drip a header, a hundred that drip a body; two threads answer."""
+    assert open_files() > IDLE + SLOW + 100
+    with ExitStack() as open_, served("small", extra=ONE_WORKER) as (base, _):
+        for _ in range(IDLE):
+            open_.enter_context(connect(base))
+        slow = [open_.enter_context(connect(base)) for _ in range(SLOW)]
+        for number, client in enumerate(slow):
+            client.sendall(HEAD + (b"X-Slow: " if number % 2 else b"Content-Length: 60000\r\n\r\n{"))
+        done = threading.Event()
+        drip = threading.Thread(target=drip_until, args=(slow, done))
+        drip.start()
+        try:
+            with ThreadPoolExecutor(4) as clients:
+                took = [each for some in clients.map(search_many, [base] * 4) for each in some]
+        finally:
+            done.set()
+            drip.join()
+    assert len(took) == SEARCHES
+    assert sorted(took)[int(0.95 * len(took))] < 1.0
+
+
+def search_many(base: str) -> list[float]:
+    connection = HTTPConnection(urlsplit(base).netloc, timeout=60)
+    try:
+        return [search_seconds(connection) for _ in range(SEARCHES // 4)]
+    finally:
+        connection.close()
+
+
+def drip_until(slow: list[socket.socket], done: threading.Event) -> None:
+    while not done.wait(0.5):
+        for client in slow:
+            client.send(b"a")
+
+
+def test_a_malformed_chunk_is_the_clients_fault() -> None:
+    with served("small", extra=ONE_WORKER) as (base, _), connect(base) as client:
+        client.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n")
+        assert client.recv(65_536).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_server_that_is_told_to_stop_answers_what_it_has() -> None:
+    """Eight clients ask without a pause while the server ends: each gets whole answers, then no connection."""
+    cut: list[str] = []
+
+    def ask(base: str) -> None:
+        while True:
+            try:
+                client = connect(base)
+            except OSError:  # nobody listens any more
+                return
+            with client:
+                client.sendall(b"GET /api/search?q=int HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                said = b""
+                try:
+                    while more := client.recv(65_536):
+                        said += more
+                except ConnectionResetError:  # accepted by the system, by no worker
+                    return
+                if said and not said.rstrip().endswith(b"}"):
+                    cut.append(said[-80:].decode())
+
+    with served("small", extra={"TREELINE_WORKERS": "1"}) as (base, server):
+        clients = [threading.Thread(target=ask, args=(base,)) for _ in range(8)]
+        for client in clients:
+            client.start()
+        time.sleep(0.5)
+        os.kill(server, signal.SIGTERM)
+        for client in clients:
+            client.join()
+    assert cut == []
+
+
+def test_an_application_that_fails_is_no_longer_in_flight() -> None:
+    def fails(_environ: object, _start: object) -> list[bytes]:
+        raise ValueError
+
+    counted = InFlight(fails)
+    with pytest.raises(ValueError):
+        counted({}, None)
+    assert counted.count == 0
