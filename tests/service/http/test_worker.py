@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from tests.service.small_index import small_store
-from treeline.eval.bench.http import children, served
+from treeline.eval.bench.http import children, run_server
 from treeline.service.http.worker import InFlight, open_files
 
 IDLE, SLOW = 1_000, 200
@@ -75,7 +75,7 @@ def test_with_a_worker_for_every_processor_each_has_its_own_and_a_new_one_takes_
     two: list[int],
 ) -> None:
     own = [{processor} for processor in two]
-    with served("small", extra={"TREELINE_WORKERS": str(len(two))}) as (_, server):
+    with run_server("small", extra={"TREELINE_WORKERS": str(len(two))}) as (_, server):
         until(lambda: processors(server) == own)
         first = children(server)[0]
         os.kill(first, signal.SIGKILL)
@@ -85,14 +85,14 @@ def test_with_a_worker_for_every_processor_each_has_its_own_and_a_new_one_takes_
 def test_fewer_workers_run_where_there_is_room(two: list[int]) -> None:
     if len(two) < 2:
         pytest.skip("one processor")
-    with served("small", extra={"TREELINE_WORKERS": "1"}) as (_, server):
+    with run_server("small", extra={"TREELINE_WORKERS": "1"}) as (_, server):
         assert processors(server) == [set(two)]
 
 
 def test_a_question_of_the_greatest_length_fits_in_any_script() -> None:
     question = quote("解" * 1_000)
     with (
-        served("small", extra={"TREELINE_WORKERS": "1"}) as (base, _),
+        run_server("small", extra={"TREELINE_WORKERS": "1"}) as (base, _),
         urllib.request.urlopen(f"{base}/api/search?q={question}") as answer,
     ):
         assert answer.status == 200
@@ -101,7 +101,7 @@ def test_a_question_of_the_greatest_length_fits_in_any_script() -> None:
 def test_idle_and_slow_connections_keep_nobody_out() -> None:
     """A thousand that say nothing, a hundred that drip a header, a hundred that drip a body; two threads answer."""
     assert open_files() > IDLE + SLOW + 100
-    with ExitStack() as open_, served("small", extra=ONE_WORKER) as (base, _):
+    with ExitStack() as open_, run_server("small", extra=ONE_WORKER) as (base, _):
         for _ in range(IDLE):
             open_.enter_context(connect(base))
         slow = [open_.enter_context(connect(base)) for _ in range(SLOW)]
@@ -135,7 +135,7 @@ def drip_until(slow: list[socket.socket], done: threading.Event) -> None:
 
 
 def test_a_malformed_chunk_is_the_clients_fault() -> None:
-    with served("small", extra=ONE_WORKER) as (base, _), connect(base) as client:
+    with run_server("small", extra=ONE_WORKER) as (base, _), connect(base) as client:
         client.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n")
         assert client.recv(65_536).startswith(b"HTTP/1.1 400 ")
 
@@ -161,7 +161,7 @@ def test_a_server_that_is_told_to_stop_answers_what_it_has() -> None:
                 if said and not said.rstrip().endswith(b"}"):
                     cut.append(said[-80:].decode())
 
-    with served("small", extra={"TREELINE_WORKERS": "1"}) as (base, server):
+    with run_server("small", extra={"TREELINE_WORKERS": "1"}) as (base, server):
         clients = [threading.Thread(target=ask, args=(base,)) for _ in range(8)]
         for client in clients:
             client.start()
