@@ -15,8 +15,7 @@ from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import Progress, ReadOptions, Source, no_progress
 from treeline.ingest.sources import functions_of, open_source
 from treeline.search.live import LiveSearcher, open_searcher
-from treeline.search.settings import Settings
-from treeline.search.stores import open_store
+from treeline.search.settings import Settings, open_store
 
 ENGINE = "embedded"  # the engine of every pool: it needs no server, and is gone with its folder
 FIELDS = ("repo", "path", "func_name", "original_string", "language", "docstring", "sha", "partition", "url")

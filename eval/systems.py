@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Protocol
 
@@ -13,7 +13,8 @@ from treeline.eval.dataset import Case, Ranked, System
 from treeline.rerank.candidates import Candidate
 from treeline.rerank.registry import FUSIONS
 from treeline.rerank.registry import NAMES as RERANKERS
-from treeline.search.lanes.results import LaneResults
+from treeline.search.lanes.lane_set import LaneResults
+from treeline.search.plan import Plan
 from treeline.search.query import Query
 
 
@@ -25,11 +26,13 @@ class Stages(Protocol):
 
     def prepare(self, lane: str) -> None: ...
 
-    def lanes(self, query: Query, names: Sequence[str] | None = None) -> LaneResults: ...
+    def plan(self, query: Query, lanes: Sequence[str] | None = None) -> Plan: ...
 
-    def fuse(self, lanes: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]: ...
+    def lanes(self, plan: Plan) -> LaneResults: ...
 
-    def rerank(self, query: Query, candidates: Sequence[Candidate], method: str = "default") -> Sequence[Candidate]: ...
+    def fuse(self, results: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]: ...
+
+    def rerank(self, plan: Plan, candidates: Sequence[Candidate], method: str = "default") -> Sequence[Candidate]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +84,13 @@ class LaneCache:
             callees=variant.callees,
             as_typed=variant.as_typed,
             feedback=False,
+            literal=True,
         )
         lanes = self._asked(query, variant.lanes)
-        query = replace(query, text=lanes.spelt.text)
         begin = perf_counter()
         candidates = self.searcher.fuse(lanes, variant.fusion, depth)
         fused = perf_counter()
-        candidates = self.searcher.rerank(query, candidates, variant.rerank)
+        candidates = self.searcher.rerank(lanes.plan, candidates, variant.rerank)
         done = perf_counter()
         # Lanes run side by side: the slowest decides.
         stages = {
@@ -103,7 +106,7 @@ class LaneCache:
     def _asked(self, query: Query, names: tuple[str, ...]) -> LaneResults:
         key = (query, names)
         if key not in self._lanes:
-            self._lanes[key] = self.searcher.lanes(query, names or None)
+            self._lanes[key] = self.searcher.lanes(self.searcher.plan(query, names or None))
         found = self._lanes[key]
         if found.degraded:
             raise InputError(

@@ -21,7 +21,7 @@ from treeline.rerank.score_sum import score_sum
 # whole name, the end of one, those around it) are each worth more than all of a keyword score.
 WEIGHTS_BY_KIND: Mapping[str, Mapping[str, float]] = {
     "identifier": {"keyword": 1.0, "dense": 0.5, "tfidf": 0.5, "graph": 5.0, "callees": 0.5},
-    "structural": {"keyword": 1.0, "dense": 1.0, "tfidf": 0.5, "graph": 16.0, "written": 4.0, "callees": 0.5},
+    "structural": {"keyword": 1.0, "dense": 1.0, "tfidf": 0.5, "graph": 16.0, "text_calls": 4.0, "callees": 0.5},
 }
 KINDS_IN_WORDS = ("conceptual", "mixed")
 IN_WORDS: Mapping[str, float] = {"keyword": 1.0, "tfidf": 0.5, "graph": 1.0, "callees": 0.5}

@@ -18,7 +18,7 @@ Fusion = Callable[[Sequence["RankedList"], Mapping[str, float], "QueryTraits", i
 
 
 class QueryTraits(NamedTuple):
-    """What fusion knows of a question: its kind (see `treeline.search.question.routing`) and how many words it has."""
+    """What fusion knows of a query: its kind (see `treeline.search.plan`) and how many words it has."""
 
     kind: str = ""
     words: int = 0

@@ -49,7 +49,7 @@ class RandomOrder:
     def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
         random = np.random.default_rng([self.seed, crc32(context.query.encode())])
         order = random.permutation(min(len(candidates), DEPTH)).tolist()
-        return arrange(candidates, order, reasons=["placed at random"] * len(order))
+        return arrange(candidates, order, reasons=["placed at random"] * len(order) if context.explain else ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,39 +1,229 @@
-"""A searcher that stays current: each call is answered by the generation that is current when it begins."""
+"""A searcher that stays current.
+
+`LiveSearcher` holds the current generation of an index open and switches to the next one between searches. A search in
+flight finishes on its own generation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import wraps
+from pathlib import Path
+from time import monotonic
 from typing import Concatenate, ParamSpec, TypeVar
 
-from treeline.engine.protocol import IndexInfo
-from treeline.search.generations import Generations
-from treeline.search.searcher import Adjust, Searcher
-from treeline.search.settings import Settings
-from treeline.search.stores import open_store
+from treeline.corpus.errors import MAKE_ANEW, EncoderMismatch, EngineUnavailable, InputError, TreelineError
+from treeline.encoder.protocol import AbsentEncoder, Encoder
+from treeline.encoder.registry import load
+from treeline.engine.protocol import EncoderSpec, Engine, IndexInfo, Store
+from treeline.search.executor import Executor, Probe
+from treeline.search.searcher import Searcher
+from treeline.search.settings import Settings, open_store
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY = 1.0  # seconds between two looks at the store for a new generation
+LOOK_FOR = 0.05  # seconds that a search waits for that look: a folder answers in 20 µs, a cluster may be away
+RETRY_ENCODER = 60.0  # seconds until an absent encoder is tried again: the hub may be back, a package installed
+KEEP_READY = 0.5  # seconds that an answer about readiness is good for: many probes cost the engine one question
 
 Given = ParamSpec("Given")
 Value = TypeVar("Value")
 
 
-def open_searcher(
-    settings: Settings, index: str = "", *, adjust: Adjust | None = None, without_encoder: bool = False
-) -> LiveSearcher:
+def open_searcher(settings: Settings, index: str = "", *, without_encoder: bool = False) -> LiveSearcher:
     """The searcher of the named (or the settings') index; raises `IndexMissing`, `EncoderMismatch`."""
-    return LiveSearcher(
-        open_store(settings),
-        index or settings.index,
-        settings,
-        adjust=adjust,
-        cache=settings.cache_path,
-        without_encoder=without_encoder,
-    )
+    name = index or settings.index
+    cache = settings.cache_path
+    return LiveSearcher(open_store(settings), name, settings, cache=cache, without_encoder=without_encoder)
 
 
-def _now(
+class Encoders:
+    """The encoders of an index, each loaded once; absent ones are tried again now and then."""
+
+    def __init__(self, index: str, load: Callable[[str], Encoder | None]) -> None:
+        self.by_name: dict[str, Encoder] = {}
+        self._index, self._load = index, load
+        self._tried = monotonic()
+
+    def require(self, specs: Sequence[EncoderSpec], *, allow_absent: bool) -> None:
+        """Load those that are missing. One that cannot be loaded is raised, or replaced by one that says why."""
+        for spec in specs:
+            if spec.name not in self.by_name:
+                try:
+                    self.by_name[spec.name] = self._matching(spec)
+                except InputError as error:
+                    if not allow_absent:
+                        raise
+                    self.by_name[spec.name] = AbsentEncoder(spec.name, spec.dimension, error)
+
+    def retry(self, specs: Sequence[EncoderSpec]) -> bool:
+        """Try the absent ones of these again, if it is time; whether one was loaded."""
+        absent = [spec for spec in specs if isinstance(self.by_name[spec.name], AbsentEncoder)]
+        if not absent or monotonic() - self._tried < RETRY_ENCODER:
+            return False
+        self._tried = monotonic()
+        for spec in absent:
+            with suppress(InputError):
+                self.by_name[spec.name] = self._matching(spec)
+        return not all(isinstance(self.by_name[spec.name], AbsentEncoder) for spec in absent)
+
+    def _matching(self, spec: EncoderSpec) -> Encoder:
+        encoder = self._load(spec.name)
+        if encoder is None or (encoder.name, encoder.dimension) != (spec.name, spec.dimension):
+            made = f"{spec.name} ({spec.dimension} dimensions)"
+            found = f"{encoder.name} ({encoder.dimension} dimensions)" if encoder else "none"
+            raise EncoderMismatch(
+                f"the index {self._index!r} was made with encoder {made}, at hand is {found}", MAKE_ANEW
+            )
+        return encoder
+
+
+class Generations:
+    """The current generation, held open, and those before it until their last search ends.
+
+    With `without_encoder` an index opens although its encoder cannot be loaded. It is searched by its other lanes, and
+    every answer says why. Servers do that: they better answer with less than not at all.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        settings: Settings | None = None,
+        *,
+        load_encoder: Callable[[str], Encoder | None] = load,
+        cache: Path | None = None,
+        without_encoder: bool = False,
+    ) -> None:
+        self.store, self.name, self.settings = store, name, settings or Settings()
+        self._cache = cache
+        self._encoders = Encoders(name, load_encoder)
+        self._executor = Executor()
+        self._lock = threading.Lock()
+        self._refreshing = threading.Lock()
+        self._users: dict[Searcher, int] = {}
+        self._retired: list[Searcher] = []
+        self._looked = monotonic()
+        self._current = self._open(without_encoder)
+        self._newest = self._current.info.identity
+        self._passed_over: tuple[str, str] | None = None  # the newest generation seen, and why it is not open
+
+    @contextmanager
+    def searcher(self) -> Iterator[Searcher]:
+        """The current searcher, kept open as long as it is in use."""
+        self._look()
+        with self._lock:
+            current = self._current
+            self._users[current] = self._users.get(current, 0) + 1
+        try:
+            yield current
+        finally:
+            with self._lock:
+                self._users[current] -= 1
+            if self._retired:
+                self._close_unused()
+
+    @property
+    def engine(self) -> Engine:
+        """The current engine, for one call: the next may be answered by the next generation."""
+        self._look()
+        return self._current.engine
+
+    @property
+    def passed_over(self) -> str:
+        """Why the newest generation is not the one that answers; empty when it is."""
+        return self._passed_over[1] if self._passed_over else ""
+
+    def refresh(self) -> bool:
+        """Switch to a newer generation, or reopen the same with its encoder, if there is one; whether it did."""
+        if not self._refreshing.acquire(blocking=False):
+            return False
+        try:
+            switched = self._switch()
+            self._passed_over = None
+        except EngineUnavailable:  # of no generation in particular, and every search says so itself
+            raise
+        except Exception as error:
+            self._pass_over(error)
+            raise
+        finally:
+            self._refreshing.release()
+        self._close_unused()
+        return switched
+
+    def close(self) -> None:
+        with self._lock:
+            every = [self._current, *self._retired]
+        self._executor.close()
+        for searcher in every:
+            searcher.engine.close()
+
+    def _look(self) -> None:
+        """At most once a second, one of the searching threads looks for a new generation."""
+        now = monotonic()
+        if now - self._looked < LOOK_EVERY:
+            return
+        with self._lock:
+            if now - self._looked < LOOK_EVERY:
+                return
+            self._looked = now
+        # Whatever goes wrong here (the store is away, the new generation needs another encoder), the open generation
+        # still answers, `passed_over` says why, and the next look tries again.
+        self._executor.run({"look": self.refresh}, {"look": LOOK_FOR})
+
+    def _switch(self) -> bool:
+        if self._is_current() and not self._encoders.retry(self._current.info.encoders):
+            return False
+        fresh = self._open()
+        with self._lock:
+            self._retired.append(self._current)
+            self._current = fresh
+        return True
+
+    def _is_current(self) -> bool:
+        """Whether the open generation is the current one, and not another with its number, made after a drop."""
+        self._newest = self.store.info(self.name).identity
+        return self._newest == self._current.info.identity
+
+    def _pass_over(self, error: Exception) -> None:
+        """Logged once a generation, not at every look."""
+        seen = (self._newest, str(error))
+        if seen != self._passed_over:
+            generation = self._current.info.generation
+            log.warning("index %r stays at generation %s: %s", self.name, generation, error)
+        self._passed_over = seen
+
+    def _open(self, without_encoder: bool = False) -> Searcher:
+        engine = self.store.open(self.name)
+        try:
+            self._encoders.require(engine.info.encoders, allow_absent=without_encoder)
+        except InputError:
+            engine.close()
+            raise
+        encoders = self._encoders.by_name
+        return Searcher(engine, encoders, self.settings, executor=self._executor, cache=self._cache)
+
+    def _close_unused(self) -> None:
+        # A lane past its timeout may still be reading: closing under it would pull away memory it maps.
+        if self._executor.overdue():
+            return
+        with self._lock:
+            unused = [searcher for searcher in self._retired if not self._users.get(searcher)]
+            self._retired = [searcher for searcher in self._retired if searcher not in unused]
+            for searcher in unused:
+                self._users.pop(searcher, None)
+        for searcher in unused:
+            searcher.engine.close()
+
+
+def _current(
     method: Callable[Concatenate[Searcher, Given], Value],
 ) -> Callable[Concatenate[LiveSearcher, Given], Value]:
-    """The method of a searcher, called on the current one, which stays open meanwhile."""
+    """A method of `Searcher`, called on the current one, which stays open meanwhile."""
 
     @wraps(method)
     def called(live: LiveSearcher, /, *given: Given.args, **named: Given.kwargs) -> Value:
@@ -44,26 +234,45 @@ def _now(
 
 
 class LiveSearcher(Generations):
-    """The methods of `Searcher` over whichever generation is current; searches in flight finish on theirs."""
+    """The methods of `Searcher` over whichever generation is current when a call begins."""
 
-    search = _now(Searcher.search)
-    rank = _now(Searcher.rank)
-    lanes = _now(Searcher.lanes)
-    fuse = _now(Searcher.fuse)
-    rerank = _now(Searcher.rerank)
-    prepare = _now(Searcher.prepare)
+    search = _current(Searcher.search)
+    rank = _current(Searcher.rank)
+    plan = _current(Searcher.plan)
+    lanes = _current(Searcher.lanes)
+    fuse = _current(Searcher.fuse)
+    rerank = _current(Searcher.rerank)
+    prepare = _current(Searcher.prepare)
 
-    similar = _now(Searcher.similar)
-    function = _now(Searcher.function)
-    suggest = _now(Searcher.suggest)
+    similar = _current(Searcher.similar)
+    function = _current(Searcher.function)
+    suggest = _current(Searcher.suggest)
 
-    structure = _now(Searcher.structure)
-    related = _now(Searcher.related)
-    callers = _now(Searcher.callers)
-    callees = _now(Searcher.callees)
-    near = _now(Searcher.near)
-    written = _now(Searcher.written)
+    structure = _current(Searcher.structure)
+    callers = _current(Searcher.callers)
+    callees = _current(Searcher.callees)
+    near = _current(Searcher.near)
+    unresolved_calls = _current(Searcher.unresolved_calls)
 
     @property
     def info(self) -> IndexInfo:
         return self.engine.info
+
+
+class Readiness(Probe[IndexInfo]):
+    """Whether the engine answers now: asks it for a count, in bounded time."""
+
+    def __init__(self, engine: Callable[[], Engine], seconds: float) -> None:
+        def ask() -> IndexInfo:
+            opened = engine()
+            opened.count()
+            return opened.info
+
+        super().__init__(ask, seconds, KEEP_READY)
+
+    def info(self) -> IndexInfo | None:
+        """The index that is ready, or None."""
+        try:
+            return self()
+        except TreelineError:
+            return None

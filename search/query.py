@@ -113,7 +113,6 @@ class Query:
     fusion: str = DEFAULT
     rerank: str = DEFAULT
     filters: Filters = NO_FILTERS
-    without: tuple[str, ...] = ()  # words that no result may contain
     expand: bool = False
     callees: bool = False
     as_typed: bool = False
@@ -121,7 +120,7 @@ class Query:
     # which keys the cache of answers.
     explain: bool = field(default=True, repr=False)
     feedback: bool = True
-    votes: tuple[Any, ...] | None = None
+    literal: bool = False  # whether the text is words only: filters and `-word` in it have no meaning
 
     @classmethod
     def of(cls, text: str, switches: Mapping[str, Any], settings: Settings, *, explain: bool = True) -> Self:
@@ -142,11 +141,6 @@ class Query:
         own["feedback"] = own["feedback"] and settings.feedback
         filters = Filters(**{switch.field: value for switch, value in values.items() if switch.scope == "filter"})
         return cls(text=text, filters=filters, explain=explain, **own)
-
-    @property
-    def narrowed(self) -> str:
-        """`only repo flask, path src/; without “xml”`; empty where nothing narrows the search."""
-        return narrowing(self.filters, self.without)
 
 
 def narrowing(filters: Filters, excluded: tuple[str, ...]) -> str:
@@ -217,11 +211,3 @@ def combine(one: Filters, other: Filters) -> Filters:
             raise InputError(f"{shown} is asked for more than once: {', '.join(values)}", f"give {shown} once")
         one = replace(one, **{name: next(iter(values), "")})
     return one
-
-
-def understood(query: Query) -> Query:
-    """The query with its text parsed: the filters in it beside those that were given as such."""
-    said = parse(query.text)
-    if not said.without and said.filters == NO_FILTERS:
-        return query
-    return replace(query, text=said.words, filters=combine(query.filters, said.filters), without=said.without)

@@ -1,4 +1,4 @@
-"""The searcher: runs the stages of a question over one open generation of an index."""
+"""The searcher: plans a query, runs its lanes, fuses, re-ranks and fetches, over one open generation of an index."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from time import perf_counter
 from treeline.corpus.errors import EngineUnavailable, InputError
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder
-from treeline.engine.protocol import Engine, Hit, IndexInfo
-from treeline.rerank.candidates import Candidate, Candidates, with_tree_distances
-from treeline.rerank.registry import DEFAULT_WEIGHTS, fusion
+from treeline.engine.hits import ids_of
+from treeline.engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo
+from treeline.graph.callgraph import Direction
+from treeline.graph.references import Relation
+from treeline.rerank.candidates import Candidate, Candidates, RerankContext, Reranker, with_tree_distances
+from treeline.rerank.registry import DEFAULT_WEIGHTS, RerankOptions, fusion, reranker
 from treeline.search.answer import Answer, Result
-from treeline.search.computing import Computing
-from treeline.search.lanes.graph import callees_lane
-from treeline.search.lanes.lane_set import LaneSet
-from treeline.search.lanes.results import CALLEES, GRAPH, WRITTEN, Degradation, LaneResults
-from treeline.search.lanes.stored_graph import StoredGraph
-from treeline.search.lanes.tfidf import Progress, untold
-from treeline.search.lanes.without import Without
+from treeline.search.executor import SEARCH, Executor, Run, in_turn
+from treeline.search.lanes.graph import StoredGraph, UnresolvedCalls, call_name, callees_lane, text_calls_lane
+from treeline.search.lanes.lane_set import Degradation, LaneResults, LaneSet, exclude
+from treeline.search.lanes.tfidf import Progress, no_progress
+from treeline.search.plan import CALLEES, GRAPH, TEXT_CALLS, Plan, Planner
 from treeline.search.query import Query
-from treeline.search.question.checking import checked
-from treeline.search.question.routing import Route, route
-from treeline.search.question.spelling import Spelt
-from treeline.search.relatives import Relatives
-from treeline.search.reranking import SLOW, Reranking
 from treeline.search.settings import Settings
-from treeline.search.side_by_side import Run, SideBySide, one_by_one
-from treeline.search.wording import Wording
+from treeline.search.structure import CALLS, Neighbour, Relatives, Structure
 
-Adjust = Callable[[Query, Sequence[Candidate]], Sequence[Candidate]]
-CALLEES_OF = 5  # top results whose callees are pulled in, when that is asked for
+Reorder = Callable[[Sequence[Candidate]], Sequence[Candidate]]  # the last stage: feedback
+
+CALLEES_OF = 5  # top results whose callees are added
+SLOW = frozenset({"cross-encoder"})  # re-rankers that take seconds: other searches must not wait for them
+# Seconds that a search may take in the thread that all searches share, waiting included. The slowest take 50 ms on
+# 182,431 functions. After that each lane gets a thread and a timeout of its own.
+PATIENCE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,12 @@ class Ranking:
     """A ranked list without bodies, and how it came about."""
 
     candidates: Sequence[Candidate]
-    lanes: LaneResults
+    results: LaneResults
     timings: dict[str, float]
 
 
-class Searcher(Relatives):
-    """Answers questions, and says of single functions what is related or similar to them; safe to use from several
-    threads."""
+class Searcher:
+    """Answers queries, and finds what is related or similar to a function; safe to use from several threads."""
 
     def __init__(
         self,
@@ -55,119 +54,120 @@ class Searcher(Relatives):
         encoders: Mapping[str, Encoder],
         settings: Settings | None = None,
         *,
-        adjust: Adjust | None = None,
-        threads: SideBySide | None = None,
-        computing: Computing | None = None,
+        executor: Executor | None = None,
         cache: Path | None = None,
     ) -> None:
-        """`encoders` by the names in the index; `adjust` may reorder the final list (feedback); `cache` is the folder
-        where a lane keeps what takes long to make."""
-        self.settings = settings or Settings()
-        graph = StoredGraph(engine)
-        super().__init__(engine, graph, self.settings.lane_depth)
-        self.encoders = encoders
-        self._lanes = LaneSet(engine, encoders, graph, cache=cache)
-        self._wording = Wording(engine)
-        self._rerank = Reranking(engine, self.settings)
-        self._adjust = adjust
-        self._threads = threads or SideBySide()
-        self._computing = computing or Computing()
+        """`encoders` by their names in the index; `cache` is a folder for what takes long to make."""
+        self.engine, self.encoders, self.settings = engine, encoders, settings or Settings()
+        self._graph = StoredGraph(engine)
+        self._relatives = Relatives(engine, self._graph)
+        self._planner = Planner(engine, self.settings)
+        self._lanes = LaneSet(engine, encoders, self._graph, cache=cache)
+        self._rerankers: dict[tuple[str, int], Reranker] = {}
+        self._executor = executor or Executor()
 
     @property
     def info(self) -> IndexInfo:
         return self.engine.info
 
-    def search(self, query: Query) -> Answer:
-        """The whole way: lanes, fusion, re-ranking, and the bodies of the results asked for."""
-        begin = perf_counter()
-        careful = partial(self._search, query, begin, self._threads.run)
-        if self.info.engine != "embedded" or query.rerank in SLOW or query.without:
-            return careful()  # a cluster computes, and is waited for; other searches must not wait for what takes long
-        return self._computing.run(partial(self._search, query, begin, one_by_one), careful)
+    def search(self, query: Query, reorder: Reorder | None = None) -> Answer:
+        """One page of results; `reorder` may move results of the ranked list."""
+        clock = _Clock()
+        plan = self.plan(query)
+        clock.lap("plan")
+        careful = partial(self._search, plan, reorder, clock, self._executor.run)
+        if self.info.engine != "embedded" or query.rerank in SLOW or plan.excluded:
+            return careful()  # a cluster computes by itself; other searches must not wait for a slow one
+        try:
+            return self._executor.call(SEARCH, partial(self._search, plan, reorder, clock, in_turn), PATIENCE)
+        except TimeoutError:
+            return careful()
 
-    def _search(self, query: Query, begin: float, run: Run) -> Answer:
-        waited = perf_counter() - begin  # for other searches, or in vain for this one to come back
-        query = self._wording.as_spelt(query)
-        ranking = self.rank(query, run)
-        clock = perf_counter()
-        start, end = query.offset, query.offset + query.k
-        ranked = ranking.candidates
-        page = with_tree_distances(ranked, start, end) if query.explain else list(ranked[start:end])
+    def _search(self, plan: Plan, reorder: Reorder | None, clock: _Clock, run: Run) -> Answer:
+        clock = clock.copy()
+        clock.lap("waited")
+        ranking = self._rank(plan, reorder, clock, run)
+        start, end = plan.query.offset, plan.query.offset + plan.query.k
+        ranked, found = ranking.candidates, ranking.results.found
+        page = with_tree_distances(ranked, start, end) if plan.query.explain else list(ranked[start:end])
         bodies = {function.id: function for function in self.engine.fetch([candidate.id for candidate in page])}
         results = tuple(
             Result(rank, bodies[candidate.id], candidate)
             for rank, candidate in enumerate(page, start + 1)
             if candidate.id in bodies
         )
-        lanes = ranking.lanes
-        found = lanes.found
-        now = perf_counter()
+        clock.lap("fetch")
         return Answer(
-            query=query,
-            spelt=lanes.spelt,
+            plan=plan,
             results=results,
             total=len(found),
-            route=lanes.route.kind,
-            relaxed=lanes.relaxed,
-            degraded=lanes.degraded,
-            timings={
-                "waited": waited * 1000,
-                **ranking.timings,
-                "fetch": (now - clock) * 1000,
-                "total": (now - begin) * 1000,
-            },
+            relaxed=ranking.results.relaxed,
+            degraded=ranking.results.degraded,
+            timings=clock.timings | {"total": clock.total},
             ranked=ranked,
             found=found,
-            exact=lanes.exact,
-            unfound=lanes.unfound if found else "",
-            hints=tuple(self._wording.hints(query, lanes)),
+            exact=ranking.results.exact,
+            no_match=ranking.results.no_match if found else "",
+            hints=tuple(self._planner.hints(plan, found=bool(found), excluded=ranking.results.excluded)),
         )
 
-    def rank(self, query: Query, run: Run | None = None) -> Ranking:
-        """The re-ranked list without bodies, long enough for the page asked for and the re-ranker's depth."""
-        query = checked(query, self.settings)
-        limit = max(query.offset + query.k, self.settings.rerank_depth)
-        clock = _Clock()
-        lanes = self.lanes(query, run=run)
-        looked_for = replace(query, text=lanes.spelt.text)
-        timings = {**lanes.timings, "lanes": clock.lap()}
-        candidates = self._fused(lanes, query.fusion, limit)
-        timings["fusion"] = clock.lap()
+    def rank(self, query: Query) -> Ranking:
+        """The re-ranked list without bodies, as long as the page and the re-ranker's depth need it."""
+        return self._rank(self.plan(query), None, _Clock(), self._executor.run)
+
+    def _rank(self, plan: Plan, reorder: Reorder | None, clock: _Clock, run: Run) -> Ranking:
+        results = self.lanes(plan, run)
+        clock.timings.update(results.timings)
+        clock.lap("lanes")
+        candidates = self.fuse(results, plan.query.fusion, len(results.found) if results.exact else plan.limit)
+        if results.exact:
+            candidates = exact_first(candidates)[: plan.limit]
+        clock.lap("fusion")
         try:
-            candidates = self.rerank(looked_for, candidates, query.rerank)
-        except EngineUnavailable as error:  # a model or the engine is away: better the list as it is than none
-            left_out = Degradation(f"rerank {query.rerank}", str(error))
-            lanes = replace(lanes, degraded=(*lanes.degraded, left_out))
-        timings["rerank"] = clock.lap()
-        if self._adjust is not None and query.feedback:
-            candidates = self._adjust(query, candidates)
-            timings["feedback"] = clock.lap()
-        if lanes.exact:
-            candidates = _answer_first(candidates)
-            timings["exact"] = clock.lap()
-        return Ranking(candidates, lanes, timings)
+            candidates = self.rerank(plan, candidates, plan.query.rerank)
+        except EngineUnavailable as error:  # a model or the engine is away: better the fused list than none
+            left_out = Degradation(f"rerank {plan.query.rerank}", str(error))
+            results = replace(results, degraded=(*results.degraded, left_out))
+        clock.lap("rerank")
+        if reorder is not None and plan.query.feedback:
+            candidates = reorder(candidates)
+            clock.lap("feedback")
+        if results.exact:
+            candidates = exact_first(candidates)
+            clock.lap("exact")
+        return Ranking(candidates, results, clock.timings)
 
-    def lanes(self, query: Query, names: Sequence[str] | None = None, run: Run | None = None) -> LaneResults:
-        """Run the lanes side by side: those named, or those that the mode and the route ask for."""
-        run = run or self._threads.run
-        query = self._wording.as_spelt(checked(query, self.settings))
-        way = route(query.text)
-        mended = self._wording.mended(query, way, run)
-        if mended.words:
-            query, way = replace(query, text=mended.text), route(mended.text)
-        names = self._lanes.names(query, way) if names is None else names
-        without = Without(self.engine, query.without)
-        ask = partial(self._ask, names, query, way, mended, run)
-        found = without.filled(ask, self.settings.lane_depth, query.offset + query.k)
-        return without.left_of(self._with_callees(query, found)) if query.callees else found
+    def plan(self, query: Query, lanes: Sequence[str] | None = None) -> Plan:
+        """The plan of a query; with `lanes`, for these lanes instead of those of its mode and route."""
+        return self._planner.plan(query, self._executor.run, lanes)
 
-    def fuse(self, lanes: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]:
+    def lanes(self, plan: Plan, run: Run | None = None) -> LaneResults:
+        """Run the plan's lanes, and drop what contains an excluded word."""
+        work = self._lanes.make(plan)
+        outcome = (run or self._executor.run)(work, dict.fromkeys(work, self.settings.lane_timeout))
+        if work and not outcome.values:
+            _raise_for(outcome.failures, outcome.errors)
+        results = LaneResults(
+            plan=plan,
+            lists=tuple(outcome.values[lane] for lane in work if lane in outcome.values),
+            degraded=tuple(Degradation(lane, reason) for lane, reason in outcome.failures.items()),
+            timings=outcome.milliseconds,
+        )
+        return exclude(self.engine, self._with_callees(results) if plan.query.callees else results)
+
+    def fuse(self, results: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]:
         """The lanes' lists as one, with what each lane contributed."""
-        return fusion(method)(lanes.lists, DEFAULT_WEIGHTS, lanes.route.asked, limit)
+        return fusion(method)(results.lists, DEFAULT_WEIGHTS, results.plan.route.traits, limit)
 
-    def rerank(self, query: Query, candidates: Sequence[Candidate], method: str = "default") -> Sequence[Candidate]:
-        """The same candidates in the re-ranker's order; it looks at the first `rerank_depth` of them."""
-        return self._rerank(query, candidates, method)
+    def rerank(self, plan: Plan, candidates: Sequence[Candidate], method: str = "default") -> Sequence[Candidate]:
+        """The candidates in the re-ranker's order; it looks at the first `rerank_depth` of them."""
+        vectors = self.engine.vectors if self.info.encoders else None
+        context = RerankContext(query=plan.text, vectors=vectors, texts=self._texts, explain=plan.query.explain)
+        depth = self.settings.rerank_depth
+        run = self._reranker(method, plan.query.k)
+        if len(candidates) <= depth:
+            return run(candidates, context)
+        return [*run(candidates[:depth], context), *candidates[depth:]]
 
     def similar(self, id_: str, k: int = 10) -> list[Hit]:
         """The functions nearest to this one by the default encoder's vectors, without itself."""
@@ -187,50 +187,76 @@ class Searcher(Relatives):
         """Function names that begin with this."""
         return self.engine.suggest(prefix, k) if prefix.strip() else []
 
-    def prepare(self, lane: str, progress: Progress = untold) -> None:
-        """Load or build now what a lane would otherwise need at its first question (`tfidf`, `graph`)."""
+    def structure(
+        self,
+        name: str,
+        relations: Sequence[Relation] = CALLS,
+        direction: Direction = "in",
+        depth: int = 1,
+        filters: Filters = NO_FILTERS,
+    ) -> Structure:
+        """What calls, extends, implements or uses the symbols of that name; with `out`, what they do themselves."""
+        return self._relatives.structure(name, relations, direction, depth, filters)
+
+    def callers(self, id_: str, depth: int = 1) -> list[Neighbour]:
+        return self._relatives.related(id_, "calls", "in", depth)
+
+    def callees(self, id_: str, depth: int = 1) -> list[Neighbour]:
+        return self._relatives.related(id_, "calls", "out", depth)
+
+    def near(self, name: str) -> list[str]:
+        """Names in the call graph that are spelt like one that is not there."""
+        return self._relatives.near(name)
+
+    def unresolved_calls(self, function: Function) -> UnresolvedCalls:
+        """How many functions have a call of this name in their code and are not among its callers."""
+        symbol = call_name(function.func_name)
+        found = text_calls_lane(self.engine, symbol, self.settings.lane_depth, NO_FILTERS)
+        others = set(ids_of(found.hits)) - self._relatives.caller_ids(function.id)
+        return UnresolvedCalls(symbol, len(others), found.complete)
+
+    def prepare(self, lane: str, progress: Progress = no_progress) -> None:
+        """Load or build now what a lane (`tfidf`, `graph`) would otherwise need at its first query."""
         self._lanes.prepare(lane, progress)
 
     def close(self) -> None:
         """Close the engine; the threads end by themselves."""
-        self._threads.close()
-        self._computing.close()
+        self._executor.close()
         self.engine.close()
 
-    def _ask(self, names: Sequence[str], query: Query, way: Route, mended: Spelt, run: Run, depth: int) -> LaneResults:
-        """What these lanes bring, so many each."""
-        work = self._lanes.make(names, query, way, depth)
-        outcome = run(work, dict.fromkeys(work, self.settings.lane_timeout))
-        if work and not outcome.values:
-            _raise_for(outcome.failures, outcome.errors)
-        return LaneResults(
-            spelt=mended,
-            route=way,
-            lists=tuple(outcome.values[lane] for lane in work if lane in outcome.values),
-            degraded=tuple(Degradation(lane, reason) for lane, reason in outcome.failures.items()),
-            timings=outcome.milliseconds,
-        )
-
-    def _with_callees(self, query: Query, lanes: LaneResults) -> LaneResults:
-        """A lane more: what the first fused results call, one edge away."""
-        clock = _Clock()
+    def _with_callees(self, results: LaneResults) -> LaneResults:
+        """One more list: what the first fused results call."""
+        begin = perf_counter()
         graph = self._graph()
         if graph is None:
-            return lanes
-        top = [candidate.id for candidate in self.fuse(lanes, query.fusion, CALLEES_OF)]
-        found = callees_lane(self.engine, graph, top, self.settings.lane_depth, query.filters)
-        return replace(lanes, lists=(*lanes.lists, found), timings={**lanes.timings, CALLEES: clock.lap()})
+            return results
+        plan = results.plan
+        top = [candidate.id for candidate in self.fuse(results, plan.query.fusion, CALLEES_OF)]
+        found = callees_lane(self.engine, graph, top, self.settings.lane_depth, plan.filters)
+        took = (perf_counter() - begin) * 1000
+        return replace(results, lists=(*results.lists, found), timings={**results.timings, CALLEES: took})
 
-    def _fused(self, lanes: LaneResults, method: str, limit: int) -> Sequence[Candidate]:
-        """The first `limit`; an exact answer leads them, and what is written follows it, whatever the method gives."""
-        if not lanes.exact:
-            return self.fuse(lanes, method, limit)
-        return _answer_first(self.fuse(lanes, method, len(lanes.found)))[:limit]
+    def _reranker(self, method: str, length: int) -> Reranker:
+        """Made when first needed, for lists of this length."""
+        found = self._rerankers.get((method, length))
+        if found is None:
+            options = RerankOptions(
+                clusters=self.settings.clusters,
+                length=length,
+                cross_encoder=self.settings.cross_encoder,
+                cross_encoder_depth=self.settings.cross_encoder_depth,
+            )
+            found = self._rerankers[method, length] = reranker(method, options)
+        return found
+
+    def _texts(self, ids: Sequence[str]) -> list[str]:
+        bodies = {function.id: function for function in self.engine.fetch(ids)}
+        return [f"{bodies[id_].docstring}\n{bodies[id_].code}" if id_ in bodies else "" for id_ in ids]
 
 
-def _answer_first(candidates: Sequence[Candidate]) -> Candidates:
-    """What the call graph knows, then what is at least written in the code, then all else."""
-    return Candidates.of(candidates).led_by(WRITTEN).led_by(GRAPH)
+def exact_first(candidates: Sequence[Candidate]) -> Candidates:
+    """What the call graph knows, then what has the call in its code, then all else."""
+    return Candidates.of(candidates).led_by(TEXT_CALLS).led_by(GRAPH)
 
 
 def _raise_for(failures: Mapping[str, str], errors: Mapping[str, Exception]) -> None:
@@ -243,12 +269,23 @@ def _raise_for(failures: Mapping[str, str], errors: Mapping[str, Exception]) -> 
 
 
 class _Clock:
-    """Milliseconds since the last lap."""
+    """The milliseconds of each stage, and since the beginning."""
 
     def __init__(self) -> None:
-        self._since = perf_counter()
+        self._begin = self._since = perf_counter()
+        self.timings: dict[str, float] = {}
 
-    def lap(self) -> float:
+    def lap(self, stage: str) -> None:
         now = perf_counter()
-        since, self._since = self._since, now
-        return (now - since) * 1000
+        self.timings[stage] = (now - self._since) * 1000
+        self._since = now
+
+    @property
+    def total(self) -> float:
+        return (self._since - self._begin) * 1000
+
+    def copy(self) -> _Clock:
+        """For one attempt: the next one begins where this one did."""
+        clock = _Clock()
+        clock._begin, clock._since, clock.timings = self._begin, self._since, dict(self.timings)
+        return clock

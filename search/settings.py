@@ -7,16 +7,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treeline.corpus.errors import InputError
 from treeline.engine.names import check_name
+
+if TYPE_CHECKING:
+    from treeline.engine.protocol import Store
 
 PREFIX = "TREELINE_"
 # Variables that Kubernetes sets in every pod for a service called `treeline` or `treeline-…`.
 KUBERNETES = re.compile(r"(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)?)")
 OTHERS = frozenset({"PASSWORD", "CHROMIUM", "SCREENSHOTS"})  # of the compose file and of the browser tests
 MOST = 1_000_000_000  # the largest number any setting takes
+ENGINES = ("embedded", "elasticsearch")
 MODES = ("hybrid", "keyword", "dense", "tfidf", "graph")
 
 
@@ -30,9 +34,7 @@ class Settings:
     """All settings, with their defaults."""
 
     home: str = setting("", "Folder of the embedded indexes; empty: the user's data folder.")
-    engine: str = setting(
-        "embedded", "Where indexes live: `embedded` or `elasticsearch`.", choices=("embedded", "elasticsearch")
-    )
+    engine: str = setting("embedded", "Where indexes live: `embedded` or `elasticsearch`.", choices=ENGINES)
     index: str = setting("default", "Name of the index to search.")
     encoder: str = setting("static", "Encoder of new indexes: `static`, `none`, or a sentence-transformers model.")
     elasticsearch_url: str = setting("http://127.0.0.1:9200", "One or more addresses, separated by commas.")
@@ -135,6 +137,26 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
 def as_environment(settings: Settings) -> dict[str, str]:
     """The variables that give another process these settings, whatever its own environment says."""
     return {PREFIX + row.name.upper(): str(getattr(settings, row.name)) for row in fields(Settings)}
+
+
+def open_store(settings: Settings) -> Store:
+    """The store that the settings name. Only its engine's library is imported, and no cluster is contacted yet."""
+    if settings.engine == "embedded":
+        from treeline.engine.embedded import EmbeddedStore
+
+        return EmbeddedStore(settings.home_path)
+    if settings.engine == "elasticsearch":
+        from treeline.engine.elasticsearch import ElasticsearchStore
+
+        return ElasticsearchStore(
+            listed(settings.elasticsearch_url),
+            user=settings.elasticsearch_user,
+            password=settings.elasticsearch_password,
+            api_key=settings.elasticsearch_api_key,
+            ca=settings.elasticsearch_ca,
+            shards=settings.elasticsearch_shards,
+        )
+    raise InputError(f"there is no engine {settings.engine!r}", f"choose one of: {', '.join(ENGINES)}")
 
 
 def listed(value: str) -> list[str]:

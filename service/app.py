@@ -17,7 +17,7 @@ from treeline.service.api import functions, search, status
 from treeline.service.api.parameters import declare_limits, declare_refusals
 from treeline.service.feedback import open_feedback
 from treeline.service.http import errors, guard, observe, response
-from treeline.service.http.context import Context, adjuster
+from treeline.service.http.context import Context
 from treeline.service.http.errors import JsonRequest
 from treeline.service.http.response import OrjsonProvider
 from treeline.service.pages import PAGES, reference
@@ -58,8 +58,7 @@ def create_app(settings: Settings | None = None, searcher: LiveSearcher | None =
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
     app.config["DESCRIPTION"] = "Find functions by what they do."
     store = open_feedback(settings)
-    adjust = adjuster(store, settings)
-    here = Context(settings, store, lambda: searcher or open_searcher(settings, adjust=adjust, without_encoder=True))
+    here = Context(settings, store, lambda: searcher or open_searcher(settings, without_encoder=True))
     app.extensions["treeline"] = here
 
     errors.init_app(app)

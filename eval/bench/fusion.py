@@ -25,17 +25,17 @@ from treeline.eval.metrics import compare, reciprocal_rank
 from treeline.eval.sets import docstrings, web
 from treeline.rerank.adaptive import adaptive
 from treeline.rerank.intersection import intersection
+from treeline.rerank.language import named
 from treeline.rerank.ranked_list import Fusion, RankedList
 from treeline.rerank.registry import DEFAULT_WEIGHTS
 from treeline.rerank.rrf import rrf
 from treeline.rerank.score_sum import score_sum
-from treeline.search.lanes.dense import dense_lane
 from treeline.search.lanes.keyword import keyword_lane
+from treeline.search.lanes.lane_set import dense_lane
 from treeline.search.live import LiveSearcher
+from treeline.search.plan import is_identifier, route
 from treeline.search.query import Query
-from treeline.search.question.routing import looks_like_an_identifier, route
-from treeline.search.settings import Settings, from_environment
-from treeline.search.stores import open_store
+from treeline.search.settings import Settings, from_environment, open_store
 
 DEPTH = 300
 SEED = 7
@@ -77,7 +77,7 @@ class Set:
             engine.close()
 
     def _keyword(self, engine: Engine) -> list[RankedList]:
-        return [keyword_lane(engine, asked.text, DEPTH, NO_FILTERS) for asked in self.questions]
+        return [keyword_lane(engine, named(asked.text).rest, DEPTH, NO_FILTERS) for asked in self.questions]
 
     def dense(self) -> list[RankedList]:
         with self.searcher.searcher() as current:
@@ -147,7 +147,7 @@ def identifier_questions(functions: Sequence[Function], count: int) -> list[Ques
     by_name: dict[str, set[str]] = {}
     for function in functions:
         by_name.setdefault(function.func_name.rpartition(".")[2], set()).add(function.url)
-    usable = sorted(name for name in by_name if looks_like_an_identifier(name) and not name.startswith("__"))
+    usable = sorted(name for name in by_name if is_identifier(name) and not name.startswith("__"))
     return [Question(name, frozenset(by_name[name])) for name in random.Random(SEED).sample(usable, count)]
 
 
@@ -171,7 +171,7 @@ def fusion_scores(
     """Reciprocal rank of each question."""
     found = {}
     for asked, lanes in zip(one.questions, lists, strict=True):
-        candidates = method(lanes, weights, route(asked.text).asked, 100)
+        candidates = method(lanes, weights, route(asked.text).traits, 100)
         urls = [candidate.address.url for candidate in candidates]
         found[asked.text] = reciprocal_rank(urls, asked.urls)
     return found
@@ -181,7 +181,7 @@ def search_scores(one: Set) -> Values:
     """The same through the default search: routed lanes, default fusion."""
     found = {}
     for asked in one.questions:
-        lanes = one.searcher.lanes(Query(asked.text))
+        lanes = one.searcher.lanes(one.searcher.plan(Query(asked.text, literal=True)))
         urls = [candidate.address.url for candidate in one.searcher.fuse(lanes, limit=100)]
         found[asked.text] = reciprocal_rank(urls, asked.urls)
     return found

@@ -30,8 +30,7 @@ from treeline.ingest.source import Chunk, Parsed, ReadOptions, Source, Unit
 from treeline.ingest.sources import open_source
 from treeline.search.live import open_searcher
 from treeline.search.query import Query
-from treeline.search.settings import Settings
-from treeline.search.stores import open_store
+from treeline.search.settings import Settings, open_store
 
 if TYPE_CHECKING:
     from treeline.engine.elasticsearch import ElasticsearchStore

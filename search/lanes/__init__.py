@@ -1,1 +1,1 @@
-"""The lanes, each a way to find functions that answers with a ranked list; and what they brought together."""
+"""The lanes: each a way to find functions, which answers with a ranked list."""

@@ -1,28 +1,36 @@
-"""The graph lane: functions that the call graph leads to from a symbol named in the question or found by keyword.
+"""The lanes of the call graph, and the exact answer to a structural question.
 
-A structural question gets exactly what it asks for, all of it. Otherwise: the definitions of the symbols, then who
-calls them, then what they call. Each hit says by which relation it was reached.
+The graph lane leads from a symbol named in the query (or found by keyword) to its definitions, callers and callees. A
+structural question gets exactly what it asks for, all of it, with a sentence that says so.
+
+The `text_calls` lane finds calls by their text (`urlopen(`), whoever defines what is called. The call graph leads from
+a call to its definition in the same repository; a library's function has none there, and a method of a variable of
+unknown type often none that is certain. Classes whose base is from elsewhere are found the same way.
 """
 
 from __future__ import annotations
 
+import re
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from treeline.corpus.analysis import terms
-from treeline.engine.hits import ids_of, rescored
+from treeline.corpus.counting import counted
+from treeline.corpus.function import Function
+from treeline.engine.hits import chosen, ids_of, rescored
 from treeline.engine.protocol import Engine, Filters
-from treeline.graph.callgraph import CallGraph, Step
+from treeline.graph.callgraph import ARTIFACT, CallGraph, Direction, GraphSymbol, Step, load
+from treeline.graph.callgraph.classes import CONSTRUCTORS
 from treeline.graph.references import Relation
+from treeline.rerank.candidates import Candidate
 from treeline.rerank.ranked_list import RankedList
-from treeline.search.question.exact import NEAR_NAMES, ExactList, exact_answer
-from treeline.search.question.routing import Route
-from treeline.search.question.structural import CALLS
-from treeline.search.question.structure import seeds_of, standing_for
+from treeline.search.plan import CALLEES, GRAPH, TEXT_CALLS, Route
+from treeline.search.structure import CALLS, INHERITS, NEAR_NAMES, functions_of, seeds_of
 
-LANE = "graph"
 DEFINITION, NEAR_NAME, BY_WORDS = "definition", "near name", "shares words"
+UNRESOLVED = "unresolved"  # the relation of a result whose code has the call, which the graph does not know
 # What a relation is called from its other end: a callee is `called`.
 PASSIVE: Mapping[Relation, str] = {
     "calls": "called",
@@ -31,51 +39,284 @@ PASSIVE: Mapping[Relation, str] = {
     "uses": "used",
 }
 NO_WORDS: Mapping[Relation, str] = {}
-LISTED = 10_000  # of a structural answer at most: as far as pages reach
-# Of what a question names: all of a name, the end of a longer one or a method of a class, those around it. A near name
-# is a guess, and so is what is around it.
+LISTED = 10_000  # functions of a structural answer at most: as far as pages reach
+OTHERS_NAMED = 5
+BELOW = "by keyword or meaning, not from the call graph"  # heading of what stands below an exact answer
+# Scores: a whole name, the end of a longer one or a method of a class, their neighbours. A near name is a guess, and so
+# are its neighbours.
 WHOLE, PART, AROUND, GUESSED = 1.0, 0.75, 0.5, 0.2
-SURE = 0.5  # above the usual where the question is a name and nothing else: no other lane then changes its order
+SURE = 0.5  # above the usual where the query is a name and nothing else: then no other lane changes its order
+# What is asked → what those who are the answer do, and what they are.
+VERBS = {"calls": "call", "inherits": "extend or implement", "uses": "use", "depends": "depend on"}
+NOUNS = {"calls": "function", "inherits": "class", "uses": "function or class", "depends": "function or class"}
 
 Reached = tuple[str, float, str]  # function id, score, stage
 
 
-def graph_lane(engine: Engine, graph: CallGraph | None, way: Route, text: str, k: int, filters: Filters) -> RankedList:
+class StoredGraph:
+    """The call graph of an open index, loaded when first called; None when the index has none."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._graph: CallGraph | None = None
+        self._loaded = False
+        self._lock = threading.Lock()
+
+    def __call__(self) -> CallGraph | None:
+        if not self._loaded:
+            with self._lock:
+                if not self._loaded:
+                    data = self._engine.artifact(ARTIFACT)
+                    self._graph = None if data is None else load(data)
+                    self._loaded = True
+        return self._graph
+
+
+@dataclass(frozen=True, slots=True)
+class UnresolvedCalls:
+    """How many functions have a call in their code that the graph does not know: of something else, or unresolved."""
+
+    symbol: str  # as the call is written
+    functions: int
+    all: bool = True  # whether all of them were counted
+
+    def message(self, *, more: bool) -> str:
+        """`28 more functions have rmtree( in the code`; empty for none."""
+        if not self.functions:
+            return ""
+        verb, least = "has" if self.functions == 1 else "have", "" if self.all else "at least "
+        what = counted(self.functions, "more function" if more else "function")
+        return f"{least}{what} {verb} {self.symbol}( in the code"
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """What the graph knows: the functions that are the answer, and what else is that is no function (a class, a
+    module's top level)."""
+
+    symbol: str
+    relations: tuple[Relation, ...]
+    direction: Direction
+    depth: int
+    definitions: int  # symbols of that name in the graph
+    found: int  # functions, of which the list has the first
+    functions: int  # in the list
+    others: tuple[str, ...]
+    near: tuple[str, ...] = ()  # names spelt like an unknown one
+    unresolved_calls: int = 0  # further functions that have the call in their code
+    unresolved_classes: tuple[str, ...] = ()  # with an unresolved base of that name; the functions are theirs
+    all_unresolved_calls: bool = True  # whether all of those were counted
+    where: str = "this index"  # or the repository that was asked for
+    narrowed: bool = False  # by language or path, so there may be others
+
+    @property
+    def known(self) -> bool:
+        """Whether the graph has a symbol of that name."""
+        return self.definitions > 0
+
+    @property
+    def asked(self) -> str:
+        """What is asked: `calls`, `inherits`, `uses` or `depends`."""
+        if self.relations == INHERITS:
+            return "inherits"
+        if len(self.relations) == 1:
+            return self.relations[0]
+        return "uses" if self.depth == 1 else "depends"
+
+    @property
+    def sentence(self) -> str:
+        """`3 functions are known to call the http_backoff defined in this index`.
+
+        Names are resolved within a repository: callers of a library's function of the same name are not among them.
+        """
+        unresolved = "".join(f"; {message}" for message in [self._unresolved] if message)
+        if not self.known:
+            near = f"; near it: {', '.join(self.near)}" if self.near else ""
+            return f"no {NOUNS[self.asked]} called {self.symbol} in {self.where}{near}{unresolved}"
+        by_class = self.asked == "inherits"
+        answer = self._counted(len(self.others) if by_class else self.found, "class" if by_class else "function")
+        if self.others:
+            named = first_named(self.others)
+            answer += f": {named}" if by_class else f"; also {named}"
+        if self.found > self.functions:
+            answer += f"; the first {self.functions:,} are listed"
+        return answer + unresolved
+
+    @property
+    def headings(self) -> dict[int, str]:
+        """The headings above the results that are not the exact answer, by the rank of the first of them."""
+        first = self.functions + 1
+        by_class = self.asked == "inherits"
+        having = f"of classes that name a base {self.symbol}" if by_class else f"with {self.symbol}( in the code"
+        unresolved = {first: f"{having}, not resolved by the call graph"} if self.unresolved_calls else {}
+        return unresolved | {first + self.unresolved_calls: BELOW}
+
+    @property
+    def _unresolved(self) -> str:
+        if self.asked == "inherits":
+            count = len(self.unresolved_classes)
+            what, verb = counted(count, "more class" if self.others else "class"), "names" if count == 1 else "name"
+            return f"{what} {verb} a base of that name: {first_named(self.unresolved_classes)}" if count else ""
+        return UnresolvedCalls(self.symbol, self.unresolved_calls, self.all_unresolved_calls).message(
+            more=bool(self.found)
+        )
+
+    def _counted(self, count: int, noun: str) -> str:
+        what = counted(count, noun) if count else f"no {noun}"
+        if self.narrowed:
+            what += f" that {'passes' if count < 2 else 'pass'} the filters"
+        if self.direction == "out":
+            return f"{self.symbol} is known to {VERBS[self.asked]} {what} of {self.where}"
+        which = f"the {self.symbol}"
+        if self.definitions > 1:
+            which = f"{'one' if count else 'any'} of the {self.definitions:,} {self.symbol}"
+        return f"{what} {'is' if count < 2 else 'are'} known to {VERBS[self.asked]} {which} defined in {self.where}"
+
+
+@dataclass(frozen=True, slots=True)
+class ExactList(RankedList):
+    """The functions of an exact answer, with the answer itself."""
+
+    exact: Exact = field(kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TextCallsList(RankedList):
+    """The functions found; `complete` when all that have the words of the call were looked at. For a base class, the
+    `classes` that name it: the functions are theirs."""
+
+    complete: bool = field(kw_only=True)
+    classes: tuple[str, ...] = field(default=(), kw_only=True)
+
+
+def graph_lane(
+    engine: Engine, graph: CallGraph | None, route: Route, text: str, k: int, filters: Filters
+) -> RankedList:
     """The first `k` functions of the walk; without a call graph, only the definitions."""
     if graph is None:
-        hits = [hit for symbol in way.symbols for hit in engine.named(symbol, k, filters)][:k]
-        return RankedList(LANE, rescored(hits, [WHOLE] * len(hits)), [DEFINITION] * len(hits))
-    if way.relations:
-        return _exactly(engine, graph, way, filters)
-    seeds, stage = _seeds(engine, graph, way, text, filters)
-    found = _first(_located(engine, _around(graph, seeds, stage, way.symbols), filters), k)
-    return replace(found, above=SURE if stage == DEFINITION and way.words == 1 else 0.0)
+        hits = [hit for symbol in route.symbols for hit in engine.named(symbol, k, filters)][:k]
+        return RankedList(GRAPH, rescored(hits, [WHOLE] * len(hits)), [DEFINITION] * len(hits))
+    if route.relations:
+        return _exactly(engine, graph, route, filters)
+    seeds, stage = _seeds(engine, graph, route, text, filters)
+    found = _first(_located(engine, _around(graph, seeds, stage, route.symbols), filters), k)
+    return replace(found, above=SURE if stage == DEFINITION and route.words == 1 else 0.0)
 
 
 def callees_lane(engine: Engine, graph: CallGraph, ids: Iterable[str], k: int, filters: Filters) -> RankedList:
     """What the given functions call, one edge away, in their order."""
     nodes = [node for id_ in ids if (node := graph.node_of(id_)) is not None]
     found = _located(engine, _functions(graph, graph.walk(nodes, CALLS, "out"), PASSIVE), filters)
-    return replace(_first(found, k), lane="callees")
+    return replace(_first(found, k), lane=CALLEES)
 
 
-def _exactly(engine: Engine, graph: CallGraph, way: Route, filters: Filters) -> ExactList:
+def text_calls_lane(engine: Engine, symbol: str, k: int, filters: Filters) -> TextCallsList:
+    """Of the first `k` that have the words of the symbol, those with an opening bracket behind it."""
+    words = terms(symbol)
+    if symbol.lower() in words:  # the whole name is a term beside its parts, which many more have
+        words = [symbol.lower()]
+    hits = engine.keyword(words, k, filters) if words else []
+    ids = ids_of(hits)
+    bodies = {function.id: function for function in engine.fetch(ids)}
+    positions = [at for at, id_ in enumerate(ids) if id_ in bodies and has_call(bodies[id_], symbol)]
+    # All score the same: how often the words are in a function says nothing about whether it calls.
+    found = rescored(chosen(hits, positions), [1.0] * len(positions))
+    return TextCallsList(TEXT_CALLS, found, complete=len(hits) < k)
+
+
+def text_bases_lane(engine: Engine, graph: CallGraph | None, symbol: str, k: int, filters: Filters) -> TextCallsList:
+    """The first `k` functions of the classes that name this as a base which was not resolved."""
+    if graph is None:
+        return TextCallsList(TEXT_CALLS, [], complete=True)
+    symbols = {node: graph.symbol(node) for node in graph.naming(symbol, filters.repo)}
+    classes = {node: one for node, one in symbols.items() if _passes(one, filters)}
+    ids = dict.fromkeys(id_ for node in classes for id_ in functions_of(graph, node))
+    hits = engine.locate(list(ids), filters)[:k]
+    named = tuple(map(_describe, classes.values()))
+    return TextCallsList(TEXT_CALLS, rescored(hits, [1.0] * len(hits)), complete=True, classes=named)
+
+
+def call_name(name: str) -> str:
+    """The name in a call of a function: `send` for `Client.send`, and the class's name for a constructor."""
+    outer, _, last = name.rpartition(".")
+    return outer.rpartition(".")[2] if outer and last in CONSTRUCTORS else last
+
+
+def has_call(function: Function, symbol: str) -> bool:
+    """Whether the function's code has the call; its own name above its body is none."""
+    own = function.func_name.rpartition(".")[2] == symbol
+    return len(re.findall(rf"(?<![\w$]){re.escape(symbol)}\s*\(", function.code)) > own
+
+
+def relation_of(candidate: Candidate) -> str:
+    """How the call graph led to a result: `calls`, `called`, `definition`, `uses, 2 edges away`. `unresolved` where
+    only its code has the call, or its class the base. Empty for none of these."""
+    stages = {one.lane: one.stage for one in candidate.contributions}
+    return stages.get(GRAPH, UNRESOLVED if TEXT_CALLS in stages else "")
+
+
+def first_named(names: Sequence[str]) -> str:
+    """`the top level of main.py, Fence and 3 more`, each once."""
+    distinct = list(dict.fromkeys(names))
+    rest = len(distinct) - OTHERS_NAMED
+    return ", ".join(distinct[:OTHERS_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -> ExactList:
     """What a structural question asks for, and the answer in words."""
-    symbols = [node for symbol in way.symbols for node in graph.named(symbol, filters.repo)]
-    steps = graph.walk(seeds_of(graph, symbols, way.relations), way.relations, way.direction, way.depth)
-    found = _located(engine, _functions(graph, steps, PASSIVE if way.direction == "out" else NO_WORDS), filters)
+    symbols = [node for symbol in route.symbols for node in graph.named(symbol, filters.repo)]
+    steps = graph.walk(seeds_of(graph, symbols, route.relations), route.relations, route.direction, route.depth)
+    found = _located(engine, _functions(graph, steps, PASSIVE if route.direction == "out" else NO_WORDS), filters)
     listed = _first(found, LISTED)
-    exact = exact_answer(graph, way, filters, symbols, steps, found=len(found.hits), listed=len(listed.hits))
-    return ExactList(LANE, listed.hits, listed.stages, exact=exact)
+    reached = [step.node for step in steps]
+    # A class inside a function has no node of its own: the function stands for it.
+    others = reached if route.relations == INHERITS else graph.without_ids(reached)
+    exact = Exact(
+        symbol=route.symbols[0],
+        relations=route.relations,
+        direction=route.direction,
+        depth=route.depth,
+        definitions=len(_definitions(graph, symbols, route.relations, led=bool(steps))),
+        found=len(found.hits),
+        functions=len(listed.hits),
+        others=tuple(_describe(one) for one in map(graph.symbol, others) if _passes(one, filters)),
+        near=() if symbols else tuple(graph.near(route.symbols[0], NEAR_NAMES)),
+        where=filters.repo or "this index",
+        narrowed=bool(filters.language or filters.path_prefix),
+    )
+    return ExactList(GRAPH, listed.hits, listed.stages, exact=exact)
 
 
-def _seeds(engine: Engine, graph: CallGraph, way: Route, text: str, filters: Filters) -> tuple[list[int], str]:
-    """The symbols that the question names, else those of a near name; where it names none, the top keyword hit."""
-    named = [node for symbol in way.symbols for node in graph.named(symbol, filters.repo)]
+def _definitions(graph: CallGraph, symbols: Sequence[int], relations: Sequence[Relation], *, led: bool) -> list[int]:
+    """The symbols that a person would count.
+
+    A constructor with its class's name (Java, PHP) belongs to the class. What is extended is a class, or a function
+    that stands for one inside it where that `led` somewhere.
+    """
+    classes = [node for node in symbols if graph.is_class(node)]
+    if relations == INHERITS and (classes or not led):
+        return classes
+    constructors = {member for node in classes for member in graph.members(node) if not graph.is_class(member)}
+    return [node for node in symbols if node not in constructors]
+
+
+def _passes(symbol: GraphSymbol, filters: Filters) -> bool:
+    return filters.language in ("", symbol.language) and symbol.path.startswith(filters.path_prefix)
+
+
+def _describe(symbol: GraphSymbol) -> str:
+    if symbol.kind == "module":
+        return f"the top level of {symbol.path}"
+    return f"a class in {symbol.name}" if symbol.kind == "function" else symbol.name
+
+
+def _seeds(engine: Engine, graph: CallGraph, route: Route, text: str, filters: Filters) -> tuple[list[int], str]:
+    """The symbols that the query names, else those of a near name; where it names none, the top keyword hit."""
+    named = [node for symbol in route.symbols for node in graph.named(symbol, filters.repo)]
     if named:
         return named, DEFINITION
-    if way.symbols:
-        near = [name for symbol in way.symbols for name in graph.near(symbol, NEAR_NAMES)]
+    if route.symbols:
+        near = [name for symbol in route.symbols for name in graph.near(symbol, NEAR_NAMES)]
         return [node for name in near for node in graph.named(name, filters.repo)], NEAR_NAME
     words = terms(text)
     top = engine.keyword(words, 1, filters) if words else []
@@ -83,15 +324,15 @@ def _seeds(engine: Engine, graph: CallGraph, way: Route, text: str, filters: Fil
 
 
 def _around(graph: CallGraph, seeds: list[int], stage: str, symbols: Sequence[str]) -> Iterator[Reached]:
-    """The definitions, who calls them, what they call."""
-    believed = GUESSED if stage == NEAR_NAME else 1.0
+    """The definitions, their callers, their callees."""
+    trust = GUESSED if stage == NEAR_NAME else 1.0
     for node in seeds:
         whole = stage != DEFINITION or any(graph.is_whole(node, symbol) for symbol in symbols)
-        for place, id_ in enumerate(standing_for(graph, node)):
-            yield id_, believed * (WHOLE if whole and not place else PART), stage
+        for position, id_ in enumerate(functions_of(graph, node)):
+            yield id_, trust * (WHOLE if whole and not position else PART), stage
     callers, called = graph.walk(seeds, CALLS, "in"), graph.walk(seeds, CALLS, "out")
     for id_, score, word in chain(_functions(graph, callers), _functions(graph, called, PASSIVE)):
-        yield id_, believed * AROUND * score, word
+        yield id_, trust * AROUND * score, word
 
 
 def _functions(graph: CallGraph, steps: Sequence[Step], words: Mapping[Relation, str] = NO_WORDS) -> Iterator[Reached]:
@@ -99,7 +340,7 @@ def _functions(graph: CallGraph, steps: Sequence[Step], words: Mapping[Relation,
         word = words.get(step.relation, step.relation)
         stage = word if step.depth == 1 else f"{word}, {step.depth} edges away"
         # A class that calls or is called is not its methods; its constructor has an edge of its own.
-        ids = own if step.relation == "calls" else standing_for(graph, step.node)
+        ids = own if step.relation == "calls" else functions_of(graph, step.node)
         for id_ in ids:
             yield id_, 2 / (1 + step.depth), stage
 
@@ -110,7 +351,7 @@ def _located(engine: Engine, reached: Iterable[Reached], filters: Filters) -> Ra
         first.setdefault(found[0], found)
     hits = engine.locate(list(first), filters)
     reasons = [first[id_] for id_ in ids_of(hits)]
-    return RankedList(LANE, rescored(hits, [score for _, score, _ in reasons]), [stage for _, _, stage in reasons])
+    return RankedList(GRAPH, rescored(hits, [score for _, score, _ in reasons]), [stage for _, _, stage in reasons])
 
 
 def _first(ranked: RankedList, k: int) -> RankedList:

@@ -1,7 +1,7 @@
-"""The keyword lane with relaxation: full text, then one edit apart, then the question in smaller chunks of words.
+"""The keyword lane with relaxation: all words, then words within one edit, then smaller chunks of the query.
 
-Relaxation follows the paper: each stage is tried only while fewer than 100 were found. Later stages never displace
-what an earlier one found; they are appended, and every hit says its stage.
+Relaxation follows the paper: each stage is tried only while fewer than 100 were found. Later stages append to what
+earlier ones found, and every hit says its stage.
 """
 
 from __future__ import annotations
@@ -13,21 +13,19 @@ from treeline.corpus.analysis import analyse, terms
 from treeline.engine.hits import joined
 from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.rerank.expansion import BACKGROUND, expand
-from treeline.rerank.language import named
 from treeline.rerank.ranked_list import RankedList
+from treeline.search.plan import KEYWORD
 
-LANE = "keyword"
 EXACT, FUZZY, CHUNKS = "exact", "fuzzy", "chunks"
 ENOUGH = 100  # the paper's bound: with fewer the next stage is tried
-MAX_CHUNKS = 24  # searches in the last stage at most; a long question has many chunks and its first words matter most
+MAX_CHUNKS = 24  # searches in the last stage; a long query has many chunks, and its first words matter most
 SHORTEST_PIECE = 3  # letters; shorter pieces of a word match by accident
-LONGEST_WORD = 40  # letters; what is longer is no word that someone ran together
+LONGEST_WORD = 40  # letters; nobody runs more together
 WORD = re.compile(r"\w+")
 
 
 def keyword_lane(engine: Engine, text: str, k: int, filters: Filters, *, expanded: bool = False) -> RankedList:
-    """The best `k` by keyword, relaxing as far as is needed; `expanded` by what the first results have in common."""
-    text = named(text).rest  # functions do not mention the language that they are written in
+    """The best `k` by keyword, relaxed as far as needed; `expanded` by words that the first results share."""
     stages: list[str] = []
     parts: list[Sequence[Hit]] = []
     hits: Sequence[Hit] = []
@@ -38,7 +36,7 @@ def keyword_lane(engine: Engine, text: str, k: int, filters: Filters, *, expande
         hits, part = joined(parts, k)
         if len(hits) >= min(ENOUGH, k):
             break
-    return RankedList(LANE, hits, stages * len(part) if len(stages) == 1 else [stages[number] for number in part])
+    return RankedList(KEYWORD, hits, stages * len(part) if len(stages) == 1 else [stages[number] for number in part])
 
 
 def _stages(engine: Engine, text: str, k: int, filters: Filters, expanded: bool) -> Iterator[tuple[str, Sequence[Hit]]]:
@@ -49,7 +47,7 @@ def _stages(engine: Engine, text: str, k: int, filters: Filters, expanded: bool)
         yield EXACT, engine.keyword(words, k, filters)
     if WORD.search(text):
         yield FUZZY, engine.fuzzy(text, k, filters)
-    # As they are: what is one edit away from a whole word was found before, from a piece of one it is an accident.
+    # Not fuzzy: what is one edit from a whole word was found before, and from a piece of one it is an accident.
     for chunk in chunks(text):
         yield CHUNKS, engine.keyword(terms(chunk), k, filters)
 
@@ -60,7 +58,7 @@ def _with_feedback(engine: Engine, words: list[str], filters: Filters) -> list[s
 
 
 def chunks(text: str) -> list[str]:
-    """Ever smaller runs of the question's words, halves first, then pieces of words that were run together."""
+    """Ever smaller runs of the query's words, halves first, then pieces of words that were run together."""
     words = WORD.findall(text)
     found: dict[str, None] = {}
     size = len(words) // 2

@@ -1,31 +1,42 @@
-"""The lanes of one open index, each as a call without arguments, ready to be run side by side."""
+"""The lanes of a plan: makes them, and holds what they brought before fusion."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
+from unicodedata import normalize
 
+from treeline.corpus.analysis import analyse, terms
 from treeline.corpus.errors import InputError
+from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder
-from treeline.engine.protocol import Engine
+from treeline.engine.hits import Distinct, chosen, ids_of, scores_of
+from treeline.engine.protocol import Engine, Filters
 from treeline.rerank.ranked_list import RankedList
-from treeline.search.lanes.dense import dense_lane
-from treeline.search.lanes.graph import graph_lane
-from treeline.search.lanes.keyword import keyword_lane
-from treeline.search.lanes.results import DENSE, GRAPH, KEYWORD, TFIDF, WRITTEN
-from treeline.search.lanes.stored_graph import StoredGraph
-from treeline.search.lanes.tfidf import Progress, TfidfLane, untold
-from treeline.search.lanes.written import base_lane, written_lane
-from treeline.search.query import Query
-from treeline.search.question.routing import Route
-from treeline.search.question.structural import INHERITS
+from treeline.search.lanes.graph import (
+    Exact,
+    ExactList,
+    StoredGraph,
+    TextCallsList,
+    graph_lane,
+    text_bases_lane,
+    text_calls_lane,
+)
+from treeline.search.lanes.keyword import CHUNKS, keyword_lane
+from treeline.search.lanes.tfidf import Progress, TfidfLane, no_progress
+from treeline.search.plan import DENSE, GRAPH, KEYWORD, TEXT_CALLS, TFIDF, Plan
+from treeline.search.structure import INHERITS
+
+MEANING = "meaning"  # the last relaxation: no function has any of the words
+NO_MATCH = "no function here contains these words; what follows"
 
 Lane = Callable[[], RankedList]
 
 
 class LaneSet:
-    """Makes lanes; holds what some of them load the first time they run."""
+    """Makes the lanes of a plan over one open index, each a call without arguments."""
 
     def __init__(
         self, engine: Engine, encoders: Mapping[str, Encoder], graph: StoredGraph, *, cache: Path | None = None
@@ -33,63 +44,191 @@ class LaneSet:
         self._engine, self._encoders, self._graph = engine, encoders, graph
         self._tfidf = TfidfLane(engine, cache)
 
-    def names(self, query: Query, way: Route) -> Sequence[str]:
-        """Which lanes a question gets, by its mode and, when that is hybrid, by its route."""
-        if query.mode != "hybrid":
-            return (query.mode,)
-        return [lane for lane in way.lanes() if lane != DENSE or self._engine.info.encoders]
-
-    def make(self, names: Sequence[str], query: Query, way: Route, depth: int) -> dict[str, Lane]:
-        """The named lanes for one question, each to bring so many; an index with several encoders has a dense lane for
-        each."""
+    def make(self, plan: Plan) -> dict[str, Lane]:
+        """The plan's lanes by name; an index with several encoders has a dense lane for each."""
         made: dict[str, Lane] = {}
-        for name in names:
+        for name in plan.lanes:
             if name == KEYWORD:
-                made[name] = self._keyword(query, depth)
+                made[name] = partial(
+                    keyword_lane,
+                    self._engine,
+                    plan.language.rest,  # functions do not mention the language they are written in
+                    plan.depth,
+                    plan.filters,
+                    expanded=plan.query.expand,
+                )
             elif name == DENSE:
-                made |= self._dense(query, depth)
+                made |= self._dense(plan)
             elif name == GRAPH:
-                made[name] = lambda: graph_lane(self._engine, self._graph(), way, query.text, depth, query.filters)
-            elif name == WRITTEN:
-                made[name] = self._written(query, way, depth)
+                made[name] = lambda: graph_lane(
+                    self._engine, self._graph(), plan.route, plan.text, plan.depth, plan.filters
+                )
+            elif name == TEXT_CALLS:
+                made[name] = self._text_calls(plan)
             elif name == TFIDF:
-                made[name] = partial(self._tfidf, query.text, depth, query.filters)
+                made[name] = partial(self._tfidf, plan.text, plan.depth, plan.filters)
             else:
                 raise InputError(f"unknown lane {name!r}", f"choose from: {KEYWORD}, {DENSE}, {TFIDF}, {GRAPH}")
         return made
 
-    def prepare(self, name: str, progress: Progress = untold) -> None:
-        """Load or build now, and wait for it, what the lane would otherwise need at its first question."""
+    def prepare(self, name: str, progress: Progress = no_progress) -> None:
+        """Load or build now what the lane would otherwise need at its first query."""
         if name == TFIDF:
             self._tfidf.prepare(progress)
         elif name == GRAPH:
             self._graph()
 
-    def _keyword(self, query: Query, depth: int) -> Lane:
-        return partial(keyword_lane, self._engine, query.text, depth, query.filters, expanded=query.expand)
+    def _text_calls(self, plan: Plan) -> Lane:
+        symbol = plan.route.symbols[0]
+        if plan.route.relations == INHERITS:
+            return lambda: text_bases_lane(self._engine, self._graph(), symbol, plan.depth, plan.filters)
+        return partial(text_calls_lane, self._engine, symbol, plan.depth, plan.filters)
 
-    def _written(self, query: Query, way: Route, depth: int) -> Lane:
-        symbol = way.symbols[0]
-        if way.relations == INHERITS:
-            return lambda: base_lane(self._engine, self._graph(), symbol, depth, query.filters)
-        return partial(written_lane, self._engine, symbol, depth, query.filters)
-
-    def _dense(self, query: Query, depth: int) -> dict[str, Lane]:
+    def _dense(self, plan: Plan) -> dict[str, Lane]:
         info = self._engine.info
         if not info.encoders:
             raise InputError(f"the index {info.name!r} has no vectors", "use keyword mode, or index it again")
-        made: dict[str, Lane] = {}
-        for number, spec in enumerate(info.encoders):
-            lane = f"{DENSE}:{spec.name}" if number else DENSE
-            encoder = self._encoders[spec.name]
-            made[lane] = partial(
+        names = [f"{DENSE}:{spec.name}" if number else DENSE for number, spec in enumerate(info.encoders)]
+        return {
+            name: partial(
                 dense_lane,
                 self._engine,
-                encoder,
-                query.text,
-                depth,
-                query.filters,
+                self._encoders[spec.name],
+                plan.text,
+                plan.depth,
+                plan.filters,
                 index_name=spec.name,
-                lane=lane,
+                lane=name,
             )
-        return made
+            for name, spec in zip(names, info.encoders, strict=True)
+        }
+
+
+def dense_lane(
+    engine: Engine, encoder: Encoder, text: str, k: int, filters: Filters, *, index_name: str, lane: str = DENSE
+) -> RankedList:
+    """The nearest `k` by cosine; nothing when the encoder knows no word of the query."""
+    vector = encoder.encode_queries([text])[0]
+    if not vector.any():
+        return RankedList(lane, [])
+    hits = engine.knn(vector, k, filters, index_name)
+    if encoder.usual is None or not len(hits):
+        return RankedList(lane, hits)
+    return RankedList(lane, hits, above=float(scores_of(hits)[0]) - encoder.usual)
+
+
+@dataclass(frozen=True, slots=True)
+class Degradation:
+    """A lane that was left out of an answer, and why."""
+
+    lane: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class LaneResults:
+    """The ranked lists of one plan before fusion, and the lanes that were left out."""
+
+    plan: Plan
+    lists: tuple[RankedList, ...]
+    degraded: tuple[Degradation, ...] = ()
+    timings: Mapping[str, float] = field(default_factory=dict)  # milliseconds per lane
+    excluded: bool = False  # whether results were dropped for a word in them
+
+    @cached_property
+    def exact(self) -> Exact | None:
+        """What the call graph answers to a structural question, with the unresolved calls counted."""
+        known = next((ranked for ranked in self.lists if isinstance(ranked, ExactList)), None)
+        text_calls = next((ranked for ranked in self.lists if isinstance(ranked, TextCallsList)), None)
+        if known is None:
+            return None
+        cut = known.exact.found > known.exact.functions  # then those beyond the list would be counted twice
+        if text_calls is None or cut:
+            return known.exact
+        return replace(
+            known.exact,
+            unresolved_calls=len(Distinct([known.hits, text_calls.hits])) - len(known.hits),
+            all_unresolved_calls=text_calls.complete,
+            unresolved_classes=text_calls.classes,
+        )
+
+    @property
+    def relaxed(self) -> tuple[str, ...]:
+        """The relaxation stages beyond the exact one that were needed, in their order; last, `meaning` where none of
+        them found a word of the query and the results are only near it in meaning."""
+        stages = {ranked.lane: ranked.stages for ranked in self.lists}.get(KEYWORD)
+        if stages is None:
+            return ()
+        beyond = tuple(stage for stage in dict.fromkeys(stages) if stage != "exact")
+        return (*beyond, MEANING) if self._by_meaning and self._pieces is not None else beyond
+
+    @property
+    def no_match(self) -> str:
+        """A sentence where no function has any of the words, not even a near spelling of one; else empty."""
+        if self._pieces is None:
+            return ""
+        if not self._by_meaning:
+            return f"{NO_MATCH} has only pieces of them" if self._pieces else ""
+        return f"{NO_MATCH} is the nearest by meaning{', or has pieces of them' if self._pieces else ''}"
+
+    @property
+    def _by_meaning(self) -> bool:
+        return any(ranked.hits and base(ranked.lane) == DENSE for ranked in self.lists)
+
+    @property
+    def _pieces(self) -> bool | None:
+        """Whether pieces of the words were found, where no whole word was. None where whole words were found or may
+        have been, or no lane looked for them."""
+        found = {base(ranked.lane): ranked for ranked in self.lists if base(ranked.lane) != DENSE}
+        keyword = found.pop(KEYWORD, None)
+        if keyword is None or self.excluded or any(ranked.hits for ranked in found.values()):
+            return None
+        return bool(keyword.hits) if all(stage == CHUNKS for stage in keyword.stages) else None
+
+    @cached_property
+    def found(self) -> Distinct:
+        """The distinct functions of all lists."""
+        return Distinct([ranked.hits for ranked in self.lists])
+
+    def only(self, *lanes: str) -> LaneResults:
+        """The same search with these lanes alone; `dense` stands for every encoder's."""
+        kept = tuple(ranked for ranked in self.lists if ranked.lane in lanes or base(ranked.lane) in lanes)
+        return replace(self, lists=kept)
+
+
+def base(lane: str) -> str:
+    """`dense:NAME` is a dense lane."""
+    return lane.partition(":")[0]
+
+
+def exclude(engine: Engine, results: LaneResults) -> LaneResults:
+    """The lists without the functions that contain an excluded word, in whatever form or part of a name."""
+    words = [found for word in results.plan.excluded if (found := frozenset(terms(word)))]
+    if not words:
+        return results
+    every = dict.fromkeys(id_ for ranked in results.lists for id_ in ids_of(ranked.hits))
+    dropped = {function.id for function in engine.fetch(list(every)) if _contains(function, words)}
+    lists = tuple(_keep(ranked, dropped) for ranked in results.lists)
+    return replace(results, lists=lists, excluded=bool(dropped))
+
+
+def _contains(function: Function, words: Sequence[frozenset[str]]) -> bool:
+    # Analysing 5,000 functions takes a second. A stem's first letters stand in every form of the word, so most
+    # functions are ruled out by looking for those.
+    text = normalize("NFKC", f"{function.func_name}\n{function.code}\n{function.docstring}").lower()
+    likely = [word for word in words if all(stem[: max(2, len(stem) - 1)] in text for stem in word)]
+    if not likely:
+        return False
+    contained = set(analyse(function).split())
+    return any(word <= contained for word in likely)
+
+
+def _keep(ranked: RankedList, dropped: set[str]) -> RankedList:
+    positions = [at for at, id_ in enumerate(ids_of(ranked.hits)) if id_ not in dropped]
+    stages = [ranked.stages[at] for at in positions] if ranked.stages else ranked.stages
+    kept = replace(ranked, hits=chosen(ranked.hits, positions), stages=stages)
+    if not isinstance(kept, ExactList):
+        return kept
+    gone = len(ranked.hits) - len(positions)
+    exact = replace(kept.exact, found=kept.exact.found - gone, functions=len(positions), narrowed=True)
+    return replace(kept, exact=exact)

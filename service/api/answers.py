@@ -13,16 +13,14 @@ from treeline.engine.hits import Shared
 from treeline.engine.protocol import Filters, IndexInfo
 from treeline.graph.corpus_clusters import CorpusClusters
 from treeline.rerank.candidates import Candidate
-from treeline.search.alike import Alike, cluster_of
 from treeline.search.answer import Answer, Result
+from treeline.search.lanes.graph import Exact, UnresolvedCalls, relation_of
+from treeline.search.overview import Similar, cluster_of
 from treeline.search.query import Query
-from treeline.search.question.exact import Exact, Written, relation_of
-from treeline.search.question.spelling import Spelt
-from treeline.search.question.structure import Neighbour
+from treeline.search.spelling import Corrections
+from treeline.search.structure import Neighbour
 
-ALL_WRITTEN = (
-    "Whether `written` counts all of them: only the first few hundred with the words of the call are looked at."
-)
+ALL_UNRESOLVED = "Whether `unresolved_calls` counts all of them: only the first few hundred are looked at."
 
 
 class AliveShape(BaseModel):
@@ -78,8 +76,8 @@ class ResultShape(PlaceShape):
     rank: int
     score: float
     relation: str = Field(
-        description="How the call graph led to it (`calls`, `called`, `definition` …); `written` where it did not, and "
-        "the call is in the code, or its class names the base; else empty."
+        description="How the call graph led to it (`calls`, `called`, `definition` …); `unresolved` where it did not, "
+        "and the call is in the code, or its class names the base; else empty."
     )
     docstring: str
     code: str | None = None
@@ -117,30 +115,30 @@ class ExactShape(BaseModel):
     found: int = Field(description="How many functions are the exact answer.")
     functions: int = Field(description="How many of them are results, from rank 1 on: all, or the first 10,000.")
     others: list[str] = Field(description="What belongs to the answer and is no function: classes, modules.")
-    written: int = Field(
+    unresolved_calls: int = Field(
         description="How many more functions have the call in their code, of something else or not resolved; they are "
         "the next results."
     )
-    all_written: bool = Field(description=ALL_WRITTEN)
-    written_classes: list[str] = Field(
+    all_unresolved_calls: bool = Field(description=ALL_UNRESOLVED)
+    unresolved_classes: list[str] = Field(
         description="Classes that name a base of that name which was not resolved: of another package, or not indexed. "
-        "The functions in `written` are theirs then."
+        "The functions in `unresolved_calls` are theirs then."
     )
     answer: str = Field(
         description="The answer in words: `3 functions are known to call the http_backoff defined in this index`."
     )
 
 
-class SpeltWordShape(BaseModel):
+class CorrectionShape(BaseModel):
     typed: str
-    meant: str
+    corrected: str
 
 
-class SpeltShape(BaseModel):
-    """The question as it was looked for, where words in it seem mistyped; `as_typed` looks for it as it is."""
+class CorrectionsShape(BaseModel):
+    """The corrected question and its misspelt words; `as_typed` switches correction off."""
 
     text: str
-    words: list[SpeltWordShape]
+    words: list[CorrectionShape]
 
 
 class FiltersShape(BaseModel):
@@ -157,8 +155,9 @@ class SearchShape(BaseModel):
 
     query: str = Field(description="The words that are looked for: the question without its filters and `-word`s.")
     filters: FiltersShape
-    without: list[str] = Field(description="The words that no result may contain: each `-word` of the question.")
-    spelt: SpeltShape | None = Field(description="What was looked for where words seem mistyped; null for others.")
+    excluded: list[str] = Field(description="The words that no result may contain: each `-word` of the question.")
+    corrections: CorrectionsShape | None = Field(description="The misspelt words; null where there are none.")
+    no_match: str = Field(description="A sentence where no function has any of the words; else empty.")
     mode: str
     rerank: str
     index: str
@@ -222,11 +221,11 @@ class NeighbourShape(BaseModel):
 class NeighboursShape(BaseModel):
     id: str
     callers: list[NeighbourShape] = Field(description="What is known to call it: names are resolved in a repository.")
-    written: int = Field(
+    unresolved_calls: int = Field(
         description="How many more functions have a call of this name in their code, of something else or not "
         "resolved; a search for `what calls NAME` lists them."
     )
-    all_written: bool = Field(description=ALL_WRITTEN)
+    all_unresolved_calls: bool = Field(description=ALL_UNRESOLVED)
     callees: list[NeighbourShape]
     timings: dict[str, float]
 
@@ -293,13 +292,14 @@ def answer_row(
     last_offset: int = sys.maxsize,
 ) -> dict[str, Any]:
     """The answer as JSON will have it; `clusters` are those of the index."""
-    query = answer.query
+    plan, query = answer.plan, answer.query
     all_clusters = clusters() if explain else None
     return {
-        "query": query.text,
-        "filters": filters_row(query.filters),
-        "without": list(query.without),
-        "spelt": spelt_row(answer.spelt) if answer.spelt.words else None,
+        "query": plan.words,
+        "filters": filters_row(plan.filters),
+        "excluded": list(plan.excluded),
+        "corrections": corrections_row(answer.corrections) if answer.corrections.words else None,
+        "no_match": answer.no_match,
         "mode": query.mode,
         "rerank": query.rerank,
         "index": info.name,
@@ -349,9 +349,9 @@ def result_row(result: Result, clusters: CorpusClusters | None, *, explain: bool
     return row
 
 
-def spelt_row(spelt: Spelt) -> dict[str, Any]:
-    words = [{"typed": typed, "meant": meant} for typed, meant in spelt.words]
-    return {"text": spelt.text, "words": words}
+def corrections_row(corrections: Corrections) -> dict[str, Any]:
+    words = [{"typed": typed, "corrected": corrected} for typed, corrected in corrections.words]
+    return {"text": corrections.text, "words": words}
 
 
 def exact_row(exact: Exact) -> dict[str, Any]:
@@ -366,9 +366,9 @@ def exact_row(exact: Exact) -> dict[str, Any]:
         "found": exact.found,
         "functions": exact.functions,
         "others": list(exact.others),
-        "written": exact.written,
-        "all_written": exact.all_written,
-        "written_classes": list(exact.written_classes),
+        "unresolved_calls": exact.unresolved_calls,
+        "all_unresolved_calls": exact.all_unresolved_calls,
+        "unresolved_classes": list(exact.unresolved_classes),
         "answer": exact.sentence,
     }
 
@@ -421,7 +421,7 @@ def function_row(function: Function) -> dict[str, Any]:
     }
 
 
-def similar_row(function_id: str, found: Alike) -> dict[str, Any]:
+def similar_row(function_id: str, found: Similar) -> dict[str, Any]:
     return {
         "id": function_id,
         "cluster": found.cluster,
@@ -432,12 +432,14 @@ def similar_row(function_id: str, found: Alike) -> dict[str, Any]:
     }
 
 
-def around_row(callers: Sequence[Neighbour], written: Written, callees: Sequence[Neighbour]) -> dict[str, Any]:
+def around_row(
+    callers: Sequence[Neighbour], unresolved: UnresolvedCalls, callees: Sequence[Neighbour]
+) -> dict[str, Any]:
     """What calls it, how many more have such a call in their code, and what it calls."""
     return {
         "callers": neighbour_rows(callers),
-        "written": written.functions,
-        "all_written": written.all,
+        "unresolved_calls": unresolved.functions,
+        "all_unresolved_calls": unresolved.all,
         "callees": neighbour_rows(callees),
     }
 

@@ -11,7 +11,7 @@ from flask import Response
 from werkzeug.exceptions import NotFound
 
 from treeline.corpus.function import Function
-from treeline.search.alike import alike
+from treeline.search.overview import find_similar
 from treeline.service.api.answers import (
     FunctionShape,
     NeighboursShape,
@@ -52,10 +52,10 @@ def function(function_id: str, path: FunctionPath, parameters: Parameters) -> Re
 @blueprint.output(SimilarShape)
 @blueprint.doc(operation_id="similar", responses=MISSING | UNCHANGED)
 def similar(function_id: str, path: FunctionPath, parameters: SimilarParameters) -> Response:
-    """Functions that do something alike, nearest first, and which of them are of its cluster."""
+    """Functions that do something similar, nearest first, and which of them are of its cluster."""
 
     def row(_: Function) -> Row:
-        return similar_row(function_id, alike(context().searcher, function_id, parameters.k))
+        return similar_row(function_id, find_similar(context().searcher, function_id, parameters.k))
 
     return told("similar", function_id, row, parameters.k)
 
@@ -66,11 +66,12 @@ def similar(function_id: str, path: FunctionPath, parameters: SimilarParameters)
 @blueprint.output(NeighboursShape)
 @blueprint.doc(operation_id="neighbours", responses=MISSING | UNCHANGED)
 def neighbours(function_id: str, path: FunctionPath, parameters: Parameters) -> Response:
-    """What calls it, and what it calls, as far as static analysis sees; how many more have such a call written."""
+    """What calls it, and what it calls, as far as static analysis sees; how many more have the call in their code."""
 
     def row(found: Function) -> Row:
         searcher = context().searcher
-        around = around_row(searcher.callers(function_id), searcher.written(found), searcher.callees(function_id))
+        unresolved = searcher.unresolved_calls(found)
+        around = around_row(searcher.callers(function_id), unresolved, searcher.callees(function_id))
         return {"id": function_id} | around
 
     return told("neighbours", function_id, row)

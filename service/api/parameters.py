@@ -9,10 +9,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from treeline.corpus.errors import InputError
 from treeline.engine.protocol import Filters
-from treeline.search.query import DEFAULT, Query, understood
-from treeline.search.question.checking import read_whole
+from treeline.search.feedback import Signal
+from treeline.search.plan import check_length
+from treeline.search.query import DEFAULT, Query
 from treeline.search.settings import Settings
-from treeline.search.votes import Signal
 from treeline.service.http.errors import ENVELOPE_SCHEMA
 
 
@@ -81,10 +81,10 @@ class SearchParameters(Parameters):
 
     def query(self, settings: Settings, *, explain: bool = True) -> Query:
         """The searcher's question; raises `InputError` beyond the limits. A page explains whatever it was asked."""
-        read_whole(self.q, settings)
+        check_length(self.q, settings)
         within("k", self.k, settings.max_k, "results")
         within("offset", self.offset, settings.max_offset, "results")
-        asked = Query(
+        return Query(
             text=self.q,
             k=self.k,
             offset=self.offset,
@@ -98,7 +98,6 @@ class SearchParameters(Parameters):
             explain=explain,
             feedback=self.feedback and settings.feedback,
         )
-        return understood(asked)
 
 
 class SuggestParameters(Parameters):

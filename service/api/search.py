@@ -14,10 +14,10 @@ from treeline.graph.layout import MapNode, disk_map
 from treeline.graph.local_tree import local_tree
 from treeline.rerank import hyperbolic_kmeans
 from treeline.rerank.candidates import Candidate
-from treeline.search.alike import clusters_of
+from treeline.search.overview import clusters_of
 from treeline.service.api.answers import MapShape, SearchShape, SuggestShape, answer_row
 from treeline.service.api.parameters import PROBLEMS, UNCHANGED, SearchParameters, SuggestParameters, refuse_repeats
-from treeline.service.http.context import answer_tag, context, search_or_cached, with_votes
+from treeline.service.http.context import answer_tag, context, search_or_cached, votes_on
 from treeline.service.http.response import NEVER, REVALIDATE, elapsed, json_reply, not_modified, server_timing
 
 blueprint = APIBlueprint("search", __name__, url_prefix="/api", tag="Search")
@@ -31,12 +31,13 @@ blueprint.before_request(refuse_repeats)
 def search(parameters: SearchParameters) -> Response:
     """Find functions by what they do."""
     here = context()
-    query = with_votes(parameters.query(here.settings, explain=parameters.explain))
-    key = answer_tag(query)
+    query = parameters.query(here.settings, explain=parameters.explain)
+    votes = votes_on(query)
+    key = answer_tag(query, votes)
     tag = f"{key}{parameters.explain:d}{parameters.code:d}"
     if (unchanged := not_modified(tag)) is not None:
         return unchanged
-    answer = search_or_cached(query, key)
+    answer = search_or_cached(query, votes, key)
     searcher = here.searcher
     body = answer_row(
         answer,
@@ -75,19 +76,20 @@ DIGITS = 5  # of a coordinate: a hundredth of a pixel on any screen
 def map_of_results(parameters: SearchParameters) -> Response:
     """Where the results live: their tree in the Poincaré disk, each with its rank before and after re-ranking."""
     here = context()
-    query = with_votes(replace(parameters.query(here.settings, explain=False), k=PAGE, offset=0))
-    key = answer_tag(query)
+    query = replace(parameters.query(here.settings, explain=False), k=PAGE, offset=0)
+    votes = votes_on(query)
+    key = answer_tag(query, votes)
     tag = f"{key}map"
     if (unchanged := not_modified(tag)) is not None:
         return unchanged
-    answer = search_or_cached(query, key)
+    answer = search_or_cached(query, votes, key)
     started = time.perf_counter()
     shown = list(answer.ranked[: here.settings.map_depth])
     addresses = [candidate.address for candidate in shown]
     disk = disk_map([candidate.id for candidate in shown], addresses, map_clusters(shown, here.settings.clusters))
     timings = dict(answer.timings) | {"map": elapsed(started)}
     body = {
-        "query": query.text,
+        "query": answer.plan.words,
         "nodes": [node_row(node, shown) for node in disk.nodes],
         "distortion": disk.distortion,
         "degraded": [{"lane": lane.lane, "reason": lane.reason} for lane in answer.degraded],

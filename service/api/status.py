@@ -10,8 +10,8 @@ from flask import Response, request
 from werkzeug.exceptions import UnsupportedMediaType
 
 from treeline.engine.protocol import IndexInfo
+from treeline.search.plan import check_length
 from treeline.search.query import parse
-from treeline.search.question.checking import read_whole
 from treeline.service.api.answers import AliveShape, EvalShape, FeedbackShape, IndexShape, StatusShape, count_rows
 from treeline.service.api.functions import find
 from treeline.service.api.parameters import BODY, MISSING, PROBLEMS, UNCHANGED, FeedbackBody, Parameters
@@ -108,7 +108,7 @@ def feedback(body: FeedbackBody) -> Response:
     switched off the answer says `recorded: false`.
     """
     here = context()
-    read_whole(body.query, here.settings)
+    check_length(body.query, here.settings)
     find(body.function)
     if here.settings.feedback:
         here.feedback.record(parse(body.query).words, body.function, body.signal, -1 if body.undo else 1)

@@ -76,7 +76,7 @@ def encoder(settings: Settings) -> Iterator[Finding]:
 def index(settings: Settings) -> Iterator[Finding]:
     from treeline.encoder.registry import check_shipped
     from treeline.engine.names import alias_name, index_name
-    from treeline.search.stores import open_store
+    from treeline.search.settings import open_store
 
     try:
         with closing(open_store(settings).open(settings.index)) as opened:
@@ -105,7 +105,7 @@ def elasticsearch(settings: Settings) -> Iterator[Finding]:
     from treeline.engine.elasticsearch import ElasticsearchStore
     from treeline.engine.elasticsearch.client import addresses, server_errors
     from treeline.engine.names import alias_name
-    from treeline.search.stores import open_store
+    from treeline.search.settings import open_store
 
     needed = settings.engine == "elasticsearch"
     try:

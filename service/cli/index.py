@@ -18,8 +18,7 @@ from treeline.encoder.registry import check_shipped, is_shipped
 from treeline.engine.protocol import Store
 from treeline.ingest.source import ReadOptions
 from treeline.ingest.state import ARTIFACT, sources_in
-from treeline.search.settings import Settings, from_environment, listed
-from treeline.search.stores import open_store
+from treeline.search.settings import Settings, from_environment, listed, open_store
 from treeline.service.cli.options import OutputPath, index_options, settings_for
 from treeline.service.cli.text import show_summary
 
@@ -147,7 +146,7 @@ def index_sources(
     from treeline.encoder.registry import full_name
     from treeline.ingest.pipeline import LoadOptions, load
     from treeline.ingest.sources import CODESEARCHNET, open_source
-    from treeline.search.stores import open_store
+    from treeline.search.settings import open_store
 
     store = open_store(settings)
     exists = settings.index in store.names()

@@ -145,11 +145,11 @@ def function_argument(command: Command) -> Command:
 def choose_function(searcher: LiveSearcher, reference: str, repo: str, path_prefix: str) -> Function:
     """The one function; a choice goes to stderr with ids, any of which may be given instead of the name."""
     from treeline.engine.protocol import Filters
-    from treeline.search.meant import Ambiguous, meant
+    from treeline.search.resolve import Ambiguous, resolve
 
     filters = Filters(repo=repo, path_prefix=path_prefix)
     try:
-        return meant(searcher, reference, otherwise="treeline search finds it by what it does", filters=filters)
+        return resolve(searcher, reference, otherwise="treeline search finds it by what it does", filters=filters)
     except Ambiguous as several:
         from rich.console import Console
         from rich.text import Text

@@ -72,9 +72,8 @@ def search(
     contain the word: treeline search "parse json repo:flask -xml". What is in quotes is looked for as it is.
     """
     from treeline.engine.protocol import Filters
-    from treeline.search.alike import clusters_of
     from treeline.search.live import open_searcher
-    from treeline.search.query import understood
+    from treeline.search.overview import clusters_of
 
     asked = Query(
         " ".join(words),
@@ -88,7 +87,6 @@ def search(
         callees=callees,
         as_typed=as_typed,
     )
-    asked = understood(asked)
     searcher = open_searcher(settings_for(engine, name))
     try:
         if mode == "tfidf":
@@ -139,7 +137,7 @@ def show(function: str, repo: str, path_prefix: str, engine: str | None, name: s
     try:
         found = choose_function(searcher, function, repo, path_prefix)
         callers, callees = searcher.callers(found.id), searcher.callees(found.id)
-        written = searcher.written(found)
+        unresolved = searcher.unresolved_calls(found)
     finally:
         searcher.close()
     if as_json:
@@ -147,12 +145,12 @@ def show(function: str, repo: str, path_prefix: str, engine: str | None, name: s
 
         from treeline.service.api.answers import around_row, function_row
 
-        row = function_row(found) | around_row(callers, written, callees)
+        row = function_row(found) | around_row(callers, unresolved, callees)
         click.echo(orjson.dumps(row, option=orjson.OPT_INDENT_2))
     else:
         from treeline.service.cli.text import show_function
 
-        show_function(found, callers, written, callees)
+        show_function(found, callers, unresolved, callees)
 
 
 @click.command("similar", cls=StrictCommand)
@@ -165,13 +163,13 @@ def similar(function: str, repo: str, path_prefix: str, engine: str | None, name
 
     FUNCTION is its name, alone or behind its class or module, a line of it (path:12), or its id.
     """
-    from treeline.search.alike import alike
     from treeline.search.live import open_searcher
+    from treeline.search.overview import find_similar
 
     searcher = open_searcher(settings_for(engine, name))
     try:
         found = choose_function(searcher, function, repo, path_prefix)
-        like = alike(searcher, found.id, k)
+        like = find_similar(searcher, found.id, k)
         if as_json:
             import orjson
 

@@ -52,7 +52,7 @@ def serve(engine: str | None, name: str, host: str, port: int, workers: int | No
 
 def index_exists(settings: Settings) -> bool:
     """Whether there is such an index, as far as can be told: the pages say when the engine is away."""
-    from treeline.search.stores import open_store
+    from treeline.search.settings import open_store
 
     try:
         return settings.index in open_store(settings).names()

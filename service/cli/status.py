@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
 def status(engine: str | None, name: str, roll_back: bool, prune: int | None, drop: bool, as_json: bool) -> None:
     """Show the indexes (or the one named), or manage the generations of one."""
-    from treeline.search.stores import open_store
+    from treeline.search.settings import open_store
 
     if drop and not name:
         raise InputError("--drop removes an index for good", "say which one by --name")
@@ -50,10 +50,10 @@ def status(engine: str | None, name: str, roll_back: bool, prune: int | None, dr
 def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | None, drop: bool) -> list[str]:
     name, done = settings.index, []
     if drop:
-        from treeline.search.lanes import tfidf_file
+        from treeline.search.lanes import tfidf
 
         store.drop(name)
-        tfidf_file.forget(settings.cache_path, name)
+        tfidf.forget(settings.cache_path, name)
         return [f"index {name!r} removed"]
     if roll_back:
         rejected, info = store.current(name), store.roll_back(name)

@@ -16,10 +16,10 @@ from treeline.engine.protocol import IndexInfo
 from treeline.graph.corpus_clusters import CorpusClusters
 from treeline.ingest.pipeline import Summary
 from treeline.rerank.candidates import Candidate
-from treeline.search.alike import Alike, cluster_of
 from treeline.search.answer import Answer, Result
-from treeline.search.question.exact import Written, relation_of
-from treeline.search.question.structure import Neighbour
+from treeline.search.lanes.graph import UnresolvedCalls, relation_of
+from treeline.search.overview import Similar, cluster_of
+from treeline.search.structure import Neighbour
 from treeline.service.present.text import describe_neighbours, distinct_functions, summary, visible
 
 LINES_SHOWN = 8
@@ -40,8 +40,8 @@ def show_answer(
     console = Console(highlight=False)
     for lane in answer.degraded:
         click.echo(f"treeline: without {lane.lane}: {visible(lane.reason)}", err=True)
-    if answer.spelt.words:
-        told = f"{answer.spelt.sentence} (--as-typed looks for it as it is)\n"
+    if answer.corrections.words:
+        told = f"{answer.corrections.sentence} (--as-typed looks for it as it is)\n"
         console.print(Text(told, style="bold"), soft_wrap=True)
     if answer.exact:
         console.print(Text(visible(f"{answer.exact.sentence}\n"), style="bold"), soft_wrap=True)
@@ -56,7 +56,7 @@ def show_answer(
         for why in answer.hints:
             console.print(visible(why), markup=False, soft_wrap=True)
         return
-    for told in filter(None, (*answer.hints, answer.unfound)):
+    for told in filter(None, (*answer.hints, answer.no_match)):
         console.print(Text(visible(f"{told}\n"), style="bold"), soft_wrap=True)
     all_clusters = clusters() if explain else None
     for result in answer.results:
@@ -150,14 +150,14 @@ def _footer(answer: Answer, info: IndexInfo) -> str:
 
 
 def _narrowed(answer: Answer) -> str:
-    return f", {visible(answer.query.narrowed)}" if answer.query.narrowed else ""
+    return f", {visible(answer.plan.narrowed)}" if answer.plan.narrowed else ""
 
 
 NO_NEIGHBOURS = "nothing known here"  # names are resolved within a repository: library code is not in the graph
 
 
 def show_function(
-    function: Function, callers: Sequence[Neighbour], written: Written, callees: Sequence[Neighbour]
+    function: Function, callers: Sequence[Neighbour], unresolved: UnresolvedCalls, callees: Sequence[Neighbour]
 ) -> None:
     """The whole function; its docstring is shown before its code where the code does not have it."""
     console = Console(highlight=False)
@@ -165,8 +165,8 @@ def show_function(
     console.print(Text(f"id {function.id}", style="dim"), soft_wrap=True)
     if function.url:
         console.print(Text(visible(function.url), style="dim"), soft_wrap=True)
-    more = written.told(more=bool(distinct_functions(callers)))
-    listed = f'; {more} (treeline search "what calls {written.symbol}")' if more else ""
+    more = unresolved.message(more=bool(distinct_functions(callers)))
+    listed = f'; {more} (treeline search "what calls {unresolved.symbol}")' if more else ""
     for relation, found, besides in (("called by", callers, listed), ("calls", callees, "")):
         told = f"{relation} {describe_neighbours(found, by_name=True) or NO_NEIGHBOURS}{besides}"
         console.print(Text(visible(told), style="green"), soft_wrap=True)
@@ -177,7 +177,7 @@ def show_function(
         console.print(line, soft_wrap=True)
 
 
-def show_similar(function: Function, like: Alike, bodies: Sequence[Function]) -> None:
+def show_similar(function: Function, like: Similar, bodies: Sequence[Function]) -> None:
     """Nearest first, each with its cosine and what its docstring says first."""
     console = Console(highlight=False)
     console.print(Text("similar to ") + headline(function.address), soft_wrap=True)

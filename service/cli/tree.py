@@ -63,9 +63,9 @@ def _of_results(searcher: LiveSearcher, query: str, depth: int, dimensions: int 
     from treeline.graph.local_tree import local_tree
     from treeline.graph.refine import refine
     from treeline.graph.tree import grow
-    from treeline.search.query import Query, understood
+    from treeline.search.query import Query
 
-    found = searcher.rank(understood(Query(query))).candidates[:depth]
+    found = searcher.rank(Query(query)).candidates[:depth]
     addresses = [candidate.address for candidate in found]
     if not addresses:
         click.echo("nothing found: no tree")

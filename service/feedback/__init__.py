@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from treeline.engine.names import check_name
+from treeline.search.feedback import FeedbackStore, NoFeedback
 from treeline.search.settings import Settings
-from treeline.search.votes import FeedbackStore, NoFeedback
 
 
 def open_feedback(settings: Settings) -> FeedbackStore:

@@ -13,8 +13,8 @@ from elasticsearch import ApiError, ConflictError, Elasticsearch, NotFoundError,
 from treeline.corpus.errors import EngineUnavailable
 from treeline.engine.elasticsearch.client import connect
 from treeline.engine.names import internal_name
+from treeline.search.feedback import COLUMNS, SIMILAR_FROM, Signal, Votes, question_terms, similarity
 from treeline.search.settings import Settings, listed
-from treeline.search.votes import COLUMNS, SIMILAR_FROM, Signal, Votes, question_terms, similarity
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from treeline.rerank.candidates import Candidate
-from treeline.search.votes import Votes
+from treeline.search.feedback import Votes
 
 # How many agreeing thumbs give half of the full lift: one click moves little, ten nearly all there is.
 HALF_AT = 2.0

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from treeline.corpus.errors import EngineUnavailable, TreelineError
-from treeline.search.votes import COLUMNS, SIMILAR_FROM, Signal, Votes, question_terms, similarity
+from treeline.search.feedback import COLUMNS, SIMILAR_FROM, Signal, Votes, question_terms, similarity
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS questions (id INTEGER PRIMARY KEY, terms TEXT NOT NULL UNIQUE, size INTEGER NOT NULL);

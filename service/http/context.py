@@ -6,26 +6,20 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from flask import Flask, current_app
 
 from treeline.corpus.errors import TreelineError
-from treeline.rerank.candidates import Candidate
-from treeline.search.alike import clusters_of
-from treeline.search.answer import Answer
-from treeline.search.answer_cache import AnswerCache
-from treeline.search.bounded import Bounded
-from treeline.search.overview import Overview, overview
-from treeline.search.query import Query
-from treeline.search.readiness import Readiness
-from treeline.search.searcher import Adjust
+from treeline.search.answer import Answer, AnswerCache
+from treeline.search.executor import Probe
+from treeline.search.feedback import FeedbackStore, Votes, reorder
+from treeline.search.live import Readiness
+from treeline.search.overview import Overview, clusters_of, overview
+from treeline.search.query import Query, parse
 from treeline.search.settings import Settings
-from treeline.search.votes import FeedbackStore, Votes
-from treeline.service.feedback import lift
 from treeline.service.http import observe
 from treeline.service.http.response import entity_tag
 from treeline.service.present.highlight import preview
@@ -52,7 +46,7 @@ class Context:
         self._tried = 0.0
         self._lock = threading.Lock()
         self.ready = Readiness(lambda: self.searcher.engine, settings.lane_timeout)
-        self.figures = Bounded(self._figures, FIGURES_SECONDS)
+        self.figures = Probe(self._figures, FIGURES_SECONDS)
 
     @property
     def searcher(self) -> LiveSearcher:
@@ -93,51 +87,33 @@ def context() -> Context:
     return found
 
 
-def search_or_cached(query: Query, tag: str = "") -> Answer:
-    """The answer, searched for or kept from before."""
+def search_or_cached(query: Query, votes: tuple[Votes, ...] | None = None, tag: str = "") -> Answer:
+    """The answer, searched for or kept from before; `votes` and `tag` are passed where they are known already."""
     here = context()
+    settings = here.settings
+    votes = votes_on(query) if votes is None else votes
+    stage = partial(reorder, votes=votes, most=settings.feedback_places, depth=settings.rerank_depth)
+    search = partial(here.searcher.search, query, stage if votes else None)
     generation = here.searcher.info.identity
-    search = partial(here.searcher.search, query)
-    answer = here.answers.get(tag or answer_tag(query), generation, search, explain=query.explain)
+    answer = here.answers.get(tag or answer_tag(query, votes), generation, search, explain=query.explain)
     observe.record_answer(answer)
     return answer
 
 
-def with_votes(query: Query) -> Query:
-    """The question with the feedback on it: its tag and its ranking both depend on it, and it is read once."""
-    return query if query.votes is not None else replace(query, votes=tuple(votes_on(context().feedback, query)))
+def answer_tag(query: Query, votes: tuple[Votes, ...]) -> str:
+    """What an answer depends on: the index's generation, the query, and the votes on it."""
+    return entity_tag(context().searcher.info.identity, query, votes)
 
 
-def answer_tag(query: Query) -> str:
-    """What an answer depends on: the index's generation, the question, and the feedback on it."""
-    here = context()
-    info = here.searcher.info
-    return entity_tag(info.identity, with_votes(query))
-
-
-def votes_on(store: FeedbackStore, query: Query) -> Sequence[Votes]:
+def votes_on(query: Query) -> tuple[Votes, ...]:
+    """The votes on a query, read once for its tag and its ranking."""
     if not query.feedback:
-        return []
-    if query.votes is not None:
-        return query.votes
+        return ()
     try:
-        return store.votes(query.text)
+        return tuple(context().feedback.votes(parse(query.text).words))
     except sqlite3.Error as error:  # a broken file must not take the search down with it
         log.warning("searching without feedback: %s", error)
-        return []
-
-
-def adjuster(store: FeedbackStore, settings: Settings) -> Adjust:
-    """The searcher's last stage: feedback's lift, within the part of the list that every page of it has in common."""
-
-    def adjust(query: Query, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-        earned = lift.lifts(votes_on(store, query), settings.feedback_places)
-        if not earned:
-            return candidates
-        depth = settings.rerank_depth
-        return [*lift.apply(candidates[:depth], earned), *candidates[depth:]]
-
-    return adjust
+        return ()
 
 
 QUESTIONS = ("read a file", "sort a list")  # the first of a process goes without the codes (engine.product_codes)

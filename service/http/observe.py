@@ -24,8 +24,8 @@ from prometheus_client.registry import Collector
 
 from treeline.engine.protocol import IndexInfo
 from treeline.search.answer import Answer
+from treeline.search.executor import timed_out
 from treeline.search.settings import Settings
-from treeline.search.side_by_side import timed_out
 from treeline.service.http.logs import request_id
 from treeline.service.http.response import current_request
 

@@ -13,8 +13,8 @@ from treeline.corpus.function import Function
 from treeline.engine.protocol import Hit
 from treeline.search.answer import Answer
 from treeline.search.live import LiveSearcher, open_searcher
-from treeline.search.meant import Ambiguous, meant
 from treeline.search.query import Query
+from treeline.search.resolve import Ambiguous, resolve
 from treeline.search.settings import Settings
 from treeline.service.present.text import summary, visible
 
@@ -143,7 +143,7 @@ class Library:
         if identity.startswith(reference) and (function := self.searcher.function(identity)):
             return function
         try:
-            return meant(self.searcher, reference, otherwise="search_code finds it by what it does")
+            return resolve(self.searcher, reference, otherwise="search_code finds it by what it does")
         except Ambiguous as several:
             raise InputError(self._choice(several)) from None
 

@@ -15,11 +15,11 @@ from pydantic import Field, ValidationError
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.engine.protocol import Filters
 from treeline.search.answer import Answer, Result
+from treeline.search.lanes.graph import UnresolvedCalls, relation_of
 from treeline.search.live import LiveSearcher
-from treeline.search.query import Query, understood
-from treeline.search.question.exact import Written, relation_of
-from treeline.search.question.structure import Neighbour
+from treeline.search.query import Query
 from treeline.search.settings import Settings
+from treeline.search.structure import Neighbour
 from treeline.service.mcp.indexing import index_folder
 from treeline.service.mcp.library import MIN_BUDGET, Item, Library
 from treeline.service.present.text import describe_neighbours, distinct_functions, visible
@@ -60,13 +60,13 @@ def add_search(server: MCPServer, library: Library) -> None:
     ) -> str:
         """Find functions by what they do or by name, best first."""
         filters = Filters(language=language, repo=repo, path_prefix=path_prefix)
-        asked = understood(Query(query, k=k, mode=mode, filters=filters))
+        asked = Query(query, k=k, mode=mode, filters=filters)
         answer = library.search(asked)
-        said = _said(query, asked, answer)
+        said = _said(answer)
         if not answer.results:
             why = map(visible, answer.hints)
             return "\n".join([*said, "Nothing found. Try other words, or drop the filters.", *why])
-        said.extend(map(visible, filter(None, (*answer.hints, answer.unfound))))
+        said.extend(map(visible, filter(None, (*answer.hints, answer.no_match))))
         items = [Item(result.function, _note(answer, result)) for result in answer.results]
         return library.show(items, max_tokens, "\n".join(said), with_code=code)
 
@@ -88,7 +88,7 @@ def add_functions(server: MCPServer, library: Library) -> None:
         neighbours = library.searcher.callers(found.id)
         bodies = library.fetch(list(dict.fromkeys(each.id for each in neighbours if each.id))[:k])
         items = [Item(one) for one in bodies.values()]
-        said = describe_callers(found.func_name, neighbours, library.searcher.written(found), len(items))
+        said = describe_callers(found.func_name, neighbours, library.searcher.unresolved_calls(found), len(items))
         return library.show(items, max_tokens, said, with_code=code)
 
     @_tool(server, READS)
@@ -130,13 +130,13 @@ def _tool(server: MCPServer, annotations: ToolAnnotations) -> Callable[[Tool[Arg
     return added
 
 
-def _said(typed: str, asked: Query, answer: Answer) -> list[str]:
+def _said(answer: Answer) -> list[str]:
     """What stands above the results: what was left out, how the question was understood, and its exact answer."""
     said = [f"{one.lane} left out: {one.reason}" for one in answer.degraded]
-    if answer.spelt.words:
-        said.append(f"{answer.spelt.sentence} (in quotes it is looked for as it is)")
-    if asked.text != typed:
-        said.append(visible(f"Understood as: {asked.text} ({asked.narrowed})"))
+    if answer.corrections.words:
+        said.append(f"{answer.corrections.sentence} (in quotes it is looked for as it is)")
+    if answer.plan.narrowed and answer.plan.words != answer.query.text:
+        said.append(visible(f"Understood as: {answer.plan.words} ({answer.plan.narrowed})"))
     if answer.exact:
         said.append(visible(answer.exact.sentence))
     return said
@@ -148,7 +148,7 @@ def _note(answer: Answer, result: Result) -> str:
     return relation_of(result.candidate) or ("not from the call graph" if answer.exact else "")
 
 
-def describe_callers(name: str, callers: Sequence[Neighbour], written: Written, listed: int) -> str:
+def describe_callers(name: str, callers: Sequence[Neighbour], unresolved: UnresolvedCalls, listed: int) -> str:
     """`Callers of setup: 31 functions, also the top level of main.py; the first 20 are listed, …`."""
     who = describe_neighbours(callers)
     told = f"Callers of {name}: {who}" if who else f"No callers of {name} are known in this index"
@@ -158,8 +158,8 @@ def describe_callers(name: str, callers: Sequence[Neighbour], written: Written, 
             f"; the first {listed:,} are listed, {functions - listed:,} more; ask for a larger k,"
             f" or search_code 'what calls {name}' with a path_prefix"
         )
-    if more := written.told(more=bool(functions)):
-        told += f"; {more} (of something else, or not resolved: search_code 'what calls {written.symbol}' lists them)"
+    if more := unresolved.message(more=bool(functions)):
+        told += f"; {more} (of something else, or unresolved: search_code 'what calls {unresolved.symbol}' lists them)"
     return visible(told.replace("\n", " "))
 
 

@@ -1,4 +1,4 @@
-"""A function's page: its code, its place in the repository's tree, who calls it, what it calls, what is alike."""
+"""A function's page: its code, its place in the repository's tree, who calls it, what it calls, what is similar."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from treeline.corpus.counting import counted
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address, Function
 from treeline.graph.tree import FUNCTION, KINDS
-from treeline.search.alike import alike
-from treeline.search.overview import Places, places_of
+from treeline.search.lanes.graph import UnresolvedCalls
+from treeline.search.overview import Locations, find_similar, locations
 from treeline.search.query import parse
-from treeline.search.question.exact import Written
-from treeline.search.question.structure import Neighbour
+from treeline.search.structure import Neighbour
 from treeline.service.api.functions import find
 from treeline.service.http.context import context
 from treeline.service.pages.results import PlaceView, place_view
@@ -77,10 +76,10 @@ class LikesView:
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenView:
+class UnresolvedView:
     """That more functions have such a call in their code, and the search that lists them."""
 
-    told: str
+    message: str
     href: str
 
 
@@ -91,7 +90,7 @@ def function(function_id: str) -> Response:
     question = state["q"][: context().settings.max_query_length]
     words = question_words(words_of(question))
     searcher = context().searcher
-    places = places_of(searcher)
+    places = locations(searcher)
     callers = searcher.callers(function_id)
     page = render_template(
         "function.html",
@@ -106,7 +105,7 @@ def function(function_id: str) -> Response:
         steps=steps(found, places),
         siblings=siblings(found, places),
         callers=neighbour_views(callers),
-        written=written_view(searcher.written(found), bool(distinct_functions(callers))),
+        unresolved=unresolved_view(searcher.unresolved_calls(found), bool(distinct_functions(callers))),
         callees=neighbour_views(searcher.callees(function_id)),
         similar=likes(function_id),
     )
@@ -145,7 +144,7 @@ def words_of(question: str) -> str:
         return question
 
 
-def steps(found: Function, places: Places | None) -> list[Step]:
+def steps(found: Function, places: Locations | None) -> list[Step]:
     """The way from the repository to the function: from the tree, or from the address when there is none."""
     leaf = places.tree.leaf(found.id) if places is not None else None
     if places is not None and leaf is not None:
@@ -162,7 +161,7 @@ def steps(found: Function, places: Places | None) -> list[Step]:
     ]
 
 
-def siblings(found: Function, places: Places | None) -> Siblings:
+def siblings(found: Function, places: Locations | None) -> Siblings:
     """The functions that hang from the same node of the tree; those around it, when there are too many."""
     leaf = places.tree.leaf(found.id) if places is not None else None
     if places is None or leaf is None:
@@ -185,13 +184,13 @@ def neighbour_views(found: list[Neighbour]) -> list[PlaceView]:
     ]
 
 
-def written_view(written: Written, more: bool) -> WrittenView | None:
-    told = written.told(more=more)
-    return WrittenView(visible(told), link({}, q=f"what calls {written.symbol}")) if told else None
+def unresolved_view(unresolved: UnresolvedCalls, more: bool) -> UnresolvedView | None:
+    message = unresolved.message(more=more)
+    return UnresolvedView(visible(message), link({}, q=f"what calls {unresolved.symbol}")) if message else None
 
 
 def likes(function_id: str) -> LikesView:
-    found = alike(context().searcher, function_id, SIMILAR)
+    found = find_similar(context().searcher, function_id, SIMILAR)
     rows = [
         LikeView(place_view(hit.id, hit.address), round(100 * max(0.0, hit.score)), same_cluster)
         for hit, same_cluster in found.hits

@@ -10,9 +10,9 @@ from markupsafe import Markup
 from treeline.corpus.function import Address
 from treeline.graph.corpus_clusters import CorpusClusters
 from treeline.rerank.candidates import Candidate
-from treeline.search.alike import cluster_of
 from treeline.search.answer import Answer, Result
-from treeline.search.question.exact import relation_of
+from treeline.search.lanes.graph import relation_of
+from treeline.search.overview import cluster_of
 from treeline.service.present.highlight import Snippet, mark_prose, preview
 from treeline.service.present.text import coded, summary, visible, web_address
 
@@ -22,7 +22,7 @@ LANES = {
     "tfidf": "TF-IDF",
     "graph": "Call graph",
     "callees": "Callees",
-    "written": "Written calls",
+    "text_calls": "Calls in text",
 }
 STAGES = {
     "exact": "exact words",
@@ -73,7 +73,7 @@ class ResultView:
     tree_distance: str
     moved: int
     reason: str
-    relation: str  # how the call graph led to it, or `written`
+    relation: str  # how the call graph led to it, or `unresolved`
 
 
 def result_views(

@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from treeline.corpus.errors import InputError
 from treeline.rerank.cross_encoder import missing
 from treeline.rerank.registry import NAMES
-from treeline.search.alike import clusters_of
 from treeline.search.answer import Answer
-from treeline.search.query import Parts, parse
-from treeline.search.question.exact import BELOW
+from treeline.search.lanes.graph import BELOW
+from treeline.search.overview import clusters_of
+from treeline.search.query import parse
 from treeline.search.settings import Settings
 from treeline.service.api.answers import count_rows, facets
 from treeline.service.api.parameters import SearchParameters
@@ -74,8 +74,8 @@ def search() -> Response:
             raise
         page_ = render_template("search.html", answer=None, problem=error, **common)
         return Response(page_, status=400, headers={"Cache-Control": "no-store"})
-    words = question_words(answer.spelt.text)
-    looked_for = state | {"q": Parts(answer.spelt.text, without=answer.query.without).text}
+    words = question_words(answer.plan.text)
+    looked_for = state | {"q": answer.plan.rephrased}
     html = render_template(
         "search.html",
         answer=answer,
@@ -125,7 +125,7 @@ def pages(answer: Answer, page: int) -> dict[str, Any]:
 def facet_choices(answer: Answer, state: dict[str, str]) -> dict[str, list[Choice]]:
     """The values of language and repository among the results, each a link that turns it on or off."""
     found: dict[str, list[Choice]] = {}
-    asked = {"language": answer.query.filters.language, "repo": answer.query.filters.repo}
+    asked = {"language": answer.plan.filters.language, "repo": answer.plan.filters.repo}
     for name, counts in facets(answer).items():
         rows = count_rows(counts)
         on = asked[name]

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from markupsafe import Markup, escape
 
 from treeline.corpus.counting import counted
-from treeline.search.question.exact import first_named
-from treeline.search.question.structure import Neighbour
+from treeline.search.lanes.graph import first_named
+from treeline.search.structure import Neighbour
 
 # Controls but tab and newline, bidirectional controls, zero-width and other characters that nobody can see.
 INVISIBLE = re.compile(

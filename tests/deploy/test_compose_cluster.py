@@ -18,11 +18,10 @@ from tests.elasticsearch_download import NOBODY, ServerMissing, fetch
 from tests.elasticsearch_server import Cluster, Node, free_port
 from tests.service_process import service
 from treeline.corpus.errors import CredentialsRefused, EngineUnavailable, TreelineError
-from treeline.engine import stores
+from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.search.live import open_searcher
 from treeline.search.query import Query
-from treeline.search.settings import Settings
-from treeline.search.stores import open_store
+from treeline.search.settings import Settings, open_store
 
 pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch]
 ROOT = Path(__file__).parents[2]
@@ -233,11 +232,9 @@ def test_who_only_searches_needs_no_more_than_to_read(cluster: Cluster, tmp_path
 
 def test_a_wrong_password_or_an_unknown_authority_is_one_clear_line(cluster: Cluster, tmp_path: Path) -> None:
     with pytest.raises(CredentialsRefused, match="refuses the credentials"):
-        stores.open_store(
-            "elasticsearch", urls=cluster.urls[:1], user="treeline", password="wrong", ca=cluster.ca
-        ).names()
+        ElasticsearchStore(cluster.urls[:1], user="treeline", password="wrong", ca=cluster.ca).names()
     with pytest.raises(EngineUnavailable, match="certificate"):
-        stores.open_store("elasticsearch", urls=cluster.urls[:1], user="treeline", password=SERVICE_PASSWORD).names()
+        ElasticsearchStore(cluster.urls[:1], user="treeline", password=SERVICE_PASSWORD).names()
 
 
 def test_two_nodes_join_the_one_that_already_runs_and_take_a_replica(cluster: Cluster) -> None:

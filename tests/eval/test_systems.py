@@ -11,8 +11,9 @@ from treeline.eval.dataset import Case
 from treeline.eval.sets.codesearchnet import paper_variants
 from treeline.eval.systems import COMPARED, DEFAULT, KEYWORD, LaneCache, Variant, ablations
 from treeline.rerank.candidates import Candidate
-from treeline.search.lanes.results import Degradation, LaneResults
+from treeline.search.lanes.lane_set import Degradation, LaneResults
 from treeline.search.live import LiveSearcher
+from treeline.search.plan import Plan
 from treeline.search.query import Query
 
 CASE = Case("q", "n largest elements of a list", {})
@@ -32,15 +33,18 @@ class Counting:
     def prepare(self, lane: str) -> None:
         self.searcher.prepare(lane)
 
-    def lanes(self, query: Query, names: Sequence[str] | None = None) -> LaneResults:
+    def plan(self, query: Query, lanes: Sequence[str] | None = None) -> Plan:
+        return self.searcher.plan(query, lanes)
+
+    def lanes(self, plan: Plan) -> LaneResults:
         self.asked += 1
-        return self.searcher.lanes(query, names)
+        return self.searcher.lanes(plan)
 
-    def fuse(self, lanes: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]:
-        return self.searcher.fuse(lanes, method, limit)
+    def fuse(self, results: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]:
+        return self.searcher.fuse(results, method, limit)
 
-    def rerank(self, query: Query, candidates: Sequence[Candidate], method: str = "default") -> Sequence[Candidate]:
-        return self.searcher.rerank(query, candidates, method)
+    def rerank(self, plan: Plan, candidates: Sequence[Candidate], method: str = "default") -> Sequence[Candidate]:
+        return self.searcher.rerank(plan, candidates, method)
 
 
 def test_lanes_are_asked_once_for_all_fusions_and_rerankers(searcher: LiveSearcher) -> None:
@@ -80,8 +84,8 @@ def test_every_row_of_the_papers_table_runs(searcher: LiveSearcher, variant: Var
 
 def test_a_lane_that_fails_stops_the_evaluation(searcher: LiveSearcher) -> None:
     class Failing(Counting):
-        def lanes(self, query: Query, names: Sequence[str] | None = None) -> LaneResults:
-            found = super().lanes(query, names)
+        def lanes(self, plan: Plan) -> LaneResults:
+            found = super().lanes(plan)
             return replace(found, degraded=(Degradation("dense", "timed out"),))
 
     with pytest.raises(InputError, match="dense lane failed on 'n largest elements of a list': timed out"):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz.bad_texts import BAD_TEXTS, SHORT_BAD_TEXTS, within
 from tests.made_up_source import MadeUpSource, made_up
-from treeline.engine.stores import open_store
+from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.search.settings import Settings
 from treeline.service.app import create_app
@@ -28,7 +28,7 @@ FUNCTION = made_up(1).id
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     home: Path = tmp_path_factory.mktemp("home")
     options = LoadOptions(work=home / ".loading", workers=0)
-    load(open_store("embedded", home=home), "default", [MadeUpSource(300)], options)
+    load(EmbeddedStore(home), "default", [MadeUpSource(300)], options)
     app = create_app(Settings(home=str(home)))
     yield app.test_client()
     app.extensions["treeline"].searcher.close()

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fuzz.bad_texts import BAD_TEXTS, within
+from tests.search.small_index import plan_for
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function, function_id
+from treeline.search.plan import route
 from treeline.search.query import Query
-from treeline.search.question.checking import checked
-from treeline.search.question.routing import route
 from treeline.search.settings import Settings
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=400)  # surrogates too
@@ -35,12 +35,12 @@ def test_any_text_can_be_routed_in_bounded_time(name: str) -> None:
 def test_any_question_is_accepted_or_refused_with_a_sentence(name: str) -> None:
     settings = Settings()
     try:
-        asked = checked(Query(BAD_TEXTS[name]), settings)
+        plan = plan_for(Query(BAD_TEXTS[name]))
     except InputError as error:
         assert error.message
     else:
-        assert 0 < len(asked.text) <= settings.max_query_length
-        asked.text.encode("utf-8")
+        assert 0 < len(plan.text) <= settings.max_query_length
+        plan.text.encode("utf-8")
 
 
 @given(any_text)
@@ -57,7 +57,7 @@ def test_every_text_has_a_route(text: str) -> None:
 @given(any_text, st.integers(), st.integers(), st.text(max_size=20), st.text(max_size=20))
 def test_no_question_crashes_the_checks(text: str, k: int, offset: int, mode: str, fusion: str) -> None:
     try:
-        checked(Query(text, k=k, offset=offset, mode=mode, fusion=fusion), Settings())
+        plan_for(Query(text, k=k, offset=offset, mode=mode, fusion=fusion))
     except InputError as error:
         assert error.message
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.elasticsearch_server import Cluster
 from tests.ingest.loading import functions, loaded, project, record, records_file
-from treeline.engine.stores import open_store
+from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.ingest.pipeline import LoadOptions, Summary, load
 from treeline.ingest.sources import open_source
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.elasticsearch
 
 
 def loaded_there(cluster: Cluster, work: Path, *specs: Path, **options: Any) -> Summary:
-    store = open_store("elasticsearch", urls=cluster.urls)
+    store = ElasticsearchStore(cluster.urls)
     sources = [open_source(str(spec)) for spec in specs]
     return load(store, NAME, sources, LoadOptions(work=work, workers=0, **options))
 
@@ -41,7 +41,7 @@ def test_an_index_is_made_kept_up_to_date_and_holds_what_the_embedded_one_holds(
     assert (changed.removed, changed.total) == (1, 4)
 
     loaded(tmp_path / "home", demo, more)
-    store = open_store("elasticsearch", urls=elasticsearch_cluster.urls)
+    store = ElasticsearchStore(elasticsearch_cluster.urls)
     engine = store.open(NAME)
     assert {function.id: function for function in engine.scan()} == functions(tmp_path / "home")
     for artifact in ("state", "tree", "callgraph", "clusters"):

@@ -7,7 +7,7 @@ from tests.rerank.lists import address, ranked
 from treeline.engine.protocol import Hit
 from treeline.rerank.adaptive import LEAST, MOST, adaptive, weights_for
 from treeline.rerank.ranked_list import QueryTraits, RankedList
-from treeline.search.question.routing import Kind
+from treeline.search.plan import Kind
 
 KEYWORD_SAYS_X = [ranked("keyword", "XY"), ranked("dense", "YX"), ranked("graph", "ZX")]
 
@@ -30,7 +30,7 @@ def test_a_structural_question_is_left_to_the_graph() -> None:
 
 
 def test_where_a_call_is_written_comes_behind_the_graph_and_before_what_only_shares_words() -> None:
-    lists = [ranked("keyword", "XYZ"), ranked("dense", "XYZ"), ranked("graph", "A"), ranked("written", "W")]
+    lists = [ranked("keyword", "XYZ"), ranked("dense", "XYZ"), ranked("graph", "A"), ranked("text_calls", "W")]
     assert [candidate.id for candidate in adaptive(lists, {}, QueryTraits("structural"), 3)] == ["A", "W", "X"]
 
 
@@ -50,7 +50,7 @@ def test_every_kind_weighs_every_lane() -> None:
     for kind in get_args(Kind):
         weights = weights_for(QueryTraits(kind, 4))
         assert weights is not None
-        assert weights.keys() == (lanes | {"written"} if kind == "structural" else lanes)
+        assert weights.keys() == (lanes | {"text_calls"} if kind == "structural" else lanes)
 
 
 def test_the_more_words_a_question_has_the_more_its_meaning_counts() -> None:

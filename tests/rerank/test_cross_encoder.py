@@ -9,12 +9,12 @@ import pytest
 
 from tests.graph.trees import address
 from tests.rerank.candidates import CONTEXT, ranked
-from tests.service.small_index import NAME, shipped, small_store
+from tests.search.small_index import NAME, shipped, small_store
 from treeline.corpus import hub
 from treeline.corpus.errors import InputError
 from treeline.rerank.candidates import Candidate, RerankContext
 from treeline.rerank.cross_encoder import CrossEncoded, load
-from treeline.search.computing import Computing
+from treeline.search.executor import Executor
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
 from treeline.search.settings import Settings
@@ -65,7 +65,7 @@ def test_a_search_uses_the_model_and_the_depth_of_the_settings(
 ) -> None:
     settings = Settings(cross_encoder=model, cross_encoder_depth=2)
     searcher = Searcher(small_store(tmp_path).open(NAME), {shipped().name: shipped()}, settings)
-    monkeypatch.setattr(Computing, "run", None)  # it takes seconds, so the thread of the quick searches is left alone
+    monkeypatch.setattr(Executor, "call", None)  # it takes seconds, so the thread of the quick searches is left alone
     found = searcher.search(Query("parse json", rerank="cross-encoder"))
     searcher.close()
     assert ["cross-encoder score" in result.candidate.reason for result in found.results[:3]] == [True, True, False]

@@ -12,15 +12,15 @@ from pathlib import Path
 
 from tests.made_up_source import MadeUpSource, made_up
 from treeline.corpus.errors import TreelineError
+from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.protocol import Store
-from treeline.engine.stores import open_store
 from treeline.ingest.pipeline import LoadOptions, load
 
 INDEX = "default"
 
 
 def embedded(home: Path) -> Store:
-    return open_store("embedded", home=home)
+    return EmbeddedStore(home)
 
 
 def load_version(home: Path, count: int, version: int, largest_file: int = 0) -> None:

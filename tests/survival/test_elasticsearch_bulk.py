@@ -10,8 +10,8 @@ from tests.elasticsearch_server import Cluster
 from tests.made_up_source import MadeUpChunk, MadeUpSource, MadeUpUnit, made_up
 from tests.survival.proxy import WAYS, failing_proxy
 from treeline.corpus.function import Function
+from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.engine.protocol import Store
-from treeline.engine.stores import open_store
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import Chunk, Parsed, Unit
 
@@ -32,12 +32,12 @@ def test_through_a_server_that_is_busy_half_of_the_time_all_arrive_once(
     elasticsearch_cluster: Cluster, tmp_path: Path
 ) -> None:
     with failing_proxy(elasticsearch_cluster.url, chance=0.5) as proxy:
-        store = open_store("elasticsearch", urls=[proxy.url])
+        store = ElasticsearchStore([proxy.url])
         summary = load(store, "busy", [MadeUpSource(COUNT)], options(tmp_path))
         happened = proxy.happened
     assert summary.total == summary.indexed == COUNT
     assert happened.keys() >= set(WAYS)
-    found = ids_in(open_store("elasticsearch", urls=[elasticsearch_cluster.url]), "busy")
+    found = ids_in(ElasticsearchStore([elasticsearch_cluster.url]), "busy")
     assert len(found) == COUNT
     assert set(found) == {made_up(number).id for number in range(COUNT)}
 
@@ -83,7 +83,7 @@ class BrokenSource(MadeUpSource):
 def test_documents_that_the_mapping_refuses_are_counted_and_listed_and_the_rest_goes_in(
     elasticsearch_cluster: Cluster, tmp_path: Path
 ) -> None:
-    store = open_store("elasticsearch", urls=[elasticsearch_cluster.url])
+    store = ElasticsearchStore([elasticsearch_cluster.url])
     summary = load(store, "refused", [BrokenSource(100)], options(tmp_path))
     assert summary.rejected == 10
     assert summary.total == 90
@@ -94,7 +94,7 @@ def test_documents_that_the_mapping_refuses_are_counted_and_listed_and_the_rest_
 
 
 def test_a_search_never_sees_a_half_built_index(elasticsearch_cluster: Cluster, tmp_path: Path) -> None:
-    store = open_store("elasticsearch", urls=[elasticsearch_cluster.url])
+    store = ElasticsearchStore([elasticsearch_cluster.url])
     load(store, "swap", [MadeUpSource(500)], options(tmp_path))
     seen: set[int] = set()
 

@@ -10,9 +10,9 @@ import pytest
 from tests.elasticsearch_server import Cluster, Node
 from tests.made_up_source import MadeUpSource, made_up
 from treeline.corpus.errors import TreelineError
+from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.engine.elasticsearch.engine import HANGING_SECONDS
 from treeline.engine.protocol import Store
-from treeline.engine.stores import open_store
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.search.live import LiveSearcher
 from treeline.search.query import Query
@@ -30,7 +30,7 @@ LONGEST = LANE_TIMEOUT + 2 * HANGING_SECONDS + 60
 
 
 def store_of(cluster: Cluster) -> Store:
-    return open_store("elasticsearch", urls=cluster.urls)
+    return ElasticsearchStore(cluster.urls)
 
 
 def busy_node(cluster: Cluster, store: Store, index: str) -> Node:

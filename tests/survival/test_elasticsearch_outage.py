@@ -9,7 +9,7 @@ import pytest
 from tests.elasticsearch_server import Cluster
 from tests.made_up_source import MadeUpSource
 from tests.service_process import PATIENCE, ServiceProcess, service
-from treeline.engine.stores import open_store
+from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.ingest.pipeline import LoadOptions, load
 
 pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch]
@@ -19,7 +19,7 @@ AT_ONCE = 8.0  # seconds; a lane's time-out is three, the client's own ten
 @pytest.fixture(scope="module")
 def running(single_node: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
     folder = tmp_path_factory.mktemp("service")
-    store = open_store("elasticsearch", urls=single_node.urls)
+    store = ElasticsearchStore(single_node.urls)
     load(store, "default", [MadeUpSource(1_000)], LoadOptions(work=folder / "load", workers=0))
     settings = {"home": str(folder / "home"), "engine": "elasticsearch", "elasticsearch_url": single_node.url}
     settings["answer_cache"] = "0"  # a kept answer would hide the outage, to the user's good, but not to ours here

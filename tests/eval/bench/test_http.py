@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.service.small_index import small_store
+from tests.search.small_index import small_store
 from treeline.eval.bench import http
 from treeline.eval.bench.speed import command
 

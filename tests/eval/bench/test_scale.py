@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.made_up_source import MadeUpSource, made_up
-from treeline.engine.stores import open_store
+from treeline.engine.embedded import EmbeddedStore
 from treeline.eval.bench import scale
 from treeline.eval.bench.plots import nice, scale_svg, short
 from treeline.eval.bench.scale import COPY_SIZE, KEPT, GrownSource, shuffle_identifiers
@@ -40,7 +40,7 @@ def test_a_copy_lives_in_a_repository_of_its_own() -> None:
 
 
 def test_copies_add_up_and_a_share_takes_whole_chunks(tmp_path: Path) -> None:
-    store = open_store("embedded", home=tmp_path)
+    store = EmbeddedStore(tmp_path)
     source = MadeUpSource(1_000)
     options = LoadOptions(work=tmp_path / ".loading", encoders=("none",), workers=0)
     assert load(store, "grown", [GrownSource(source, 0)], options).total == 1_000

@@ -142,7 +142,7 @@ def test_a_structural_answer_says_how_many_are_exact_and_tells_the_rest_from_the
     assert " 2. " in rest and "calls\n" not in rest
     library = treeline(home, "search", "who calls load").stdout
     assert re.search(
-        r"── with load\( in the code, not resolved by the call graph ──\n\n 1\. .* written$", library, re.M
+        r"── with load\( in the code, not resolved by the call graph ──\n\n 1\. .* unresolved$", library, re.M
     )
     unknown = treeline(home, "search", "who calls read_jsonn").stdout
     assert unknown.startswith("no function called read_jsonn in this index; near it: read_json\n")
@@ -185,7 +185,7 @@ def test_filters_and_excluded_words_in_the_question_are_understood_and_shown(hom
     assert "number_to_text" in done.stdout and "read_json" not in done.stdout and "shout" not in done.stdout
     assert ", only path strings; without “upper” · " in done.stdout
     row = json.loads(treeline(home, "search", "lang:py text", "--json").stdout)
-    assert (row["query"], row["filters"]["language"], row["without"]) == ("text", "python", [])
+    assert (row["query"], row["filters"]["language"], row["excluded"]) == ("text", "python", [])
 
 
 def test_an_option_given_twice_is_refused(home: Path) -> None:

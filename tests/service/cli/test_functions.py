@@ -85,7 +85,7 @@ def test_show_as_json_is_the_record_with_its_neighbours_and_its_id_shows_it_agai
     assert done.stderr == ""
     assert (row["func_name"], row["docstring"]) == ("read_json", "Read a JSON file.")
     assert [caller["name"] for caller in row["callers"]] == ["read_both"]
-    assert (row["written"], row["all_written"], row["callees"]) == (1, True, [])
+    assert (row["unresolved_calls"], row["all_unresolved_calls"], row["callees"]) == (1, True, [])
     assert json.loads(treeline(home, "show", row["id"], "--json").stdout) == row
 
 

@@ -12,11 +12,10 @@ import pytest
 from apiflask import APIFlask
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.search.small_index import plan_of
 from treeline.engine.protocol import IndexInfo
 from treeline.search.answer import Answer
-from treeline.search.lanes.results import Degradation
-from treeline.search.query import Query
-from treeline.search.question.spelling import Spelt
+from treeline.search.lanes.lane_set import Degradation
 from treeline.search.settings import Settings
 from treeline.service.http import logs, observe
 
@@ -129,7 +128,7 @@ def test_metrics_count_requests_searches_and_lanes_left_out(settings: Settings) 
     before = client.get("/metrics").text
     client.get("/api/search?q=x")
     left_out = (Degradation("dense", "no answer within 3 s"), Degradation("graph", "needs onnxruntime"))
-    observe.record_answer(Answer(Query("x"), Spelt("x"), (), 0, "words", (), left_out, {"keyword": 3.0, "total": 5.0}))
+    observe.record_answer(Answer(plan_of("x"), (), 0, (), left_out, {"keyword": 3.0, "total": 5.0}))
     after = client.get("/metrics").text
 
     def grown(name: str, **labels: str) -> float:

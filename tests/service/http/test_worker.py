@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from tests.service.small_index import small_store
+from tests.search.small_index import small_store
 from treeline.eval.bench.http import children, run_server
 from treeline.service.http.worker import InFlight, open_files
 

@@ -16,7 +16,7 @@ from mcp_types import CallToolResult, TextContent
 
 from tests.made_up_source import MadeUpSource, made_up
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.engine.stores import open_store
+from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.sources import open_source
 from treeline.search.live import LiveSearcher, open_searcher
@@ -32,7 +32,7 @@ COUNT = 200
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("home")
-    load(open_store("embedded", home=folder), "default", [MadeUpSource(COUNT)], LoadOptions(work=folder / ".loading"))
+    load(EmbeddedStore(folder), "default", [MadeUpSource(COUNT)], LoadOptions(work=folder / ".loading"))
     return folder
 
 
@@ -188,7 +188,7 @@ def test_a_folder_is_indexed_where_the_server_reads(tmp_path: Path, monkeypatch:
     (project / "llamas.py").write_text("def tame(herd):\n    return sorted(herd)\n", encoding="utf-8")
     own = Settings(home=str(tmp_path / "own"), index="farm", encoder="none", mcp_roots=str(tmp_path))
     assert "Indexed" in index_folder(str(project), own)
-    assert open_store("embedded", home=tmp_path / "own").info("farm").encoders == ()
+    assert EmbeddedStore(tmp_path / "own").info("farm").encoders == ()
     away = replace(own, engine="elasticsearch", elasticsearch_url="http://127.0.0.1:9")
     with pytest.raises(TreelineError, match=r"127\.0\.0\.1:9"):
         index_folder(str(project), away)
@@ -272,7 +272,7 @@ def garden(tmp_path_factory: pytest.TempPathFactory) -> Path:
     outside = "class Fence:\n    gate = open_gate()\n\nopen_gate()\n"
     (folder / "main.py").write_text(own + plants + outside, encoding="utf-8")
     home = tmp_path_factory.mktemp("garden-home")
-    load(open_store("embedded", home=home), "default", [open_source(str(folder))], LoadOptions(work=home / ".loading"))
+    load(EmbeddedStore(home), "default", [open_source(str(folder))], LoadOptions(work=home / ".loading"))
     return home
 
 
@@ -302,7 +302,7 @@ def test_calls_that_were_not_resolved_are_counted_beside_the_callers(garden: Pat
         assert answer.startswith("No callers of Plant3.grow are known in this index; 1 function has grow( in the code")
         assert "search_code 'what calls grow'" in answer
         listed = text(await client.call_tool("search_code", {"query": "what calls grow", "k": 1, "code": False}))
-        assert re.search(r"\] water_all .*\(written\)$", listed, re.MULTILINE)
+        assert re.search(r"\] water_all .*\(unresolved\)$", listed, re.MULTILINE)
 
     converse(garden, talk)
 

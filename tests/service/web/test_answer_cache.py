@@ -3,11 +3,9 @@
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from treeline.search.answer import Answer
-from treeline.search.answer_cache import AnswerCache
-from treeline.search.lanes.results import Degradation
-from treeline.search.query import Query
-from treeline.search.question.spelling import Spelt
+from tests.search.small_index import plan_of
+from treeline.search.answer import Answer, AnswerCache
+from treeline.search.lanes.lane_set import Degradation
 
 
 def timings(client: FlaskClient, address: str) -> dict[str, float]:
@@ -17,7 +15,7 @@ def timings(client: FlaskClient, address: str) -> dict[str, float]:
 
 def answer(text: str, degraded: bool = False, unsure: bool = False) -> Answer:
     left_out = (Degradation("dense", "slow"),) if degraded else ()
-    return Answer(Query(text), Spelt(text, unsure=unsure), (), 0, "mixed", (), left_out, {"keyword": 1.0, "total": 2.0})
+    return Answer(plan_of(text, unsure=unsure), (), 0, (), left_out, {"keyword": 1.0, "total": 2.0})
 
 
 def test_the_second_time_says_that_it_came_from_memory(app: APIFlask) -> None:

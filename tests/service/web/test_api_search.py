@@ -33,9 +33,9 @@ def test_an_answer_says_what_happened_on_the_way(client: FlaskClient) -> None:
 def test_what_was_looked_for_is_said_where_words_are_mistyped(client: FlaskClient) -> None:
     answer = client.get("/api/search?q=wrap+a+paragrpah+of+text").get_json()
     assert answer["query"] == "wrap a paragrpah of text"
-    words = [{"typed": "paragrpah", "meant": "paragraph"}]
-    assert answer["spelt"] == {"text": "wrap a paragraph of text", "words": words}
-    assert client.get("/api/search?q=wrap+a+paragrpah+of+text&as_typed=true").get_json()["spelt"] is None
+    words = [{"typed": "paragrpah", "corrected": "paragraph"}]
+    assert answer["corrections"] == {"text": "wrap a paragraph of text", "words": words}
+    assert client.get("/api/search?q=wrap+a+paragrpah+of+text&as_typed=true").get_json()["corrections"] is None
 
 
 @mark.parametrize("rerank", ["default", "none"])
@@ -140,7 +140,7 @@ def test_filters_and_excluded_words_may_stand_in_the_question(client: FlaskClien
     beside = client.get("/api/search", query_string={"q": "parse -url", "language": "python"}).get_json()
     assert answer["query"] == "parse"
     assert answer["filters"] == {"language": "python", "repo": "", "path": "", "partition": ""}
-    assert answer["without"] == ["url"]
+    assert answer["excluded"] == ["url"]
     assert answer["results"] and answer["results"] == beside["results"]
     assert not [row for row in answer["results"] if "url" in row["func_name"]]
     twice = client.get("/api/search", query_string={"q": "parse lang:go", "language": "python"})

@@ -10,9 +10,9 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 
 from tests.service.web.library import INDEX
-from treeline.search import computing
+from treeline.search import searcher
+from treeline.search.feedback import Votes
 from treeline.search.settings import Settings
-from treeline.search.votes import Votes
 from treeline.service.feedback import sqlite
 from treeline.service.feedback.sqlite import SqliteFeedback
 
@@ -147,6 +147,6 @@ def test_a_search_reads_the_feedback_once(app: APIFlask, monkeypatch: pytest.Mon
         return votes(store, question)
 
     monkeypatch.setattr(SqliteFeedback, "votes", counted)
-    monkeypatch.setattr(computing, "PATIENCE", 60.0)  # on a busy machine a search may be begun a second time
+    monkeypatch.setattr(searcher, "PATIENCE", 60.0)  # on a busy machine a search may be begun a second time
     ids(app.test_client())
     assert read == [QUESTION]

@@ -13,8 +13,8 @@ from tests.engine.functions import build
 from treeline.corpus.errors import EngineUnavailable, InputError, TreelineError
 from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.engine.names import internal_name
+from treeline.search.feedback import FeedbackStore, Votes
 from treeline.search.settings import Settings
-from treeline.search.votes import FeedbackStore, Votes
 from treeline.service.feedback import open_feedback
 from treeline.service.feedback.elastic import ElasticsearchFeedback
 from treeline.service.feedback.sqlite import SqliteFeedback

@@ -13,8 +13,9 @@ from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.sources import open_source
 from treeline.search.answer import Answer
-from treeline.search.lanes.results import Degradation
+from treeline.search.lanes.lane_set import Degradation
 from treeline.search.query import Query
+from treeline.search.searcher import Reorder
 from treeline.search.settings import Settings
 from treeline.service.present.highlight import WHOLE_LENGTH
 from treeline.service.present.text import sentence, summary
@@ -72,9 +73,8 @@ def test_an_exact_answer_is_told_from_what_only_shares_words_with_it(client: Fla
     assert '<span class="relation"' not in rest
     library = client.get("/search?q=what+calls+len").get_data(as_text=True)
     assert library.count('<p class="below">With len( in the code, not resolved by the call graph.</p>') == 1
-    assert (
-        '<span class="relation" title="So it is written; the call graph does not lead to it">written</span>' in library
-    )
+    relation = '<span class="relation" title="The call is in its code; the call graph does not lead to it">unresolved<'
+    assert relation in library
     unknown = client.get("/search?q=who+calls+nonexistent_fn").get_data(as_text=True)
     assert "No function called nonexistent_fn in this index" in unknown
 
@@ -125,7 +125,7 @@ def test_a_lane_that_was_left_out_is_named(app: APIFlask, monkeypatch: pytest.Mo
     searcher = app.extensions["treeline"].searcher
     search: Callable[[Query], Answer] = searcher.search
 
-    def degraded(query: Query) -> Answer:
+    def degraded(query: Query, reorder: Reorder | None = None) -> Answer:
         return replace(search(query), degraded=(Degradation("dense", "took longer than 3 s"),), relaxed=("fuzzy",))
 
     monkeypatch.setattr(searcher, "search", degraded)
@@ -152,13 +152,13 @@ def test_callers_and_callees_over_the_api(client: FlaskClient) -> None:
     found = next(row for row in rows if row["func_name"] == "_siftdown")
     neighbours = client.get(f"/api/functions/{found['id']}/neighbours").get_json()
     assert "heappush" in {one["name"] for one in neighbours["callers"]}
-    assert (neighbours["written"], neighbours["all_written"]) == (0, True)
+    assert (neighbours["unresolved_calls"], neighbours["all_unresolved_calls"]) == (0, True)
 
 
 def test_calls_that_were_not_resolved_are_counted_beside_the_callers(client: FlaskClient) -> None:
     rows = client.get("/api/search?q=JSONEncoder.encode&mode=keyword").get_json()["results"]
     found = next(row for row in rows if row["func_name"] == "JSONEncoder.encode")
-    written = client.get(f"/api/functions/{found['id']}/neighbours").get_json()["written"]
+    written = client.get(f"/api/functions/{found['id']}/neighbours").get_json()["unresolved_calls"]
     assert written > 1
     told = f'<a href="/search?q=what+calls+encode">{written} functions have encode( in the code</a>'
     assert told in page(client, f"/functions/{found['id']}")

@@ -1,0 +1,133 @@
+"""Feedback on results: what a store of votes can do, and how votes re-order a list.
+
+Votes move a result a few places at most, and can bury nothing. The bound is by construction, not by tuning: a result's
+key is its position minus its lift, and no lift is larger than `most` places. So only those within `most` places below
+it can pass a result without votes, however often anybody clicks. Opens are weak evidence, because people open what is
+on top: they lift by one place at most and never lower. Only thumbs do more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from treeline.corpus.analysis import terms
+from treeline.rerank.candidates import Candidate
+
+Signal = Literal["up", "down", "open"]
+COLUMNS: dict[Signal, str] = {"up": "ups", "down": "downs", "open": "opens"}
+
+SIMILAR_FROM = 0.75  # Jaccard similarity of two queries' terms from which one's votes count for the other
+MAX_TERMS = 32  # of a query, so that one row cannot grow without bound
+HALF_AT = 2.0  # agreeing thumbs that give half of the full lift: one click moves little, ten nearly all there is
+OPENS_PER_PLACE = 5.0  # opens that make half a place
+MOST_BY_OPENS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """The votes on one function for one query, and how similar (0–1) that query is to ours."""
+
+    function: str
+    ups: int
+    downs: int
+    opens: int
+    similarity: float = 1.0
+
+
+class FeedbackStore(Protocol):
+    """Counts votes per (query, function); safe to use from several threads and processes."""
+
+    def record(self, question: str, function: str, signal: Signal, amount: int = 1) -> None:
+        """Count one vote durably. An `amount` of −1 takes one back; counts do not go below zero."""
+
+    def votes(self, question: str) -> list[Votes]:
+        """The votes for this query and for very similar ones."""
+
+
+class NoFeedback:
+    """Keeps nothing: feedback is switched off."""
+
+    def record(self, question: str, function: str, signal: Signal, amount: int = 1) -> None:
+        return
+
+    def votes(self, question: str) -> list[Votes]:
+        return []
+
+
+def question_terms(text: str) -> tuple[str, ...]:
+    """A query as feedback keeps it: its distinct terms in alphabetical order, and nothing else."""
+    return tuple(sorted(set(terms(text))))[:MAX_TERMS]
+
+
+def similarity(ours: frozenset[str], theirs: frozenset[str]) -> float:
+    """Jaccard similarity of two queries' terms."""
+    return len(ours & theirs) / len(ours | theirs) if ours and theirs else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """How many places votes move a result (negative: down), and the counts behind it."""
+
+    places: float
+    ups: float
+    downs: float
+    opens: float
+
+
+NO_LIFT = Lift(0.0, 0.0, 0.0, 0.0)
+
+
+def reorder(candidates: Sequence[Candidate], votes: Iterable[Votes], most: int, depth: int) -> Sequence[Candidate]:
+    """The list with the first `depth` of it moved by their votes; every page of a list has these in common."""
+    earned = lifts(votes, most)
+    return [*apply(candidates[:depth], earned), *candidates[depth:]] if earned else candidates
+
+
+def lifts(votes: Iterable[Votes], most: int) -> dict[str, Lift]:
+    """The lift that each function's votes earn; those for similar queries count less."""
+    sums: dict[str, list[float]] = {}
+    for vote in votes:
+        row = sums.setdefault(vote.function, [0.0, 0.0, 0.0])
+        for column, count in enumerate((vote.ups, vote.downs, vote.opens)):
+            row[column] += vote.similarity * count
+    return {function: Lift(places(row[0], row[1], row[2], most), *row) for function, row in sums.items() if any(row)}
+
+
+def places(ups: float, downs: float, opens: float, most: int) -> float:
+    """The lift in places, within ±`most`; it grows quickly at first and then hardly at all."""
+    net = ups - downs
+    by_thumbs = most * net / (abs(net) + HALF_AT)
+    by_opens = MOST_BY_OPENS * opens / (opens + OPENS_PER_PLACE)
+    return max(-float(most), min(float(most), by_thumbs + by_opens))
+
+
+def apply(candidates: Sequence[Candidate], earned: dict[str, Lift]) -> Sequence[Candidate]:
+    """The list with each result moved by its lift; each of them says so."""
+    if not any(candidate.id in earned for candidate in candidates):
+        return candidates
+    wanted = [(rank - earned.get(candidate.id, NO_LIFT).places, rank) for rank, candidate in enumerate(candidates)]
+    moved: list[Candidate] = []
+    for new, (_, old) in enumerate(sorted(wanted)):
+        candidate = candidates[old]
+        if candidate.id in earned:
+            candidate = explain(candidate, earned[candidate.id], old - new)
+        moved.append(candidate)
+    return moved
+
+
+def explain(candidate: Candidate, lift: Lift, up: int) -> Candidate:
+    counts = [
+        f"{number:.0f} {word if round(number) == 1 else plural}"
+        for number, word, plural in (
+            (lift.ups, "thumb up", "thumbs up"),
+            (lift.downs, "thumb down", "thumbs down"),
+            (lift.opens, "open", "opens"),
+        )
+        if round(number)
+    ]
+    move = f"{abs(up)} {'place' if abs(up) == 1 else 'places'} {'up' if up > 0 else 'down'}" if up else "not moved"
+    message = f"feedback for this question ({', '.join(counts)}): {move}"
+    reason = f"{candidate.reason}; {message}" if candidate.reason else message
+    return candidate._replace(moved=candidate.moved + up, reason=reason)

@@ -1,0 +1,298 @@
+"""The plan of a query: everything that is decided before the lanes run.
+
+`Planner.plan` checks the query, parses its text, spells its filters as the index does, corrects misspelt words, finds
+out which kind of question it is, and chooses the lanes and how deep they go. Nothing after it looks at the text again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Literal
+
+from treeline.corpus.errors import InputError
+from treeline.engine.protocol import NO_FILTERS, Engine, Filters
+from treeline.graph.callgraph import Direction
+from treeline.graph.references import Relation
+from treeline.rerank.language import ALIKE, LANGUAGES, WORDS, Named, named
+from treeline.rerank.ranked_list import QueryTraits
+from treeline.rerank.registry import fusion
+from treeline.search.executor import Run
+from treeline.search.query import MODES, Parts, Query, combine, narrowing, parse
+from treeline.search.settings import Settings
+from treeline.search.spelling import PRODUCTS, Corrections, correct, doubtful
+from treeline.search.structure import CALLS, INHERITS, structural
+
+KEYWORD, DENSE, TFIDF, GRAPH, CALLEES, TEXT_CALLS = "keyword", "dense", "tfidf", "graph", "callees", "text_calls"
+Kind = Literal["identifier", "structural", "conceptual", "mixed"]
+Facets = Mapping[str, Mapping[str, int]]
+
+ANY_WORD = re.compile(r"[^\W_]")  # a letter or a digit of any script
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")  # no word contains them, and engines refuse some
+QUOTED = re.compile(r"`([^`\s]+)`|\"([^\"\s]+)\"|(?<!\w)'([^'\s]+)'(?!\w)")
+SHAPED = re.compile(
+    r"(?<![\w.])(?:"
+    r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)+"  # dotted: url.parse, Foo::bar, Foo#bar
+    r"|_*[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+_*"  # snake_case, SCREAMING_CASE
+    r"|_+[A-Za-z]\w*"  # _private, __dunder__
+    r"|[a-z][a-z0-9]*[A-Z]\w*"  # camelCase
+    r"|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+"  # PascalCase with two humps or more
+    r"|[A-Z]{2,}[a-z]{2,}\w*"  # HTTPAdapter, but not URLs
+    r"|[A-Za-z_]\w*(?=\(\))"  # anything called
+    r")(?:\(\))?(?!\w)"
+)
+# Words around an identifier that only say "show me this one".
+PADDING = frozenset(
+    "a an the is are of in on for to me my show find get where what which who how does do did defined definition "
+    "declared function functions method methods class classes code source implementation implemented called named "
+    "usage use example look up python java javascript go ruby php please".split()
+)
+WORD = re.compile(r"[A-Za-z][\w']*")
+ONE_WORD = re.compile(r"[^\W\d]\w+")  # `Flask`, `open`: a word like any other, and maybe the name of something
+LONGEST_STRUCTURAL = 200  # characters; a longer text is no question about one symbol
+SPELLING_SECONDS = 0.5  # for the engine to find near spellings; without them the query goes on as typed
+# Times the usual depth where words are excluded: the engines find functions that have words, not those that lack them.
+# Of a word that all but one in 200 functions have, a page is left.
+DEEPER = 8
+HINTED = 5  # values named in a hint
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The kind of a query, the symbols it names, how many words it has; for a structural question, which edges to
+    follow from the symbols, and how far."""
+
+    kind: Kind
+    symbols: tuple[str, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    direction: Direction = "in"
+    depth: int = 1
+    words: int = 0
+
+    @property
+    def traits(self) -> QueryTraits:
+        return QueryTraits(self.kind, self.words)
+
+    def lanes(self) -> tuple[str, ...]:
+        """The lanes of a hybrid search."""
+        if self.kind == "conceptual":
+            return (KEYWORD, DENSE)
+        text_calls = (TEXT_CALLS,) if self.relations in (CALLS, INHERITS) and self.direction == "in" else ()
+        if self.kind == "identifier" or (self.kind == "structural" and is_identifier(self.symbols[0])):
+            return (KEYWORD, GRAPH, *text_calls)
+        # "what calls parse" may be about calls, and may be a sentence that only begins like it.
+        return (KEYWORD, DENSE, GRAPH, *text_calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a search looks for and how."""
+
+    query: Query  # as asked
+    words: str  # its text without filters and excluded words, as typed
+    filters: Filters  # of switches and text, as the index spells them
+    excluded: tuple[str, ...]  # words that no result may contain
+    corrections: Corrections
+    language: Named  # that the text names, and the text without it
+    route: Route
+    lanes: tuple[str, ...]
+    depth: int  # results that each lane brings
+    limit: int  # results that are fused and re-ranked
+
+    @property
+    def text(self) -> str:
+        """The words that are looked for."""
+        return self.corrections.text
+
+    @property
+    def rephrased(self) -> str:
+        """The text to send again beside the filters: corrected, with the excluded words."""
+        return Parts(self.text, without=self.excluded).text
+
+    @property
+    def narrowed(self) -> str:
+        """`only repo flask, path src/; without “xml”`; empty where nothing narrows the search."""
+        return narrowing(self.filters, self.excluded)
+
+
+class Planner:
+    """Makes plans for one open generation."""
+
+    def __init__(self, engine: Engine, settings: Settings) -> None:
+        self._engine, self._settings = engine, settings
+
+    def plan(self, query: Query, run: Run, lanes: Sequence[str] | None = None) -> Plan:
+        """The plan of a query, with the lanes of its mode and route unless they are given; raises `InputError`."""
+        self._check(query)
+        parts = Parts(query.text) if query.literal else parse(query.text)
+        filters = combine(query.filters, parts.filters)
+        words = CONTROL.sub(" ", parts.words).strip()
+        _check_words(words, filters, parts.without)
+        way = route(words)
+        corrections = self._correct(query, words, way, run)
+        if corrections.words:
+            way = route(corrections.text)
+        depth = self._settings.lane_depth
+        return Plan(
+            query=query,
+            words=words,
+            filters=filters if filters == NO_FILTERS else as_indexed(filters, self._facets),
+            excluded=parts.without,
+            corrections=corrections,
+            language=named(corrections.text),
+            route=way,
+            lanes=tuple(self._lanes(query.mode, way) if lanes is None else lanes),
+            depth=DEEPER * depth if parts.without else depth,
+            limit=max(query.offset + query.k, self._settings.rerank_depth),
+        )
+
+    def hints(self, plan: Plan, *, found: bool, excluded: bool) -> list[str]:
+        """What the query asks for that the index does not have: where nothing was found, its filters; else a language.
+        `excluded` says that results were dropped for a word in them."""
+        hints = [] if found or plan.filters == NO_FILTERS else filter_hints(plan.filters, self._facets)
+        if excluded and not found:
+            words = " or ".join(f"“{word}”" for word in plan.excluded)
+            hints.append(f"everything that was found contains {words}, which the question excludes")
+        return hints or self._language_hint(plan)
+
+    def _check(self, query: Query) -> None:
+        settings = self._settings
+        check_length(query.text, settings)
+        if query.mode not in MODES:
+            raise InputError(f"unknown mode {query.mode!r}", f"choose one of: {', '.join(MODES)}")
+        if not 1 <= query.k <= settings.max_k:
+            raise InputError(f"k is {query.k}, it must be from 1 to {settings.max_k}")
+        if query.offset < 0:
+            raise InputError(f"offset is {query.offset}, it must not be negative")
+        fusion(query.fusion)
+
+    def _correct(self, query: Query, text: str, way: Route, run: Run) -> Corrections:
+        """The text corrected; as typed where the engine does not find near spellings in time."""
+        sentence = way.kind in ("conceptual", "mixed") and not query.as_typed
+        words = doubtful(text, way.symbols) if sentence else []
+        if not words:
+            return Corrections(text)
+        look = {"spelling": lambda: {word: self._engine.spellings(word) for word in words}}
+        near = run(look, {"spelling": SPELLING_SECONDS}).values.get("spelling")
+        return Corrections(text, unsure=True) if near is None else correct(text, near)
+
+    def _lanes(self, mode: str, way: Route) -> Sequence[str]:
+        if mode != "hybrid":
+            return (mode,)
+        return [lane for lane in way.lanes() if lane != DENSE or self._engine.info.encoders]
+
+    def _language_hint(self, plan: Plan) -> list[str]:
+        wanted, rest = plan.language
+        if not wanted or rest == plan.text:  # none, or the query may be about the word
+            return []
+        languages = self._facets.get("language", {})
+        there = wanted in languages or ALIKE.get(wanted) in languages
+        return [] if there or not languages else [_missing("language", wanted, languages)]
+
+    @cached_property
+    def _facets(self) -> Facets:
+        return self._engine.facets()
+
+
+def check_length(text: str, settings: Settings) -> None:
+    """Raise `InputError` for a query that is too long."""
+    if len(text) > settings.max_query_length:
+        raise InputError(
+            f"the question has {len(text):,} characters, at most {settings.max_query_length:,} are read",
+            "ask in fewer words",
+        )
+
+
+def _check_words(words: str, filters: Filters, excluded: tuple[str, ...]) -> None:
+    hint = "say in a few words what the function does"
+    if not words and (excluded or filters != NO_FILTERS):
+        raise InputError(f"there is no word to look for ({narrowing(filters, excluded)})", hint)
+    if not words:
+        raise InputError("the question is empty", hint)
+    if not ANY_WORD.search(words):
+        raise InputError(f"there is no word in the question {words[:20]!r}", hint)
+
+
+def route(text: str) -> Route:
+    """The route of a query."""
+    text = text.strip()
+    quoted = tuple(dict.fromkeys(next(filter(None, found.groups())) for found in QUOTED.finditer(text)))
+    words = len(text.split())
+    return _structural(text, quoted, words) or _by_names(text, quoted, words)
+
+
+def _structural(text: str, quoted: tuple[str, ...], words: int) -> Route | None:
+    if len(text) > LONGEST_STRUCTURAL:
+        return None
+    for phrase, symbol in structural(text):
+        certain = symbol in quoted or is_identifier(symbol) or symbol[0].isupper()
+        if certain or not phrase.ordinary:
+            return Route("structural", (symbol,), phrase.relations, phrase.direction, phrase.depth, words)
+    return None
+
+
+def _by_names(text: str, quoted: tuple[str, ...], words: int) -> Route:
+    symbols = tuple(dict.fromkeys([*map(bare, quoted), *identifiers(text)]))
+    if not symbols:
+        return Route("mixed", (text,), words=words) if ONE_WORD.fullmatch(text) else Route("conceptual", words=words)
+    rest = SHAPED.sub(" ", QUOTED.sub(" ", text))
+    others = len(symbols) > 1 or any(word.lower() not in PADDING for word in WORD.findall(rest))
+    return Route("mixed" if others else "identifier", symbols, words=words)
+
+
+def identifiers(text: str) -> list[str]:
+    """The names in a text that are written like identifiers, without the brackets of a call."""
+    found = (bare(match.group()) for match in SHAPED.finditer(text))
+    return [name for name in found if name.lower() not in PRODUCTS]
+
+
+def bare(name: str) -> str:
+    return name.removesuffix("()")
+
+
+def is_identifier(name: str) -> bool:
+    """Whether a word is written like an identifier."""
+    return name.lower() not in PRODUCTS and SHAPED.fullmatch(name) is not None
+
+
+def as_indexed(filters: Filters, facets: Facets) -> Filters:
+    """The filters in the index's own case; `js` is a language too."""
+
+    def spelling(name: str, value: str) -> str:
+        values = facets.get(name, {})
+        if not value or value in values:
+            return value
+        return next((one for one in values if one.casefold() == value.casefold()), value)
+
+    language = filters.language
+    if language not in facets.get("language", {}):
+        language = LANGUAGES.get(language.lower()) or WORDS.get(language.lower()) or language
+    return replace(
+        filters,
+        language=spelling("language", language),
+        repo=spelling("repo", filters.repo),
+        partition=spelling("partition", filters.partition),
+    )
+
+
+def filter_hints(filters: Filters, facets: Facets) -> list[str]:
+    """A sentence for each filter that nothing in the index passes."""
+    hints = [
+        _missing(row.name, value, facets.get(row.name, {}))
+        for row in fields(Filters)
+        if row.name != "path_prefix" and (value := getattr(filters, row.name)) and value not in facets.get(row.name, {})
+    ]
+    if filters.path_prefix and not hints:
+        hints.append(f"path {filters.path_prefix}: paths begin at the repository, without a slash, and case counts")
+    return hints
+
+
+def _missing(name: str, value: str, values: Mapping[str, int]) -> str:
+    if not any(values):
+        return f"{name} {value}: this index has no {name}s at all"
+    near = get_close_matches(value, values, n=HINTED, cutoff=0.5)
+    most = sorted(filter(None, values), key=lambda one: -values[one])[:HINTED]
+    return f"{name} {value}: there is none; {'near it' if near else 'there is'}: {', '.join(near or most)}"

@@ -1,0 +1,177 @@
+"""Finds the function that a reference names: an id, a (qualified) name, or a line such as `path:12`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from treeline.corpus.errors import InputError, TreelineError
+from treeline.corpus.function import Function, handed_on, module_of
+from treeline.engine.protocol import NO_FILTERS, Filters, Hit
+from treeline.graph.tree import CLASS, FILE, FUNCTION, Tree
+from treeline.search.lanes.graph import first_named
+from treeline.search.overview import locations
+
+if TYPE_CHECKING:
+    from treeline.search.live import LiveSearcher
+
+CHOICE = 10  # functions of one name that are listed to choose from
+NAMESAKES = 1_000  # functions of one name among which those of a module are looked for
+# `path:12`, `path:12:5`, `https://…/path#L12-L20`
+LINE = re.compile(r"(?P<path>.+?)(?::|#L)(?P<line>[0-9]{1,9})(?:[-:]L?[0-9]+)?")
+NAMED = 5  # functions of the file that are named where none is at the line
+
+
+class Ambiguous(InputError):
+    """A reference names several functions: `functions`, or the first of them where there are `more`."""
+
+    def __init__(self, said: str, functions: Sequence[Function], *, more: bool) -> None:
+        self.functions, self.more = functions, more
+        count = f"more than {CHOICE}" if more else "several"
+        rest = f", of which these are {CHOICE}" if more else ""
+        super().__init__(f"{count} functions are {said}{rest}")
+
+
+def resolve(searcher: LiveSearcher, reference: str, *, otherwise: str, filters: Filters = NO_FILTERS) -> Function:
+    """The function; raises `Ambiguous`, or `InputError` with what is near and what to do `otherwise`."""
+    reference = reference.strip().removesuffix("()")
+    if function := searcher.function(reference):
+        return function
+    location = parse_location(reference)
+    hits = functions_at(searcher, location, filters) if location else _named(searcher, reference, filters)
+    found = searcher.engine.fetch([hit.id for hit in hits[: CHOICE + 1]])
+    if not found and location:
+        raise InputError(f"no function of a file {location.path!r} is here", otherwise)
+    if not found:
+        raise _unknown(searcher, reference, filters, otherwise)
+    if len(found) > 1:
+        said = f"at {reference}" if location else f"called {reference!r}"
+        raise Ambiguous(said, found[:CHOICE], more=len(found) > CHOICE)
+    return found[0]
+
+
+def _named(searcher: LiveSearcher, name: str, filters: Filters) -> Sequence[Hit]:
+    return searcher.engine.named(name, CHOICE + 1, filters) or _of_module(searcher, name, filters)
+
+
+def _unknown(searcher: LiveSearcher, name: str, filters: Filters, otherwise: str) -> InputError:
+    """Why no function has the name: it is elsewhere, a class, or misspelt."""
+    if filters != NO_FILTERS and searcher.engine.named(name, 1):
+        where = " ".join(filter(None, (filters.repo, filters.path_prefix)))
+        return InputError(f"no function is called {name!r} in {where}", "it is elsewhere: ask without that filter")
+    if where := _class_called(searcher, name):
+        return InputError(f"{name!r} is a class in {where}, no function", f"name one of its functions: {name}.name")
+    near = _near(searcher, name)
+    hint = f"; near it: {', '.join(near)}" if near else ""
+    return InputError(f"no function is called {name!r} here{hint}", otherwise)
+
+
+def _of_module(searcher: LiveSearcher, reference: str, filters: Filters) -> list[Hit]:
+    """Those that a program would call so after an import: `json.loads`, `json.decoder.JSONDecoder.decode`."""
+    module, _, name = reference.rpartition(".")
+    hits = searcher.engine.named(name, NAMESAKES, filters) if module else ()
+    called = [(hit, f"{module_of(hit.address.path)}.{hit.address.func_name}") for hit in hits]
+    exactly = [hit for hit, dotted in called if dotted == reference]
+    by_file = exactly or [hit for hit, dotted in called if dotted.endswith(f".{reference}")]
+    return by_file or [hit for hit in hits if handed_on(reference, hit.address.func_name, hit.address.path)]
+
+
+def _class_called(searcher: LiveSearcher, name: str) -> str:
+    """The files of the classes of that name, as far as the call graph knows them."""
+    try:
+        symbols = searcher.structure(name).seeds
+    except TreelineError:
+        return ""
+    return first_named([symbol.path for symbol in symbols if symbol.kind == "class"])
+
+
+def _near(searcher: LiveSearcher, name: str) -> list[str]:
+    """Functions' names like one that is not there: of its own last part those with another class before it, else last
+    parts as the call graph knows them; none where it knows none or cannot be asked."""
+    last = name.rpartition(".")[2]
+    namesakes = {hit.address.func_name for hit in searcher.engine.named(last, NAMESAKES)} if last != name else set()
+    if near := get_close_matches(name, sorted(namesakes)):
+        return near
+    try:
+        near = searcher.near(name)
+    except TreelineError:  # that the name is not there is still the answer
+        return []
+    return [each for each in near if searcher.engine.named(each, 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A line of a file. The path may be the end of the one in the index, or begin before it."""
+
+    path: str
+    line: int
+
+    def fits(self, path: str) -> bool:
+        return _ends(path, self.path) or _ends(self.path, path)
+
+
+def parse_location(reference: str) -> Location | None:
+    """The location that a reference names, if it is one."""
+    found = LINE.fullmatch(reference)
+    return Location(found["path"].replace("\\", "/").removeprefix("./"), int(found["line"])) if found else None
+
+
+def functions_at(searcher: LiveSearcher, location: Location, filters: Filters) -> Sequence[Hit]:
+    """The innermost function at that line in each file that fits best; nothing where no file does."""
+    known = locations(searcher)
+    if known is None:
+        return []
+    leaves = _functions_in(known.tree, _best(list(_files(known.tree, location)), location))
+    found = searcher.engine.locate([known.ids[leaf] for leaf in leaves], filters)
+    found = [hit for hit in found if f"{hit.address.repo}/" in location.path] or found
+    innermost: dict[tuple[str, str], tuple[int, Hit]] = {}
+    for hit in found:
+        first, last = hit.address.lines or (0, -1)
+        file = hit.address.repo, hit.address.path
+        if first <= location.line <= last and (file not in innermost or last - first < innermost[file][0]):
+            innermost[file] = last - first, hit
+    if found and not innermost:
+        raise InputError(f"no function is at line {location.line} of {found[0].address.path}", _spans(found))
+    return [hit for _, hit in innermost.values()]
+
+
+def _best(files: Sequence[tuple[int, str]], location: Location) -> list[int]:
+    """The file of exactly that path, else the longest that the path ends with, else all that end with the path."""
+    longest = max((path for _, path in files if _ends(location.path, path)), key=len, default="")
+    return [node for node, path in files if not longest or path == longest]
+
+
+def _ends(path: str, tail: str) -> bool:
+    return f"/{path}".endswith(f"/{tail}")
+
+
+def _files(tree: Tree, location: Location) -> Iterator[tuple[int, str]]:
+    """Files that fit, with their paths."""
+    name = location.path.rpartition("/")[2]
+    for node in (tree.kinds == FILE).nonzero()[0].tolist():
+        if tree.labels[node] == name:
+            path = "/".join(tree.labels[step] for step in tree.path(node)[2:])
+            if location.fits(path):
+                yield node, path
+
+
+def _functions_in(tree: Tree, files: Sequence[int]) -> list[int]:
+    """The leaves below these nodes."""
+    below = np.zeros(len(tree), dtype=np.bool_)
+    below[list(files)] = True
+    while True:  # a step for every class within a class
+        more = below | ((tree.kinds >= CLASS) & below[tree.parents])
+        if np.array_equal(more, below):
+            return [int(node) for node in (below & (tree.kinds == FUNCTION)).nonzero()[0]]
+        below = more
+
+
+def _spans(found: Sequence[Hit]) -> str:
+    spans = [(hit.address.lines, hit.address.func_name) for hit in found if hit.address.lines]
+    named = [f"{name} ({lines[0]} to {lines[1]})" for lines, name in sorted(spans)]
+    return f"there are {', '.join(named[:NAMED])}" + (f" and {len(named) - NAMED} more" if len(named) > NAMED else "")

@@ -1,0 +1,88 @@
+"""Corrects misspelt words: a word that no dictionary has, one edit away from one that many functions have.
+
+Both lanes would lose such a word: no function has it, and its pieces mean nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from treeline.encoder.static import is_word
+
+# A plain word in a sentence: no part of a name, a path or an address, not in quotes, not in capitals.
+PLAIN = re.compile(r"(?<![\w.$/#@'\"`-])[A-Za-z][a-z]{3,39}(?![\w$/#@'\"`(-]|\.\w)")
+MOST = 5  # corrections of one query; with more unknown words it is in another language
+LONG = 5  # letters; shorter words are near too many others, and only swapped letters are corrected
+MORE_OFTEN = 20  # times as many functions must have the correction: what some of them write is no mistake
+COMMON = 20  # functions; a word that so many have is one, in whichever dictionary
+# Names that are written like identifiers but stand in a sentence as a word.
+PRODUCTS = frozenset(
+    "javascript typescript github gitlab mysql postgresql mongodb sqlite nosql pytorch tensorflow numpy scipy openssl "
+    "iphone ipad ios macos youtube linkedin latex openid oauth graphql protobuf node.js vue.js react.js next.js "
+    "asp.net e.g i.e camelcase lowercamelcase pascalcase snake_case "
+    "dropbox facebook wordpress powerpoint openstack openstreetmap opencv".split()
+)
+
+
+class Corrections(NamedTuple):
+    """A query's text with its misspelt words corrected, and those words."""
+
+    text: str
+    words: tuple[tuple[str, str], ...] = ()  # (typed, corrected)
+    unsure: bool = False  # the engine did not answer in time; the next time it may
+
+    @property
+    def sentence(self) -> str:
+        """`searched for “convert” instead of “convrt”`; empty without corrections."""
+        each = (f"“{corrected}” instead of “{typed}”" for typed, corrected in self.words)
+        return f"searched for {', '.join(each)}" if self.words else ""
+
+
+def doubtful(text: str, symbols: Sequence[str] = ()) -> list[str]:
+    """The words of a sentence that no dictionary has, in small letters; none where there are too many."""
+    words = dict.fromkeys(word.lower() for word in PLAIN.findall(text))
+    unknown = [word for word in words if not is_word(word) and word not in PRODUCTS and word not in symbols]
+    return unknown if len(unknown) <= MOST else []
+
+
+def correct(text: str, near: Mapping[str, Mapping[str, int]]) -> Corrections:
+    """The text with its doubtful words corrected. `near` has for each of them the words within one edit, itself
+    included, and how many functions have them."""
+    better = {word: _correction(word, found) for word, found in near.items()}
+    changed: dict[str, str] = {}
+
+    def replaced(match: re.Match[str]) -> str:
+        typed = match[0]
+        word = better.get(typed.lower(), "")
+        if not word:
+            return typed
+        changed[typed] = word.capitalize() if typed[0].isupper() else word
+        return changed[typed]
+
+    return Corrections(PLAIN.sub(replaced, text), tuple(changed.items()))
+
+
+def _correction(word: str, found: Mapping[str, int]) -> str:
+    """The likeliest of the words near it; empty where it may be a word itself."""
+    least = MORE_OFTEN * found.get(word, 0)
+    likely = {
+        other: functions
+        for other, functions in found.items()
+        if functions > least and (functions >= COMMON or is_word(other)) and _is_slip(word, other)
+    }
+    return max(likely, key=likely.__getitem__, default="")
+
+
+def _is_slip(typed: str, other: str) -> bool:
+    """Letters swapped, one lost, one doubled: what fingers do. Another letter may make another word: `runge` beside
+    `range`, `fastapi` beside `fastai`."""
+    if typed == other or typed[0] != other[0]:
+        return False
+    if len(other) > len(typed):
+        return len(typed) >= LONG
+    at = next(number for number, letter in enumerate(typed) if letter != other[number : number + 1])
+    if len(other) < len(typed):
+        return len(typed) >= LONG and typed[at] == typed[at - 1]
+    return typed[at : at + 2] == other[at : at + 2][::-1]

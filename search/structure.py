@@ -1,0 +1,234 @@
+"""Structural questions ("what calls X", "who implements Y"): their forms, and walks over the call graph.
+
+`structural` recognises a question's form. `Relatives` answers for one symbol: who calls, extends or uses it, and what
+it calls, extends or uses itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from treeline.engine.protocol import NO_FILTERS, Engine, Filters
+from treeline.graph.callgraph import CallGraph, Direction, GraphSymbol, Step
+from treeline.graph.callgraph.classes import CONSTRUCTORS, last_of
+from treeline.graph.references import Relation
+
+CALLS: tuple[Relation, ...] = ("calls",)
+INHERITS: tuple[Relation, ...] = ("implements", "extends")  # Python and Ruby implement by extending
+EVERYTHING: tuple[Relation, ...] = ("calls", "extends", "implements", "uses")
+# What changes when a symbol is touched is several hops away; beyond ten a repository's graph has been walked through.
+IMPACT_DEPTH = 10
+MEMBERS = 5  # functions that stand for one class in a list: its constructor and the first methods
+NEAR_NAMES = 3  # names to suggest for an unknown symbol
+
+NAME = r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*"
+# In a phrase below a space is any white space, and these parts in braces stand for:
+PARTS = {
+    "{x}": rf"[`\"']?(?P<symbol>{NAME})(?:\(\))?[`\"']?",
+    "{of}": r"(?:the )?(?:(?:function|method|class|interface|type|trait|module) )?",
+    "{end}": r"(?: (?:function|method|class|interface))?\s*[?.!]*$",
+    "{who}": r"^(?:please )?(?:(?:show|list|find|give) (?:me )?)?"
+    r"(?:(?:what|who|which)(?: else| all)?|(?:(?:which|what|all|the) )*"
+    r"(?:functions?|methods?|classes|class|code|types?|structs?|places?|tests?)(?: that| which)?)",
+    "{changing}": r"(?:changing|touching|modifying|editing|renaming|removing|deleting|refactoring)",
+    "{change}": r"(?:change|touch|modify|edit|rename|remove|delete|break|refactor)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """One form of a question. Where it is also ordinary English, the symbol must look like one to be believed."""
+
+    text: str
+    relations: tuple[Relation, ...]
+    direction: Direction = "in"
+    depth: int = 1
+    ordinary: bool = False
+
+    def search(self, question: str) -> str:
+        """The symbol that a question of this form is about, or nothing."""
+        found = _compiled(self.text).search(question)
+        return found["symbol"] if found else ""
+
+
+@cache
+def _compiled(text: str) -> re.Pattern[str]:
+    """Compiled when first needed: two dozen patterns would slow every start, and most questions need none."""
+    for part, meaning in PARTS.items():
+        text = text.replace(part, meaning)
+    return re.compile(text.replace(" ", r"\s+"), re.IGNORECASE)
+
+
+PHRASES = (
+    Phrase(r"{who} (?:calls?|calling|invokes?|invoking) {of}{x}{end}", CALLS),
+    Phrase(r"^(?:callers|calls|callsites|call sites) (?:of|to) {of}{x}{end}", CALLS),
+    Phrase(r"^where (?:is|are) {of}{x} (?:called|invoked)(?: from)?\s*\??$", CALLS),
+    Phrase(r"^(?:what|who|which functions?) (?:does|do) {of}{x} (?:call|invoke)\s*\??$", CALLS, "out"),
+    Phrase(r"^callees of {of}{x}{end}", CALLS, "out"),
+    Phrase(r"^(?:functions?|methods?|what(?: is|'s)?) (?:called|invoked) (?:by|from|in) {of}{x}{end}", CALLS, "out"),
+    Phrase(r"{who} (?:implements?|implementing|satisf(?:y|ies)) {of}{x}{end}", INHERITS),
+    Phrase(r"^(?:implementations?|implementers?|implementors?) of {of}{x}{end}", INHERITS, ordinary=True),
+    Phrase(r"{who} (?:extends?|extending|subclass(?:es|ing)?) {of}{x}{end}", INHERITS),
+    Phrase(r"{who} (?:inherits?|inheriting|derives?|derived) from {of}{x}{end}", INHERITS),
+    Phrase(r"^(?:all )?(?:sub-?classes|subtypes|derived classes) of {of}{x}{end}", INHERITS),
+    Phrase(r"^(?:all )?(?:child(?:ren)?(?: classes)?|descendants) of {of}{x}{end}", INHERITS, ordinary=True),
+    Phrase(r"^what does {of}{x} (?:extend|implement|inherit(?: from)?|derive from)\s*\??$", INHERITS, "out"),
+    Phrase(r"^(?:base ?class(?:es)?|super-?class(?:es)?|supertypes?) of {of}{x}{end}", INHERITS, "out"),
+    Phrase(r"^(?:parents?(?: class(?:es)?)?|interfaces) of {of}{x}{end}", INHERITS, "out", ordinary=True),
+    Phrase(
+        r"^what (?:all |else )?(?:changes|breaks|happens|(?:could|would|will|may|might) (?:change|break)|"
+        r"(?:is|gets) (?:affected|impacted)) (?:if|when|once) (?:i|we|you|one|someone) {change} {of}{x}{end}",
+        EVERYTHING,
+        depth=IMPACT_DEPTH,
+    ),
+    Phrase(r"^what is (?:affected|impacted) by (?:{changing} )?{of}{x}{end}", EVERYTHING, depth=IMPACT_DEPTH),
+    Phrase(r"^(?:impact|effects?|blast radius) of {changing} {of}{x}{end}", EVERYTHING, "in", IMPACT_DEPTH, True),
+    Phrase(r"{who} (?:depends?|depending|relies|rely) (?:up)?on {of}{x}{end}", EVERYTHING, depth=IMPACT_DEPTH),
+    Phrase(r"^(?:dependents|dependants) (?:of|on) {of}{x}{end}", EVERYTHING, depth=IMPACT_DEPTH),
+    Phrase(r"{who} (?:uses?|using|references?|refers? to|mentions?) {of}{x}{end}", EVERYTHING, ordinary=True),
+    Phrase(r"^(?:usages?|uses|users|references) (?:of|to) {of}{x}{end}", EVERYTHING, ordinary=True),
+    Phrase(r"^where (?:is|are) {of}{x} (?:used|referenced|needed)\s*\??$", EVERYTHING, ordinary=True),
+)
+# A word of every phrase above begins with one of these; a question without them need not be tried.
+SIGNS = re.compile(
+    r"\b(?:call|invo|implement|satisf|exten|sub-?class|subtyp|inherit|deriv|child|descend|base|super|parent|interface|"
+    r"change|break|happen|affect|impact|effect|blast|depend|rel[iy]|us(?:e|ing|age)|refer|mention|need)",
+    re.IGNORECASE,
+)
+
+
+def structural(question: str) -> Iterator[tuple[Phrase, str]]:
+    """The phrases that the question has the form of, each with the symbol it would be about."""
+    if SIGNS.search(question):
+        for phrase in PHRASES:
+            symbol = phrase.search(question)
+            if symbol:
+                yield phrase, symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A symbol that a walk reached. `id` is empty for a class or a module, which is no function of the index."""
+
+    id: str
+    name: str
+    kind: str
+    repo: str
+    path: str
+    language: str
+    line: int
+    relation: Relation
+    depth: int
+    how: str  # how the name in the source was resolved
+    via: str  # the symbol it was reached from
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """The symbols of a name, and everything reached from them, nearest first."""
+
+    seeds: tuple[GraphSymbol, ...]
+    neighbours: tuple[Neighbour, ...]
+
+
+class Relatives:
+    """The relatives of symbols in one open generation; none where the index has no call graph."""
+
+    def __init__(self, engine: Engine, graph: Callable[[], CallGraph | None]) -> None:
+        """`graph` loads the call graph when it is first needed."""
+        self._engine, self._graph = engine, graph
+
+    def structure(
+        self,
+        name: str,
+        relations: Sequence[Relation] = CALLS,
+        direction: Direction = "in",
+        depth: int = 1,
+        filters: Filters = NO_FILTERS,
+    ) -> Structure:
+        """What calls, extends, implements or uses the symbols of that name; with `out`, what they do themselves."""
+        graph = self._graph()
+        if graph is None:
+            return Structure((), ())
+        nodes = graph.named(name, filters.repo)
+        steps = graph.walk(seeds_of(graph, nodes, relations), relations, direction, depth)
+        return Structure(tuple(map(graph.symbol, nodes)), tuple(self._neighbours(graph, steps)))
+
+    def related(
+        self, id_: str, relation: Relation = "calls", direction: Direction = "in", depth: int = 1
+    ) -> list[Neighbour]:
+        """The relatives of one function."""
+        graph = self._graph()
+        node = None if graph is None else graph.node_of(id_)
+        if graph is None or node is None:
+            return []
+        return self._neighbours(graph, graph.walk([node], (relation,), direction, depth))
+
+    def caller_ids(self, id_: str) -> set[str]:
+        """The ids of a function's callers, without asking the engine."""
+        graph = self._graph()
+        node = None if graph is None else graph.node_of(id_)
+        if graph is None or node is None:
+            return set()
+        steps = graph.walk([node], CALLS, "in")
+        return {caller for ids in graph.ids_of([step.node for step in steps]) for caller in ids}
+
+    def near(self, name: str) -> list[str]:
+        """Names in the graph that are spelt like one that is not there."""
+        graph = self._graph()
+        return [] if graph is None else graph.near(name, NEAR_NAMES)
+
+    def _neighbours(self, graph: CallGraph, steps: Iterable[Step]) -> list[Neighbour]:
+        """Definitions of one name in a file are one node, which has the first one's line. The functions' own lines are
+        in their addresses."""
+        found = list(_neighbours(graph, steps))
+        hits = self._engine.locate([one.id for one in found if one.id])
+        first = {hit.id: lines[0] for hit in hits if (lines := hit.address.lines)}
+        return [replace(one, line=first.get(one.id, one.line)) for one in found]
+
+
+def seeds_of(graph: CallGraph, nodes: Sequence[int], relations: Sequence[Relation]) -> list[int]:
+    """Touching a class touches its members; calling or extending it concerns the class alone."""
+    if set(relations) != set(EVERYTHING):
+        return list(nodes)
+    return [one for node in nodes for one in (node, *graph.members(node))]
+
+
+def functions_of(graph: CallGraph, node: int) -> list[str]:
+    """The ids of the functions that stand for a node.
+
+    For a function its own, the last definition first: it replaces those before, which may be overloads without a body.
+    For a class those of its constructor and first public methods.
+    """
+    if not graph.is_class(node):
+        return graph.ids(node)[::-1]
+    owner = last_of(graph.symbol(node).name)
+
+    def comes_later(member: int) -> tuple[bool, bool]:
+        name = last_of(graph.symbol(member).name)
+        return name not in CONSTRUCTORS and name != owner, name.startswith("_")
+
+    members = sorted(graph.members(node), key=comes_later)[:MEMBERS]
+    return [id_ for member in members for id_ in graph.ids(member)]
+
+
+def _neighbours(graph: CallGraph, steps: Iterable[Step]) -> Iterator[Neighbour]:
+    for step in steps:
+        symbol = graph.symbol(step.node)
+        for id_ in symbol.ids or ("",):
+            yield Neighbour(
+                id=id_,
+                name=symbol.name or symbol.path,
+                kind=symbol.kind,
+                repo=symbol.repo,
+                path=symbol.path,
+                language=symbol.language,
+                line=symbol.line,
+                relation=step.relation,
+                depth=step.depth,
+                how=step.how,
+                via=graph.symbol(step.via).name,
+            )

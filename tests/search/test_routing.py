@@ -1,0 +1,124 @@
+"""Questions go where they are answered: identifiers, structure, concepts and mixtures are told apart."""
+
+import pytest
+
+from treeline.search.plan import route
+from treeline.search.structure import EVERYTHING, IMPACT_DEPTH, INHERITS
+
+
+@pytest.mark.parametrize(
+    ("text", "symbol"),
+    [
+        ("parse_url", "parse_url"),
+        ("parseUrl", "parseUrl"),
+        ("HttpServer", "HttpServer"),
+        ("urllib.parse.quote", "urllib.parse.quote"),
+        ("Foo::bar", "Foo::bar"),
+        ("String#upcase", "String#upcase"),
+        ("__init__", "__init__"),
+        ("_private", "_private"),
+        ("MAX_SIZE", "MAX_SIZE"),
+        ("main()", "main"),
+        ('"parse"', "parse"),
+        ("`run`", "run"),
+        ("where is parse_url defined?", "parse_url"),
+        ("show me the function `run`", "run"),
+    ],
+)
+def test_an_identifier_is_known_by_its_shape_or_quotes(text: str, symbol: str) -> None:
+    found = route(text)
+    assert (found.kind, found.symbols) == ("identifier", (symbol,))
+    assert found.lanes() == ("keyword", "graph")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "convert int to string",
+        "how to read a csv file in python",
+        "implementation of binary search",
+        "function that retries with exponential backoff",
+        "what's the fastest way to don't repeat",
+        "connect to MySQL from JavaScript",
+        "uses of adversity",
+        "sort list of dictionaries by key",
+        "calculate the impact of a collision",
+        "parents of a node in a binary tree",
+        "😀 to text",
+        "",
+    ],
+)
+def test_a_concept_goes_to_dense_and_keyword(text: str) -> None:
+    found = route(text)
+    assert found.kind == "conceptual"
+    assert found.lanes() == ("keyword", "dense")
+
+
+@pytest.mark.parametrize("word", ["quicksort", "Flask", "öffnen"])
+def test_one_word_may_be_a_name_and_may_be_a_concept(word: str) -> None:
+    found = route(word)
+    assert (found.kind, found.symbols) == ("mixed", (word,))
+    assert found.lanes() == ("keyword", "dense", "graph")
+
+
+def test_ways_of_writing_are_words_not_symbols() -> None:
+    assert route("snake_case to camelCase in python").kind == "conceptual"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["make parse_url accept relative links", "retry HTTPAdapter requests with backoff", "parse_url to join_url"],
+)
+def test_an_identifier_among_other_words_is_a_mixture(text: str) -> None:
+    found = route(text)
+    assert found.kind == "mixed"
+    assert found.symbols
+    assert found.lanes() == ("keyword", "dense", "graph")
+
+
+@pytest.mark.parametrize(
+    ("text", "symbol", "relations", "direction", "depth"),
+    [
+        ("what calls parse_url", "parse_url", ("calls",), "in", 1),
+        ("What calls `parse_url`?", "parse_url", ("calls",), "in", 1),
+        ("which functions call parse_url()", "parse_url", ("calls",), "in", 1),
+        ("callers of parse_url", "parse_url", ("calls",), "in", 1),
+        ("where is parse_url called?", "parse_url", ("calls",), "in", 1),
+        ("what does parse_url call?", "parse_url", ("calls",), "out", 1),
+        ("functions called by Session.send", "Session.send", ("calls",), "out", 1),
+        ("who implements Engine", "Engine", INHERITS, "in", 1),
+        ("what implements Engine", "Engine", INHERITS, "in", 1),
+        ("implementations of Engine", "Engine", INHERITS, "in", 1),
+        ("subclasses of BaseAdapter", "BaseAdapter", INHERITS, "in", 1),
+        ("what extends Widget", "Widget", INHERITS, "in", 1),
+        ("classes that inherit from Widget", "Widget", INHERITS, "in", 1),
+        ("base classes of HTTPAdapter", "HTTPAdapter", INHERITS, "out", 1),
+        ("what does HTTPAdapter extend", "HTTPAdapter", INHERITS, "out", 1),
+        ("what changes if I touch parse_url", "parse_url", EVERYTHING, "in", IMPACT_DEPTH),
+        ("what breaks when I rename the method Session.send?", "Session.send", EVERYTHING, "in", IMPACT_DEPTH),
+        ("what depends on parse_url", "parse_url", EVERYTHING, "in", IMPACT_DEPTH),
+        ("who uses parse_url", "parse_url", EVERYTHING, "in", 1),
+        ("usages of parse_url", "parse_url", EVERYTHING, "in", 1),
+    ],
+)
+def test_a_structural_question_names_its_edges(
+    text: str, symbol: str, relations: tuple[str, ...], direction: str, depth: int
+) -> None:
+    found = route(text)
+    assert (found.kind, found.symbols) == ("structural", (symbol,))
+    assert (found.relations, found.direction, found.depth) == (relations, direction, depth)
+    assert {"keyword", "graph"} <= set(found.lanes())
+
+
+def test_a_structural_question_about_an_ordinary_word_keeps_the_dense_lane() -> None:
+    assert route("what calls parse").lanes() == ("keyword", "dense", "graph", "text_calls")
+    assert route("what calls parse_url").lanes() == ("keyword", "graph", "text_calls")
+    assert route("what does parse_url call").lanes() == ("keyword", "graph")
+
+
+def test_a_long_question_is_routed_quickly() -> None:
+    assert route("what calls " + "a." * 500_000).kind in {"structural", "identifier", "conceptual", "mixed"}
+
+
+def test_products_in_a_sentence_are_words() -> None:
+    assert route("connect to MySQL with parse_url").symbols == ("parse_url",)

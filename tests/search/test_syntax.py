@@ -1,0 +1,89 @@
+"""Questions taken apart: filters and excluded words are found, and code that looks like them is left alone."""
+
+import pytest
+
+from tests.search.small_index import plan_for
+from treeline.corpus.errors import InputError
+from treeline.engine.protocol import Filters
+from treeline.search.query import Parts, Query, parse
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("repo:python rmtree", Parts("rmtree", Filters(repo="python"))),
+        ("read lang:go a file", Parts("read a file", Filters(language="go"))),
+        ("copy Language:Python", Parts("copy", Filters(language="Python"))),
+        ('copy path:"my code/"', Parts("copy", Filters(path_prefix="my code/"))),
+        ("copy file:shutil.py repo:python", Parts("copy", Filters(repo="python", path_prefix="shutil.py"))),
+        ("parse json -xml", Parts("parse json", without=("xml",))),
+        ("-xml parse -yaml json", Parts("parse json", without=("xml", "yaml"))),
+        ('parse json -"xml file" -utf-8', Parts("parse json", without=("xml file", "utf-8"))),
+        ("file:shutil.py", Parts("", Filters(path_prefix="shutil.py"))),
+    ],
+)
+def test_filters_and_excluded_words_are_taken_out(text: str, parts: Parts) -> None:
+    assert parse(text) == parts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dict: str",
+        "std::sort",
+        "http://example.org/path:80",
+        "lambda x: x",
+        "error: no such file",
+        "file: not found",
+        "path::join",
+        "open file:///etc/hosts",
+        "decode utf-8",
+        "multiply by -1",
+        "a - b",
+        "ls -l",
+        "parse --verbose",
+        "x->y",
+        'find "-name foo" option',
+        "`repo:python`",
+        '"repo:python"',
+        "f(path:str)",
+        "repo:",
+        "what does  two blanks\nmean",
+    ],
+)
+def test_code_and_prose_are_words(text: str) -> None:
+    assert parse(text) == Parts(text)
+
+
+def test_the_question_can_be_asked_again_without_its_filters() -> None:
+    assert parse('parse repo:a -xml -"a b"').text == 'parse -xml -"a b"'
+
+
+def test_filters_beside_the_question_are_combined_with_those_in_it() -> None:
+    plan = plan_for(Query("read repo:flask -csv", filters=Filters(language="python", repo="flask")))
+    assert (plan.text, plan.excluded) == ("read", ("csv",))
+    assert plan.filters == Filters(language="python", repo="flask")
+    assert plan.narrowed == "only language python, repo flask; without “csv”"
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (Query("read repo:a repo:b"), "repo is asked for more than once: a, b"),
+        (Query("read path:a", filters=Filters(path_prefix="b")), "path is asked for more than once: b, a"),
+        (Query("read -repo:a"), "a filter cannot exclude"),
+    ],
+)
+def test_which_of_two_is_meant_is_not_guessed(query: Query, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        plan_for(query)
+
+
+def test_filters_alone_are_no_question() -> None:
+    with pytest.raises(InputError, match=r"no word to look for \(only repo python; without “xml”\)"):
+        plan_for(Query("repo:python -xml"))
+
+
+def test_a_literal_query_has_no_syntax() -> None:
+    plan = plan_for(Query("read repo:flask -csv", literal=True))
+    assert (plan.text, plan.filters, plan.excluded) == ("read repo:flask -csv", Filters(), ())
