@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Literal
@@ -275,15 +275,18 @@ def as_indexed(filters: Filters, facets: Facets) -> Filters:
         language=spelling("language", language),
         repo=spelling("repo", filters.repo),
         partition=spelling("partition", filters.partition),
+        kind=",".join(spelling("kind", kind) for kind in filters.kinds),
     )
 
 
 def filter_hints(filters: Filters, facets: Facets) -> list[str]:
     """A sentence for each filter that nothing in the index passes."""
+    values = {"language": filters.language, "repo": filters.repo, "partition": filters.partition}
+    asked = [*values.items(), *(("kind", kind) for kind in filters.kinds)]
     hints = [
-        _missing(row.name, value, facets.get(row.name, {}))
-        for row in fields(Filters)
-        if row.name != "path_prefix" and (value := getattr(filters, row.name)) and value not in facets.get(row.name, {})
+        _missing(name, value, facets.get(name, {}))
+        for name, value in asked
+        if value and value not in facets.get(name, {})
     ]
     if filters.path_prefix and not hints:
         hints.append(f"path {filters.path_prefix}: paths begin at the repository, without a slash, and case counts")

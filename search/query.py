@@ -78,6 +78,7 @@ SWITCHES = (
     Switch("language", "", "Only this language.", scope="filter"),
     Switch("repo", "", "Only this repository.", scope="filter", metavar="OWNER/NAME"),
     Switch("path", "", "Only paths that begin with this.", scope="filter", metavar="PREFIX"),
+    Switch("kind", "", "Only these kinds of unit, with commas: `function,class`.", scope="filter", metavar="KIND,…"),
     Switch("partition", "", "Only this partition of CodeSearchNet (train, valid, test).", scope="filter"),
     Switch("expand", False, "Widen the query by words that the best results share.", setting="expand"),
     Switch("callees", False, "Also find what the best results call.", setting="callees"),
@@ -151,7 +152,14 @@ def narrowing(filters: Filters, excluded: tuple[str, ...]) -> str:
     return "; ".join(filter(None, (only and f"only {only}", words and f"without {words}")))
 
 
-KEYS = {"repo": "repo", "lang": "language", "language": "language", "path": "path_prefix", "file": "path_prefix"}
+KEYS = {
+    "repo": "repo",
+    "lang": "language",
+    "language": "language",
+    "path": "path_prefix",
+    "file": "path_prefix",
+    "kind": "kind",
+}
 # Only a known key with a value right behind it is a filter: `path::join`, `file:///etc`, `error: no such file` and
 # `lambda x: x` are words. A hyphen excludes only at the start of a word of two letters or more: `utf-8`, `-1`, `a - b`,
 # `ls -l` and `--verbose` are words. What stands in quotes is left as it is.

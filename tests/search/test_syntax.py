@@ -19,6 +19,7 @@ from treeline.search.query import Parts, Query, parse
         ("parse json -xml", Parts("parse json", without=("xml",))),
         ("-xml parse -yaml json", Parts("parse json", without=("xml", "yaml"))),
         ('parse json -"xml file" -utf-8', Parts("parse json", without=("xml file", "utf-8"))),
+        ("kind:class,interface session", Parts("session", Filters(kind="class,interface"))),
         ("file:shutil.py", Parts("", Filters(path_prefix="shutil.py"))),
     ],
 )
@@ -30,6 +31,7 @@ def test_filters_and_excluded_words_are_taken_out(text: str, parts: Parts) -> No
     "text",
     [
         "dict: str",
+        "kind: a word",
         "std::sort",
         "http://example.org/path:80",
         "lambda x: x",
