@@ -1,7 +1,7 @@
-"""Which way round: "int to string" asks for the opposite of `string_to_int`, though both have the same words.
+"""The direction of a conversion: "int to string" asks for the opposite of `string_to_int`, with the same words.
 
-The keyword lane drops "to" as a stop word and the static encoder knows the order of neighbours only, so a third of
-such questions had the opposite first (docs/research/rerankers.md).
+The keyword lane drops "to" as a stop word and the static encoder hardly knows word order, so a third of such queries
+had the opposite first (docs/research/rerankers.md).
 """
 
 from __future__ import annotations
@@ -18,49 +18,63 @@ BACKWARD = frozenset({"from"})  # y from x
 JOINT = re.compile(r"to|2|from", re.IGNORECASE)
 CONVERTING = frozenset({"convert", "cast", "parse", "transform", "change", "turn", "get", "as"})  # not what from
 SHORTEST_PREFIX = 3  # letters that make `int` an integer, `str` a string, `dict` a dictionary
-KEPT = 50_000  # names taken apart before
+SHORTEST_VERB = 4  # letters before -ing that make an action and not a thing: pushing, but not string
+CACHED = 50_000  # names taken apart before
+# The C library's conversions, which have no joint that could be seen.
+C_NAMES = {
+    **dict.fromkeys(("atoi", "atol", "atoll", "strtol", "strtoul", "strtoll"), ("string", "to", "int")),
+    **dict.fromkeys(("atof", "strtod", "strtof"), ("string", "to", "float")),
+    **dict.fromkeys(("itoa", "ltoa", "lltoa"), ("int", "to", "string")),
+    **dict.fromkeys(("ftoa", "dtoa"), ("float", "to", "string")),
+}
 
 
 class Words(NamedTuple):
-    """Some words, and what they begin with: words meet where one is the other's beginning."""
+    """Some words and their prefixes: words meet where one is a prefix of the other."""
 
     whole: frozenset[str]
-    beginnings: frozenset[str]
+    prefixes: frozenset[str]
 
     @classmethod
     def of(cls, words: Iterable[str]) -> Words:
         whole = frozenset(words) - STOP_WORDS
-        cut = (word[:end] for word in whole for end in range(SHORTEST_PREFIX, len(word)))
+        cut = (
+            word[:end]
+            for word in whole
+            for end in range(SHORTEST_PREFIX, len(word))
+            # `push` does not stand for "pushing": an action is not what is converted.
+            if not (word[end:] == "ing" and end >= SHORTEST_VERB)
+        )
         return cls(whole, whole.union(cut))
 
     def meet(self, others: Words) -> bool:
-        return not (self.whole.isdisjoint(others.beginnings) and self.beginnings.isdisjoint(others.whole))
+        return not (self.whole.isdisjoint(others.prefixes) and self.prefixes.isdisjoint(others.whole))
 
 
 class Way(NamedTuple):
-    """What something is made from (a name may leave that open: `to_int`), and into what."""
+    """A conversion: from what (a name may leave that open: `to_int`), into what."""
 
     source: Words
     target: Words
 
-    def told_apart(self) -> Way:
-        """Without the words that both sides have: "camel case to snake case" is camel to snake."""
+    def distinct(self) -> Way:
+        """Without the words that both sides share: "camel case to snake case" is camel to snake."""
         both = self.source.whole & self.target.whole
         source, target = self.source.whole - both, self.target.whole - both
         return Way(Words.of(source), Words.of(target)) if both and source and target else self
 
 
 def opposite(question: str, names: Callable[[], Sequence[str]]) -> list[bool]:
-    """For each name, whether it says the opposite of what the question asks; empty for a question without direction."""
+    """For each name, whether it converts the other way than the query; empty for a query without direction."""
     words = [part.lower() for word in WORD.findall(question) for part in parts(word)]
-    asked = [way.told_apart() for way in ways(words) if way.source.whole]
-    if not asked:
+    wanted = [way.distinct() for way in ways(words) if way.source.whole]
+    if not wanted:
         return []
-    return [_turned(asked, said) if (said := _ways_of(name)) else False for name in names()]
+    return [_reverses(wanted, found) if (found := _ways_of(name)) else False for name in names()]
 
 
 def ways(words: Sequence[str]) -> Iterator[Way]:
-    """Every "x to y" and "y from x" with telling words on both sides, and every "to y"."""
+    """Every "x to y" and "y from x" with words on both sides that are no stop words, and every "to y"."""
     joints = [place for place, word in enumerate(words) if word in FORWARD or word in BACKWARD]
     ends = [-1, *joints, len(words)]
     for number, joint in enumerate(joints):
@@ -71,24 +85,26 @@ def ways(words: Sequence[str]) -> Iterator[Way]:
             yield Way(after, before)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED)
 def _ways_of(name: str) -> tuple[Way, ...]:
     own = name.rpartition(".")[2]
+    if own.lower() in C_NAMES:
+        return tuple(ways(C_NAMES[own.lower()]))
     if not JOINT.search(own):
         return ()
     words = (part.lower() for part in parts(own))
     return tuple(ways([word for word in words if word not in CONVERTING]))
 
 
-def _turned(asked: Sequence[Way], said: Sequence[Way]) -> bool:
-    turned = False
-    for source, target in asked:
-        for other in said:
+def _reverses(wanted: Sequence[Way], found: Sequence[Way]) -> bool:
+    reverses = False
+    for source, target in wanted:
+        for other in found:
             if _fits(source, target, other):
                 return False
-            turned = turned or _fits(target, source, other)
-    return turned
+            reverses = reverses or _fits(target, source, other)
+    return reverses
 
 
-def _fits(source: Words, target: Words, said: Way) -> bool:
-    return target.meet(said.target) and (not said.source.whole or source.meet(said.source))
+def _fits(source: Words, target: Words, way: Way) -> bool:
+    return target.meet(way.target) and (not way.source.whole or source.meet(way.source))

@@ -20,6 +20,7 @@ from treeline.rerank.spread import Spread
         ("convert int to string", "convert_to_int"),
         ("convert camel case to snake case", "snake_case_to_headless_camel_case"),
         ("unix time to local time", "local_time_to_unix_time"),
+        ("convert int to string", "atoi"),
     ],
 )
 def test_the_opposite_is_known_for_what_it_is(question: str, name: str) -> None:
@@ -38,6 +39,8 @@ def test_the_opposite_is_known_for_what_it_is(question: str, name: str) -> None:
         ("list of strings to strings in a list", "strings_to_list"),
         ("convert camel case to snake case", "camel_case_to_snake_case"),
         ("string to string", "string_to_string"),
+        ("convert string to int", "atoi"),
+        ("pushing and loading models from HuggingFace Hub", "push_folder_to_hub"),
     ],
 )
 def test_nothing_else_is_taken_for_it(question: str, name: str) -> None:
