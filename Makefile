@@ -11,6 +11,7 @@ CODE := corpus encoder engine eval graph ingest rerank search service treeline/_
 HOST ?= 127.0.0.1
 PORT ?= 8080
 PYTEST_FLAGS ?=
+JOBS ?= 2
 DATA ?= ../shared/codesearchnet
 export TREELINE_EVAL_DATA ?= $(abspath $(dir $(wildcard $(DATA)/queries.csv)))
 
@@ -22,8 +23,8 @@ serve: .venv/.installed ## environment, default index (the packages of the Pytho
 
 test: .venv/.installed-test system lint types pytest ## everything the tests need, lint, types, all tests
 
-pytest: .venv/.installed-test ## the tests alone; PYTEST_FLAGS="-k pipeline" narrows them
-	@.venv/bin/python -m pytest $(PYTEST_FLAGS)
+pytest: .venv/.installed-test ## the tests alone, on JOBS cores; PYTEST_FLAGS="-k pipeline" narrows them
+	@.venv/bin/python -m pytest -n $(JOBS) --dist loadgroup $(PYTEST_FLAGS)
 
 compose-test: .venv/.installed-test system ## the compose file in a real Docker engine, by the README's commands
 	@.venv/bin/python -m pytest tests/deploy/test_compose_up.py

@@ -27,3 +27,13 @@ def elasticsearch_cluster() -> Iterator[Cluster]:
             yield cluster
     except ServerMissing as missing:
         pytest.skip(str(missing))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Side by side (`-n 2 --dist loadgroup`), a file stays on one worker, and so do all tests of one shared server."""
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    for item in items:
+        shared = next((name for name in ("docker", "elasticsearch") if item.get_closest_marker(name)), "")
+        item.add_marker(pytest.mark.xdist_group(shared or str(item.path)))

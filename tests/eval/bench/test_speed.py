@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from treeline.eval.bench import speed
 from treeline.eval.bench.speed import Line, Times, command, exact_neighbours, recall, timed, tree
 from treeline.search.live import LiveSearcher
 
@@ -48,6 +49,7 @@ def test_the_whole_benchmark_runs_on_a_small_index(
     searcher: LiveSearcher, home: Path, small_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TREELINE_HOME", str(home / ".eval"))
+    monkeypatch.setattr(speed, "COLD_STARTS", 1)
     arguments = ["--name", searcher.info.name, "--source", str(small_source), "--rounds", "1"]
     result = CliRunner().invoke(command, [*arguments, "--json", str(tmp_path / "bench.json")])
     assert result.exit_code == 0, result.output

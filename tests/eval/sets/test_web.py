@@ -1,13 +1,14 @@
 """The web questions: well formed, answered, and split in two halves that do not overlap."""
 
+import gzip
 import json
 from collections import Counter
 from pathlib import Path
 
+import orjson
 import pytest
 
 from treeline.corpus.errors import InputError
-from treeline.eval.indexes import read_functions
 from treeline.eval.sets import web
 
 SHARED = Path(__file__).parents[4] / "shared" / "codesearchnet"
@@ -40,11 +41,15 @@ def test_none_is_one_of_the_99() -> None:
 
 
 @pytest.mark.shared
-@pytest.mark.slow
 def test_every_answer_is_in_the_test_or_valid_partition() -> None:
     if not SHARED.is_dir():
         pytest.skip("the CodeSearchNet data is not beside the checkout")
-    known = {function.url for function in read_functions(SHARED, ["test", "valid"])}
+    known = {
+        orjson.loads(line)["url"]  # only the addresses: to parse 34,000 functions takes a minute
+        for partition in ("test", "valid")
+        for shard in sorted(SHARED.glob(f"*/final/jsonl/{partition}/*.jsonl.gz"))
+        for line in gzip.decompress(shard.read_bytes()).splitlines()
+    }
     assert {url for question in web.read() for url in question.urls} <= known
 
 
