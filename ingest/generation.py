@@ -163,7 +163,7 @@ class Generation:
         fingerprint: str,
         previous: Engine | None,
         stored: State,
-        work: Path,
+        work: Path | None,
         fresh: bool,
         checkpoint_seconds: float,
     ) -> None:
@@ -172,7 +172,7 @@ class Generation:
         self._store, self._name, self._specs, self._fingerprint = store, name, specs, fingerprint
         self._previous, self._state, self._fresh = previous, stored, fresh
         self._checkpoint_seconds = checkpoint_seconds
-        self._journal_path = work / f"{name}-{fingerprint}.journal"
+        self._journal_path = work / f"{name}-{fingerprint}.journal" if work else None
         self._journal: Journal | None = None
         self._writer: Writer | None = None
         self._last_checkpoint = 0.0
@@ -189,7 +189,7 @@ class Generation:
         return self._writer is not None and self._writer.resumed is not None
 
     def __enter__(self) -> Self:
-        if self._journal_path.exists():
+        if self._journal_path and self._journal_path.exists():
             self._begin()
         return self
 
@@ -289,6 +289,8 @@ class Generation:
 
     def _checkpoint(self) -> None:
         writer, book = self._begin()
+        if self._journal_path is None:
+            return
         writer.checkpoint(state.checkpoint_state(book.sync(), self._refused()))
         self._last_checkpoint = time.monotonic()
 
@@ -354,7 +356,8 @@ class Generation:
                 "make it anew with --fresh",
             )
         book.remove()
-        state.remove_journals(self._journal_path.parent, self._name, self._fingerprint)
+        if self._journal_path:
+            state.remove_journals(self._journal_path.parent, self._name, self._fingerprint)
         return info
 
     def _functions_now(self) -> int:

@@ -182,6 +182,8 @@ class LoadOptions:
     """Leave the side products (call graph, tree, clusters) to whoever first looks at them."""
     may_empty: bool = False
     """The index may become empty; otherwise that is refused, because a folder that is not mounted looks empty."""
+    resumable: bool = True
+    """Keep a journal and checkpoints. A small load is as quickly done again."""
     checkpoint_seconds: float = 15.0
     """Until the first checkpoint; those that follow are farther and farther apart."""
 
@@ -251,7 +253,7 @@ class _Load:
             fingerprint.hexdigest(),
             previous,
             self.beginning.state,
-            self.options.work,
+            self.options.work if self.options.resumable else None,
             self.options.fresh,
             self.options.checkpoint_seconds,
         )

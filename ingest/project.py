@@ -36,6 +36,8 @@ VERSION = 1
 MAX_FILES = 30_000
 # A file may change twice within one tick of the file system's clock; two seconds is the coarsest one in use (FAT).
 CLOCK_TICK_NS = 2_000_000_000
+# A load of less is done again rather than resumed.
+SMALL_BYTES = 5_000_000
 # How long a first question waits for another process that is making the index.
 PATIENCE_S = 120.0
 SCHEMA = """CREATE TABLE project (root TEXT, fingerprint TEXT, generation TEXT, checked_ns INTEGER, skipped TEXT);
@@ -295,7 +297,8 @@ class _Refreshing:
         checked_ns, root = time.time_ns(), self.project.root
         folder = Folder(str(root), root, self.project.name, self.options, max_files=self.max_files)
         before = known.digests
-        known.digests = known.reliable_digests(folder.listing)
+        reliable = known.reliable_digests(folder.listing)
+        known.digests = dict(reliable)
         for path in folder.listing.files.keys() - known.digests.keys():
             known.digests[path] = folder.digest_of(path)
         folder.digests.update(known.digests)
@@ -305,7 +308,8 @@ class _Refreshing:
         is_new = not (generation and before)
         functions = 0
         if is_new or known.generation != generation or added or removed or changed:
-            generation, functions = self._load(folder, fresh=not generation)
+            to_read = [stamp.size for path, stamp in folder.listing.files.items() if path not in reliable]
+            generation, functions = self._load(folder, fresh=not generation, resumable=sum(to_read) > SMALL_BYTES)
         known.save(database, root, self.fingerprint, generation, checked_ns, folder)
         return Refreshed(
             self.project,
@@ -319,11 +323,16 @@ class _Refreshing:
             skipped=dict(folder.left_out),
         )
 
-    def _load(self, folder: Folder, fresh: bool) -> tuple[str, int]:
+    def _load(self, folder: Folder, fresh: bool, resumable: bool) -> tuple[str, int]:
         from treeline.ingest.pipeline import LoadOptions, load
 
         options = LoadOptions(
-            work=self.home / ".loading", encoders=self.encoders, fresh=fresh, lazy_artifacts=True, may_empty=True
+            work=self.home / ".loading",
+            encoders=self.encoders,
+            fresh=fresh,
+            lazy_artifacts=True,
+            may_empty=True,
+            resumable=resumable,
         )
         try:
             summary = load(self.store, self.project.index, [folder], options, self.progress)

@@ -260,13 +260,15 @@ class JournalEntry:
 class Journal:
     """The chunks that were given to the engine, numbered from 1. `length` is the number of the last."""
 
-    def __init__(self, path: Path, *, new: bool = False) -> None:
+    def __init__(self, path: Path | None, *, new: bool = False) -> None:
+        """Without a path it is kept in memory only."""
         self.path = path
         with self._errors():
-            path.parent.mkdir(parents=True, exist_ok=True)
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
             if new:
                 self._unlink()
-            self._database = sqlite3.connect(path, isolation_level=None)
+            self._database = sqlite3.connect(path or ":memory:", isolation_level=None)
             # A commit survives the death of the process at once, and that of the machine from `sync` on.
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = NORMAL")
@@ -348,7 +350,7 @@ class Journal:
         self._unlink()
 
     def _unlink(self) -> None:
-        for end in ("-wal", "-shm", ""):
+        for end in ("-wal", "-shm", "") if self.path else ():
             self.path.with_name(self.path.name + end).unlink(missing_ok=True)
 
     @contextmanager
@@ -365,7 +367,7 @@ class Journal:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        with disk_errors(self.path.parent):
+        with disk_errors(self.path.parent if self.path else Path()):
             try:
                 yield
             except sqlite3.DatabaseError as error:
@@ -375,7 +377,7 @@ class Journal:
                 raise _damaged(self.path, str(error)) from error
 
 
-def _damaged(path: Path, why: str) -> TreelineError:
+def _damaged(path: Path | None, why: str) -> TreelineError:
     return TreelineError(f"the journal {path} is damaged: {why}", "make the index anew with --fresh")
 
 
@@ -440,7 +442,7 @@ def checkpoint_state(length: int, refused: list[tuple[str, str]]) -> bytes:
     return orjson.dumps({"journal": length, "refused": refused})
 
 
-def open_journal(path: Path, checkpoint: bytes | None) -> tuple[Journal, Recovery]:
+def open_journal(path: Path | None, checkpoint: bytes | None) -> tuple[Journal, Recovery]:
     """Open the journal and cut off what came after the checkpoint: that is done again."""
     if checkpoint is None:  # the engine starts from nothing, so what an old journal says is void
         return Journal(path, new=True), Recovery()
