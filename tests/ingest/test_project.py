@@ -15,8 +15,8 @@ import pytest
 
 from tests.ingest.loading import functions, project
 from treeline.corpus.errors import InputError
+from treeline.engine.embedded.store import EmbeddedStore
 from treeline.engine.protocol import Store
-from treeline.engine.stores import open_store
 from treeline.graph import callgraph
 from treeline.ingest import artifacts
 from treeline.ingest import project as projects
@@ -32,7 +32,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def store(home: Path) -> Store:
-    return open_store("embedded", home=home)
+    return EmbeddedStore(home)
 
 
 @pytest.fixture
@@ -239,10 +239,10 @@ def test_beside_another_process_the_answer_comes_from_what_is_there(root: Path, 
 
 def test_two_processes_that_ask_first_make_one_index(root: Path, store: Store, home: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from treeline.engine.stores import open_store\n"
+        "import sys; from pathlib import Path; from treeline.engine.embedded.store import EmbeddedStore\n"
         "from treeline.ingest.project import find_project, refresh\n"
         "home = Path(sys.argv[2]); found = find_project(Path(sys.argv[1]), home)\n"
-        "print(refresh(found, open_store('embedded', home=home), home))"
+        "print(refresh(found, EmbeddedStore(home), home))"
     )
     command = [sys.executable, "-c", program, str(root), str(home)]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
@@ -256,11 +256,11 @@ def test_a_refresh_that_was_killed_is_done_again(root: Path, store: Store, home:
     found = refreshed(root, store, home).project
     (root / "a.py").write_text(CODE.format("changed"))
     program = (
-        "import os, signal, sys; from pathlib import Path; from treeline.engine.stores import open_store\n"
+        "import os, signal, sys; from pathlib import Path; from treeline.engine.embedded.store import EmbeddedStore\n"
         "from treeline.ingest import generation, project\n"
         "generation.Generation.finish = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
         "home = Path(sys.argv[2]); found = project.find_project(Path(sys.argv[1]), home)\n"
-        "project.refresh(found, open_store('embedded', home=home), home)"
+        "project.refresh(found, EmbeddedStore(home), home)"
     )
     process = subprocess.run([sys.executable, "-c", program, str(root), str(home)], timeout=120, check=False)
     assert process.returncode == -9
@@ -315,10 +315,10 @@ def test_watching_gives_each_change(root: Path, store: Store, home: Path) -> Non
 
 def test_nothing_heavy_is_imported_on_the_way(root: Path, home: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from treeline.engine.stores import open_store\n"
+        "import sys; from pathlib import Path; from treeline.engine.embedded.store import EmbeddedStore\n"
         "from treeline.ingest.project import find_project, refresh\n"
         "home = Path(sys.argv[2]); found = find_project(Path(sys.argv[1]), home)\n"
-        "refresh(found, open_store('embedded', home=home), home)\n"
+        "refresh(found, EmbeddedStore(home), home)\n"
         "print(*{'sklearn', 'scipy', 'faiss', 'pyarrow', 'torch', 'networkx'} & sys.modules.keys())"
     )
     command = [sys.executable, "-c", program, str(root), str(home)]
