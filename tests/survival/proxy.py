@@ -6,6 +6,7 @@ import http.client
 import json
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,14 +21,16 @@ BUSY = {"type": "es_rejected_execution_exception", "reason": "queue is full"}
 
 
 class FailingProxy(ThreadingHTTPServer):
-    """Passes everything on, except that bulk requests fail in one of the ways with the given chance."""
+    """Passes everything on, no sooner than `delay` seconds later; bulk requests fail in one of the ways with the given
+    chance."""
 
     daemon_threads = True
 
-    def __init__(self, target: str, chance: float, seed: int = 0) -> None:
+    def __init__(self, target: str, chance: float, seed: int = 0, delay: float = 0.0) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.target = urlsplit(target)
         self.chance = chance
+        self.delay = delay
         self.random = random.Random(seed)
         self.ways = cycle(WAYS)  # in turn: by chance one might not come up in a short load
         self.happened: Counter[str] = Counter()
@@ -67,6 +70,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def forward(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        time.sleep(self.server.delay)
         way = self.server.choose() if self.path.partition("?")[0].endswith("/_bulk") else "pass"
         if way in {"429", "503"}:
             self.answer(
@@ -140,8 +144,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def failing_proxy(target: str, chance: float, seed: int = 0) -> Iterator[FailingProxy]:
-    proxy = FailingProxy(target, chance, seed)
+def failing_proxy(target: str, chance: float, seed: int = 0, delay: float = 0.0) -> Iterator[FailingProxy]:
+    proxy = FailingProxy(target, chance, seed, delay)
     thread = threading.Thread(target=proxy.serve_forever, daemon=True)
     thread.start()
     try:

@@ -19,6 +19,7 @@ import pytest
 
 from tests.elasticsearch_server import Cluster, free_port
 from tests.engine.functions import ENCODER, SAMPLE, build, function, terms_of, vectors, write
+from tests.survival.proxy import failing_proxy
 from treeline.corpus.errors import CredentialsRefused, EngineUnavailable, IndexOutdated, InputError, TreelineError
 from treeline.engine.elasticsearch import ElasticsearchStore, bulk, client, engine, lease
 from treeline.engine.elasticsearch.bulk import Action, Bulk, _requests
@@ -29,6 +30,7 @@ from treeline.engine.names import ALL_CURRENT, index_name
 from treeline.engine.protocol import EncoderSpec
 
 NAME = "only-elasticsearch"
+HASTY, SLOW = 0.1, 0.5  # seconds: a time-out, and how long a slow proxy waits at least before it answers
 
 
 @pytest.fixture
@@ -367,25 +369,30 @@ def test_a_lease_that_cannot_be_released_hides_no_other_error_and_ends_by_itself
 
 
 @pytest.mark.elasticsearch
-def test_bodies_of_a_busy_cluster_are_waited_for(server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bodies_of_a_busy_cluster_are_waited_for(
+    elasticsearch_cluster: Cluster, server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     build(server, NAME)
-    monkeypatch.setattr(engine, "HANGING_SECONDS", 1e-5)
-    assert [found.id for found in server.open(NAME).fetch([SAMPLE[0].id])] == [SAMPLE[0].id]
+    monkeypatch.setattr(engine, "HANGING_SECONDS", HASTY)
+    with failing_proxy(elasticsearch_cluster.url, chance=0, delay=SLOW) as proxy:
+        store = ElasticsearchStore([proxy.url])
+        assert [found.id for found in store.open(NAME).fetch([SAMPLE[0].id])] == [SAMPLE[0].id]
+        store.close()
 
 
 @pytest.mark.elasticsearch
 def test_a_busy_cluster_is_waited_for_when_writing_begins(
     elasticsearch_cluster: Cluster, server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "ANSWER_SECONDS", 1e-5)
-    hasty = ElasticsearchStore(elasticsearch_cluster.urls)
-    with pytest.raises(EngineUnavailable):
-        for _ in range(200):  # where this process has to wait for a processor, the answer may be there before it looks
+    monkeypatch.setattr(client, "ANSWER_SECONDS", HASTY)
+    with failing_proxy(elasticsearch_cluster.url, chance=0, delay=SLOW) as proxy:
+        hasty = ElasticsearchStore([proxy.url])
+        with pytest.raises(EngineUnavailable):
             hasty.names()
-    held = lease.Lease(hasty.client, NAME)
-    monkeypatch.setattr(held, "_client", server.client)
-    held.release()
-    hasty.close()
+        held = lease.Lease(hasty.client, NAME)
+        monkeypatch.setattr(held, "_client", server.client)
+        held.release()
+        hasty.close()
 
 
 def heard(server: ElasticsearchStore) -> float:
