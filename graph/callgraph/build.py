@@ -57,11 +57,15 @@ class _Seen:
         elif kind != "function":  # the class itself, where only its methods had been seen
             graph.kinds[found], graph.lines[found] = kind, line
 
-    def referring(self, name: str) -> int:
-        """The node that refers: the symbol, or the nearest outer one that is known, or the module."""
+    def nearest(self, name: str) -> str:
+        """This symbol, or the nearest outer one that is known; empty for the module."""
         while name and name not in self.file.nodes:
             name = name.rpartition(".")[0]
-        return self.file.nodes[name] if name in self.file.nodes else next(iter(self.file.nodes.values()))
+        return name
+
+    def referring(self, name: str) -> int:
+        """The node that refers: the nearest known symbol, or the module."""
+        return self.file.nodes[self.nearest(name)]
 
 
 def build(facts: Iterable[FileFacts], addresses: Iterable[tuple[str, Address]]) -> bytes:
@@ -97,8 +101,6 @@ def _collect(facts: Iterable[FileFacts], graph: Collected) -> list[_Seen]:
         seen.file.imports.extend(fact.imports)
         for symbol in fact.symbols:
             seen.node(graph, symbol.name, symbol.kind, symbol.first_line)
-        if not all(reference.source for reference in fact.references):
-            seen.node(graph, "", "module", 1)
         seen.references += fact.references
     for seen in files.values():
         if seen.file.language != "go":  # a Go method's type may be in another file of the package
@@ -107,6 +109,8 @@ def _collect(facts: Iterable[FileFacts], graph: Collected) -> list[_Seen]:
                 owner = name.rpartition(".")[0]
                 if owner not in seen.file.nodes:
                     seen.node(graph, owner, "class", 0)
+        if not all(seen.nearest(reference.source) for reference in seen.references):
+            seen.node(graph, "", "module", 1)
     return list(files.values())
 
 

@@ -91,6 +91,11 @@ def test_repositories_do_not_see_each_other() -> None:
     assert callers(found, "g") == set()
 
 
+def test_who_refers_from_an_unknown_symbol_is_the_module_and_no_other() -> None:
+    found = graph(facts("m.py", "f", "gone>f"), facts("n.py", "", "gone>f"))
+    assert callers(found, "f") == {"m.py:", "n.py:"}
+
+
 def test_a_name_that_two_functions_have_is_not_guessed() -> None:
     found = graph(facts("a.py", "f", "f>g"), facts("b.py", "g"), facts("c.py", "g"))
     assert callers(found, "g") == set()
