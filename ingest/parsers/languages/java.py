@@ -10,6 +10,7 @@ from treeline.ingest.parsers.grammar import Grammar, text_of
 QUERY = """
 (method_declaration body: (_)) @function
 (method_declaration !body) @signature
+(annotation_type_element_declaration) @signature
 (constructor_declaration) @function
 (compact_constructor_declaration) @function
 (class_declaration) @class

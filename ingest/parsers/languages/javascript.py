@@ -247,7 +247,7 @@ TYPES = """
 JSX = ("(jsx_opening_element", "(jsx_self_closing_element")
 WITHOUT_JSX = "\n".join(line for line in QUERY.splitlines() if not line.startswith(JSX))
 # What the grammar cannot read yet, blanked before parsing: variance annotations and `export type * as`.
-VARIANCE = re.compile(rb"(?<=[<,])(\s*)((?:in|out)(?:\s+out)?)(?=\s+[A-Z]\w*\s*(?:[,>=]|extends))")
+VARIANCE = re.compile(rb"(?<=[<,\n])(\s*)((?:in|out)(?:\s+out)?)(?=\s+[A-Z]\w*\s*(?:[,>=]|extends))")
 TYPE_STAR = re.compile(rb"(?<=export )type(?= +\*)")
 
 

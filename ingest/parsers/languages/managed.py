@@ -89,7 +89,6 @@ KOTLIN = """
 (class_declaration "interface") @interface
 (class_declaration "enum") @enum
 [(class_declaration) (object_declaration)] @class
-(companion_object) @scope
 (type_alias) @type
 (source_file (property_declaration) @constant)
 (object_declaration (class_body (property_declaration) @constant))
@@ -116,8 +115,6 @@ KOTLIN_NAMES = {
 def _kotlin_name(node: Node) -> str:
     if node.type == "secondary_constructor":
         return "constructor"
-    if node.type == "companion_object":
-        return text_of(child_of(node, "type_identifier")) or "Companion"
     found: Node | None = node
     for step in KOTLIN_NAMES.get(node.type, ()):
         found = child_of(found, step) if found is not None else None
@@ -142,6 +139,14 @@ def _kotlin_imports(header: Node) -> list[Import]:
         return [Import(path, "*", "")]
     alias = child_of(header, "import_alias")
     return [Import(module, name, text_of(alias).removeprefix("as ").strip() or name)]
+
+
+# Guards of `when` (Kotlin 2.2), which the grammar cannot read yet.
+GUARD = re.compile(rb"(\bis\s+[\w.<>*?]+\s+)(if\b[^{}\n]*?)(?=->)")
+
+
+def _kotlin_mend(source: bytes) -> bytes:
+    return GUARD.sub(lambda found: found[1] + b" " * len(found[2]), source)
 
 
 # Scala ------------------------------------------------------------------------------------------------------------
@@ -203,6 +208,7 @@ GRAMMARS = (
         owner_of=_kotlin_owner,
         body_of=_kotlin_body,
         imports_of=_kotlin_imports,
+        mend=_kotlin_mend,
         comments=ANNOTATED,
     ),
     Grammar(

@@ -129,16 +129,25 @@ CPP = (
 )
 # Macros that stand where the grammar expects a declaration: alone on a line, or before a type.
 MACRO = re.compile(rb"^[ \t]*([A-Z][A-Z0-9]*_[A-Z0-9_]+(?:\([^()\n]*\))?)(?=[ \t]*$|[ \t]+[a-z])", re.MULTILINE)
+# Calling conventions and linkage between a type and a name: `static DWORD WINAPI run(void* data)`.
+CONVENTION = re.compile(
+    rb"\b(?:_*[A-Z][A-Z0-9_]*(?:API|CALL|CALLBACK|INLINE|EXPORT|IMPORT|EXTERN|CONV|CONSTEXPR|NOEXCEPT|NODISCARD)"
+    rb"[A-Z0-9_]*|WINAPI|CALLBACK|INLINE|__ptr32|__declspec\(\w+\)|__attribute__\(\([^()\n]*(?:\([^()]*\))?\)\))"
+    rb"(?=[ \t\n])"
+)
+DECLTYPE = re.compile(rb"\bdecltype\((\w+)\)")
 NAMED = frozenset(
     """identifier field_identifier type_identifier destructor_name operator_name qualified_identifier operator_cast
     template_function""".split()
 )
-C_COMMENTS = Comments(attribute=re.compile(rb"template\s*<|\[\[|__attribute__|[A-Z][A-Z0-9_]+(?:\([^()]*\))?$"))
+C_COMMENTS = Comments(attribute=re.compile(rb"template\s*<[^{};]*$|\[\[|__attribute__|[A-Z][A-Z0-9_]+(?:\([^()]*\))?$"))
 C_FUNCTIONS = ("function_definition", "preproc_function_def")
 
 
 def _blank_macros(source: bytes) -> bytes:
-    return MACRO.sub(lambda found: b" " * len(found[0]), source)
+    source = MACRO.sub(lambda found: b" " * len(found[0]), source)
+    source = CONVENTION.sub(lambda found: b" " * len(found[0]), source)
+    return DECLTYPE.sub(lambda found: b"decltype_" + found[1] + b"_", source)
 
 
 def _declared(node: Node | None) -> Node | None:
@@ -230,6 +239,18 @@ def _swift_name(node: Node) -> str:
     return name
 
 
+SWIFT_UNREADABLE = re.compile(
+    rb"^[ \t]*#(?:if|elseif|else|endif)\b.*$|@unchecked(?= Sendable)|\bsending(?= [@\[(A-Za-z])|@preconcurrency\b"
+    rb"|\bnonisolated\(\w+\)|\bconsuming\b(?= \w)|\bborrowing\b(?= \w)",
+    re.MULTILINE,
+)
+SWIFT_VOID = re.compile(rb"(?<=[(:] )\(\)(?=[,)])|(?<=\()\(\)(?=\))")
+
+
+def _swift_mend(source: bytes) -> bytes:
+    return SWIFT_VOID.sub(b"00", SWIFT_UNREADABLE.sub(lambda found: b" " * len(found[0]), source))
+
+
 # Zig --------------------------------------------------------------------------------------------------------------
 
 ZIG = """
@@ -303,6 +324,7 @@ GRAMMARS = (
         scope_of=_implemented,
         comments=Comments(attribute=re.compile(rb"@\w")),
         imports_of=lambda node: [Import(text_of(node), "*", "")],
+        mend=_swift_mend,
         names={"property_declaration": ("name", "bound_identifier")},
     ),
     Grammar(
