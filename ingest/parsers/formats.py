@@ -18,6 +18,7 @@ MAX_CHARACTERS = 4_000
 WHOLE_LINES = 30
 # Data, not text: only so much of a file is split into units.
 MAX_BLOCKS = 400
+MAX_TEXT = 200_000  # characters
 MAX_OUTLINE = 4_000
 MAX_HEADING = 120
 
@@ -42,7 +43,11 @@ Heading = tuple[int, int, str]
 def blocks(language: str, text: str, file: str, first_line: int = 1) -> Iterator[Block]:
     """The units of a text in this format, at most `MAX_BLOCKS`."""
     lines = text.removeprefix("\ufeff").split("\n")
-    if language in DOCUMENTS:
+    if len(text) > MAX_TEXT and language not in DOCUMENTS:
+        # Data: its start is enough to find it by.
+        lead = text[:MAX_CHARACTERS]
+        found = iter((Block("file", file, lead, first_line, first_line + len(lines) - 1),))
+    elif language in DOCUMENTS:
         found = _sections(DOCUMENTS[language](lines), lines, file)
     elif language in KEYED:
         found = _keyed(KEYED[language](lines), lines, file)

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from pathlib import PurePosixPath
 
 from treeline.ingest.parsers.comments import DASHES, HASHES, SLASHES, Comments
 from treeline.ingest.parsers.formats import DOCUMENTS, KEYED
@@ -95,6 +94,7 @@ BINARY = frozenset(
     .npy .npz .pkl .pickle .h5 .hdf5 .onnx .pt .pth .safetensors .gguf .model .wasm .beam .hi .rlib .rmeta .pdb .idb
     .doc .docx .xls .xlsx .ppt .pptx .odt .ods .key .numbers .pem .crt .cer .der .p12 .pfx .jks .keystore .gpg .sig
     .asc .map .snap .lock .sum .csv .tsv .jsonl .ndjson .geojson .log .diff .patch .orig .rej .swp .ipynb .mo .po .pot
+    .gitignore .treelineignore .gitattributes .gitmodules .dockerignore .npmignore .mailmap .ds_store
     .nib .strings .pbxproj .xcworkspacedata .typed .gitkeep .keep .min.js .min.css""".split()
 )
 LOCK_FILES = frozenset(
@@ -102,7 +102,11 @@ LOCK_FILES = frozenset(
     uv.lock Pipfile.lock go.sum mix.lock pubspec.lock packages.lock.json flake.lock bun.lockb Podfile.lock
     Package.resolved gradle.lockfile .terraform.lock.hcl""".split()
 )
-MINIFIED = re.compile(r"[.-]min\.(?:js|css|mjs|cjs)$|\.bundle\.js$|\.chunk\.js$")
+# Bytes of a file that are looked at to tell its kind.
+HEAD = 8_192
+CPP_HEADER = re.compile(
+    rb"\b(?:class|namespace|template|constexpr|public:|private:|virtual|using|typename)\b|std::|#include <\w+>"
+)
 
 
 @cache
@@ -120,27 +124,55 @@ def _files() -> dict[str, tuple[str, str]]:
     return found
 
 
-def _entry(path: str, head: bytes = b"") -> tuple[str, str] | None:
-    pure = PurePosixPath(path)
+def _named(path: str) -> tuple[str, str] | None:
+    """The entry of a file by its name alone."""
     files = _files()
-    name, suffix = pure.name, pure.suffix.lower()
-    if name in LOCK_FILES or MINIFIED.search(name):
+    name = path[path.rfind("/") + 1 :]
+    found = files.get(name)
+    if found is None:
+        found = files.get(name[name.rfind(".") :].lower()) if "." in name else None
+    if found is None and (stem := name.partition(".")[0]) in ("Dockerfile", "Makefile", "Containerfile"):
+        found = files[stem]
+    return found
+
+
+def may_be_read(path: str) -> bool:
+    """Whether a file could be text, by its name: its content decides where the name says nothing."""
+    name = path[path.rfind("/") + 1 :]
+    return _named(path) is not None or name[name.rfind(".") :].lower() not in BINARY
+
+
+def _entry(path: str, head: bytes = b"") -> tuple[str, str] | None:
+    if not may_be_read(path) or path[path.rfind("/") + 1 :] in LOCK_FILES:
         return None
-    found = files.get(name) or files.get(suffix)
-    if found is None and name.split(".")[0] in ("Dockerfile", "Makefile", "Containerfile"):
-        found = files[name.split(".")[0]]
-    if found is None and head.startswith(b"#!") and (mark := SHEBANG.match(head)):
+    found = _named(path)
+    if found is not None:
+        # C and C++ share a suffix; a header is C++ where it says something that only C++ has.
+        is_c = found[0] == "cpp" and path.endswith(".h") and head and not CPP_HEADER.search(head)
+        return ("c", found[1]) if is_c else found
+    if head.startswith(b"#!") and (mark := SHEBANG.match(head)):
         language = INTERPRETERS.get(mark[1].decode().rstrip("0123456789"), "")
-        found = next((one for one in files.values() if one[0] == language), None)
-    if found is None and suffix not in BINARY and head and b"\0" not in head:
+        found = next((one for one in _files().values() if one[0] == language), None)
+    if found is None and head and not looks_binary(head):
         found = (TEXT, "")
     return found
+
+
+def looks_binary(head: bytes) -> bool:
+    """Whether bytes are no text: a zero byte, or something that is not UTF-8."""
+    if b"\0" in head[:HEAD]:
+        return True
+    try:
+        head[:HEAD].decode()
+    except UnicodeDecodeError as wrong:
+        return wrong.start < min(len(head), HEAD) - 4  # the cut may go through a character
+    return False
 
 
 def language_of(path: str, head: bytes = b"") -> str | None:
     """The language or format of a file by its name, or by its first bytes where the name says nothing.
 
-    None for what is not read: binaries, lock files, minified code. Text of no known kind is `text`.
+    None for what is not read: binaries and lock files. Text of no known kind is `text`.
     """
     found = _entry(path, head)
     return found[0].partition(":")[0] if found else None
@@ -211,5 +243,3 @@ def languages() -> tuple[str, ...]:
 
 # Formats whose units are named by headings or keys.
 STRUCTURED = frozenset((*DOCUMENTS, *KEYED))
-# Nothing is left unread; kept until the folder reader asks `language_of`.
-UNREAD: frozenset[str] = frozenset()

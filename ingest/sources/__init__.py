@@ -84,10 +84,10 @@ def _open(spec: str, options: ReadOptions) -> Source:
         from treeline.ingest.sources.codesearchnet import is_codesearchnet_zip, open_codesearchnet
 
         return open_codesearchnet(spec, options) if is_codesearchnet_zip(path) else open_archive(path, options)
-    from treeline.ingest.parsers.registry import by_suffix
+    from treeline.ingest.parsers.registry import language_of
     from treeline.ingest.sources.shards import LINES, FileShard
 
-    if path.suffix.lower() in by_suffix():
+    if not path.name.endswith(LINES) and language_of(path.name):
         from treeline.ingest.sources.folder import open_folder
 
         file = path.resolve()

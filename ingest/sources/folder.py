@@ -24,9 +24,8 @@ from treeline.ingest.ignore import (
     is_generated,
     is_source,
     read_plain,
-    suffix_of,
 )
-from treeline.ingest.parsers.registry import by_suffix
+from treeline.ingest.parsers.registry import grammar_of, language_of
 from treeline.ingest.parsers.units import Place, parse_file
 from treeline.ingest.source import Chunk, Listed, Parsed, Problem, ReadOptions, Rejected, Unit, readable
 from treeline.ingest.sources.checkout import Checkout, PublishedFiles, checkout_of, published_files, read_git_file
@@ -50,7 +49,9 @@ class FileChunk:
         return len(self.source)
 
     def parse(self) -> Parsed:
-        grammar = by_suffix()[suffix_of(self.place.path)]
+        grammar = grammar_of(self.place.path, self.source)
+        if grammar is None:
+            return Parsed()
         return parse_file(grammar, self.source, self.place, self.file, self.max_function_bytes, self.kinds)
 
 
@@ -93,15 +94,20 @@ class FileUnit:
     def _content(self) -> bytes | str:
         """Its bytes, or why there are none. A generated file is counted now: one that is as it was is not parsed."""
         content = self._read()
-        if self._is_passed_over(content):
-            self.left_out["generated"] += 1
+        if reason := self._reason(content):
+            self.left_out[reason] += 1
         return content
 
     def _read(self) -> bytes | str:
         return read_plain(self.file, self.options.max_file_bytes)
 
-    def _is_passed_over(self, content: bytes | str) -> bool:
-        return not self.options.include_tests and isinstance(content, bytes) and is_generated(content)
+    def _reason(self, content: bytes | str) -> str:
+        """Why its content is not for the index, or ''."""
+        if isinstance(content, str):
+            return ""
+        if content and language_of(self.key, content) is None:
+            return "binary"
+        return "generated" if not self.options.include_tests and is_generated(content) else ""
 
     @cached_property
     def place(self) -> Place:
@@ -123,7 +129,7 @@ class FileUnit:
         content = self._content
         if isinstance(content, str):
             yield Rejected((Problem(readable(str(self.file)), 0, content),), self.size)
-        elif self._is_passed_over(content):
+        elif self._reason(content):
             yield Rejected((), self.size)
         else:
             limit, kinds = self.options.max_function_bytes, self.options.kinds
