@@ -3,10 +3,8 @@
 import errno
 import os
 import random
-import signal
 import stat
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,8 +31,10 @@ def load_and_wait(home: Path, version: int, count: int = COUNT) -> float:
 
 
 def test_killed_at_fifty_random_moments_the_index_always_opens_whole(tmp_path: Path) -> None:
+    """A load that was killed goes on with the next start; at the end there are no doubles, holes or left-over files."""
     load_and_wait(tmp_path, 0)
     whole = load_and_wait(tmp_path, 1)
+    healthy = size(tmp_path)
     chance = random.Random(8)
     outcomes = {"old": 0, "new": 0}
     current = 1
@@ -53,72 +53,12 @@ def test_killed_at_fifty_random_moments_the_index_always_opens_whole(tmp_path: P
     load_and_wait(tmp_path, current + 1)
     assert version_found(tmp_path, COUNT) == current + 1
     assert outcomes["old"] > 5, "the deaths came too late to mean anything"
-
-
-def test_a_killed_load_goes_on_where_it_was_without_doubles_or_holes(tmp_path: Path) -> None:
-    load_and_wait(tmp_path, 0)
-    whole = load_and_wait(tmp_path, 1)
-    for _ in range(5):
-        process = started(tmp_path, COUNT, 2)
-        time.sleep(whole * 0.6)
-        process.kill()
-        process.join(PATIENCE)
-    load_and_wait(tmp_path, 2)
-    assert version_found(tmp_path, COUNT) == 2
-
-
-def test_dead_loads_leave_no_mountain_of_files(tmp_path: Path) -> None:
-    def size() -> int:
-        return sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
-
-    load_and_wait(tmp_path, 0)
-    whole = load_and_wait(tmp_path, 1)
-    healthy = size()
-    for version in range(2, 10):
-        process = started(tmp_path, COUNT, version)
-        time.sleep(whole * 0.7)
-        process.kill()
-        process.join(PATIENCE)
-    load_and_wait(tmp_path, 10)
     embedded(tmp_path).prune(INDEX, keep=2)  # a load that was done before its death came is no left-over
-    assert size() < healthy * 2
+    assert size(tmp_path) < healthy * 2
 
 
-def test_the_workers_of_a_killed_load_end_too(tmp_path: Path) -> None:
-    """Killed from outside, the parent cannot say goodbye: its workers must notice by themselves."""
-    source = f"[MadeUpSource({200_000})]"
-    program = (
-        "from pathlib import Path; from treeline.ingest.pipeline import LoadOptions, load\n"
-        "from tests.made_up_source import MadeUpSource; from tests.survival.loading import *\n"
-        f"home = Path({str(tmp_path)!r})\n"
-        f"load(embedded(home), INDEX, {source}, LoadOptions(work=home / '.loading', encoders=('none',), workers=2))"
-    )
-    process = subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
-    children: list[int] = []
-    end = time.monotonic() + PATIENCE
-    while len(children) < 2 and time.monotonic() < end:
-        time.sleep(0.2)
-        children = [
-            int(child) for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        ]
-    time.sleep(1)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert len(children) >= 2
-    end = time.monotonic() + PATIENCE
-    while any(alive(child) for child in children) and time.monotonic() < end:
-        time.sleep(0.2)
-    left = [child for child in children if alive(child)]
-    for child in left:
-        os.kill(child, signal.SIGKILL)
-    assert not left
-
-
-def alive(process: int) -> bool:
-    try:
-        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text()
-    except OSError:
-        return False
+def size(home: Path) -> int:
+    return sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
 
 
 def test_two_loads_at_once_one_is_refused_and_nothing_is_harmed(tmp_path: Path) -> None:
