@@ -44,6 +44,16 @@ class IndexOutdated(InputError):
         )
 
 
+class IndexDamaged(TreelineError):
+    """A file of the index is missing or is not what was written."""
+
+    code = "index_damaged"
+
+    def __init__(self, where: str, file: str) -> None:
+        super().__init__(f"the index in {where} is damaged: {file}", MAKE_ANEW)
+        self.file = file
+
+
 class EncoderMismatch(InputError):
     """The index was made with another encoder than the one asked for."""
 

@@ -1,1 +1,1 @@
-"""One engine protocol, two implementations: embedded (tantivy and usearch) and Elasticsearch."""
+"""One engine protocol, two implementations: embedded (tantivy and numpy) and Elasticsearch."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import resource
 import shutil
@@ -11,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+
+from filelock import FileLock, Timeout
 
 from treeline.corpus.errors import InputError, TreelineError
 
@@ -116,16 +117,13 @@ class WriterLock:
     """Lets one writer at a time into an index; the system frees it when the process dies, however it dies."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("ab")
+        self._lock = FileLock(path, thread_local=False)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._file.close()
-            if error.errno not in {errno.EWOULDBLOCK, errno.EACCES}:
-                raise
+            self._lock.acquire(blocking=False)
+        except Timeout as error:
             raise InputError(
                 f"the index {path.parent.name!r} is being written by another process", "wait until it has finished"
             ) from error
 
     def release(self) -> None:
-        self._file.close()
+        self._lock.release()

@@ -32,20 +32,21 @@ class Entries(Protocol):
 
     def codes_of(self, part: Shared, positions: Rows) -> NDArray[np.integer]: ...
 
-    def decoded(self, part: Shared, codes: list[int]) -> list[str]: ...
+    def decode(self, part: Shared, codes: list[int]) -> list[str]: ...
 
-    def only(self, part: Shared) -> str | None: ...
+    def constant(self, part: Shared) -> str | None: ...
 
-    def notes(self, name: str, width: int) -> Scores: ...
+    def row_cache(self, name: str, width: int) -> Scores: ...
 
 
 class Hits(Sequence[Hit]):
     """Found functions, best first; equal to the list of its hits."""
 
-    __slots__ = ("rows", "scores", "table")
+    __slots__ = ("complete", "rows", "scores", "table")
 
     def __init__(self, table: Entries, rows: Rows, scores: Scores) -> None:
         self.table, self.rows, self.scores = table, rows, scores
+        self.complete = True  # False when a search ran out of time before it had looked at everything
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -143,7 +144,7 @@ class Keys:
     def most(self, part: Shared, keys: Rows, limit: int) -> dict[str, int]:
         """How many keys have each of the most frequent, equals by name: codes are in the order of their names."""
         table = self._table
-        if table is not None and len(keys) and (only := table.only(part)) is not None:
+        if table is not None and len(keys) and (only := table.constant(part)) is not None:
             return {only: len(keys)}
         shared = np.array(self.parts(part, keys)) if table is None else table.codes_of(part, keys)
         shared.sort()
@@ -151,11 +152,11 @@ class Keys:
         counts = np.bincount(first.cumsum())[1:]
         most = (-counts).argsort(kind="stable")[:limit]
         named = shared[first][most].tolist()
-        return dict(zip(named if table is None else table.decoded(part, named), counts[most].tolist(), strict=True))
+        return dict(zip(named if table is None else table.decode(part, named), counts[most].tolist(), strict=True))
 
-    def notes(self, name: str, width: int) -> Scores | None:
-        """Room for what was found out about the rows of the table; none where the keys are no rows."""
-        return None if self._table is None else self._table.notes(name, width)
+    def row_cache(self, name: str, width: int) -> Scores | None:
+        """Numbers computed before for the rows of the table; None where the keys are no rows."""
+        return None if self._table is None else self._table.row_cache(name, width)
 
     def _numbered(self, hits: Sequence[Hit], numbers: dict[str, int]) -> Rows:
         found = np.empty(len(hits), dtype=np.int64)

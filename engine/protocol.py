@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 from uuid import uuid4
 
 import numpy as np
@@ -14,6 +14,15 @@ from treeline.corpus.errors import EncoderMismatch
 from treeline.corpus.function import Address, Function
 
 Vectors = NDArray[np.float32]
+
+
+def normalize(vectors: NDArray[Any]) -> Vectors:
+    """Rows of length one. Zero rows stay; NaN and infinite components count as zero."""
+    rows = np.asarray(vectors, dtype=np.float32)
+    finite = np.isfinite(rows)
+    rows = rows if finite.all() else np.where(finite, rows, np.float32(0))
+    lengths = np.sqrt(np.add.reduce(rows * rows, axis=1, keepdims=True))
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +123,10 @@ class Engine(Protocol):
     @property
     def info(self) -> IndexInfo: ...
 
+    @property
+    def damaged(self) -> tuple[str, ...]:
+        """Damaged parts that this engine does without: a side product, or a newer generation."""
+
     def keyword(self, terms: Sequence[str], k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         """BM25 over analysed terms (any may match), best first."""
 
@@ -137,6 +150,17 @@ class Engine(Protocol):
 
     def named(self, name: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         """Functions whose last or whole qualified name is exactly this (case kept)."""
+
+    def phrase(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
+        """Units that contain this text as written or in their docstring, with any whitespace for whitespace.
+
+        Case counts only when the text has an upper-case letter. The unit of that name comes first, then units whose
+        name contains the text, then the rest, short ones first; the score only tells the order. A search that takes
+        too long stops with what it has: `Hits.complete` is then False.
+        """
+
+    def regex(self, pattern: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
+        """The same for a regular expression; raises `InputError` for a bad one."""
 
     def suggest(self, prefix: str, k: int) -> list[str]:
         """Function names that begin with this in whatever case: in its own first, of each the most common first."""
@@ -218,6 +242,9 @@ class Store(Protocol):
 
     def artifact(self, name: str, artifact: str) -> bytes | None:
         """A side product of the current generation, also of one in a form that this version does not read."""
+
+    def verify(self, name: str) -> dict[str, tuple[str, ...]]:
+        """Read every file of every generation again: the damaged ones of each."""
 
     def roll_back(self, name: str) -> IndexInfo:
         """Reject the current generation: the newest one before it that was not rejected is current again."""

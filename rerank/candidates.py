@@ -195,7 +195,7 @@ class Candidates(Sequence[Candidate]):
 
     def features(self, name: str, width: int, make: Callable[[Candidates], Scores]) -> Scores:
         """`width` numbers for each, made of nothing but its address; made once where a table can note them down."""
-        notes = self._keys.notes(name, width)
+        notes = self._keys.row_cache(name, width)
         if notes is None:
             return make(self)
         found: Scores = notes[self._rows]

@@ -26,13 +26,9 @@ from treeline.engine.elasticsearch.mapping import (
     too_long,
     words,
 )
-from treeline.engine.embedded.postings import MOST_TERMS
-from treeline.engine.embedded.text import WORDS
-from treeline.engine.embedded.vectors import normalised
-from treeline.engine.embedded.words import MOST_NEIGHBOURS
 from treeline.engine.names import index_name
-from treeline.engine.protocol import NO_FILTERS, Filters, Hit, IndexInfo, Vectors
-from treeline.engine.suggest import casings
+from treeline.engine.protocol import NO_FILTERS, Filters, Hit, IndexInfo, Vectors, normalize
+from treeline.engine.text import MOST_NEIGHBOURS, MOST_TERMS, WORDS, Matcher, casings
 
 PAGE = 1_000
 SCAN_PAGE = 200  # whole records
@@ -44,6 +40,7 @@ CANDIDATES_PER_RESULT = 2
 FEWEST_CANDIDATES = 200
 OVERSAMPLE = 1.5
 MOST_FACETS = 10_000
+EXACT_CANDIDATES = 500
 ID_LENGTH = 32
 # Documents by their ids come within milliseconds: a node that takes this long hangs, and another one is asked.
 HANGING_SECONDS = 2.0
@@ -84,11 +81,36 @@ class ElasticsearchEngine:
     def named(self, name: str, k: int, filters: Filters = NO_FILTERS) -> list[Hit]:
         return self._hits([{"term": {field: name}} for field in ("func_name", "leaf")], k, filters)
 
+    def phrase(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
+        return self._exact(Matcher.phrase(text), k, filters) if text.strip() else []
+
+    def regex(self, pattern: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
+        return self._exact(Matcher.regex(pattern), k, filters) if pattern else []
+
+    def _exact(self, matcher: Matcher, k: int, filters: Filters) -> Sequence[Hit]:
+        """Candidates by the words in the text, each read until k match."""
+        wanted = [
+            {"wildcard": {WORDS: {"value": f"*{word}*"}}}
+            for literal in matcher.literals
+            for word in words(literal).split()
+            if len(word) > 2
+        ]
+        query = {"bool": {"filter": [UNITS, *wanted, *clauses(filters)]}}
+        found = self._search(query=query, size=EXACT_CANDIDATES, source=True)["hits"]
+        units = [function_of(hit["_source"]) for hit in found]
+        units.sort(key=lambda unit: matcher.rank(unit.func_name, len(unit.original_string)))
+        matching = matcher.first(units, lambda unit: (unit.original_string, unit.docstring), max(k, 0))
+        return [Hit(unit.id, float(len(matching) - at), unit.address) for at, unit in enumerate(matching)]
+
+    @property
+    def damaged(self) -> tuple[str, ...]:
+        return ()
+
     def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> list[Hit]:
         number = self._info.encoder_number(encoder)
         query = np.asarray(vector, dtype=np.float32).ravel()
         self._info.check_query(query, number)
-        query = normalised(query[None])[0]
+        query = normalize(query[None])[0]
         if k <= 0 or not query.any():
             return []
         k = min(k, MOST_HITS)
@@ -126,7 +148,7 @@ class ElasticsearchEngine:
         for number, id in enumerate(ids):
             if id in found:
                 rows[number] = found[id]
-        return normalised(rows)
+        return normalize(rows)
 
     def suggest(self, prefix: str, k: int) -> list[str]:
         if too_long(prefix):

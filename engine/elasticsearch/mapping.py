@@ -12,9 +12,8 @@ import orjson
 from numpy.typing import NDArray
 
 from treeline.corpus.function import Address, Function
-from treeline.engine.embedded.postings import NO_TERM
-from treeline.engine.embedded.text import WORDS, leaf
 from treeline.engine.protocol import EncoderSpec, Filters, IndexInfo, Vectors
+from treeline.engine.text import NO_TERM, TERMS, WORDS, leaf
 
 FORMAT = 4  # of mappings and documents; another one is refused instead of misread
 ARTIFACT = "artifact"
@@ -29,7 +28,6 @@ LONGEST_PREFIX = 1_000  # bytes that the server takes as a prefix; nothing here 
 # Half of the server's default: building the graph is most of the work of loading (1.9 ms a function against .8 without
 # it), and searching looks at enough candidates to make up for it.
 EF_CONSTRUCTION = 50
-TERMS = "terms"  # what analysis makes of a function
 ID = "id"  # `_id` again as a column: the server keeps `_id` with the whole record, which it unpacks to read it
 ADDRESS_FIELDS = ("repo", "path", "func_name", "language", "url", "kind")
 

@@ -1,11 +1,14 @@
-"""Where every function lives, in memory-mapped columns: hundreds of hits get their address in a fraction of a
-millisecond, and a million functions open at once."""
+"""The rows of a generation as memory-mapped columns: ids, addresses and sizes, by position.
+
+Hundreds of hits get their address in a fraction of a millisecond, and a million units open at once.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from operator import add
 from pathlib import Path
 from typing import Any
@@ -17,11 +20,12 @@ from treeline.corpus.function import Address, Function
 from treeline.engine.hits import Ids
 from treeline.engine.protocol import Filters
 
-# A URL is cut at its `#`: what stands before is shared by all functions of a file, so a dictionary keeps it once.
+# A URL is cut at its `#`: what stands before is shared by all units of a file, so it is stored once.
 COLUMNS = ("repo", "path", "func_name", "language", "partition", "url", "fragment", "kind")
 REPO, PATH, NAME, LANGUAGE, PARTITION, URL, FRAGMENT, KIND = range(len(COLUMNS))
-DECODED_AT_MOST = 200_000
-ENTRIES_KEPT = 20_000  # some 10 MB; what is shown once is often shown again
+STRINGS_CACHED = 200_000  # a column
+ENTRIES_CACHED = 20_000  # some 10 MB; what is shown once is often shown again
+ID_BYTES = 16
 
 Positions = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -29,10 +33,11 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One function on its way into a table; `serial` is its number for life, in order of writing."""
+    """One unit on its way into a table; `serial` is its number for life, in order of writing."""
 
     serial: int
     id: bytes
+    size: int
     values: tuple[str, ...]
 
     @classmethod
@@ -48,30 +53,21 @@ class Row:
             mark + fragment,
             function.kind,
         )
-        return cls(serial, bytes.fromhex(function.id), values)
+        return cls(serial, bytes.fromhex(function.id), len(function.original_string), values)
 
 
-class _Decoded(dict[int, str]):
-    """Strings by their codes, each decoded when it is first asked for."""
-
-    def __init__(self, ends: memoryview, utf8: memoryview) -> None:
-        super().__init__()
-        self._ends, self._utf8 = ends, utf8
-
-    def __missing__(self, code: int) -> str:
-        if len(self) >= DECODED_AT_MOST:
-            self.clear()
-        found = self[code] = str(self._utf8[self._ends[code] : self._ends[code + 1]], "utf-8")
-        return found
+def map_array(path: Path) -> NDArray[Any]:
+    """An array in a file, memory-mapped; a plain array, because slicing numpy's own `memmap` is slower."""
+    return np.asarray(np.load(path, mmap_mode="r"))
 
 
 class Strings(Sequence[str]):
-    """Distinct strings in order, memory-mapped, decoded when asked for."""
+    """Distinct strings in order, memory-mapped, decoded on demand."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._ends = memoryview(np.load(folder / f"{name}.ends.npy", mmap_mode="r"))
-        self._bytes = memoryview(np.load(folder / f"{name}.utf8.npy", mmap_mode="r"))
-        self._decoded = _Decoded(self._ends, self._bytes)
+        self._ends = map_array(folder / f"{name}.ends.npy")
+        self._utf8 = map_array(folder / f"{name}.utf8.npy")
+        self._decode = lru_cache(STRINGS_CACHED)(_decoder(memoryview(self._ends), memoryview(self._utf8)))
 
     @staticmethod
     def write(folder: Path, name: str, strings: Sequence[str]) -> None:
@@ -86,34 +82,55 @@ class Strings(Sequence[str]):
         return len(self._ends) - 1
 
     def __getitem__(self, code: int) -> str:  # type: ignore[override]
-        return self._decoded[code]
+        return self._decode(code)
 
     def many(self, codes: Iterable[int]) -> list[str]:
         """The strings of these codes."""
-        return list(map(self._decoded.__getitem__, codes))
+        return list(map(self._decode, codes))
 
     def code(self, string: str) -> int | None:
         at = bisect_left(self, string)
         return at if at < len(self) and self[at] == string else None
 
     def codes_with_prefix(self, prefix: str) -> tuple[int, int]:
-        """The half-open range of codes whose strings begin with this."""
+        """The half-open range of codes whose strings start with this."""
         first = bisect_left(self, prefix)
         return first, bisect_left(self, True, lo=first, key=lambda string: not string.startswith(prefix))
 
+    @cached_property
+    def _lower(self) -> bytes:
+        return bytes(self._utf8).lower()
+
+    def codes_containing(self, text: str) -> NDArray[np.int64]:
+        """The codes of strings that contain this, whatever its case (of ASCII letters)."""
+        wanted = text.lower().encode()
+        starts, at = [], self._lower.find(wanted)
+        while at >= 0:
+            starts.append(at)
+            at = self._lower.find(wanted, at + 1)
+        found = np.array(starts, dtype=np.int64)
+        codes = np.searchsorted(self._ends, found, side="right") - 1
+        codes = codes[codes < len(self)]
+        inside = found[: len(codes)] + len(wanted) <= self._ends[codes + 1]
+        return np.unique(codes[inside])
+
+
+def _decoder(ends: memoryview, utf8: memoryview) -> Callable[[int], str]:
+    return lambda code: str(utf8[ends[code] : ends[code + 1]], "utf-8")
+
 
 class Table:
-    """The rows of a generation (or of one checkpoint's part of it), by position."""
+    """The rows of a generation, or of a part in the making, by position."""
 
     def __init__(self, folder: Path) -> None:
-        self.serials: NDArray[np.int64] = mapped(folder / "serial.npy")
-        self.ids: NDArray[np.bytes_] = mapped(folder / "id.npy")
-        self._by_id: NDArray[np.int32] = mapped(folder / "by_id.npy")
-        self.codes: NDArray[np.int32] = mapped(folder / "codes.npy")
+        self.serials: NDArray[np.int64] = map_array(folder / "serial.npy")
+        self.ids: NDArray[np.bytes_] = map_array(folder / "id.npy")
+        self.sizes: NDArray[np.int32] = map_array(folder / "size.npy")
+        self._by_id: NDArray[np.int32] = map_array(folder / "by_id.npy")
+        self.codes: NDArray[np.int32] = map_array(folder / "codes.npy")
         self.strings = tuple(Strings(folder, name) for name in COLUMNS)
-        self._position_of: dict[str, int] = {}
-        self._entries: dict[int, tuple[str, Address]] = {}
-        self._notes: dict[str, NDArray[np.float64]] = {}
+        self._entry = lru_cache(ENTRIES_CACHED)(_entry_reader(self.ids, self.codes, self.strings))
+        self._row_cache: dict[str, NDArray[np.float64]] = {}
         # Serials count from the first load on; as long as nothing was deleted since, there are no gaps.
         self._gapless = bool(len(self)) and int(self.serials[-1] - self.serials[0]) == len(self) - 1
 
@@ -121,35 +138,31 @@ class Table:
         return len(self.serials)
 
     def positions_of_serials(self, serials: Sequence[int] | NDArray[np.int64]) -> Positions:
-        """Where rows with these serials are; all of them must be there."""
+        """Where rows with these serials are; all of them must exist."""
         wanted = np.asarray(serials, dtype=np.int64)
         return wanted - self.serials[0] if self._gapless else np.searchsorted(self.serials, wanted).astype(np.int64)
 
-    def positions_of_ids(self, ids: Sequence[bytes]) -> Positions:
-        """Where rows with these ids are; -1 for those that are not there."""
-        if not len(self) or not ids:
-            return np.full(len(ids), -1, dtype=np.int64)
-        wanted = np.array(ids, dtype="S16")
+    def positions_of_keys(self, keys: Sequence[bytes]) -> Positions:
+        """Where rows with these ids (as bytes) are; -1 for unknown ones."""
+        if not len(self) or not keys:
+            return np.full(len(keys), -1, dtype=np.int64)
+        wanted = np.array(keys, dtype=f"S{ID_BYTES}")
         at = np.minimum(np.searchsorted(self.ids, wanted, sorter=self._by_id), len(self) - 1)
         positions = self._by_id[at].astype(np.int64)
         return np.where(self.ids[positions] == wanted, positions, -1)
 
-    def id(self, position: int) -> str:
-        # numpy drops trailing zero bytes when it hands out a bytes scalar.
-        return bytes(self.ids[position]).ljust(16, b"\0").hex()
+    def positions_of(self, ids: Sequence[str]) -> Positions:
+        """Where rows with these ids are; -1 for unknown ones."""
+        if isinstance(ids, Ids) and ids.table is self:
+            return ids.rows
+        return self.positions_of_keys([id_bytes(id) for id in ids])
 
     def entries(self, positions: Positions) -> list[tuple[str, Address]]:
-        """Id and address of each position; of those asked for lately they are at hand."""
-        kept, wanted = self._entries, positions.tolist()
-        missing = [position for position in wanted if position not in kept]
-        if missing:
-            if len(kept) + len(missing) > ENTRIES_KEPT:
-                kept = self._entries = {position: kept[position] for position in wanted if position in kept}
-            kept.update(zip(missing, self.read_entries(np.array(missing)), strict=True))
-        return [kept[position] for position in wanted]
+        """Id and address of each position, cached."""
+        return list(map(self._entry, positions.tolist()))
 
     def read_entries(self, positions: Positions) -> list[tuple[str, Address]]:
-        """Id and address of each position, as the columns have them."""
+        """Id and address of each position, without the cache: for going through all rows."""
         columns = self.codes.take(positions, axis=0).T.tolist()
         repos, paths, names, languages, _, urls, fragments, kinds = (
             strings.many(codes) for strings, codes in zip(self.strings, columns, strict=True)
@@ -160,11 +173,7 @@ class Table:
     def ids_at(self, positions: Positions) -> list[str]:
         """The id of each position."""
         digits = self.ids.take(positions).tobytes().hex()
-        ids = [digits[start : start + 32] for start in range(0, len(digits), 32)]
-        if len(self._position_of) >= DECODED_AT_MOST:
-            self._position_of.clear()
-        self._position_of.update(zip(ids, positions.tolist(), strict=True))
-        return ids
+        return [digits[start : start + 2 * ID_BYTES] for start in range(0, len(digits), 2 * ID_BYTES)]
 
     def parts(self, part: str, positions: Positions) -> list[str]:
         """One part of the address of each position."""
@@ -173,56 +182,36 @@ class Table:
         return found if column != URL else list(map(add, found, self._strings_at(FRAGMENT, positions)))
 
     def codes_of(self, part: str, positions: Positions) -> NDArray[np.integer]:
-        """The number of each position's part; equal numbers are equal strings, and in their order."""
+        """The code of each position's part; equal codes are equal strings, and in their order."""
         return self.codes[:, COLUMNS.index(part)][positions]
 
-    def decoded(self, part: str, codes: list[int]) -> list[str]:
+    def decode(self, part: str, codes: list[int]) -> list[str]:
         return self.strings[COLUMNS.index(part)].many(codes)
 
-    def only(self, part: str) -> str | None:
-        """What the part is in every row, as the language often is; nothing where they differ."""
+    def constant(self, part: str) -> str | None:
+        """The value that every row has, as the language often is; None where they differ."""
         strings = self.strings[COLUMNS.index(part)]
         return strings[0] if len(strings) == 1 else None
 
-    def notes(self, name: str, width: int) -> NDArray[np.float64]:
-        """So many numbers for each row, for whoever works them out again and again; not a number until they are."""
-        if name not in self._notes:
-            self._notes[name] = np.full((len(self), width), np.nan)
-        return self._notes[name]
-
-    def _strings_at(self, column: int, positions: Positions) -> list[str]:
-        return self.strings[column].many(self.codes[:, column][positions].tolist())
-
-    def positions_of(self, ids: Sequence[str]) -> Positions:
-        """Where rows with these ids are; -1 for those that are not there.
-
-        Who is asked for by id was nearly always found a moment ago: those are remembered, and not searched for.
-        """
-        if isinstance(ids, Ids) and ids.table is self:
-            return ids.rows
-        known = self._position_of
-        positions = np.array([known.get(id, -1) for id in ids], dtype=np.int64)
-        unknown = (positions < 0).nonzero()[0]
-        if len(unknown):
-            positions[unknown] = self.positions_of_ids([id_bytes(ids[place]) for place in unknown.tolist()])
-        return positions
+    def row_cache(self, name: str, width: int) -> NDArray[np.float64]:
+        """So many numbers for each row, for callers who compute them again and again; NaN until they are known."""
+        if name not in self._row_cache:
+            self._row_cache[name] = np.full((len(self), width), np.nan)
+        return self._row_cache[name]
 
     def mask(self, filters: Filters) -> Mask | None:
-        """Which rows pass; nothing when all do."""
+        """Which rows pass; None when all do."""
         mask: Mask | None = None
-        for column, value in (
-            (LANGUAGE, filters.language),
-            (REPO, filters.repo),
-            (PARTITION, filters.partition),
+        for column, values in (
+            (LANGUAGE, (filters.language,)),
+            (REPO, (filters.repo,)),
+            (PARTITION, (filters.partition,)),
+            (KIND, filters.kinds),
         ):
-            if value:
-                code = self.strings[column].code(value)
-                passed = np.zeros(len(self), dtype=np.bool_) if code is None else self.codes[:, column] == code
+            if any(values):
+                wanted = [code for value in values if (code := self.strings[column].code(value)) is not None]
+                passed = np.isin(self.codes[:, column], wanted)
                 mask = passed if mask is None else mask & passed
-        if filters.kinds:
-            wanted = [self.strings[KIND].code(kind) for kind in filters.kinds]
-            passed = np.isin(self.codes[:, KIND], [code for code in wanted if code is not None])
-            mask = passed if mask is None else mask & passed
         if filters.path_prefix:
             first, end = self.strings[PATH].codes_with_prefix(filters.path_prefix)
             passed = (self.codes[:, PATH] >= first) & (self.codes[:, PATH] < end)
@@ -235,19 +224,32 @@ class Table:
         order = np.argsort(-counted, kind="stable")
         return {self.strings[column][int(code)]: int(counted[code]) for code in order if counted[code]}
 
-    def values(self, position: int) -> tuple[str, ...]:
-        return tuple(strings[code] for strings, code in zip(self.strings, self.codes[position].tolist(), strict=True))
+    def partition(self, position: int) -> str:
+        return self.strings[PARTITION][int(self.codes[position, PARTITION])]
+
+    def _strings_at(self, column: int, positions: Positions) -> list[str]:
+        return self.strings[column].many(self.codes[:, column][positions].tolist())
 
 
-def mapped(path: Path) -> NDArray[Any]:
-    """An array in a file, memory-mapped; a plain array, because numpy's own `memmap` makes every slice slower."""
-    return np.asarray(np.load(path, mmap_mode="r"))
+def _entry_reader(
+    ids: NDArray[np.bytes_], codes: NDArray[np.int32], strings: Sequence[Strings]
+) -> Callable[[int], tuple[str, Address]]:
+    """Apart from `Table`, so that its cache does not keep the table alive."""
+
+    def entry(position: int) -> tuple[str, Address]:
+        row = codes[position].tolist()
+        repo, path, name, language, _, url, fragment, kind = (
+            column[code] for column, code in zip(strings, row, strict=True)
+        )
+        return ids[position : position + 1].tobytes().hex(), Address(repo, path, name, language, url + fragment, kind)
+
+    return entry
 
 
 def id_bytes(id: str) -> bytes:
-    """An id as the columns keep it; one that is no id becomes one that is not there."""
+    """An id as the columns keep it; what is no id becomes one that nobody has."""
     try:
-        return bytes.fromhex(id).ljust(16, b"\0") if len(id) == 32 else b""
+        return bytes.fromhex(id).ljust(ID_BYTES, b"\0") if len(id) == 2 * ID_BYTES else b""
     except ValueError:
         return b""
 
@@ -261,7 +263,8 @@ def write_rows(folder: Path, rows: Sequence[Row]) -> None:
         codes[:, column] = [code_of[row.values[column]] for row in rows]
         Strings.write(folder, name, strings)
     serials = np.array([row.serial for row in rows], dtype=np.int64)
-    _save(folder, serials, np.array([row.id for row in rows], dtype="S16"), codes)
+    sizes = np.array([row.size for row in rows], dtype=np.int32)
+    _save(folder, serials, np.array([row.id for row in rows], dtype=f"S{ID_BYTES}"), sizes, codes)
 
 
 def merge_tables(folder: Path, tables: Sequence[Table], kept: Sequence[Positions]) -> None:
@@ -280,9 +283,11 @@ def merge_tables(folder: Path, tables: Sequence[Table], kept: Sequence[Positions
             codes[start : start + len(at), column] = renumbered[table.codes[at, column]]
             start += len(at)
         Strings.write(folder, name, strings)
-    serials = np.concatenate([np.zeros(0, np.int64), *(t.serials[at] for t, at in zip(tables, kept, strict=True))])
-    ids = np.concatenate([np.zeros(0, "S16"), *(table.ids[at] for table, at in zip(tables, kept, strict=True))])
-    _save(folder, serials, ids, codes)
+    pairs = list(zip(tables, kept, strict=True))
+    serials = np.concatenate([np.zeros(0, np.int64), *(table.serials[at] for table, at in pairs)])
+    ids = np.concatenate([np.zeros(0, f"S{ID_BYTES}"), *(table.ids[at] for table, at in pairs)])
+    sizes = np.concatenate([np.zeros(0, np.int32), *(table.sizes[at] for table, at in pairs)])
+    _save(folder, serials, ids, sizes, codes)
 
 
 def _pairs(tables: Sequence[Table], used: Iterable[NDArray[np.int32]]) -> Iterator[tuple[Table, int]]:
@@ -291,8 +296,15 @@ def _pairs(tables: Sequence[Table], used: Iterable[NDArray[np.int32]]) -> Iterat
             yield table, code
 
 
-def _save(folder: Path, serials: NDArray[np.int64], ids: NDArray[np.bytes_], codes: NDArray[np.int32]) -> None:
+def _save(
+    folder: Path,
+    serials: NDArray[np.int64],
+    ids: NDArray[np.bytes_],
+    sizes: NDArray[np.int32],
+    codes: NDArray[np.int32],
+) -> None:
     np.save(folder / "serial.npy", serials)
     np.save(folder / "id.npy", ids)
+    np.save(folder / "size.npy", sizes)
     np.save(folder / "by_id.npy", np.argsort(ids, kind="stable").astype(np.int32))
     np.save(folder / "codes.npy", codes)

@@ -1,10 +1,11 @@
-"""One open generation of an embedded index: lists of terms, text by tantivy, vectors by scan or HNSW, and columns."""
+"""One open generation of an embedded index: text by tantivy, vectors by scan, addresses from columns."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,13 @@ from tantivy import Query
 
 from treeline.corpus.errors import IndexOutdated
 from treeline.corpus.function import Address, Function
-from treeline.engine.embedded import text as fulltext
-from treeline.engine.embedded.columns import KIND, LANGUAGE, PARTITION, PATH, REPO, Positions, Table
-from treeline.engine.embedded.documents import Documents
-from treeline.engine.embedded.graph_search import Hnsw
-from treeline.engine.embedded.postings import MOST_TERMS, Postings
-from treeline.engine.embedded.vectors import Matrix, normalised
-from treeline.engine.embedded.words import Vocabulary, weighted
+from treeline.engine.embedded import fulltext
+from treeline.engine.embedded.columns import KIND, LANGUAGE, NAME, PARTITION, PATH, REPO, Positions, Table
+from treeline.engine.embedded.fulltext import Bodies
+from treeline.engine.embedded.grams import Grams
+from treeline.engine.embedded.manifest import ARTIFACTS, Health, guarded
+from treeline.engine.embedded.vectors import Matrix
+from treeline.engine.embedded.words import Vocabulary, expand
 from treeline.engine.hits import Hits
 from treeline.engine.protocol import (
     NO_FILTERS,
@@ -30,13 +31,14 @@ from treeline.engine.protocol import (
     Hit,
     IndexInfo,
     Vectors,
+    normalize,
 )
-from treeline.engine.suggest import suggested
+from treeline.engine.text import MOST_TERMS, TERMS, WORDS, Matcher, complete_name
 
 SCANNED_AT_ONCE = 1_000
-SUGGESTIONS_KEPT = 2_000
-BODIES_KEPT = 2_000  # functions, some 17 MB; what is shown once is often shown again, and takes .04 ms to read
-FORMAT = 4  # of a generation's files; another one is refused instead of misread
+COMPLETIONS_CACHED = 2_000  # short prefixes come again and again while somebody types
+BODIES_CACHED = 2_000  # units, some 17 MB; what is shown once is often shown again
+FORMAT = 5  # of a generation's files; another one is refused instead of misread
 
 
 def read_info(folder: Path) -> IndexInfo:
@@ -66,62 +68,85 @@ def write_info(info: IndexInfo, **more: Any) -> bytes:
 
 
 class EmbeddedEngine:
-    """See `treeline.engine.protocol.Engine`. Opens every file at once, so that it outlives their pruning."""
+    """See `treeline.engine.protocol.Engine`. Opens every file at once, so it outlives the pruning of its generation."""
 
     def __init__(self, folder: Path) -> None:
         self._info = read_info(folder)
+        self.health = Health(folder)
+        self._notices: tuple[str, ...] = ()
+        self._open(folder)
+        self.health.verify_in_background()
+
+    @guarded
+    def _open(self, folder: Path) -> None:
+        self._artifacts = {
+            path.name: path.open("rb")
+            for path in (folder / "artifacts").iterdir()
+            if f"{ARTIFACTS}{path.name}" not in self.health.damaged
+        }
         self._table = Table(folder / "rows")
-        self._postings = Postings(folder / "rows")
+        self._grams = Grams(folder / "rows", len(self._table))
         self._searcher = fulltext.open_searcher(folder / "text")
-        self._documents = Documents(folder / "rows", self._table, self._searcher)
+        self._bodies = Bodies(folder / "rows", self._table, self._searcher)
         self._vocabulary = Vocabulary(folder / "words")
         self._matrices = [Matrix(folder / "rows", number) for number in range(len(self._info.encoders))]
-        self._graphs = [Hnsw.open(folder / "rows", number) for number in range(len(self._info.encoders))]
-        self._suggested: dict[tuple[str, int], list[str]] = {}
-        self._read: dict[int, Function] = {}
-        self._artifacts = {path.name: path.open("rb") for path in (folder / "artifacts").iterdir()}
+        self._function = lru_cache(BODIES_CACHED)(self._bodies.function)
+        lookup = partial(self._searcher.terms_with_prefix, "leaf")
+        self._complete_name = lru_cache(COMPLETIONS_CACHED)(partial(complete_name, lookup))
 
     @property
     def info(self) -> IndexInfo:
         return self._info
 
+    @property
+    def damaged(self) -> tuple[str, ...]:
+        return (*self._notices, *self.health.damaged)
+
+    def add_notice(self, damaged: str) -> None:
+        """Report damage outside this generation: that a newer one could not be opened."""
+        self._notices = (*self._notices, damaged)
+
+    @guarded
     def keyword(self, terms: Sequence[str], k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        return self._hits(*self._postings.nearest(terms, k, self._table.mask(filters)))
+        counted = Counter(terms[:MOST_TERMS])
+        return self._search(fulltext.any_of(TERMS, counted.items()), k, filters) if counted else []
 
+    @guarded
     def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        words = fulltext.words(text)[:MOST_TERMS]
-        clauses = list(weighted(self._vocabulary, self._searcher, words))
-        return self._search(fulltext.words_query(clauses), k, filters) if clauses else []
+        words = fulltext.words_of(text)[:MOST_TERMS]
+        clauses = list(expand(self._vocabulary, self._searcher, words))
+        return self._search(fulltext.any_of(WORDS, clauses), k, filters) if clauses else []
 
+    @guarded
     def spellings(self, word: str) -> dict[str, int]:
         near = (other for other in self._vocabulary.neighbours(word) if other[:1] == word[:1])
-        return {other: self._searcher.doc_freq(fulltext.WORDS, other) for other in near}
+        return {other: self._searcher.doc_freq(WORDS, other) for other in near}
 
+    @guarded
     def named(self, name: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         return self._search(fulltext.name_query(name), k, filters)
 
+    def phrase(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
+        return self._exact(Matcher.phrase(text), k, filters) if text.strip() else []
+
+    def regex(self, pattern: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
+        return self._exact(Matcher.regex(pattern), k, filters) if pattern else []
+
+    @guarded
     def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> Sequence[Hit]:
         number = self._info.encoder_number(encoder)
-        matrix, graph = self._matrices[number], self._graphs[number]
         query = np.asarray(vector, dtype=np.float32).ravel()
         self._info.check_query(query, number)
-        query = normalised(query[None])[0]
+        query = normalize(query[None])[0]
         if k <= 0 or not query.any() or not len(self._table):
             return []
-        mask = self._table.mask(filters)
-        if graph is not None and mask is None:
-            candidates = self._table.positions_of_serials(graph.nearest(query, k))
-            positions, scores = matrix.rescore(query, candidates, k)
-        else:
-            positions, scores = matrix.nearest(query, k, mask)
-        return self._hits(positions, scores)
+        return self._hits(*self._matrices[number].nearest(query, k, self._table.mask(filters)))
 
+    @guarded
     def fetch(self, ids: Sequence[str]) -> list[Function]:
-        if len(self._read) + len(ids) > BODIES_KEPT:
-            self._read.clear()
-        positions = self._table.positions_of(ids).tolist()
-        return [self._kept(id, position) for id, position in zip(ids, positions, strict=True) if position >= 0]
+        return [self._function(position) for position in self._table.positions_of(ids).tolist() if position >= 0]
 
+    @guarded
     def locate(self, ids: Sequence[str], filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         positions = self._table.positions_of(ids)
         positions = positions[positions >= 0]
@@ -130,6 +155,7 @@ class EmbeddedEngine:
             positions = positions[mask[positions]]
         return self._hits(positions, np.zeros(len(positions)))
 
+    @guarded
     def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
         matrix = self._matrices[self._info.encoder_number(encoder)]
         positions = self._table.positions_of(ids)
@@ -140,17 +166,11 @@ class EmbeddedEngine:
         rows[~missing] = matrix.rows(positions[~missing])
         return rows
 
+    @guarded
     def suggest(self, prefix: str, k: int) -> list[str]:
-        # Short prefixes are asked again and again while somebody types, and go through most of the names.
-        found = self._suggested.get((prefix, k))
-        if found is None:
-            lookup = partial(self._searcher.terms_with_prefix, "leaf")
-            found = suggested(lookup, prefix, k)
-            if len(self._suggested) >= SUGGESTIONS_KEPT:
-                self._suggested.clear()
-            self._suggested[prefix, k] = found
-        return list(found)
+        return list(self._complete_name(prefix, k))
 
+    @guarded
     def count(self, filters: Filters = NO_FILTERS) -> int:
         mask = self._table.mask(filters)
         return len(self._table) if mask is None else int(mask.sum())
@@ -160,53 +180,76 @@ class EmbeddedEngine:
         columns = {"language": LANGUAGE, "repo": REPO, "partition": PARTITION, "kind": KIND}
         return {name: self._table.counts(column) for name, column in columns.items()}
 
+    @guarded
     def facets(self) -> dict[str, dict[str, int]]:
         return {name: dict(counts) for name, counts in self._facets.items()}
 
     def addresses(self) -> Iterator[tuple[str, Address]]:
-        for start in range(0, len(self._table), SCANNED_AT_ONCE):
-            end = min(start + SCANNED_AT_ONCE, len(self._table))
-            yield from self._table.read_entries(np.arange(start, end))
+        for positions in self._batches():
+            yield from self._entries(positions)
 
     def scan(self) -> Iterator[Function]:
-        for start in range(0, len(self._table), SCANNED_AT_ONCE):
-            end = min(start + SCANNED_AT_ONCE, len(self._table))
-            yield from [self._function(self._table.id(at), at) for at in range(start, end)]
+        for positions in self._batches():
+            yield from self._functions(positions)
 
+    @guarded
     def artifact(self, name: str) -> bytes | None:
         file = self._artifacts.get(name)
-        return None if file is None else os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
+        if file is None:
+            return None
+        data = os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
+        if self.health.manifest is not None and not self.health.manifest.intact_artifact(name, data):
+            self.health.report([ARTIFACTS + name])
+            return None
+        return data
 
     def close(self) -> None:
         for file in self._artifacts.values():
             file.close()
 
     def __del__(self) -> None:
-        """A generation that a search in flight was the last to hold goes without being closed by anyone."""
+        """A search in flight may be the last to hold a generation; nobody closes it then."""
         for file in getattr(self, "_artifacts", {}).values():
             file.close()
 
     def _search(self, query: Query, k: int, filters: Filters) -> Sequence[Hit]:
         if k <= 0 or not len(self._table):
             return []
-        narrowed = fulltext.filtered(query, filters, self._table.strings[PATH])
-        hits = self._searcher.search(narrowed, k, count=False).hits
-        if not hits:
-            return []
-        scores, addresses = zip(*hits, strict=True)
-        serials = self._searcher.fast_field_values("serial", list(addresses))
-        return self._hits(self._table.positions_of_serials(np.array(serials, dtype=np.int64)), scores)
+        narrowed = fulltext.narrow(query, filters, self._table.strings[PATH])
+        return self._hits(*fulltext.positions_and_scores(self._searcher, self._table, narrowed, k))
 
-    def _hits(self, positions: Positions, scores: ArrayLike) -> Sequence[Hit]:
+    @guarded
+    def _exact(self, matcher: Matcher, k: int, filters: Filters) -> Sequence[Hit]:
+        """Candidates from the n-grams, best first, each read until k match."""
+        candidates = self._grams.candidates(matcher.literals)
+        mask = self._table.mask(filters)
+        if mask is not None:
+            candidates = candidates[mask[candidates]]
+        # Name codes that contain the text go first, then short units; the exact rank needs the name itself.
+        other = np.ones(len(candidates), dtype=np.bool_)
+        if matcher.name:
+            named = self._table.strings[NAME].codes_containing(matcher.name)
+            other = ~np.isin(self._table.codes[candidates, NAME], named)
+        candidates = candidates[np.lexsort((candidates, self._table.sizes[candidates], other))]
+        first = candidates[: int((~other).sum())]
+        ranks = map(matcher.rank, self._table.parts("func_name", first), self._table.sizes[first].tolist())
+        order = [position for _, position in sorted(zip(ranks, first.tolist(), strict=True))]
+        found = matcher.first([*order, *candidates[len(first) :].tolist()], self._bodies.texts, max(k, 0))
+        hits = self._hits(np.array(found, dtype=np.int64), np.arange(len(found), 0, -1))
+        hits.complete = not matcher.timed_out
+        return hits
+
+    def _hits(self, positions: Positions, scores: ArrayLike) -> Hits:
         return Hits(self._table, positions, np.asarray(scores, dtype=np.float64))
 
-    def _kept(self, id: str, position: int) -> Function:
-        found = self._read.get(position)
-        if found is None:
-            found = self._function(id, position)
-            if len(self._read) < BODIES_KEPT:  # more are asked for at once than are kept
-                self._read[position] = found
-        return found
+    def _batches(self) -> Iterator[Positions]:
+        for start in range(0, len(self._table), SCANNED_AT_ONCE):
+            yield np.arange(start, min(start + SCANNED_AT_ONCE, len(self._table)))
 
-    def _function(self, id: str, position: int) -> Function:
-        return fulltext.function_of(id, self._table.values(position), self._documents.body(position))
+    @guarded
+    def _entries(self, positions: Positions) -> list[tuple[str, Address]]:
+        return self._table.read_entries(positions)
+
+    @guarded
+    def _functions(self, positions: Positions) -> list[Function]:
+        return list(map(self._bodies.function, positions.tolist()))

@@ -1,4 +1,4 @@
-"""The rows of a generation in the making: those of the one before, parts added to them, and which of all are dead."""
+"""The rows of a generation in the making: those of the base, parts added to them, and which of all are deleted."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from treeline.corpus.function import Function
 from treeline.engine.durable import link_tree, sync_tree
-from treeline.engine.embedded import building_postings, graph_search, product_codes, vectors
-from treeline.engine.embedded.columns import Positions, Row, Table, merge_tables, write_rows
-from treeline.engine.embedded.postings import Lists
+from treeline.engine.embedded import grams, vectors
+from treeline.engine.embedded.columns import ID_BYTES, Positions, Row, Table, merge_tables, write_rows
 from treeline.engine.protocol import EncoderSpec, Filters
 
 BASE = "base"
@@ -25,14 +24,14 @@ ROWS_IN_MEMORY = 20_000
 Rows16 = NDArray[np.float16]
 
 
-class BuildingRows:
-    """Columns, terms and vectors of all functions so far; nothing is changed in place, so a checkpoint is a list."""
+class RowsBuilder:
+    """Columns, n-grams and vectors of all units so far. Nothing changes in place: a checkpoint is a list of parts."""
 
     def __init__(self, folder: Path, encoders: Sequence[EncoderSpec]) -> None:
         self._folder = folder
         self._encoders = encoders
         self._rows: list[Row] = []
-        self._row_terms: list[str] = []
+        self._texts: list[str] = []
         self._row_vectors: list[list[Rows16]] = [[] for _ in encoders]
         self._tables: list[tuple[str, Table]] = []
         self._serial_of: dict[bytes, int] = {}
@@ -41,18 +40,18 @@ class BuildingRows:
 
     @property
     def parts(self) -> list[str]:
-        """The names of what a checkpoint must keep."""
+        """What a checkpoint must keep."""
         return [name for name, _ in self._tables if name != BASE]
 
-    def begin_with(self, generation: Path) -> None:
-        """Take over the rows of a complete generation."""
+    def start_from(self, generation: Path) -> None:
+        """Start from the rows of a complete generation."""
         link_tree(generation / "rows", self._folder / BASE)
         shutil.copyfile(generation / "info.json", self._folder / BASE / "info.json")
         self._open([])
         self.next_serial = self._base_info()["next_serial"]
 
     def resume(self, parts: Sequence[str], dead: Path, next_serial: int) -> None:
-        """Take up what a checkpoint has kept."""
+        """Continue from a checkpoint."""
         self._open(parts)
         self.dead = set(np.load(dead).tolist())
         self.next_serial = next_serial
@@ -60,26 +59,26 @@ class BuildingRows:
             if name != BASE:
                 for key, serial in zip(table.ids.tolist(), table.serials.tolist(), strict=True):
                     if serial not in self.dead:
-                        self._serial_of[key.ljust(16, b"\0")] = serial
+                        self._serial_of[key.ljust(ID_BYTES, b"\0")] = serial
 
     def save_dead(self, path: Path) -> None:
         np.save(path, np.array(sorted(self.dead), dtype=np.int64))
 
     def serials(self, ids: Sequence[str]) -> list[int | None]:
-        """The serial under which each id is alive, if it is."""
+        """The serial of each id's living row, if it has one."""
         keys = [bytes.fromhex(id) for id in ids]
         found: list[int | None] = [self._serial_of.get(key) for key in keys]
         if self._tables and self._tables[0][0] == BASE:
             base = self._tables[0][1]
-            for number, at in enumerate(base.positions_of_ids(keys).tolist()):
+            for number, at in enumerate(base.positions_of_keys(keys).tolist()):
                 if found[number] is None and at >= 0:
                     found[number] = int(base.serials[at])
         return [None if serial in self.dead else serial for serial in found]
 
-    def add(self, row: Row, terms: str) -> None:
-        """A new row and its terms; one that was alive under the same id must have been buried before."""
+    def add(self, row: Row, text: str) -> None:
+        """A new row and its text; an older row with the same id must have been deleted before."""
         self._rows.append(row)
-        self._row_terms.append(terms)
+        self._texts.append(text)
         self._serial_of[row.id] = row.serial
         self.next_serial = row.serial + 1
 
@@ -93,12 +92,12 @@ class BuildingRows:
         if len(self._rows) >= ROWS_IN_MEMORY:
             self.flush()
 
-    def bury(self, id: str, serial: int) -> None:
+    def delete(self, id: str, serial: int) -> None:
         self.dead.add(serial)
         self._serial_of.pop(bytes.fromhex(id), None)
 
-    def bury_repo(self, repo: str) -> int:
-        """How many were alive of this repository, and are no longer."""
+    def delete_repo(self, repo: str) -> int:
+        """Delete the rows of a repository; how many there were."""
         self.flush()
         before = len(self.dead)
         for _, table in self._tables:
@@ -106,11 +105,11 @@ class BuildingRows:
             if mask is not None and mask.any():
                 self.dead.update(table.serials[mask].tolist())
                 for key in table.ids[mask].tolist():
-                    self._serial_of.pop(key.ljust(16, b"\0"), None)
+                    self._serial_of.pop(key.ljust(ID_BYTES, b"\0"), None)
         return len(self.dead) - before
 
     def flush(self) -> None:
-        """Put the rows held in memory into a part of their own."""
+        """Write the rows held in memory as a part."""
         if not self._rows:
             return
         name = f"{PART}{self._rows[0].serial:012d}"
@@ -118,13 +117,13 @@ class BuildingRows:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         write_rows(folder, self._rows)
-        building_postings.write_part(folder, self._row_terms)
+        grams.write_part(folder, self._texts)
         for number, collected in enumerate(self._row_vectors):
             vectors.write_part(folder, number, np.concatenate(collected))
             collected.clear()
         sync_tree(folder)
         self._rows.clear()
-        self._row_terms.clear()
+        self._texts.clear()
         self._tables.append((name, Table(folder)))
 
     def kept(self) -> list[Positions]:
@@ -133,21 +132,14 @@ class BuildingRows:
         return [np.flatnonzero(~np.isin(table.serials, dead)) for _, table in self._tables]
 
     def merge(self, target: Path) -> None:
-        """Write the one table, the lists of terms, and the matrices with their graphs or codes, that readers open."""
+        """Write the one table, the n-grams and the matrices that readers open."""
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
         kept = self.kept()
         merge_tables(target, [table for _, table in self._tables], kept)
-        building_postings.merge_parts(target, [Lists(self._folder / name) for name, _ in self._tables], kept)
+        grams.merge_parts(target, [self._folder / name for name, _ in self._tables], kept)
         for number, encoder in enumerate(self._encoders):
             vectors.merge_parts(target, number, encoder.dimension, list(self._vectors(number, encoder)), kept)
-            matrix = vectors.Matrix(target, number)
-            if len(matrix) > graph_search.SCAN_UP_TO:
-                base = self._base_number(encoder)
-                graph = None if base is None else self._folder / BASE / f"vectors{base}.hnsw"
-                graph_search.build(target, number, matrix, Table(target).serials, graph)
-            elif matrix.scanned_in_stages:
-                product_codes.build(target, number, matrix.exact)
 
     def close(self) -> None:
         self._tables.clear()
@@ -159,7 +151,7 @@ class BuildingRows:
     def _vectors(self, number: int, encoder: EncoderSpec) -> Iterator[Rows16 | None]:
         for name, _ in self._tables:
             there = self._base_number(encoder) if name == BASE else number
-            yield None if there is None else vectors.part(self._folder / name, there)
+            yield None if there is None else vectors.read_part(self._folder / name, there)
 
     def _base_number(self, encoder: EncoderSpec) -> int | None:
         """Which of the base's encoders this is, if it is one of them."""

@@ -1,28 +1,27 @@
-"""The default store: a folder that holds named indexes, each a row of generations and a pointer to the current one."""
+"""The default store: a folder of named indexes, each with numbered generations and a pointer to the current one."""
 
 from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
-from treeline.corpus.errors import IndexMissing, IndexOutdated, TreelineError
+from treeline.corpus.errors import IndexDamaged, IndexMissing, IndexOutdated
 from treeline.engine.durable import WriterLock, disk_errors, write_atomically
 from treeline.engine.embedded.engine import EmbeddedEngine, read_info
-from treeline.engine.embedded.writer import CURRENT, EmbeddedWriter
+from treeline.engine.embedded.manifest import ARTIFACTS, Manifest
+from treeline.engine.embedded.writer import CURRENT, EmbeddedWriter, pointer_lock, read_pointer
 from treeline.engine.names import check_name, newest_before, prunable
 from treeline.engine.protocol import EncoderSpec, IndexInfo
 
 log = logging.getLogger(__name__)
 
-Value = TypeVar("Value")
-
-UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError)  # what damaged files come to when they are read
-ROLLED_BACK = "rolled-back"  # an empty file in a generation that was rejected
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError)  # what damaged files raise
+ROLLED_BACK = "rolled-back"  # an empty file in a rejected generation
+REOPENED_AT_MOST = 3  # a generation may be pruned between being named and being read
 
 
 class EmbeddedStore:
@@ -30,12 +29,22 @@ class EmbeddedStore:
 
     def __init__(self, home: Path) -> None:
         self._home = home
+        # Generations found damaged, by the inode of their folder: a number may be used again.
+        self._unusable: dict[int, IndexDamaged] = {}
 
     def names(self) -> list[str]:
         return sorted(path.parent.name for path in self._home.glob(f"*/{CURRENT}"))
 
     def open(self, name: str) -> EmbeddedEngine:
-        return self._of_current(name, EmbeddedEngine)
+        """The current generation, or the last good one before it when that is damaged."""
+        for _ in range(REOPENED_AT_MOST):
+            pointer = self._pointer(name)
+            try:
+                return self._open(name)
+            except FileNotFoundError as error:
+                if self._pointer(name) == pointer:
+                    raise IndexDamaged(str(self._home / name / pointer), str(error)) from error
+        raise IndexMissing(f"the index {name!r} changes faster than it can be opened", "try again")
 
     def begin(
         self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, *, fresh: bool = False
@@ -45,41 +54,51 @@ class EmbeddedStore:
             home.mkdir(parents=True, exist_ok=True)
             lock = WriterLock(home / "lock")
         try:
-            base = "" if fresh or not (home / CURRENT).exists() else self.current(name)
+            base = ""
+            if read_pointer(home):
+                self._remove_unpublished(name)
+                base = "" if fresh else self._intact_base(name)
             return EmbeddedWriter(home, base, encoders, fingerprint, lock)
         except BaseException:
             lock.release()
             raise
 
     def generations(self, name: str) -> list[IndexInfo]:
-        self.current(name)
+        self._pointer(name)
         return self._readable(name)
 
     def current(self, name: str) -> str:
-        try:
-            return (self._home / check_name(name) / CURRENT).read_text(encoding="utf-8")
-        except (FileNotFoundError, NotADirectoryError):
-            others = ", ".join(self.names())
-            raise IndexMissing(
-                f"there is no index {name!r} in {self._home}",
-                f"make one with `treeline index SOURCE --name {name}`"
-                + (f", or choose one of: {others}" if others else ""),
-            ) from None
+        """The generation that `open` opens, as far as is known."""
+        return next(self._usable(name), self._pointer(name))
 
     def info(self, name: str) -> IndexInfo:
-        return self._of_current(name, read_info)
+        for _ in range(REOPENED_AT_MOST):
+            generation = self.current(name)
+            try:
+                return read_info(self._home / name / generation)
+            except FileNotFoundError as error:
+                if self.current(name) == generation:
+                    raise IndexDamaged(str(self._home / name / generation), "info.json") from error
+            except UNREADABLE as error:
+                raise IndexDamaged(str(self._home / name / generation), "info.json") from error
+        raise IndexMissing(f"the index {name!r} changes faster than it can be opened", "try again")
 
     def artifact(self, name: str, artifact: str) -> bytes | None:
         file = self._home / name / self.current(name) / "artifacts" / artifact
         return file.read_bytes() if file.exists() else None
 
+    def verify(self, name: str) -> dict[str, tuple[str, ...]]:
+        self._pointer(name)
+        return {generation: tuple(self._damaged_files(name, generation)) for generation in self._complete(name)}
+
     def roll_back(self, name: str) -> IndexInfo:
-        current = self.current(name)
-        before = newest_before(name, current, self._readable(name))
-        with disk_errors(self._home / name):
-            # First, so that it is rejected also when this ends before the pointer is moved.
-            write_atomically(self._home / name / current / ROLLED_BACK, b"")
-            write_atomically(self._home / name / CURRENT, before.generation.encode())
+        home = self._home / name
+        with disk_errors(home), pointer_lock(home):
+            current = self._pointer(name)
+            before = newest_before(name, current, self._readable(name))
+            # First, so that it is rejected even if the process dies before the pointer moves.
+            write_atomically(home / current / ROLLED_BACK, b"")
+            write_atomically(home / CURRENT, before.generation.encode())
         return before
 
     def prune(self, name: str, keep: int = 2) -> list[str]:
@@ -91,7 +110,7 @@ class EmbeddedStore:
         return removed
 
     def drop(self, name: str) -> None:
-        self.current(name)
+        self._pointer(name)
         with disk_errors(self._home / name):
             lock = WriterLock(self._home / name / "lock")
             try:
@@ -100,24 +119,72 @@ class EmbeddedStore:
             finally:
                 lock.release()
 
-    def _of_current(self, name: str, read: Callable[[Path], Value]) -> Value:
-        """What `read` makes of the current generation's folder."""
-        for _ in range(3):  # it may be pruned between being named and being read
-            generation = self.current(name)
-            try:
-                return read(self._home / name / generation)
-            except FileNotFoundError as error:
-                if self.current(name) == generation:
-                    raise self._damaged(name, generation, error) from error
-            except UNREADABLE as error:
-                raise self._damaged(name, generation, error) from error
-        raise IndexMissing(f"the index {name!r} changes faster than it can be opened", "try again")
+    def _pointer(self, name: str) -> str:
+        found = read_pointer(self._home / check_name(name))
+        if not found:
+            others = ", ".join(self.names())
+            raise IndexMissing(
+                f"there is no index {name!r} in {self._home}",
+                f"make one with `treeline index SOURCE --name {name}`"
+                + (f", or choose one of: {others}" if others else ""),
+            )
+        return found
 
-    def _damaged(self, name: str, generation: str, error: Exception) -> TreelineError:
-        return TreelineError(
-            f"generation {generation} of the index {name!r} in {self._home} cannot be opened: {error}",
-            "go back to the generation before it, or index again with a fresh start",
-        )
+    def _open(self, name: str) -> EmbeddedEngine:
+        first = self._unusable.get(self._inode(name, self._pointer(name)))
+        for generation in self._usable(name):
+            try:
+                engine = EmbeddedEngine(self._home / name / generation)
+            except FileNotFoundError:
+                raise
+            except IndexDamaged as error:
+                damage = error
+            except UNREADABLE as error:
+                damage = IndexDamaged(str(self._home / name / generation), str(error))
+            else:
+                if first is not None:
+                    engine.add_notice(first.message)
+                    log.warning("generation %s is served instead: %s", generation, first.message)
+                return engine
+            self._unusable[self._inode(name, generation)] = damage
+            first = first or damage
+        raise first or IndexDamaged(str(self._home / name), CURRENT)
+
+    def _usable(self, name: str) -> Iterator[str]:
+        """The current generation and those before it, without rejected ones and those known to be damaged."""
+        pointer, complete = self._pointer(name), self._complete(name)
+        known = pointer in complete  # a damaged pointer names none
+        for generation in complete:
+            older = generation <= pointer if known else True
+            rejected = generation != pointer and self._rolled_back(name, generation)
+            if older and not rejected and self._inode(name, generation) not in self._unusable:
+                yield generation
+
+    def _intact_base(self, name: str) -> str:
+        """The newest generation that a load may build on: every file that it takes over is read first."""
+        damage: IndexDamaged | None = None
+        for generation in self._usable(name):
+            read_info(self._home / name / generation)
+            files = [file for file in self._damaged_files(name, generation) if not file.startswith(ARTIFACTS)]
+            if not files:
+                return generation
+            damage = IndexDamaged(str(self._home / name / generation), files[0])
+            self._unusable[self._inode(name, generation)] = damage
+        raise damage or IndexDamaged(str(self._home / name), CURRENT)
+
+    def _damaged_files(self, name: str, generation: str) -> list[str]:
+        try:
+            return Manifest(self._home / name / generation).changed()
+        except IndexDamaged as error:
+            return [error.file]
+        except UNREADABLE:
+            return ["manifest.json"]
+
+    def _inode(self, name: str, generation: str) -> int:
+        try:
+            return (self._home / name / generation).stat().st_ino
+        except OSError:
+            return -1
 
     def _complete(self, name: str) -> list[str]:
         """Newest first."""
@@ -125,7 +192,7 @@ class EmbeddedStore:
         return sorted(folders, reverse=True)
 
     def _readable(self, name: str) -> list[IndexInfo]:
-        """Of those, the ones that this version reads; a damaged one is neither shown as whole nor gone back to."""
+        """The complete generations that this version reads; damaged ones are reported and left out."""
         found = []
         for generation in self._complete(name):
             try:
@@ -133,13 +200,20 @@ class EmbeddedStore:
             except IndexOutdated:
                 continue
             except UNREADABLE as error:
-                log.warning("left out: %s", self._damaged(name, generation, error).message)
+                log.warning("generation %s of %r cannot be read: %s", generation, name, error)
                 continue
             found.append(replace(info, rolled_back=self._rolled_back(name, generation)))
         return found
 
     def _rolled_back(self, name: str, generation: str) -> bool:
         return (self._home / name / generation / ROLLED_BACK).exists()
+
+    def _remove_unpublished(self, name: str) -> None:
+        """A load that was killed before its pointer moved leaves a generation that never was current."""
+        pointer = self._pointer(name)
+        for generation in self._complete(name):
+            if pointer.isdigit() and generation > pointer and not self._rolled_back(name, generation):
+                self._remove(name, generation)
 
     def _remove(self, name: str, generation: str) -> None:
         # Renamed first: a half-removed generation must not look like a complete one.

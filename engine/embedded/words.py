@@ -1,7 +1,7 @@
-"""Which words of the index are one edit away from a word: a small index of words beside the index of functions.
+"""The vocabulary of a generation: which words are one edit away from a word.
 
-tantivy matches within an edit distance, but scores every such match alike. So the neighbours are looked up here and
-searched as weighted terms, which ranks them by BM25 as Lucene does.
+tantivy matches within an edit distance, but scores every match alike. So the neighbours are looked up in a small index
+of words and searched as weighted terms, which ranks them by BM25 as Lucene does.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 import tantivy
 from tantivy import Document, Order, Query
 
-from treeline.engine.embedded.text import WORDS, open_searcher
+from treeline.engine.embedded.fulltext import open_searcher
+from treeline.engine.text import MOST_NEIGHBOURS, WORDS
 
-SHORTEST_FUZZY = 3  # letters; below that nearly every word is one edit away from every other
+SHORTEST_FUZZY = 3  # letters; below that nearly every word is one edit from every other
 LONGEST_FUZZY = 40
-MOST_NEIGHBOURS = 50  # Lucene's own `max_expansions`
 HEAP = 100_000_000
 
 
@@ -34,7 +34,7 @@ SCHEMA = _schema()
 
 
 def build(searcher: tantivy.Searcher, folder: Path) -> None:
-    """Write down the words of an index with the number of functions that have them."""
+    """Store the words of an index and how many units have each."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     index = tantivy.Index(SCHEMA, str(folder))
@@ -65,11 +65,11 @@ class Vocabulary:
         return [word, *(other for other in near if other != word)]
 
 
-def weighted(vocabulary: Vocabulary, searcher: tantivy.Searcher, words: Sequence[str]) -> Iterator[tuple[str, float]]:
+def expand(vocabulary: Vocabulary, searcher: tantivy.Searcher, words: Sequence[str]) -> Iterator[tuple[str, float]]:
     """Each word and its neighbours with their weights.
 
-    As in Lucene, a neighbour counts less the shorter it is, and all share the rarity of the most common among them, so
-    that somebody else's typo does not win for being rare.
+    As in Lucene, a neighbour counts less the shorter it is, and all share the rarity of the most common one: otherwise
+    another typo would win for being rare.
     """
     total = searcher.num_docs
     for word, times in Counter(words).items():

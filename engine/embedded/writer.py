@@ -12,16 +12,17 @@ from typing import Any, Self
 
 import numpy as np
 import orjson
+from filelock import FileLock
 from numpy.typing import NDArray
 
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.corpus.function import Function
 from treeline.engine.durable import WriterLock, disk_errors, link_tree, sync_folder, sync_tree, write_atomically
-from treeline.engine.embedded import documents, snapshot, text, words
+from treeline.engine.embedded import fulltext, words
 from treeline.engine.embedded.engine import EmbeddedEngine, read_info, write_info
-from treeline.engine.embedded.rows import BASE, PART, BuildingRows
-from treeline.engine.embedded.vectors import normalised
-from treeline.engine.protocol import EncoderSpec, IndexInfo, Vectors, new_token
+from treeline.engine.embedded.manifest import write_manifest
+from treeline.engine.embedded.rows import BASE, PART, RowsBuilder
+from treeline.engine.protocol import EncoderSpec, IndexInfo, Vectors, new_token, normalize
 
 BUILDING = "building"
 CURRENT = "current"
@@ -33,6 +34,7 @@ DEAD = "dead-"
 HEAP = 800_000_000
 THREADS = 1
 ARTIFACT_NAME_LENGTH = 100
+POINTER_SECONDS = 30.0
 
 
 class EmbeddedWriter:
@@ -43,11 +45,12 @@ class EmbeddedWriter:
     ) -> None:
         self._home = home
         self._base = base
+        self._pointer = read_pointer(home)
         self._encoders = tuple(encoders)
         self._fingerprint = fingerprint
         self._lock: WriterLock | None = lock
         self._folder = home / BUILDING
-        self._rows = BuildingRows(self._folder, self._encoders)
+        self._rows = RowsBuilder(self._folder, self._encoders)
         self._rejected: list[tuple[str, str]] = []
         self._checkpoints = 0
         self._resumed: bytes | None = None
@@ -55,7 +58,7 @@ class EmbeddedWriter:
         with disk_errors(home):
             if not self._resume():
                 self._start()
-            self._index = text.open_text(self._folder / "text")
+            self._index = fulltext.open_index(self._folder / "text")
             self._writer = self._index.writer(HEAP, THREADS)
 
     @property
@@ -75,7 +78,7 @@ class EmbeddedWriter:
         with disk_errors(self._home):
             for number, (function, function_terms) in enumerate(zip(functions, terms, strict=True)):
                 try:
-                    document = text.document(self._rows.next_serial, function)
+                    document = fulltext.document(self._rows.next_serial, function, function_terms)
                     row = self._rows.row_of(function)
                 except (UnicodeEncodeError, orjson.JSONEncodeError) as error:
                     self._rejected.append((function.id, f"not valid Unicode: {error}"))
@@ -84,10 +87,10 @@ class EmbeddedWriter:
                 if before is None:
                     new += 1
                 else:
-                    self._bury(function.id, before)
+                    self._delete_row(function.id, before)
                 self._writer.add_document(document)
                 alive[function.id] = row.serial
-                self._rows.add(row, function_terms)
+                self._rows.add(row, f"{function.original_string}\n{function.docstring}")
                 kept.append(number)
             self._rows.add_vectors([batch[kept] for batch in batches])
         return new
@@ -100,14 +103,14 @@ class EmbeddedWriter:
         }
         with disk_errors(self._home):
             for id, serial in alive.items():
-                self._bury(id, serial)
+                self._delete_row(id, serial)
         return len(alive)
 
     def delete_repo(self, repo: str) -> int:
         self._is_complete = False
         with disk_errors(self._home):
             self._writer.delete_documents_by_term("repo", repo)
-            return self._rows.bury_repo(repo)
+            return self._rows.delete_repo(repo)
 
     def put_artifact(self, name: str, data: bytes) -> None:
         if not name or "/" in name or name.startswith(".") or len(name) > ARTIFACT_NAME_LENGTH:
@@ -121,7 +124,7 @@ class EmbeddedWriter:
             self._writer.commit()
             self._checkpoints += 1
             frozen = f"{FROZEN_TEXT}{self._checkpoints:06d}"
-            snapshot.freeze(self._folder / "text", self._folder / frozen)
+            fulltext.freeze(self._folder / "text", self._folder / frozen)
             dead = f"{DEAD}{self._checkpoints:06d}.npy"
             self._rows.save_dead(self._folder / dead)
             for path in (self._folder / dead, self._folder):
@@ -148,13 +151,16 @@ class EmbeddedWriter:
         with disk_errors(self._home):
             self._complete()
             self._writer.wait_merging_threads()
-            documents.write(self._folder / "rows", text.open_searcher(self._folder / "text"))
+            fulltext.write_addresses(self._folder / "rows", fulltext.open_searcher(self._folder / "text"))
             self._remove_scaffolding()
+            write_manifest(self._folder)
             sync_tree(self._folder)
-            generation = _next_generation(self._home)
-            self._folder.rename(self._home / generation)
-            sync_folder(self._home)
-            write_atomically(self._home / CURRENT, generation.encode())
+            with pointer_lock(self._home):
+                self._check_base()
+                generation = _next_generation(self._home)
+                self._folder.rename(self._home / generation)
+                sync_folder(self._home)
+                write_atomically(self._home / CURRENT, generation.encode())
         self._release()
         return read_info(self._home / generation)
 
@@ -180,7 +186,7 @@ class EmbeddedWriter:
         base = self._home / self._base
         link_tree(base / "artifacts", self._folder / "artifacts")
         link_tree(base / "text", self._folder / "text")
-        self._rows.begin_with(base)
+        self._rows.start_from(base)
 
     def _resume(self) -> bool:
         """Take up an interrupted build of the same plan from its last checkpoint, if there is one."""
@@ -227,9 +233,17 @@ class EmbeddedWriter:
         write_atomically(self._folder / "info.json", write_info(info, **more))
         self._is_complete = True
 
-    def _bury(self, id: str, serial: int) -> None:
-        self._rows.bury(id, serial)
+    def _delete_row(self, id: str, serial: int) -> None:
+        self._rows.delete(id, serial)
         self._writer.delete_documents_by_term("id", id)
+
+    def _check_base(self) -> None:
+        """What was built on a generation that is no longer current must not become current itself."""
+        if self._base and read_pointer(self._home) != self._pointer:
+            raise TreelineError(
+                f"the index {self._home.name!r} was rolled back or replaced while it was being written",
+                "nothing was published; run the command again",
+            )
 
     def _remove_other_checkpoints(self, record: Mapping[str, Any]) -> None:
         keep = {record["text"], record["dead"], *record["parts"]}
@@ -259,12 +273,25 @@ class EmbeddedWriter:
             self._lock = None
 
 
+def read_pointer(home: Path) -> str:
+    """The generation that an index's pointer names; empty when there is none."""
+    try:
+        return (home / CURRENT).read_bytes().decode("utf-8", "replace")
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+
+
+def pointer_lock(home: Path) -> FileLock:
+    """Held while the pointer moves. A roll-back does not wait for the load in flight, whose lock is another."""
+    return FileLock(home / "pointer.lock", timeout=POINTER_SECONDS)
+
+
 def _rows_of(encoder: EncoderSpec, given: Vectors | None, count: int) -> NDArray[np.float16]:
     """An encoder's vectors as they are kept; zeros when it gave none."""
     if given is None:
         return np.zeros((count, encoder.dimension), dtype=np.float16)
     encoder.check(given, count)
-    return normalised(given).astype(np.float16)
+    return normalize(given).astype(np.float16)
 
 
 def _next_generation(home: Path) -> str:

@@ -43,13 +43,13 @@ class Numbered:
     def codes_of(self, part: Shared, positions: Rows) -> Rows:
         return np.zeros(len(positions), dtype=np.int64)
 
-    def decoded(self, part: Shared, codes: list[int]) -> list[str]:
+    def decode(self, part: Shared, codes: list[int]) -> list[str]:
         return [{"repo": "o/r", "language": "python"}[part] for _ in codes]
 
-    def only(self, part: Shared) -> str | None:
+    def constant(self, part: Shared) -> str | None:
         return "python" if part == "language" else None
 
-    def notes(self, name: str, width: int) -> Scores:
+    def row_cache(self, name: str, width: int) -> Scores:
         return np.full((31, width), np.nan)
 
 

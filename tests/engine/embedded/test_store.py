@@ -18,7 +18,7 @@ import pytest
 from tests.engine.functions import ENCODER, SAMPLE, build, function, vectors, write
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import TreelineError
-from treeline.engine.embedded import EmbeddedStore, columns, engine, graph_search, product_codes
+from treeline.engine.embedded import EmbeddedStore, columns, engine
 from treeline.engine.embedded import vectors as vector_search
 from treeline.engine.protocol import Filters
 
@@ -101,57 +101,36 @@ def test_a_loader_goes_on_from_its_checkpoint_on_a_disk_without_hard_links(
         assert writer.publish().functions == len(SAMPLE)
 
 
-def test_a_large_index_is_searched_by_graph_and_filtered_by_scan(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(graph_search, "SCAN_UP_TO", 100)
-    store = of_two_generations(tmp_path)
-    assert list((tmp_path / "x" / "000002" / "rows").glob("*.hnsw"))
-    engine = store.open("x")
-    for one in (*MANY[50:60], *SAMPLE):
-        assert engine.knn(vectors([one])[0], 1)[0].id == one.id
-    assert MANY[0].id not in {hit.id for hit in engine.knn(vectors([MANY[0]])[0], 100)}
-    assert len(engine.knn(vectors(SAMPLE)[0], 5, Filters(repo="bob/tools"))) == 2
-    engine.close()
-
-
-def test_an_index_of_some_size_is_searched_by_codes_that_each_generation_has_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vector_search, "SCAN_SIGNS_FROM", 100)
-    monkeypatch.setattr(vector_search, "SIGNS_TELL_FROM", 1)
+def test_a_large_index_is_searched_by_signs_and_filtered_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_search, "SIGNS_FROM_ROWS", 100)
+    monkeypatch.setattr(vector_search, "SIGNS_FROM_DIMENSIONS", 1)
     monkeypatch.setattr(vector_search, "KEPT", 50)
-    monkeypatch.setattr(product_codes, "KEPT", 60)
     store = of_two_generations(tmp_path)
-    assert list((tmp_path / "x" / "000002" / "rows").glob("*.pq.npy"))
-    engine = store.open("x")
-    with monkeypatch.context() as first:
-        first.setattr(product_codes.ProductCodes, "nearest", lambda *_: pytest.fail("faiss for one question"))
-        assert engine.knn(vectors(SAMPLE)[0], 1)[0].id == SAMPLE[0].id
-    monkeypatch.setattr(vector_search, "differing", lambda *_: pytest.fail("signs were compared"))
+    opened = store.open("x")
     store.drop("x")
     for one in (*MANY[50:60], *SAMPLE):
-        assert engine.knn(vectors([one])[0], 1)[0].id == one.id
-    assert MANY[0].id not in {hit.id for hit in engine.knn(vectors([MANY[0]])[0], 10)}
-    engine.close()
+        assert opened.knn(vectors([one])[0], 1)[0].id == one.id
+    assert MANY[0].id not in {hit.id for hit in opened.knn(vectors([MANY[0]])[0], 100)}
+    assert len(opened.knn(vectors(SAMPLE)[0], 5, Filters(repo="bob/tools"))) == 2
+    opened.close()
 
 
 def test_bodies_are_kept_within_bounds_and_read_once_while_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "BODIES_KEPT", 20)
+    monkeypatch.setattr(engine, "BODIES_CACHED", 20)
     store = EmbeddedStore(tmp_path)
     build(store, "x", MANY)
     opened = store.open("x")
     few, more = [one.id for one in MANY[:5]], [one.id for one in MANY[5:60]]
     assert opened.fetch(few) == MANY[:5]
     with monkeypatch.context() as away:
-        away.setattr(opened, "_documents", None)
+        away.setattr(opened._bodies, "_stored", lambda _: pytest.fail("read again"))
         assert opened.fetch(few[::-1]) == MANY[4::-1]
-        with pytest.raises(AttributeError):
+        with pytest.raises(pytest.fail.Exception):
             opened.fetch(more)
     assert opened.fetch(more) == MANY[5:60]
-    assert len(opened._read) <= 20
+    assert opened._function.cache_info().currsize <= 20
     assert [one.id for one in opened.scan()] == [id for id, _ in opened.addresses()]
     opened.close()
 
@@ -193,7 +172,7 @@ def test_a_damaged_index_is_a_clear_error(tmp_path: Path) -> None:
     store = EmbeddedStore(tmp_path)
     build(store, "x")
     (tmp_path / "x" / "000001" / "text" / "meta.json").write_text("{")
-    with pytest.raises(TreelineError, match="cannot be opened"):
+    with pytest.raises(TreelineError, match=r"is damaged: text/meta\.json"):
         store.open("x")
 
 
@@ -265,7 +244,7 @@ def test_addresses_are_the_same_however_few_are_kept(tmp_path: Path, monkeypatch
     wanted = [one.id for one in (*MANY[:9], MANY[4], *MANY[300:305])]
     expected = [(one.id, one.address) for one in (*MANY[:9], MANY[4], *MANY[300:305])]
     with_room = store.open("x")
-    monkeypatch.setattr(columns, "ENTRIES_KEPT", 5)
+    monkeypatch.setattr(columns, "ENTRIES_CACHED", 5)
     for opened in (with_room, store.open("x")):
         for some in (slice(0, 3), slice(2, 9), slice(0, 15), slice(12, 15)):
             assert [(hit.id, hit.address) for hit in opened.locate(wanted[some])] == expected[some]

@@ -1,4 +1,4 @@
-"""The exact scan and the graph find what a plain matrix product finds."""
+"""The scan finds what a plain matrix product finds."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from treeline.engine.embedded import graph_search, product_codes, vectors
-from treeline.engine.embedded.graph_search import Hnsw
-from treeline.engine.embedded.product_codes import ProductCodes
-from treeline.engine.embedded.vectors import Matrix, merge_parts, normalised, quantise, write_part
+from treeline.engine.embedded import vectors
+from treeline.engine.embedded.vectors import Matrix, merge_parts, write_part
+from treeline.engine.protocol import normalize
 
 DIMENSION = 64
 
@@ -20,13 +19,13 @@ def clustered(count: int, seed: int = 0, dimension: int = DIMENSION) -> NDArray[
     """Unit vectors in bunches, as real ones are."""
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((50, dimension))
-    return normalised(centres[rng.integers(0, 50, count)] + 0.7 * rng.standard_normal((count, dimension)))
+    return normalize(centres[rng.integers(0, 50, count)] + 0.7 * rng.standard_normal((count, dimension)))
 
 
 def matrix_of(folder: Path, rows: NDArray[np.float32]) -> Matrix:
     folder.mkdir(exist_ok=True)
     write_part(folder, 0, rows)
-    part = np.array(vectors.part(folder, 0))
+    part = np.array(vectors.read_part(folder, 0))
     merge_parts(folder, 0, rows.shape[1], [part], [np.arange(len(rows))])
     return Matrix(folder, 0)
 
@@ -110,52 +109,14 @@ def test_rows_that_do_not_count_are_not_near_however_few_do(counting: int) -> No
 
 def near_some_of(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """Questions that mean something: each is like some of what there is."""
-    return normalised(rows[1:2_000:100] + 0.05 * np.random.default_rng(3).standard_normal((20, rows.shape[1])))
-
-
-def test_codes_leave_hardly_any_of_the_nearest_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = clustered(60_000, dimension=256)
-    rows[::50] = 0
-    product_codes.build(tmp_path, 0, matrix_of(tmp_path, rows).exact)
-    matrix = Matrix(tmp_path, 0)
-    matrix.nearest(rows[1], 100, None)  # the first question goes by signs
-    monkeypatch.setattr(vectors, "differing", lambda *_: pytest.fail("signs were compared"))
-    shares = []
-    for query in near_some_of(rows):
-        positions, scores = matrix.nearest(query, 100, None)
-        assert rows[positions].any(axis=1).all()
-        assert scores == pytest.approx(rows[positions] @ query, abs=1e-3)
-        shares.append(len(set(positions.tolist()) & exact(rows, query, 100)) / 100)
-    assert np.mean(shares) >= 0.96  # these lie closer together than functions do
+    return normalize(rows[1:2_000:100] + 0.05 * np.random.default_rng(3).standard_normal((20, rows.shape[1])))
 
 
 def test_of_equally_near_rows_the_first_are_found(tmp_path: Path) -> None:
     rows = clustered(500)
     rows[100:400] = rows[100]
-    positions, scores = matrix_of(tmp_path, rows).rescore(rows[100], np.arange(500), 120)
+    positions, scores = matrix_of(tmp_path, rows).nearest(rows[100], 120, None)
     assert positions.tolist() == list(range(100, 220)) and len(set(scores.tolist())) == 1
-
-
-def test_who_filters_gets_what_the_signs_find_with_codes_or_without(tmp_path: Path) -> None:
-    rows = clustered(60_000, dimension=256)
-    without = matrix_of(tmp_path, rows)
-    product_codes.build(tmp_path, 0, without.exact)
-    mask = np.random.default_rng(2).random(len(rows)) < 0.7
-    for query in near_some_of(rows):
-        assert (Matrix(tmp_path, 0).nearest(query, 100, mask)[0] == without.nearest(query, 100, mask)[0]).all()
-
-
-def test_without_faiss_no_codes_are_written_and_none_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = clustered(25_000, dimension=256)
-    matrix = matrix_of(tmp_path, rows)
-    with monkeypatch.context() as missing:
-        missing.setattr(product_codes, "find_spec", lambda _: None)
-        product_codes.build(tmp_path, 0, matrix.exact)
-    assert ProductCodes.open(tmp_path, 0) is None
-    product_codes.build(tmp_path, 0, matrix.exact)
-    assert ProductCodes.open(tmp_path, 0) is not None
-    monkeypatch.setattr(product_codes, "find_spec", lambda _: None)
-    assert ProductCodes.open(tmp_path, 0) is None
 
 
 @pytest.mark.parametrize("dimension", [3, 64, 100, 256, 300])
@@ -163,7 +124,7 @@ def test_signs_differ_where_components_do(dimension: int) -> None:
     rows = clustered(70_000 if dimension == 3 else 50, dimension=dimension)
     query = clustered(1, seed=1, dimension=dimension)
     expected = ((rows > 0) != (query > 0)).sum(axis=1)
-    assert (vectors.differing(vectors.signs(rows), vectors.signs(query)) == expected).all()
+    assert (vectors.sign_distances(vectors.signs(rows), vectors.signs(query)) == expected).all()
 
 
 def test_rows_without_a_vector_are_never_found(tmp_path: Path) -> None:
@@ -173,43 +134,3 @@ def test_rows_without_a_vector_are_never_found(tmp_path: Path) -> None:
     positions, _ = matrix.nearest(rows[1], 300, None)
     assert len(positions) == 200
     assert not (positions % 3 == 0).any()
-
-
-def test_quantising_keeps_directions() -> None:
-    rows = clustered(100)
-    small, scale = quantise(rows)
-    back = normalised(small * scale[:, None])
-    assert (np.sum(back * rows, axis=1) > 0.9995).all()
-
-
-def test_the_graph_finds_nearly_all_of_the_nearest(tmp_path: Path) -> None:
-    rows = clustered(20_000)
-    matrix = matrix_of(tmp_path, rows)
-    serials = np.arange(len(rows), dtype=np.int64) + 1_000
-    graph_search.build(tmp_path, 0, matrix, serials)
-    graph = Hnsw.open(tmp_path, 0)
-    assert graph is not None
-    shares = []
-    for query in clustered(30, seed=1):
-        positions, _ = matrix.rescore(query, graph.nearest(query, 100) - 1_000, 100)
-        shares.append(len(set(positions.tolist()) & exact(rows, query, 100)) / 100)
-    assert np.mean(shares) >= 0.95
-
-
-def test_the_graph_follows_what_comes_and_goes(tmp_path: Path) -> None:
-    rows = clustered(4_000)
-    old, new = tmp_path / "old", tmp_path / "new"
-    matrix = matrix_of(old, rows[:3_000])
-    graph_search.build(old, 0, matrix, np.arange(3_000))
-    stay = np.arange(200, 4_000)
-    matrix = matrix_of(new, rows[stay])
-    graph_search.build(new, 0, matrix, stay, old / "vectors0.hnsw")
-    graph = Hnsw.open(new, 0)
-    assert graph is not None
-    for serial in (200, 2_999, 3_000, 3_999):
-        assert serial in graph.nearest(rows[serial], 10)
-    assert (graph.nearest(rows[5], 100) >= 200).all()
-
-
-def test_there_is_no_graph_where_a_scan_is_quick(tmp_path: Path) -> None:
-    assert Hnsw.open(tmp_path, 0) is None

@@ -1,0 +1,115 @@
+"""Which units may contain a string: a signature of hashed character n-grams for each unit, stored bit by bit.
+
+Signature files as in Faloutsos & Christodoulakis, "Signature Files" (TOIS 1984), cut into bit slices as in BitFunnel
+(Goodwin et al., SIGIR 2017). A string's candidates are the AND of a few slices of N bits. Measured on 20,000 Python
+functions with 4,096 bits (512 bytes a unit): random strings of 8, 12 and 20 characters leave 32, 11 and 2 false
+candidates; trigrams alone in 2,048 bits leave 195, 67 and 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.lib.format import open_memmap
+from numpy.typing import NDArray
+
+from treeline.engine.embedded.columns import Positions, map_array
+from treeline.engine.text import fold
+
+BITS = 4_096
+SIZES = (3, 5)  # characters (bytes) in an n-gram
+SLICES = "grams.npy"  # of a generation: one row a bit
+SIGNATURES = "signatures.npy"  # of a part: one row a unit
+ROWS_AT_ONCE = 1_024
+BLOCK = 8_192  # rows turned from slices into signatures at once
+_MIX = [np.uint32(odd) for odd in (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1)]
+_SHIFT = np.uint32(32 - BITS.bit_length() + 1)
+
+Bytes = NDArray[np.uint8]
+
+
+def _hashes(text: Bytes, size: int) -> NDArray[np.uint32]:
+    """The bit of every n-gram of this size, in order."""
+    count = max(len(text) - size + 1, 0)
+    wide = text.astype(np.uint32)
+    hashed = np.full(count, size, dtype=np.uint32)
+    for offset in range(size):
+        hashed = (hashed ^ wide[offset : offset + count]) * _MIX[offset]
+    return ((hashed ^ (hashed >> np.uint32(15))) * _MIX[0]) >> _SHIFT
+
+
+def signatures(texts: Sequence[str]) -> Bytes:
+    """One signature a row."""
+    made = np.zeros((len(texts), BITS // 8), dtype=np.uint8)
+    for start in range(0, len(texts), ROWS_AT_ONCE):
+        folded = [fold(text).encode("utf-8", "replace") for text in texts[start : start + ROWS_AT_ONCE]]
+        together = np.frombuffer(b"\0".join(folded) + b"\0", dtype=np.uint8)
+        rows = np.repeat(np.arange(len(folded)), [len(text) + 1 for text in folded])
+        bits = np.zeros((len(folded), BITS), dtype=np.bool_)
+        for size in SIZES:
+            hashed = _hashes(together, size)
+            bits[rows[: len(hashed)], hashed] = True
+        made[start : start + len(folded)] = np.packbits(bits, axis=1)
+    return made
+
+
+class Grams:
+    """The bit slices of a generation."""
+
+    def __init__(self, folder: Path, rows: int) -> None:
+        self._slices: Bytes = map_array(folder / SLICES)
+        self._rows = rows
+
+    def candidates(self, literals: Sequence[str]) -> Positions:
+        """The rows that may contain all of these folded strings; all rows where the strings are too short."""
+        bits = {bit for literal in literals for bit in _bits(literal)}
+        if not bits:
+            return np.arange(self._rows)
+        matching = np.bitwise_and.reduce(self._slices[sorted(bits)], axis=0)
+        return np.unpackbits(matching, count=self._rows).nonzero()[0]
+
+
+def _bits(literal: str) -> set[int]:
+    """Only ASCII: case folds beyond it differ between `str.lower` and `regex`."""
+    found: set[int] = set()
+    run = b""
+    for letter in [*literal, "\uffff"]:
+        if letter.isascii():
+            run += letter.encode()
+            continue
+        text = np.frombuffer(run, dtype=np.uint8)
+        found.update(bit for size in SIZES for bit in _hashes(text, size).tolist())
+        run = b""
+    return found
+
+
+def write_part(folder: Path, texts: Sequence[str]) -> None:
+    """The signatures of new rows, row by row."""
+    np.save(folder / SIGNATURES, signatures(texts))
+
+
+def merge_parts(folder: Path, parts: Sequence[Path], kept: Sequence[Positions]) -> None:
+    """Write the slices of the kept rows of several folders: parts, or a generation to start from."""
+    total = sum(map(len, kept))
+    slices = open_memmap(folder / SLICES, "w+", np.uint8, (BITS, max(-(-total // 8), 1)))
+    pending = np.zeros((0, BITS), dtype=np.uint8)  # rows that do not yet fill a byte, one bit a byte
+    start = 0
+    for part, positions in zip(parts, kept, strict=True):
+        sliced = (part / SLICES).exists()
+        stored: Bytes = map_array(part / (SLICES if sliced else SIGNATURES))
+        for at in range(0, len(positions), BLOCK):
+            chosen = positions[at : at + BLOCK]
+            if sliced:
+                first, last = int(chosen[0]) // 8, int(chosen[-1]) // 8 + 1
+                bits = np.unpackbits(stored[:, first:last], axis=1).T[chosen - 8 * first]
+            else:
+                bits = np.unpackbits(stored[chosen], axis=1)
+            pending = np.concatenate([pending, bits])
+            whole = len(pending) // 8 * 8
+            slices[:, start : start + whole // 8] = np.packbits(pending[:whole].T, axis=1)
+            start, pending = start + whole // 8, pending[whole:]
+    if len(pending):
+        slices[:, start:] = np.packbits(pending.T, axis=1)
+    slices.flush()

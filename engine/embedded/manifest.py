@@ -1,0 +1,172 @@
+"""Checksums of a generation's files, so that damage is named instead of answered from.
+
+The manifest lists every file with its size and xxh3 digest, behind a digest of its own. Opening compares all sizes and
+the digests of the small files; the large ones are verified in the background.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import orjson
+import xxhash
+
+from treeline.corpus.errors import IndexDamaged, TreelineError
+from treeline.engine.durable import write_atomically
+
+FILE = "manifest.json"
+ARTIFACTS = "artifacts/"  # side products; search works without them
+VERIFIED_AT_OPEN = 32 << 20  # bytes, smallest files first: some 10 ms
+READ_AT_ONCE = 1 << 20
+UNLISTED = (".lock", FILE, "rolled-back")
+
+log = logging.getLogger(__name__)
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+
+def checksum(data: bytes) -> str:
+    return xxhash.xxh3_64_hexdigest(data)
+
+
+def file_checksum(path: Path) -> str:
+    digest = xxhash.xxh3_64()
+    with path.open("rb") as file:
+        while block := file.read(READ_AT_ONCE):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def write_manifest(folder: Path) -> None:
+    """List every file of a complete generation."""
+    files = {
+        path.relative_to(folder).as_posix(): (path.stat().st_size, file_checksum(path))
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith(UNLISTED)
+    }
+    listed = orjson.dumps(files, option=orjson.OPT_INDENT_2)
+    write_atomically(folder / FILE, f"{checksum(listed)}\n".encode() + listed)
+
+
+class Manifest:
+    """The files of one generation as they were written."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        digest, _, listed = (folder / FILE).read_bytes().partition(b"\n")
+        if digest.decode("ascii", "replace") != checksum(listed):
+            raise IndexDamaged(str(folder), FILE)
+        self._files: dict[str, tuple[int, str]] = orjson.loads(listed)
+
+    def resized(self) -> list[str]:
+        """Files that are missing or have another size."""
+        return [name for name, (size, _) in self._files.items() if _size(self._folder / name) != size]
+
+    def changed(self, names: Iterable[str] | None = None) -> list[str]:
+        """Of these files (none given: of all), those whose content is not what was written."""
+        wanted = self._files if names is None else names
+        return [name for name in wanted if not self._intact(name)]
+
+    def small_files(self) -> list[str]:
+        """What is verified at once."""
+        total, chosen = 0, []
+        for name, (size, _) in sorted(self._files.items(), key=lambda item: item[1][0]):
+            total += size
+            if total > VERIFIED_AT_OPEN:
+                break
+            chosen.append(name)
+        return chosen
+
+    def large_files(self) -> list[str]:
+        return list(self._files.keys() - set(self.small_files()))
+
+    def intact_artifact(self, name: str, data: bytes) -> bool:
+        listed = self._files.get(ARTIFACTS + name)
+        return listed is not None and listed[1] == checksum(data)
+
+    def _intact(self, name: str) -> bool:
+        size, digest = self._files[name]
+        path = self._folder / name
+        try:
+            return _size(path) == size and file_checksum(path) == digest
+        except OSError:
+            return False
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
+
+
+class Health:
+    """What is known about the damage of an open generation; without a manifest (in the making) nothing is checked."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.damaged: tuple[str, ...] = ()
+        self.manifest: Manifest | None = None
+        self._pending: list[str] = []
+        self._verifying = threading.Lock()
+        if (folder / FILE).exists():
+            self.manifest = Manifest(folder)
+            found = self.manifest.resized()
+            small = [name for name in self.manifest.small_files() if name not in found]
+            self.report([*found, *self.manifest.changed(small)])
+            self._pending = self.manifest.large_files()
+            self.check()
+        elif folder.name.isdigit():
+            raise IndexDamaged(str(folder), FILE)
+
+    def verify_in_background(self) -> None:
+        if self._pending:
+            threading.Thread(target=self.verify, name=f"verify-{self._folder.name}", daemon=True).start()
+
+    def verify(self) -> None:
+        """Read the files that opening left out."""
+        with self._verifying:
+            if self.manifest is not None and self._pending:
+                if self._folder.is_dir():  # a pruned generation can still be read by those who opened it before
+                    self.report(self.manifest.changed(self._pending))
+                self._pending = []
+
+    def report(self, files: Iterable[str]) -> None:
+        """Add to the damaged files, and say so."""
+        for file in files:
+            if file not in self.damaged:
+                self.damaged = (*self.damaged, file)
+                log.warning("%s is damaged: %s", self._folder, file)
+
+    def check(self) -> None:
+        """Raise when a file that answers depend on is damaged."""
+        for file in self.damaged:
+            if not file.startswith(ARTIFACTS):
+                raise IndexDamaged(str(self._folder), file)
+
+
+def guarded(
+    method: Callable[Concatenate[Any, Params], Result],
+) -> Callable[Concatenate[Any, Params], Result]:
+    """Raises `IndexDamaged` instead of an answer, or a traceback, from a damaged file. For methods of an engine."""
+
+    @wraps(method)
+    def call(self: Any, *args: Params.args, **kwargs: Params.kwargs) -> Result:
+        health: Health = self.health
+        health.check()
+        try:
+            return method(self, *args, **kwargs)
+        except (TreelineError, KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException:  # tantivy's panics are no `Exception`
+            health.verify()
+            health.check()
+            raise
+
+    return call
