@@ -1,1 +1,215 @@
-"""Treeline: code search that knows the repository tree."""
+"""Treeline: code search that knows the repository tree.
+
+    import treeline
+
+    with treeline.open_project(".") as index:       # indexes the repository you stand in, or refreshes its index
+        for match in index.search("how are cookies signed", k=5):
+            print(match.rank, match.name, f"{match.path}:{match.first_line}", match.why)
+        index.similar(match)
+        index.callers(match)
+
+`open_index` opens an index by name, `make_index` loads sources into one, `evaluate` scores a ranking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from treeline.corpus.errors import IndexMissing, InputError, TreelineError
+
+if TYPE_CHECKING:
+    from treeline.corpus.function import Function
+    from treeline.search.live import LiveSearcher
+    from treeline.search.settings import Settings
+
+__all__ = [
+    "Index",
+    "IndexMissing",
+    "InputError",
+    "Match",
+    "Neighbor",
+    "TreelineError",
+    "evaluate",
+    "make_index",
+    "open_index",
+    "open_project",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One result of a search. `first_line` and `last_line` are 0 where they are not known."""
+
+    rank: int
+    id: str
+    score: float
+    kind: str
+    name: str
+    repo: str
+    path: str
+    first_line: int
+    last_line: int
+    language: str
+    docstring: str
+    code: str
+    url: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbor:
+    """A function that calls another, or is called by it. `id` is empty where it is outside the index."""
+
+    id: str
+    name: str
+    repo: str
+    path: str
+    line: int
+
+
+class Index:
+    """An open index. Made by `open_project`, `open_index` and `make_index`; close it, or use it in a `with`."""
+
+    def __init__(self, searcher: LiveSearcher) -> None:
+        self._searcher = searcher
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        """How many units (functions, classes, files, …) it holds."""
+        return self._searcher.info.functions
+
+    def search(self, query: str, k: int = 10, **switches: Any) -> list[Match]:
+        """The best matches. `switches` are those of the command line: `language=`, `repo=`, `kind=`, `mode=`, …"""
+        from treeline.search.query import Query
+
+        answer = self._searcher.search(Query.of(query, {**switches, "k": k}, self._searcher.settings))
+        return [
+            _match(result.rank, result.function, result.candidate.score, result.candidate.reason)
+            for result in answer.results
+        ]
+
+    def get(self, id: str) -> Match | None:
+        """One unit by its id."""
+        function = self._searcher.function(id)
+        return _match(0, function, 0.0, "") if function else None
+
+    def similar(self, match: Match | str, k: int = 10) -> list[Match]:
+        """The units nearest in meaning."""
+        hits = self._searcher.similar(_id(match), k)
+        found = {function.id: function for function in self._searcher.engine.fetch([hit.id for hit in hits])}
+        return [_match(rank, found[hit.id], hit.score, "") for rank, hit in enumerate(hits, 1) if hit.id in found]
+
+    def callers(self, match: Match | str, depth: int = 1) -> list[Neighbor]:
+        """The functions that are known to call this one, directly or through up to `depth` calls."""
+        return [_neighbor(one) for one in self._searcher.callers(_id(match), depth)]
+
+    def callees(self, match: Match | str, depth: int = 1) -> list[Neighbor]:
+        """The functions that this one is known to call, directly or through up to `depth` calls."""
+        return [_neighbor(one) for one in self._searcher.callees(_id(match), depth)]
+
+    def close(self) -> None:
+        self._searcher.close()
+
+
+def open_project(path: str | Path = ".", *, home: str | Path | None = None) -> Index:
+    """The index of the repository or folder at `path`, made or refreshed first."""
+    from treeline.ingest.project import find_project, refresh
+    from treeline.search.settings import open_store
+
+    settings = _settings(home)
+    project = find_project(Path(path), settings.home_path)
+    refresh(project, open_store(settings), settings.home_path)
+    return open_index(project.index, home=home)
+
+
+def open_index(name: str = "", *, home: str | Path | None = None) -> Index:
+    """An existing index by name (default: `TREELINE_INDEX`); raises `IndexMissing`."""
+    from treeline.search.live import open_searcher
+
+    return Index(open_searcher(_settings(home), name))
+
+
+def make_index(*sources: str | Path, name: str, home: str | Path | None = None, fresh: bool = False) -> Index:
+    """Load sources (folders, git URLs, archives, `codesearchnet:DIR`, …) into an index, or bring it up to date."""
+    from treeline.ingest.pipeline import LoadOptions, load
+    from treeline.ingest.source import ReadOptions
+    from treeline.ingest.sources import open_source
+    from treeline.search.settings import open_store
+
+    settings = _settings(home)
+    reading = ReadOptions(cache=settings.cache_path)
+    opened = [open_source(str(source), reading) for source in sources]
+    load(open_store(settings), name, opened, LoadOptions(work=settings.home_path / ".loading", fresh=fresh))
+    return open_index(name, home=home)
+
+
+def evaluate(
+    judgements: Mapping[str, Mapping[str, float]], ranking: Mapping[str, Sequence[str]], metric: str = "ndcg@10"
+) -> float:
+    """The mean of a metric (`ndcg@10`, `mrr`, `recall@10`) over the judged queries.
+
+    `judgements` has the relevance of each result of a query, `ranking` the results of each query, best first.
+    """
+    from treeline.eval import metrics
+
+    measure, _, cut = metric.lower().partition("@")
+    if measure not in ("ndcg", "mrr", "recall") or (cut and not cut.isdigit()) or (measure == "recall" and not cut):
+        raise InputError(f"there is no metric {metric!r}", "choose ndcg@K, mrr or recall@K")
+    depth = int(cut) if cut else None
+    values = []
+    for query, judged in judgements.items():
+        relevant = {one for one, relevance in judged.items() if relevance > 0}
+        ranked = list(ranking.get(query, ()))
+        if not relevant:
+            continue
+        if measure == "ndcg":
+            values.append(metrics.ndcg(ranked[:depth], judged, k=depth))
+        elif measure == "mrr":
+            values.append(metrics.reciprocal_rank(ranked, relevant, depth))
+        else:
+            values.append(metrics.recall(ranked, relevant, depth or 0))
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else 0.0
+
+
+def _settings(home: str | Path | None) -> Settings:
+    from treeline.search.settings import from_environment
+
+    settings = from_environment()
+    return replace(settings, home=str(home)) if home is not None else settings
+
+
+def _id(match: Match | str) -> str:
+    return match if isinstance(match, str) else match.id
+
+
+def _match(rank: int, function: Function, score: float, why: str) -> Match:
+    first, last = function.address.lines or (0, 0)
+    return Match(
+        rank=rank,
+        id=function.id,
+        score=score,
+        kind=function.kind,
+        name=function.func_name,
+        repo=function.repo,
+        path=function.path,
+        first_line=first,
+        last_line=last,
+        language=function.language,
+        docstring=function.docstring,
+        code=function.original_string,
+        url=function.url,
+        why=why,
+    )
+
+
+def _neighbor(found: Any) -> Neighbor:
+    return Neighbor(found.id, found.name, found.repo, found.path, found.line)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import time
@@ -28,6 +29,8 @@ NODES = ("elasticsearch", "elasticsearch-2", "elasticsearch-3")
 PASSWORDS = {"ELASTIC_PASSWORD": "elastic-1", "KIBANA_PASSWORD": "kibana-1", "TREELINE_PASSWORD": "treeline-1"}
 PATIENCE = 600  # seconds; only what hangs takes as long
 GRACE = 30  # seconds that the compose file gives the service to stop
+# Elasticsearch's own check of a node that may be joined by others.
+FEW_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 65_535
 # A small part of the image itself: a first load of seconds.
 FIRST_SOURCE = "/opt/treeline/lib/python3.11/site-packages/click"
 
@@ -97,14 +100,16 @@ def readme_commands() -> list[str]:
 def write_override(folder: Path) -> None:
     """What the stand-in images need, and Kibana, of which there is none, left out.
 
-    Root may not raise limits in a sandbox; the test distribution keeps the service's user in a file.
+    Root may not raise limits in a sandbox; the test distribution keeps the service's user in a file. A node that may be
+    joined by others refuses to start with few file descriptors, so there it runs alone.
     """
+    alone = ", discovery.type: single-node, cluster.initial_master_nodes: !reset null" if FEW_FILES else ""
     node = (
         "    ulimits: !reset {}\n"
-        '    environment: {bootstrap.memory_lock: "false", TEST_USER_PASSWORD: "${TREELINE_PASSWORD}"}\n'
+        '    environment: {bootstrap.memory_lock: "false", TEST_USER_PASSWORD: "${TREELINE_PASSWORD}"%s}\n'
         '    volumes: ["./deploy/elasticsearch:/deploy:ro"]\n'
     )
-    nodes = "".join(f"  {name}:\n{node}" for name in NODES)
+    nodes = "".join(f"  {name}:\n{node % (alone if name == NODES[0] else '')}" for name in NODES)
     (folder / "override.yml").write_text(
         f'services:\n{nodes}  users: {{command: ["true"]}}\n'
         "  kibana: {profiles: [kibana]}\n  kibana-objects: {profiles: [kibana]}\n"
@@ -253,6 +258,7 @@ def operations_page() -> str:
     return next(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md") if "es() {" in page.read_text())
 
 
+@pytest.mark.skipif(FEW_FILES, reason="Elasticsearch needs 65,535 open files to form a cluster in containers")
 def test_three_nodes_survive_the_death_of_one(stack: Stack) -> None:
     urls = ",".join(f"https://{name}:9200" for name in NODES)
     with (stack.folder / ".env").open("a") as file:

@@ -1,0 +1,90 @@
+"""The public API, used as a user would: `import treeline`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import treeline
+
+COOKIES = '''def sign_cookie(value, key):
+    """Sign a cookie so that nobody can forge it."""
+    return digest(value, key)
+
+
+def digest(value, key):
+    """The keyed hash of a value."""
+    return hash((value, key))
+
+
+class Jar:
+    """Cookies by their names."""
+
+    def put(self, name, value, key):
+        self.cookies[name] = sign_cookie(value, key)
+'''
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "cookies.py").write_text(COOKIES, encoding="utf-8")
+    return folder
+
+
+def test_a_folder_is_asked_without_any_ceremony(project: Path, tmp_path: Path) -> None:
+    with treeline.open_project(project, home=tmp_path / "home") as index:
+        [best, *_] = index.search("how are cookies signed", kind="function")
+        assert (best.rank, best.name, best.path, best.kind) == (1, "sign_cookie", "cookies.py", "function")
+        assert (best.first_line, best.last_line) == (1, 3)
+        assert best.code.startswith("def sign_cookie")
+        assert "Sign a cookie" in best.docstring
+        assert len(index) > 3
+
+
+def test_an_edit_is_seen_by_the_next_one_who_opens_the_project(project: Path, tmp_path: Path) -> None:
+    treeline.open_project(project, home=tmp_path / "home").close()
+    (project / "llamas.py").write_text('def tame(herd):\n    """Calm a herd of llamas."""\n', encoding="utf-8")
+    with treeline.open_project(project, home=tmp_path / "home") as index:
+        assert index.search("calm llamas")[0].path == "llamas.py"
+
+
+def test_a_result_leads_to_its_callers_callees_and_similar_functions(project: Path, tmp_path: Path) -> None:
+    with treeline.make_index(project, name="shop", home=tmp_path / "home") as index:
+        [best, *_] = index.search("sign_cookie", k=1)
+        assert [one.name for one in index.callees(best)] == ["digest"]
+        assert [one.name for one in index.callers(best)] == ["Jar.put"]
+        assert best.id not in [one.id for one in index.similar(best, k=2)]
+        again = index.get(best.id)
+        assert again is not None
+        assert again.code == best.code
+
+
+def test_an_index_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(treeline.IndexMissing, match="nothing"):
+        treeline.open_index("nothing", home=tmp_path)
+
+
+def test_an_unknown_switch_is_refused(project: Path, tmp_path: Path) -> None:
+    with treeline.open_project(project, home=tmp_path / "home") as index, pytest.raises(treeline.InputError):
+        index.search("cookies", colour="red")
+
+
+def test_a_ranking_is_scored() -> None:
+    judgements = {"q1": {"a": 1.0, "b": 0.0}, "q2": {"c": 1.0}}
+    ranking = {"q1": ["a", "b"], "q2": ["x", "c"]}
+    assert treeline.evaluate(judgements, ranking, "mrr") == pytest.approx(0.75)
+    assert treeline.evaluate(judgements, ranking, "recall@1") == pytest.approx(0.5)
+    assert treeline.evaluate(judgements, ranking, "ndcg@10") == pytest.approx((1 + 1 / 1.584962500721156) / 2)
+    with pytest.raises(treeline.InputError):
+        treeline.evaluate(judgements, ranking, "beauty")
+
+
+def test_importing_it_loads_nothing_heavy() -> None:
+    code = "import sys, treeline; print([m for m in ('numpy', 'flask', 'tantivy', 'sklearn') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
