@@ -10,7 +10,6 @@ from typing import Any
 from apiflask import APIFlask
 
 from treeline.corpus.errors import TreelineError
-from treeline.rerank.registry import FUSIONS, NAMES
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.settings import Settings, from_environment
 from treeline.service.api import functions, search, status
@@ -72,7 +71,7 @@ def create_app(settings: Settings | None = None, searcher: LiveSearcher | None =
     def limits(spec: dict[str, Any] | str) -> dict[str, Any] | str:
         if isinstance(spec, dict):
             spec["tags"] = [{"name": tag} for tag in reference.ORDER]  # once each, though blueprints share them
-            declare_refusals(declare_limits(spec, settings, methods()), settings)
+            declare_refusals(declare_limits(spec, settings), settings)
         return spec
 
     try:
@@ -80,8 +79,3 @@ def create_app(settings: Settings | None = None, searcher: LiveSearcher | None =
     except TreelineError as error:
         log.warning("no index is open yet: %s", error)
     return app
-
-
-def methods() -> dict[str, list[str]]:
-    """The names of the re-rankers and fusions that may be asked for."""
-    return {"rerank": ["default", *NAMES], "fusion": ["default", *FUSIONS]}

@@ -1,33 +1,50 @@
-"""The answers of API, command line and agents: each field is declared once, and filled here."""
+"""The answers of the API, the command line's `--json` and the pages' facets.
+
+Each model declares its fields once: it makes the JSON and the OpenAPI document. pydantic fills a field from the
+attribute of the same name; `of` fills the rest.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Self
 
-from pydantic import BaseModel, Field
+import orjson
+from pydantic import BaseModel, ConfigDict, Field
 
 from treeline.corpus.function import Address, Function
 from treeline.engine.hits import Shared
 from treeline.engine.protocol import Filters, IndexInfo
 from treeline.graph.corpus_clusters import CorpusClusters
+from treeline.graph.layout import MapNode
 from treeline.rerank.candidates import Candidate
 from treeline.search.answer import Answer, Result
 from treeline.search.lanes.graph import Exact, UnresolvedCalls, relation_of
 from treeline.search.overview import Similar, cluster_of
-from treeline.search.query import Query
 from treeline.search.spelling import Corrections
 from treeline.search.structure import Neighbour
 
+FACETS: tuple[Shared, ...] = ("language", "repo")
+FACET_VALUES = 20  # of each facet, the most frequent
+DIGITS = 5  # of a coordinate: a hundredth of a pixel on any screen
 ALL_UNRESOLVED = "Whether `unresolved_calls` counts all of them: only the first few hundred are looked at."
 
 
-class AliveShape(BaseModel):
+class Body(BaseModel):
+    """A JSON object that we send. A field that was never set, such as code that nobody asked for, is left out."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    def json_bytes(self, *, indent: bool = False) -> bytes:
+        return orjson.dumps(self.model_dump(exclude_unset=True), option=orjson.OPT_INDENT_2 if indent else None)
+
+
+class AliveBody(Body):
     status: str
 
 
-class IndexShape(BaseModel):
+class IndexBody(Body):
     """Which index answered, and which generation of it."""
 
     name: str
@@ -37,12 +54,25 @@ class IndexShape(BaseModel):
     encoders: list[str]
     created: str
 
+    @classmethod
+    def of(cls, info: IndexInfo) -> Self:
+        encoders = [f"{encoder.name} ({encoder.dimension})" for encoder in info.encoders]
+        return cls(
+            name=info.name,
+            engine=info.engine,
+            generation=info.generation,
+            functions=info.functions,
+            encoders=encoders,
+            created=info.created,
+        )
 
-class PlaceShape(BaseModel):
+
+class LocationBody(Body):
     """A function and where it lives."""
 
     id: str
     func_name: str
+    kind: str = Field(description="What it is: `function`, `method`, `class`, `constant` …")
     repo: str
     path: str
     language: str
@@ -50,7 +80,12 @@ class PlaceShape(BaseModel):
     lines: list[int] | None = Field(description="First and last line, when known.")
 
 
-class ContributionShape(BaseModel):
+def location(function_id: str, address: Address) -> dict[str, object]:
+    """The fields of `LocationBody`."""
+    return {**address._asdict(), "id": function_id, "lines": list(address.lines) if address.lines else None}
+
+
+class ContributionBody(Body):
     """What one lane gave."""
 
     lane: str
@@ -60,19 +95,32 @@ class ContributionShape(BaseModel):
     stage: str = Field(description="How the lane found it: exact, fuzzy, chunks, or a relation.")
 
 
-class WhyShape(BaseModel):
+class WhyBody(Body):
     """Why a result is where it is."""
 
     score: float
-    contributions: list[ContributionShape]
+    contributions: list[ContributionBody]
     cluster: int | None = Field(description="The re-ranker's cluster if it makes any, else that of the whole index.")
     cluster_label: str = Field(description="Words that set a cluster of the whole index apart.")
     tree_distance: float | None = Field(description="To the nearest result above it in the repository tree.")
     moved: int = Field(description="Places up (positive) or down after fusion.")
     reason: str
 
+    @classmethod
+    def of(cls, candidate: Candidate, clusters: CorpusClusters | None) -> Self:
+        cluster, label = cluster_of(candidate, clusters)
+        return cls(
+            score=candidate.score,
+            contributions=[ContributionBody.model_validate(one) for one in candidate.contributions],
+            cluster=cluster,
+            cluster_label=label,
+            tree_distance=candidate.tree_distance,
+            moved=candidate.moved,
+            reason=candidate.reason,
+        )
 
-class ResultShape(PlaceShape):
+
+class ResultBody(LocationBody):
     rank: int
     score: float
     relation: str = Field(
@@ -81,27 +129,46 @@ class ResultShape(PlaceShape):
     )
     docstring: str
     code: str | None = None
-    why: WhyShape | None = None
+    why: WhyBody | None = None
+
+    @classmethod
+    def of(cls, result: Result, clusters: CorpusClusters | None, *, explain: bool, code: bool) -> Self:
+        function, candidate = result.function, result.candidate
+        fields = location(function.id, candidate.address) | {
+            "rank": result.rank,
+            "score": candidate.score,
+            "relation": relation_of(candidate),
+            "docstring": function.docstring,
+        }
+        if code:
+            fields["code"] = function.original_string
+        if explain:
+            fields["why"] = WhyBody.of(candidate, clusters)
+        return cls.model_validate(fields)
 
 
-class CountShape(BaseModel):
+class CountBody(Body):
     value: str
     count: int
 
 
-class FacetsShape(BaseModel):
+class FacetsBody(Body):
     """Counts over all results of the question, not only this page; a filter asks again and may find more."""
 
-    language: list[CountShape]
-    repo: list[CountShape]
+    language: list[CountBody]
+    repo: list[CountBody]
+
+    @classmethod
+    def of(cls, answer: Answer) -> Self:
+        return cls(**{name: count_bodies(counts) for name, counts in facets(answer).items()})
 
 
-class DegradationShape(BaseModel):
+class DegradationBody(Body):
     lane: str
     reason: str
 
 
-class ExactShape(BaseModel):
+class ExactBody(Body):
     """What the call graph knows of a structural question ("what calls X"): names are resolved within a repository, so
     calls of library code, and what static analysis cannot resolve, are not in it."""
 
@@ -128,35 +195,56 @@ class ExactShape(BaseModel):
         description="The answer in words: `3 functions are known to call the http_backoff defined in this index`."
     )
 
+    @classmethod
+    def of(cls, exact: Exact) -> Self:
+        fields = {name: getattr(exact, name) for name in cls.model_fields if name != "answer"}
+        return cls.model_validate(fields | {"answer": exact.sentence})
 
-class CorrectionShape(BaseModel):
+
+class CorrectionBody(Body):
     typed: str
     corrected: str
 
 
-class CorrectionsShape(BaseModel):
+class CorrectionsBody(Body):
     """The corrected question and its misspelt words; `as_typed` switches correction off."""
 
     text: str
-    words: list[CorrectionShape]
+    words: list[CorrectionBody]
+
+    @classmethod
+    def of(cls, corrections: Corrections) -> Self:
+        words = [CorrectionBody(typed=typed, corrected=corrected) for typed, corrected in corrections.words]
+        return cls(text=corrections.text, words=words)
 
 
-class FiltersShape(BaseModel):
+class FiltersBody(Body):
     """What the search was narrowed to, by parameters or in the question; an empty text means no restriction."""
 
     language: str
     repo: str
     path: str
+    kind: str
     partition: str
 
+    @classmethod
+    def of(cls, filters: Filters) -> Self:
+        return cls(
+            language=filters.language,
+            repo=filters.repo,
+            path=filters.path_prefix,
+            kind=filters.kind,
+            partition=filters.partition,
+        )
 
-class SearchShape(BaseModel):
+
+class SearchBody(Body):
     """One page of results, with what happened on the way."""
 
     query: str = Field(description="The words that are looked for: the question without its filters and `-word`s.")
-    filters: FiltersShape
+    filters: FiltersBody
     excluded: list[str] = Field(description="The words that no result may contain: each `-word` of the question.")
-    corrections: CorrectionsShape | None = Field(description="The misspelt words; null where there are none.")
+    corrections: CorrectionsBody | None = Field(description="The misspelt words; null where there are none.")
     no_match: str = Field(description="A sentence where no function has any of the words; else empty.")
     mode: str
     rerank: str
@@ -167,21 +255,60 @@ class SearchShape(BaseModel):
         description="How the question was relaxed to find more: `fuzzy`, `chunks`; `meaning` where no function has any "
         "of its words, so that the results are only the nearest by meaning (after `chunks`: or have pieces of words)."
     )
-    degraded: list[DegradationShape] = Field(description="Lanes (or the re-ranker) that were left out, and why.")
+    degraded: list[DegradationBody] = Field(description="Lanes (or the re-ranker) that were left out, and why.")
     hints: list[str] = Field(
         description="What is asked for and not in the index: the language of the question, and where nothing is found, "
         "filters that nothing passes; with what is near."
     )
-    exact: ExactShape | None = Field(description="The exact answer to a structural question; null for others.")
+    exact: ExactBody | None = Field(description="The exact answer to a structural question; null for others.")
     total: int
     offset: int
     next_offset: int | None = Field(description="Where the next page begins; null on the last one.")
-    results: list[ResultShape]
-    facets: FacetsShape
+    results: list[ResultBody]
+    facets: FacetsBody
     timings: dict[str, float] = Field(description="Milliseconds per stage.")
 
+    @classmethod
+    def of(
+        cls,
+        answer: Answer,
+        info: IndexInfo,
+        *,
+        explain: bool,
+        code: bool,
+        clusters: Callable[[], CorpusClusters | None] = lambda: None,
+        last_offset: int = sys.maxsize,
+    ) -> Self:
+        """The body of an answer; `clusters` gives those of the index, no page may begin behind `last_offset`."""
+        plan, query = answer.plan, answer.query
+        all_clusters = clusters() if explain else None
+        following = query.offset + len(answer.results)
+        more = bool(answer.results) and following < answer.total and following <= last_offset
+        return cls(
+            query=plan.words,
+            filters=FiltersBody.of(plan.filters),
+            excluded=list(plan.excluded),
+            corrections=CorrectionsBody.of(answer.corrections) if answer.corrections.words else None,
+            no_match=answer.no_match,
+            mode=query.mode,
+            rerank=query.rerank,
+            index=info.name,
+            generation=info.generation,
+            route=answer.route,
+            relaxed=list(answer.relaxed),
+            degraded=[DegradationBody.model_validate(lane) for lane in answer.degraded],
+            hints=list(answer.hints),
+            exact=ExactBody.of(answer.exact) if answer.exact else None,
+            total=answer.total,
+            offset=query.offset,
+            next_offset=following if more else None,
+            results=[ResultBody.of(result, all_clusters, explain=explain, code=code) for result in answer.results],
+            facets=FacetsBody.of(answer),
+            timings=dict(answer.timings),
+        )
 
-class FunctionShape(PlaceShape):
+
+class FunctionBody(LocationBody):
     """The whole record, in CodeSearchNet's field names."""
 
     original_string: str
@@ -189,23 +316,39 @@ class FunctionShape(PlaceShape):
     docstring: str
     sha: str
     partition: str
-    timings: dict[str, float]
+    timings: dict[str, float] = {}
+
+    @classmethod
+    def of(cls, function: Function) -> Self:
+        fields = ("original_string", "code", "docstring", "sha", "partition")
+        record = {name: getattr(function, name) for name in fields}
+        return cls.model_validate(location(function.id, function.address) | record)
 
 
-class SimilarOneShape(PlaceShape):
+class SimilarFunctionBody(LocationBody):
     score: float = Field(description="Cosine similarity.")
     same_cluster: bool = Field(description="Whether it is of the same corpus cluster.")
 
 
-class SimilarShape(BaseModel):
+class SimilarBody(Body):
     id: str
     cluster: int | None
     cluster_label: str = Field(description="Words that set the cluster apart.")
-    results: list[SimilarOneShape]
-    timings: dict[str, float]
+    results: list[SimilarFunctionBody]
+    timings: dict[str, float] = {}
+
+    @classmethod
+    def of(cls, function_id: str, found: Similar) -> Self:
+        results = [
+            SimilarFunctionBody.model_validate(
+                location(hit.id, hit.address) | {"score": hit.score, "same_cluster": same}
+            )
+            for hit, same in found.hits
+        ]
+        return cls(id=function_id, cluster=found.cluster, cluster_label=found.label, results=results)
 
 
-class NeighbourShape(BaseModel):
+class NeighbourBody(Body):
     """A symbol on the other side of a call; one that is not a function of the index has an empty id."""
 
     id: str
@@ -218,29 +361,48 @@ class NeighbourShape(BaseModel):
     relation: str
 
 
-class NeighboursShape(BaseModel):
-    id: str
-    callers: list[NeighbourShape] = Field(description="What is known to call it: names are resolved in a repository.")
+class CallsBody(Body):
+    """What is on the other side of a function's calls."""
+
+    callers: list[NeighbourBody] = Field(description="What is known to call it: names are resolved in a repository.")
     unresolved_calls: int = Field(
         description="How many more functions have a call of this name in their code, of something else or not "
         "resolved; a search for `what calls NAME` lists them."
     )
     all_unresolved_calls: bool = Field(description=ALL_UNRESOLVED)
-    callees: list[NeighbourShape]
-    timings: dict[str, float]
+    callees: list[NeighbourBody]
 
 
-class SuggestShape(BaseModel):
+def calls(callers: Sequence[Neighbour], unresolved: UnresolvedCalls, callees: Sequence[Neighbour]) -> dict[str, object]:
+    """The fields of `CallsBody`."""
+    return {
+        "callers": [NeighbourBody.model_validate(one) for one in callers],
+        "unresolved_calls": unresolved.functions,
+        "all_unresolved_calls": unresolved.all,
+        "callees": [NeighbourBody.model_validate(one) for one in callees],
+    }
+
+
+class NeighboursBody(CallsBody):
+    id: str
+    timings: dict[str, float] = {}
+
+
+class ShowBody(FunctionBody, CallsBody):
+    """A function with its callers and callees, as `treeline show --json` prints it."""
+
+
+class SuggestBody(Body):
     prefix: str
     names: list[str]
     timings: dict[str, float]
 
 
-class FeedbackShape(BaseModel):
+class FeedbackBody(Body):
     recorded: bool
 
 
-class MapNodeShape(BaseModel):
+class MapNodeBody(Body):
     """A node of the results' tree in the Poincaré disk."""
 
     x: float
@@ -254,152 +416,44 @@ class MapNodeShape(BaseModel):
     cluster: int | None
     place: str = Field(description="Repository and path of a function.")
 
+    @classmethod
+    def of(cls, node: MapNode, candidates: Sequence[Candidate]) -> Self:
+        address = node.address
+        return cls(
+            x=round(float(node.x), DIGITS),
+            y=round(float(node.y), DIGITS),
+            parent=node.parent,
+            label=node.label if address is None else address.func_name,
+            kind=node.kind,
+            id=node.id,
+            rank=node.rank,
+            before=None if node.rank is None else node.rank + candidates[node.rank - 1].moved,
+            cluster=node.cluster,
+            place=f"{address.repo}: {address.path}" if address is not None else "",
+        )
 
-class MapShape(BaseModel):
+
+class MapBody(Body):
     query: str
-    nodes: list[MapNodeShape]
+    nodes: list[MapNodeBody]
     distortion: float
-    degraded: list[DegradationShape]
+    degraded: list[DegradationBody]
     timings: dict[str, float]
 
 
-class StatusShape(BaseModel):
-    index: IndexShape
-    languages: list[CountShape]
+class StatusBody(Body):
+    index: IndexBody
+    languages: list[CountBody]
     repositories: int
     passed_over: str | None = Field(description="Why the newest generation is not the open one; null when it is.")
     timings: dict[str, float]
 
 
-class EvalShape(BaseModel):
+class EvalBody(Body):
     """The evaluation's result files, newest first."""
 
     runs: list[dict[str, object]]
     unreadable: list[str]
-
-
-FACETS: tuple[Shared, ...] = ("language", "repo")
-FACET_VALUES = 20  # of each facet, the most frequent
-
-
-def answer_row(
-    answer: Answer,
-    info: IndexInfo,
-    *,
-    explain: bool,
-    code: bool,
-    clusters: Callable[[], CorpusClusters | None] = lambda: None,
-    last_offset: int = sys.maxsize,
-) -> dict[str, Any]:
-    """The answer as JSON will have it; `clusters` are those of the index."""
-    plan, query = answer.plan, answer.query
-    all_clusters = clusters() if explain else None
-    return {
-        "query": plan.words,
-        "filters": filters_row(plan.filters),
-        "excluded": list(plan.excluded),
-        "corrections": corrections_row(answer.corrections) if answer.corrections.words else None,
-        "no_match": answer.no_match,
-        "mode": query.mode,
-        "rerank": query.rerank,
-        "index": info.name,
-        "generation": info.generation,
-        "route": answer.route,
-        "relaxed": list(answer.relaxed),
-        "degraded": [{"lane": lane.lane, "reason": lane.reason} for lane in answer.degraded],
-        "hints": list(answer.hints),
-        "exact": exact_row(answer.exact) if answer.exact else None,
-        "total": answer.total,
-        "offset": query.offset,
-        "next_offset": next_offset(query, answer, last_offset),
-        "results": [result_row(result, all_clusters, explain=explain, code=code) for result in answer.results],
-        "facets": {name: count_rows(counts) for name, counts in facets(answer).items()},
-        "timings": dict(answer.timings),
-    }
-
-
-def filters_row(filters: Filters) -> dict[str, str]:
-    """Under the names of the API's parameters."""
-    return {
-        "language": filters.language,
-        "repo": filters.repo,
-        "path": filters.path_prefix,
-        "partition": filters.partition,
-    }
-
-
-def next_offset(query: Query, answer: Answer, last: int) -> int | None:
-    """Where the next page begins; nothing behind the last one, or where no page may begin."""
-    following = query.offset + len(answer.results)
-    return following if answer.results and following < answer.total and following <= last else None
-
-
-def result_row(result: Result, clusters: CorpusClusters | None, *, explain: bool, code: bool) -> dict[str, Any]:
-    function, candidate = result.function, result.candidate
-    row = place_row(function.id, candidate.address) | {
-        "rank": result.rank,
-        "score": candidate.score,
-        "relation": relation_of(candidate),
-        "docstring": function.docstring,
-    }
-    if code:
-        row["code"] = function.original_string
-    if explain:
-        row["why"] = why_row(candidate, clusters)
-    return row
-
-
-def corrections_row(corrections: Corrections) -> dict[str, Any]:
-    words = [{"typed": typed, "corrected": corrected} for typed, corrected in corrections.words]
-    return {"text": corrections.text, "words": words}
-
-
-def exact_row(exact: Exact) -> dict[str, Any]:
-    return {
-        "symbol": exact.symbol,
-        "relations": list(exact.relations),
-        "direction": exact.direction,
-        "depth": exact.depth,
-        "known": exact.known,
-        "definitions": exact.definitions,
-        "near": list(exact.near),
-        "found": exact.found,
-        "functions": exact.functions,
-        "others": list(exact.others),
-        "unresolved_calls": exact.unresolved_calls,
-        "all_unresolved_calls": exact.all_unresolved_calls,
-        "unresolved_classes": list(exact.unresolved_classes),
-        "answer": exact.sentence,
-    }
-
-
-def place_row(function: str, address: Address) -> dict[str, Any]:
-    lines = address.lines
-    return {
-        "id": function,
-        "func_name": address.func_name,
-        "repo": address.repo,
-        "path": address.path,
-        "language": address.language,
-        "url": address.url,
-        "lines": list(lines) if lines else None,
-    }
-
-
-def why_row(candidate: Candidate, clusters: CorpusClusters | None) -> dict[str, Any]:
-    cluster, label = cluster_of(candidate, clusters)
-    return {
-        "score": candidate.score,
-        "contributions": [
-            {"lane": one.lane, "rank": one.rank, "score": one.score, "share": one.share, "stage": one.stage}
-            for one in candidate.contributions
-        ],
-        "cluster": cluster,
-        "cluster_label": label,
-        "tree_distance": candidate.tree_distance,
-        "moved": candidate.moved,
-        "reason": candidate.reason,
-    }
 
 
 def facets(answer: Answer) -> dict[str, dict[str, int]]:
@@ -407,54 +461,5 @@ def facets(answer: Answer) -> dict[str, dict[str, int]]:
     return {name: answer.found.most(name, FACET_VALUES) for name in FACETS}
 
 
-def count_rows(counts: Mapping[str, int]) -> list[dict[str, Any]]:
-    return [{"value": value, "count": count} for value, count in counts.items()]
-
-
-def function_row(function: Function) -> dict[str, Any]:
-    return place_row(function.id, function.address) | {
-        "original_string": function.original_string,
-        "code": function.code,
-        "docstring": function.docstring,
-        "sha": function.sha,
-        "partition": function.partition,
-    }
-
-
-def similar_row(function_id: str, found: Similar) -> dict[str, Any]:
-    return {
-        "id": function_id,
-        "cluster": found.cluster,
-        "cluster_label": found.label,
-        "results": [
-            place_row(hit.id, hit.address) | {"score": hit.score, "same_cluster": same} for hit, same in found.hits
-        ],
-    }
-
-
-def around_row(
-    callers: Sequence[Neighbour], unresolved: UnresolvedCalls, callees: Sequence[Neighbour]
-) -> dict[str, Any]:
-    """What calls it, how many more have such a call in their code, and what it calls."""
-    return {
-        "callers": neighbour_rows(callers),
-        "unresolved_calls": unresolved.functions,
-        "all_unresolved_calls": unresolved.all,
-        "callees": neighbour_rows(callees),
-    }
-
-
-def neighbour_rows(found: Sequence[Neighbour]) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": one.id,
-            "name": one.name,
-            "kind": one.kind,
-            "repo": one.repo,
-            "path": one.path,
-            "language": one.language,
-            "line": one.line,
-            "relation": one.relation,
-        }
-        for one in found
-    ]
+def count_bodies(counts: Mapping[str, int]) -> list[CountBody]:
+    return [CountBody(value=value, count=count) for value, count in counts.items()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 from apiflask import APIBlueprint
 from flask import Response
@@ -12,14 +11,7 @@ from werkzeug.exceptions import NotFound
 
 from treeline.corpus.function import Function
 from treeline.search.overview import find_similar
-from treeline.service.api.answers import (
-    FunctionShape,
-    NeighboursShape,
-    SimilarShape,
-    around_row,
-    function_row,
-    similar_row,
-)
+from treeline.service.api.answers import FunctionBody, NeighboursBody, SimilarBody, calls
 from treeline.service.api.parameters import (
     MISSING,
     UNCHANGED,
@@ -31,7 +23,6 @@ from treeline.service.api.parameters import (
 from treeline.service.http.context import context
 from treeline.service.http.response import REVALIDATE, elapsed, entity_tag, json_reply, not_modified
 
-Row = dict[str, Any]
 blueprint = APIBlueprint("functions", __name__, url_prefix="/api/functions", tag="Functions")
 blueprint.before_request(refuse_repeats)
 
@@ -39,55 +30,60 @@ blueprint.before_request(refuse_repeats)
 @blueprint.get("/<function_id>")
 @blueprint.input(FunctionPath, location="path", arg_name="path")
 @blueprint.input(Parameters, location="query", arg_name="parameters")
-@blueprint.output(FunctionShape)
+@blueprint.output(FunctionBody)
 @blueprint.doc(operation_id="function", responses=MISSING | UNCHANGED)
 def function(function_id: str, path: FunctionPath, parameters: Parameters) -> Response:
     """One function, whole."""
-    return told("function", function_id, function_row)
+    return reply("function", function_id, FunctionBody.of)
 
 
 @blueprint.get("/<function_id>/similar")
 @blueprint.input(FunctionPath, location="path", arg_name="path")
 @blueprint.input(SimilarParameters, location="query", arg_name="parameters")
-@blueprint.output(SimilarShape)
+@blueprint.output(SimilarBody)
 @blueprint.doc(operation_id="similar", responses=MISSING | UNCHANGED)
 def similar(function_id: str, path: FunctionPath, parameters: SimilarParameters) -> Response:
     """Functions that do something similar, nearest first, and which of them are of its cluster."""
 
-    def row(_: Function) -> Row:
-        return similar_row(function_id, find_similar(context().searcher, function_id, parameters.k))
+    def body(_: Function) -> SimilarBody:
+        return SimilarBody.of(function_id, find_similar(context().searcher, function_id, parameters.k))
 
-    return told("similar", function_id, row, parameters.k)
+    return reply("similar", function_id, body, parameters.k)
 
 
 @blueprint.get("/<function_id>/neighbours")
 @blueprint.input(FunctionPath, location="path", arg_name="path")
 @blueprint.input(Parameters, location="query", arg_name="parameters")
-@blueprint.output(NeighboursShape)
+@blueprint.output(NeighboursBody)
 @blueprint.doc(operation_id="neighbours", responses=MISSING | UNCHANGED)
 def neighbours(function_id: str, path: FunctionPath, parameters: Parameters) -> Response:
     """What calls it, and what it calls, as far as static analysis sees; how many more have the call in their code."""
 
-    def row(found: Function) -> Row:
+    def body(found: Function) -> NeighboursBody:
         searcher = context().searcher
         unresolved = searcher.unresolved_calls(found)
-        around = around_row(searcher.callers(function_id), unresolved, searcher.callees(function_id))
-        return {"id": function_id} | around
+        around = calls(searcher.callers(function_id), unresolved, searcher.callees(function_id))
+        return NeighboursBody.model_validate({"id": function_id} | around)
 
-    return told("neighbours", function_id, row)
+    return reply("neighbours", function_id, body)
 
 
-def told(what: str, function_id: str, row: Callable[[Function], Row], *asked: object) -> Response:
-    """The row of a function that is there, unless the client holds it; with the time that it took.
+Timed = FunctionBody | SimilarBody | NeighboursBody
+
+
+def reply(what: str, function_id: str, body: Callable[[Function], Timed], *parameters: object) -> Response:
+    """The body about a function, with the time it took, unless the client has it already.
 
     The id is a digest of the text; its lines, its address and what is around it may be others in the next generation.
     """
     started = time.perf_counter()
-    tag = entity_tag(what, context().searcher.info.identity, function_id, *asked)
+    tag = entity_tag(what, context().searcher.info.identity, function_id, *parameters)
     found = find(function_id)
     if (unchanged := not_modified(tag)) is not None:
         return unchanged
-    return json_reply(row(found) | {"timings": {"total": elapsed(started)}}, tag=tag, cache=REVALIDATE)
+    answer = body(found)
+    answer.timings = {"total": elapsed(started)}
+    return json_reply(answer.json_bytes(), tag=tag, cache=REVALIDATE)
 
 
 def find(function_id: str) -> Function:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from flask import request
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 from treeline.corpus.errors import InputError
-from treeline.engine.protocol import Filters
 from treeline.search.feedback import Signal
 from treeline.search.plan import check_length
-from treeline.search.query import DEFAULT, Query
+from treeline.search.query import DEFAULT, SWITCHES, Query, Switch, method_names
 from treeline.search.settings import Settings
 from treeline.service.http.errors import ENVELOPE_SCHEMA
 
@@ -26,7 +25,6 @@ def encodable(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(encodable)]
-Mode = Literal["keyword", "dense", "tfidf", "graph", "hybrid"]
 FILTER_LENGTH = 1_000
 NAME_LENGTH = 64
 FUNCTION_ID = r"^[0-9a-f]{32}$"
@@ -59,45 +57,38 @@ class Parameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class SearchParameters(Parameters):
-    """A question with its switches."""
+class Question(Parameters):
+    """A question; the switches of a search are added from their table."""
 
     q: Text = Field(min_length=1, description=QUESTION)
-    k: int = Field(10, ge=1, description="How many results.")
-    offset: int = Field(0, ge=0, description="How many results to skip; see `next_offset` in the answer.")
-    mode: Mode = Field("hybrid", description="Which lanes run.")
-    rerank: Text = Field(DEFAULT, max_length=NAME_LENGTH, description="The re-ranker.")
-    fusion: Text = Field(DEFAULT, max_length=NAME_LENGTH, description="How the lanes' lists become one.")
-    language: Text = Field("", max_length=FILTER_LENGTH, description="Only this language.")
-    repo: Text = Field("", max_length=FILTER_LENGTH, description="Only this repository.")
-    path: Text = Field("", max_length=FILTER_LENGTH, description="Only paths that begin with this.")
-    partition: Text = Field("", max_length=FILTER_LENGTH, description="Only this partition (train, valid, test).")
-    explain: bool = Field(False, description="Say why each result is where it is.")
-    code: bool = Field(True, description="Include each function's text.")
-    expand: bool = Field(False, description="Widen the question by words of its first results.")
-    callees: bool = Field(False, description="Also bring in what the first results call.")
-    as_typed: bool = Field(False, description="Look for words that seem mistyped as they are.")
-    feedback: bool = Field(True, description="Let people's thumbs and opens for this question count.")
+
+    def switch(self, name: str) -> Any:
+        return getattr(self, name)
 
     def query(self, settings: Settings, *, explain: bool = True) -> Query:
-        """The searcher's question; raises `InputError` beyond the limits. A page explains whatever it was asked."""
+        """The query, with the settings' defaults; raises `InputError` beyond the limits."""
         check_length(self.q, settings)
-        within("k", self.k, settings.max_k, "results")
-        within("offset", self.offset, settings.max_offset, "results")
-        return Query(
-            text=self.q,
-            k=self.k,
-            offset=self.offset,
-            mode=self.mode,
-            fusion=self.fusion,
-            rerank=self.rerank,
-            filters=Filters(self.language, self.repo, self.path, self.partition),
-            expand=self.expand,
-            callees=self.callees,
-            as_typed=self.as_typed,
-            explain=explain,
-            feedback=self.feedback and settings.feedback,
-        )
+        return Query.of(self.q, self.model_dump(exclude={"q"}, exclude_unset=True), settings, explain=explain)
+
+
+def _field(switch: Switch) -> Any:
+    """A switch as a field of pydantic; the names of methods and the settings' limits are in the document only."""
+    if switch.choices:
+        return (Literal[switch.choices], Field(switch.default, description=switch.help))
+    if isinstance(switch.default, bool):
+        return (bool, Field(switch.default, description=switch.help))
+    if isinstance(switch.default, int):
+        return (int, Field(switch.default, ge=switch.least, description=switch.help))
+    length = NAME_LENGTH if switch.methods else FILTER_LENGTH
+    return (Text, Field(switch.default, max_length=length, description=switch.help))
+
+
+SearchParameters = create_model(
+    "SearchParameters",
+    __base__=Question,
+    __doc__="A question with its switches.",
+    **{switch.name: _field(switch) for switch in SWITCHES},
+)
 
 
 class SuggestParameters(Parameters):
@@ -113,7 +104,7 @@ class FunctionPath(Parameters):
     function_id: str = Field(pattern=FUNCTION_ID, description="A function's id, as results carry it.")
 
 
-class FeedbackBody(Parameters):
+class FeedbackParameters(Parameters):
     """One signal of one person about one result; nothing about the person."""
 
     query: Annotated[Text, AfterValidator(said)] = Field(
@@ -124,22 +115,18 @@ class FeedbackBody(Parameters):
     undo: bool = Field(False, description="Take one such signal back.")
 
 
-def within(name: str, value: int, most: int, unit: str) -> None:
-    if value > most:
-        raise InputError(f"{name} is {value:,}; at most {most:,} {unit} are allowed", f"send a smaller {name}")
-
-
-def declare_limits(spec: dict[str, Any], settings: Settings, methods: dict[str, list[str]]) -> dict[str, Any]:
-    """Write the settings' limits and the methods' names into the OpenAPI document."""
-    limits: dict[str, dict[str, Any]] = {
-        "q": {"maxLength": settings.max_query_length},
-        "k": {"maximum": settings.max_k},
-        "offset": {"maximum": settings.max_offset},
-    }
-    limits.update({name: {"enum": names} for name, names in methods.items()})
+def declare_limits(spec: dict[str, Any], settings: Settings) -> dict[str, Any]:
+    """Write the settings' limits and defaults and the methods' names into the OpenAPI document."""
+    known: dict[str, dict[str, Any]] = {"q": {"maxLength": settings.max_query_length}}
+    for switch in SWITCHES:
+        known[switch.name] = {"default": switch.default_in(settings)}
+        if switch.limit:
+            known[switch.name]["maximum"] = getattr(settings, switch.limit)
+        if switch.methods:
+            known[switch.name]["enum"] = [DEFAULT, *method_names(switch)]
     for path in ("/api/search", "/api/map"):
         for parameter in spec["paths"].get(path, {}).get("get", {}).get("parameters", []):
-            parameter["schema"].update(limits.get(parameter["name"], {}))
+            parameter["schema"].update(known.get(parameter["name"], {}))
     return spec
 
 

@@ -5,18 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from apiflask import APIBlueprint
 from flask import Response
 
-from treeline.graph.layout import MapNode, disk_map
+from treeline.graph.layout import disk_map
 from treeline.graph.local_tree import local_tree
 from treeline.rerank import hyperbolic_kmeans
 from treeline.rerank.candidates import Candidate
 from treeline.search.overview import clusters_of
-from treeline.service.api.answers import MapShape, SearchShape, SuggestShape, answer_row
-from treeline.service.api.parameters import PROBLEMS, UNCHANGED, SearchParameters, SuggestParameters, refuse_repeats
+from treeline.service.api.answers import DegradationBody, MapBody, MapNodeBody, SearchBody, SuggestBody
+from treeline.service.api.parameters import (
+    PROBLEMS,
+    UNCHANGED,
+    Question,
+    SearchParameters,
+    SuggestParameters,
+    refuse_repeats,
+)
 from treeline.service.http.context import answer_tag, context, search_or_cached, votes_on
 from treeline.service.http.response import NEVER, REVALIDATE, elapsed, json_reply, not_modified, server_timing
 
@@ -26,54 +32,54 @@ blueprint.before_request(refuse_repeats)
 
 @blueprint.get("/search")
 @blueprint.input(SearchParameters, location="query", arg_name="parameters")
-@blueprint.output(SearchShape)
+@blueprint.output(SearchBody)
 @blueprint.doc(operation_id="search", responses=PROBLEMS | UNCHANGED)
-def search(parameters: SearchParameters) -> Response:
+def search(parameters: Question) -> Response:
     """Find functions by what they do."""
     here = context()
-    query = parameters.query(here.settings, explain=parameters.explain)
+    explain, code = parameters.switch("explain"), parameters.switch("code")
+    query = parameters.query(here.settings, explain=explain)
     votes = votes_on(query)
     key = answer_tag(query, votes)
-    tag = f"{key}{parameters.explain:d}{parameters.code:d}"
+    tag = f"{key}{explain:d}{code:d}"
     if (unchanged := not_modified(tag)) is not None:
         return unchanged
     answer = search_or_cached(query, votes, key)
     searcher = here.searcher
-    body = answer_row(
+    body = SearchBody.of(
         answer,
         searcher.info,
-        explain=parameters.explain,
-        code=parameters.code,
+        explain=explain,
+        code=code,
         clusters=lambda: clusters_of(searcher),
         last_offset=here.settings.max_offset,
     )
     timing = {"Server-Timing": server_timing(answer.timings)}
     if answer.degraded:  # what a slow lane left out must not be kept
-        return json_reply(body, cache=NEVER, headers=timing)
-    return json_reply(body, tag=tag, cache=REVALIDATE, headers=timing)
+        return json_reply(body.json_bytes(), cache=NEVER, headers=timing)
+    return json_reply(body.json_bytes(), tag=tag, cache=REVALIDATE, headers=timing)
 
 
 @blueprint.get("/suggest")
 @blueprint.input(SuggestParameters, location="query", arg_name="parameters")
-@blueprint.output(SuggestShape)
+@blueprint.output(SuggestBody)
 @blueprint.doc(operation_id="suggest", responses=PROBLEMS)
 def suggest(parameters: SuggestParameters) -> Response:
     """Function names that begin like this, most common first."""
     started = time.perf_counter()
     names = context().searcher.suggest(parameters.prefix, parameters.k)
-    body = {"prefix": parameters.prefix, "names": names, "timings": {"total": elapsed(started)}}
-    return json_reply(body, cache="private, max-age=60")
+    body = SuggestBody(prefix=parameters.prefix, names=names, timings={"total": elapsed(started)})
+    return json_reply(body.json_bytes(), cache="private, max-age=60")
 
 
 PAGE = 10  # asks what the list beside it asked, so that one search serves both
-DIGITS = 5  # of a coordinate: a hundredth of a pixel on any screen
 
 
 @blueprint.get("/map")
 @blueprint.input(SearchParameters, location="query", arg_name="parameters")
-@blueprint.output(MapShape)
+@blueprint.output(MapBody)
 @blueprint.doc(operation_id="map", responses=PROBLEMS | UNCHANGED)
-def map_of_results(parameters: SearchParameters) -> Response:
+def map_of_results(parameters: Question) -> Response:
     """Where the results live: their tree in the Poincaré disk, each with its rank before and after re-ranking."""
     here = context()
     query = replace(parameters.query(here.settings, explain=False), k=PAGE, offset=0)
@@ -84,42 +90,27 @@ def map_of_results(parameters: SearchParameters) -> Response:
         return unchanged
     answer = search_or_cached(query, votes, key)
     started = time.perf_counter()
-    shown = list(answer.ranked[: here.settings.map_depth])
-    addresses = [candidate.address for candidate in shown]
-    disk = disk_map([candidate.id for candidate in shown], addresses, map_clusters(shown, here.settings.clusters))
+    ranked = list(answer.ranked[: here.settings.map_depth])
+    addresses = [candidate.address for candidate in ranked]
+    disk = disk_map([candidate.id for candidate in ranked], addresses, map_clusters(ranked, here.settings.clusters))
     timings = dict(answer.timings) | {"map": elapsed(started)}
-    body = {
-        "query": answer.plan.words,
-        "nodes": [node_row(node, shown) for node in disk.nodes],
-        "distortion": disk.distortion,
-        "degraded": [{"lane": lane.lane, "reason": lane.reason} for lane in answer.degraded],
-        "timings": timings,
-    }
+    body = MapBody(
+        query=answer.plan.words,
+        nodes=[MapNodeBody.of(node, ranked) for node in disk.nodes],
+        distortion=disk.distortion,
+        degraded=[DegradationBody.model_validate(lane) for lane in answer.degraded],
+        timings=timings,
+    )
     headers = {"Server-Timing": server_timing(timings)}
     if answer.degraded:
-        return json_reply(body, cache=NEVER, headers=headers)
-    return json_reply(body, tag=tag, cache=REVALIDATE, headers=headers)
+        return json_reply(body.json_bytes(), cache=NEVER, headers=headers)
+    return json_reply(body.json_bytes(), tag=tag, cache=REVALIDATE, headers=headers)
 
 
-def map_clusters(shown: Sequence[Candidate], count: int) -> list[int | None]:
+def map_clusters(ranked: Sequence[Candidate], count: int) -> list[int | None]:
     """The re-ranker's clusters, or those that its tree falls into where the re-ranker made none."""
-    if len(shown) <= count or any(candidate.cluster is not None for candidate in shown):
-        return [candidate.cluster for candidate in shown]
-    labels = hyperbolic_kmeans.cluster(local_tree([candidate.address for candidate in shown]), count)
+    if len(ranked) <= count or any(candidate.cluster is not None for candidate in ranked):
+        return [candidate.cluster for candidate in ranked]
+    labels = hyperbolic_kmeans.cluster(local_tree([candidate.address for candidate in ranked]), count)
     order = {label: number for number, label in enumerate(dict.fromkeys(labels.tolist()))}  # by the best of each
     return [order[label] for label in labels.tolist()]
-
-
-def node_row(node: MapNode, shown: Sequence[Candidate]) -> dict[str, Any]:
-    return {
-        "x": round(float(node.x), DIGITS),
-        "y": round(float(node.y), DIGITS),
-        "parent": node.parent,
-        "label": node.label if node.address is None else node.address.func_name,
-        "kind": node.kind,
-        "id": node.id,
-        "rank": node.rank,
-        "before": None if node.rank is None else node.rank + shown[node.rank - 1].moved,
-        "cluster": node.cluster,
-        "place": f"{node.address.repo}: {node.address.path}" if node.address is not None else "",
-    }

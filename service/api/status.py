@@ -2,48 +2,49 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from typing import Any
 
 from apiflask import APIBlueprint
 from flask import Response, request
 from werkzeug.exceptions import UnsupportedMediaType
 
-from treeline.engine.protocol import IndexInfo
+from treeline.corpus.errors import EngineUnavailable, TreelineError
 from treeline.search.plan import check_length
 from treeline.search.query import parse
-from treeline.service.api.answers import AliveShape, EvalShape, FeedbackShape, IndexShape, StatusShape, count_rows
+from treeline.service.api.answers import AliveBody, EvalBody, FeedbackBody, IndexBody, StatusBody, count_bodies
 from treeline.service.api.functions import find
-from treeline.service.api.parameters import BODY, MISSING, PROBLEMS, UNCHANGED, FeedbackBody, Parameters
+from treeline.service.api.parameters import BODY, MISSING, PROBLEMS, UNCHANGED, FeedbackParameters, Parameters
 from treeline.service.evaluation import result_files
 from treeline.service.http import guard
 from treeline.service.http.context import context
 from treeline.service.http.response import REVALIDATE, elapsed, entity_tag, json_reply, not_modified
 
+log = logging.getLogger(__name__)
 blueprint = APIBlueprint("status", __name__, tag="Service")
 
 
 @blueprint.get("/api/status")
 @blueprint.input(Parameters, location="query", arg_name="parameters")
-@blueprint.output(StatusShape)
+@blueprint.output(StatusBody)
 @blueprint.doc(operation_id="status", responses={503: PROBLEMS[503]})
 def status(parameters: Parameters) -> Response:
     """Which index is open, and what is in it."""
     started = time.perf_counter()
     searcher = context().searcher
     facets = searcher.engine.facets()
-    body = {
-        "index": index_row(searcher.info),
-        "languages": count_rows(facets.get("language", {})),
-        "repositories": len(facets.get("repo", {})),
-        "passed_over": searcher.passed_over or None,
-        "timings": {"total": elapsed(started)},
-    }
-    return json_reply(body, cache="private, max-age=10")
+    body = StatusBody(
+        index=IndexBody.of(searcher.info),
+        languages=count_bodies(facets.get("language", {})),
+        repositories=len(facets.get("repo", {})),
+        passed_over=searcher.passed_over or None,
+        timings={"total": elapsed(started)},
+    )
+    return json_reply(body.json_bytes(), cache="private, max-age=10")
 
 
 @blueprint.get("/healthz")
-@blueprint.output(AliveShape, description="The process is alive.")
+@blueprint.output(AliveBody, description="The process is alive.")
 @blueprint.doc(operation_id="healthz")
 def healthz() -> Response:
     """Alive: the process answers, whatever the state of its index."""
@@ -51,22 +52,19 @@ def healthz() -> Response:
 
 
 @blueprint.get("/readyz")
-@blueprint.output(IndexShape, description="The index is open and its engine answers.")
+@blueprint.output(AliveBody, description="The index is open and its engine answers.")
 @blueprint.doc(operation_id="readyz", responses={503: PROBLEMS[503]})
 def readyz() -> Response:
-    """Ready: the index is open and its engine answers a count, in the time that a lane has."""
-    return json_reply(index_row(context().ready()))
+    """Ready: the index is open and its engine answers a count, in the time that a lane has.
 
-
-def index_row(info: IndexInfo) -> dict[str, Any]:
-    return {
-        "name": info.name,
-        "engine": info.engine,
-        "generation": info.generation,
-        "functions": info.functions,
-        "encoders": [f"{encoder.name} ({encoder.dimension})" for encoder in info.encoders],
-        "created": info.created,
-    }
+    Open to everybody, so it says nothing of the index; `/api/status` does, and the log has the reason for a 503.
+    """
+    try:
+        context().ready()
+    except TreelineError as error:
+        log.info("not ready: %s", error)
+        raise EngineUnavailable("the index is not ready", "see /api/status, or the service's log") from error
+    return json_reply({"status": "ready"})
 
 
 evaluation_blueprint = APIBlueprint("evaluation", __name__, url_prefix="/api", tag="Evaluation")
@@ -74,7 +72,7 @@ evaluation_blueprint = APIBlueprint("evaluation", __name__, url_prefix="/api", t
 
 @evaluation_blueprint.get("/eval")
 @evaluation_blueprint.input(Parameters, location="query", arg_name="parameters")
-@evaluation_blueprint.output(EvalShape)
+@evaluation_blueprint.output(EvalBody)
 @evaluation_blueprint.doc(operation_id="evaluation", responses=UNCHANGED)
 def evaluation(parameters: Parameters) -> Response:
     """What `treeline eval` measured: its runs, newest first, without the single queries' values."""
@@ -98,10 +96,10 @@ def only_json() -> None:
 
 @feedback_blueprint.post("/feedback")
 @guard.writes
-@feedback_blueprint.input(FeedbackBody, location="json", arg_name="body")
-@feedback_blueprint.output(FeedbackShape)
+@feedback_blueprint.input(FeedbackParameters, location="json", arg_name="body")
+@feedback_blueprint.output(FeedbackBody)
 @feedback_blueprint.doc(operation_id="feedback", responses=MISSING | BODY)
-def feedback(body: FeedbackBody) -> Response:
+def feedback(body: FeedbackParameters) -> Response:
     """Say that a result was useful, was not, or was opened.
 
     Only the question's terms, the function's id and a count are kept: nothing about who said it. With feedback

@@ -116,7 +116,7 @@ def resumable() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("the same command goes on index_options this one was") from None
+        raise KeyboardInterrupt("the same command goes on where this one was") from None
 
 
 def handle_sigterm() -> None:

@@ -17,6 +17,7 @@ from click.core import ParameterSource
 
 from treeline.corpus.errors import InputError
 from treeline.engine.names import check_name
+from treeline.search.query import SWITCHES
 from treeline.search.settings import Settings, from_environment
 
 if TYPE_CHECKING:
@@ -88,6 +89,27 @@ def index_options(command: Command) -> Command:
     command = click.option("--name", default="", metavar="NAME", callback=_not_empty, help=about)(command)
     engines = click.Choice(["embedded", "elasticsearch"])
     return click.option("--engine", type=engines, help="Where it lives; default: the setting `engine`.")(command)
+
+
+# Switches that have no option: the command line reads no votes, and shows code by --full.
+WITHOUT_OPTION = frozenset({"feedback", "code"})
+
+
+def search_options(command: Command) -> Command:
+    """The switches of a search as options; one that is not given takes the setting's default."""
+    for switch in reversed(SWITCHES):
+        if switch.name in WITHOUT_OPTION:
+            continue
+        kind: Any = click.Choice(switch.choices) if switch.choices else switch.type
+        name, about = switch.option, switch.help.replace("`", "")
+        if isinstance(switch.default, bool):
+            name = f"{name}/--no-{name.removeprefix('--')}" if switch.setting else name
+            command = click.option(name, switch.name, is_flag=True, default=None, help=about)(command)
+            continue
+        if isinstance(switch.default, int):
+            kind = click.IntRange(switch.least)
+        command = click.option(name, switch.name, type=kind, metavar=switch.metavar or None, help=about)(command)
+    return command
 
 
 def _not_empty(context: click.Context, parameter: click.Parameter, value: str) -> str:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeline.search.query import DEFAULT, MODES, Query
-from treeline.service.cli.options import StrictCommand, choose_function, function_argument, index_options, settings_for
+from treeline.search.query import Query
+from treeline.service.cli.options import (
+    StrictCommand,
+    choose_function,
+    function_argument,
+    index_options,
+    search_options,
+    settings_for,
+)
 
 if TYPE_CHECKING:
     from treeline.search.live import LiveSearcher
@@ -31,75 +38,39 @@ class Search(StrictCommand):
 @click.command("search", cls=Search)
 @click.argument("words", nargs=-1, required=True, metavar="QUERY")
 @index_options
-@click.option("-k", "k", default=10, show_default=True, type=click.IntRange(1), help="How many results.")
-@click.option("--offset", default=0, type=click.IntRange(0), help="Leave out the first so many.")
-@click.option("--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="Which lanes to ask.")
-@click.option("--fusion", default=DEFAULT, metavar="METHOD", help="How lanes are merged.")
-@click.option("--rerank", default=DEFAULT, metavar="METHOD", help="How the merged list is re-ranked; none: not.")
-@click.option("--language", default="", help="Only this language.")
-@click.option("--repo", default="", metavar="OWNER/NAME", help="Only this repository.")
-@click.option("--path", "path_prefix", default="", metavar="PREFIX", help="Only paths that begin so.")
-@click.option("--partition", default="", help="Only this partition of CodeSearchNet.")
-@click.option("--expand", is_flag=True, help="Also ask for words that the best results share.")
-@click.option("--callees", is_flag=True, help="Also functions that the best results call.")
-@click.option("--as-typed", is_flag=True, help="Look for words that seem mistyped as they are.")
-@click.option("--explain", is_flag=True, help="Say why each result is index_options it is.")
+@search_options
 @click.option("--full", is_flag=True, help="Whole functions instead of their first lines.")
 @click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
 def search(
     words: tuple[str, ...],
     engine: str | None,
     name: str,
-    k: int,
-    offset: int,
-    mode: str,
-    fusion: str,
-    rerank: str,
-    language: str,
-    repo: str,
-    path_prefix: str,
-    partition: str,
-    expand: bool,
-    callees: bool,
-    as_typed: bool,
-    explain: bool,
     full: bool,
     as_json: bool,
+    **switches: Any,
 ) -> None:
     """Find functions by what they do: treeline search convert int to string.
 
     Filters may stand in the question too (repo:NAME, lang:NAME, path:PREFIX), and -word leaves out functions that
     contain the word: treeline search "parse json repo:flask -xml". What is in quotes is looked for as it is.
     """
-    from treeline.engine.protocol import Filters
     from treeline.search.live import open_searcher
     from treeline.search.overview import clusters_of
 
-    asked = Query(
-        " ".join(words),
-        k=k,
-        offset=offset,
-        mode=mode,
-        fusion=fusion,
-        rerank=rerank,
-        filters=Filters(language=language, repo=repo, path_prefix=path_prefix, partition=partition),
-        expand=expand,
-        callees=callees,
-        as_typed=as_typed,
-    )
-    searcher = open_searcher(settings_for(engine, name))
+    settings = settings_for(engine, name)
+    query = Query.of(" ".join(words), switches, settings)
+    explain = bool(switches["explain"])
+    searcher = open_searcher(settings)
     try:
-        if mode == "tfidf":
+        if query.mode == "tfidf":
             prepare_tfidf(searcher)
-        answer = searcher.search(asked)
+        answer = searcher.search(query)
         clusters = partial(clusters_of, searcher)
         if as_json:
-            import orjson
+            from treeline.service.api.answers import SearchBody
 
-            from treeline.service.api.answers import answer_row
-
-            row = answer_row(answer, searcher.info, explain=explain, code=True, clusters=clusters)
-            click.echo(orjson.dumps(row, option=orjson.OPT_INDENT_2))
+            body = SearchBody.of(answer, searcher.info, explain=explain, code=True, clusters=clusters)
+            click.echo(body.json_bytes(indent=True))
         else:
             from treeline.service.cli.text import show_answer
 
@@ -116,7 +87,7 @@ def prepare_tfidf(searcher: LiveSearcher) -> None:
 
         def report(what: str, done: int, total: int) -> None:
             if not done and not sys.stderr.isatty():  # nobody sees the bar
-                click.echo(f"treeline: {what}, function_argument is kept for the next time …", err=True)
+                click.echo(f"treeline: {what}, which is kept for the next time …", err=True)
             bar(what, done, total)
 
         searcher.prepare("tfidf", report)
@@ -141,12 +112,11 @@ def show(function: str, repo: str, path_prefix: str, engine: str | None, name: s
     finally:
         searcher.close()
     if as_json:
-        import orjson
+        from treeline.service.api.answers import FunctionBody, ShowBody, calls
 
-        from treeline.service.api.answers import around_row, function_row
-
-        row = function_row(found) | around_row(callers, unresolved, callees)
-        click.echo(orjson.dumps(row, option=orjson.OPT_INDENT_2))
+        function_fields = FunctionBody.of(found).model_dump(exclude_unset=True)
+        body = ShowBody.model_validate(function_fields | calls(callers, unresolved, callees))
+        click.echo(body.json_bytes(indent=True))
     else:
         from treeline.service.cli.text import show_function
 
@@ -171,11 +141,9 @@ def similar(function: str, repo: str, path_prefix: str, engine: str | None, name
         found = choose_function(searcher, function, repo, path_prefix)
         like = find_similar(searcher, found.id, k)
         if as_json:
-            import orjson
+            from treeline.service.api.answers import SimilarBody
 
-            from treeline.service.api.answers import similar_row
-
-            click.echo(orjson.dumps(similar_row(found.id, like), option=orjson.OPT_INDENT_2))
+            click.echo(SimilarBody.of(found.id, like).json_bytes(indent=True))
         else:
             from treeline.service.cli.text import show_similar
 

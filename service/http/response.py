@@ -40,11 +40,11 @@ class Complete(Response):
 def json_reply(
     body: Any, *, status: int = 200, tag: str = "", cache: str = NEVER, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A JSON response; with a `tag`, one that a client can revalidate."""
+    """A JSON response of an object, or of bytes that are JSON; with a `tag`, one that a client can revalidate."""
     named = {"Content-Type": "application/json", **(headers or {}), "Cache-Control": cache}
     if tag:
         named["ETag"] = quoted(tag)
-    return Complete(orjson.dumps(body), status=status, headers=named)
+    return Complete(body if isinstance(body, bytes) else orjson.dumps(body), status=status, headers=named)
 
 
 def entity_tag(*parts: object) -> str:

@@ -18,8 +18,8 @@ from treeline.search.lanes.graph import BELOW
 from treeline.search.overview import clusters_of
 from treeline.search.query import parse
 from treeline.search.settings import Settings
-from treeline.service.api.answers import count_rows, facets
-from treeline.service.api.parameters import SearchParameters
+from treeline.service.api.answers import facets
+from treeline.service.api.parameters import Question, SearchParameters
 from treeline.service.http import guard
 from treeline.service.http.context import context, search_or_cached
 from treeline.service.http.errors import for_people, status_of
@@ -30,6 +30,7 @@ from treeline.service.present.highlight import question_words
 blueprint = APIBlueprint("search_page", __name__, enable_openapi=False)
 
 PAGE_SIZE = 10
+MOST_CHOICES = 12  # of a filter
 MODES = (
     ("hybrid", "Hybrid", "Keywords, meaning and the call graph together"),
     ("keyword", "Keyword", "The words of the question, stemmed (BM25)"),
@@ -95,7 +96,7 @@ def search() -> Response:
     return Response(html, headers=headers)
 
 
-def wanted(state: dict[str, str]) -> tuple[int, SearchParameters]:
+def wanted(state: dict[str, str]) -> tuple[int, Question]:
     """The page number and the question that a page's address asks for."""
     given = {name: value for name, value in state.items() if value and name != "page"}
     try:
@@ -127,18 +128,11 @@ def facet_choices(answer: Answer, state: dict[str, str]) -> dict[str, list[Choic
     found: dict[str, list[Choice]] = {}
     asked = {"language": answer.plan.filters.language, "repo": answer.plan.filters.repo}
     for name, counts in facets(answer).items():
-        rows = count_rows(counts)
         on = asked[name]
-        if on and on not in counts:
-            rows.insert(0, {"value": on, "count": 0})
+        values = ({} if not on or on in counts else {on: 0}) | counts
         found[name] = [
-            Choice(
-                row["value"],
-                row["count"],
-                link(state, **{name: "" if row["value"] == on else row["value"]}),
-                row["value"] == on,
-            )
-            for row in rows[:12]
+            Choice(value, count, link(state, **{name: "" if value == on else value}), value == on)
+            for value, count in list(values.items())[:MOST_CHOICES]
         ]
     return found
 

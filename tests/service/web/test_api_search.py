@@ -139,7 +139,7 @@ def test_filters_and_excluded_words_may_stand_in_the_question(client: FlaskClien
     answer = client.get("/api/search", query_string={"q": "parse lang:PY -url"}).get_json()
     beside = client.get("/api/search", query_string={"q": "parse -url", "language": "python"}).get_json()
     assert answer["query"] == "parse"
-    assert answer["filters"] == {"language": "python", "repo": "", "path": "", "partition": ""}
+    assert answer["filters"] == {"language": "python", "repo": "", "path": "", "kind": "", "partition": ""}
     assert answer["excluded"] == ["url"]
     assert answer["results"] and answer["results"] == beside["results"]
     assert not [row for row in answer["results"] if "url" in row["func_name"]]

@@ -64,7 +64,7 @@ def test_wrong_credentials_are_a_service_that_cannot_answer_and_what_to_set(
     refusing: Settings, make_app: Callable[[Settings], APIFlask]
 ) -> None:
     client = make_app(refusing).test_client()
-    for address in ("/api/search?q=parse", "/api/status", "/api/suggest?prefix=pa", "/readyz"):
+    for address in ("/api/search?q=parse", "/api/status", "/api/suggest?prefix=pa"):
         reply = client.get(address)
         assert reply.status_code == 503
         told = reply.get_json()["error"]
@@ -72,6 +72,9 @@ def test_wrong_credentials_are_a_service_that_cannot_answer_and_what_to_set(
         assert "refuses the credentials" in told["message"]
         assert "TREELINE_ELASTICSEARCH_USER" in told["hint"]
         assert "wrong" not in reply.text
+    probe = client.get("/readyz")
+    assert probe.status_code == 503
+    assert probe.get_json()["error"]["message"] == "the index is not ready"  # it is open to everybody
     home = client.get("/")
     assert home.status_code == 200
     assert "The index cannot be reached" in home.text

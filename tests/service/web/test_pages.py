@@ -213,7 +213,7 @@ def test_what_the_counts_beside_filters_count_is_said(client: FlaskClient) -> No
     assert "Counts are of the results listed here" in page(client, "/search?q=parse")
     assert "A filter asks again" in page(client, "/search?q=parse")
     schemas = client.get("/openapi.json").get_json()["components"]["schemas"]
-    assert "a filter asks again" in schemas["SearchShape.FacetsShape"]["description"]
+    assert "a filter asks again" in schemas["SearchBody.FacetsBody"]["description"]
 
 
 def test_a_function_that_is_too_long_to_show_says_how_much_is_missing(
