@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import resource
-import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
-from typing import ParamSpec, Self, TypeVar
+from queue import SimpleQueue
+from typing import IO, Any, ParamSpec, Self, TypeVar
 
 from treeline.corpus.analysis import analyse
 from treeline.corpus.errors import TreelineError
@@ -149,62 +150,138 @@ def load_encoders(names: Sequence[str], cache: Path | None = None) -> dict[str, 
 
 
 class Workers:
-    """Prepares the first `here` bytes in this process and the rest in `count` others."""
+    """Does the first `here` bytes in this process and the rest in `count` others, which start when they are needed.
+
+    Each worker has a pair of pipes of its own, served by a thread. However a worker dies, also in the middle of
+    sending a result, its pipe ends, and whoever waits for the result gets an error.
+    """
 
     def __init__(self, count: int, encoders: dict[str, Encoder], here: int) -> None:
+        self._count = count
         self._encoders = encoders
         self._here = here
-        # Spawned, not forked: engine and encoder have threads, which do not survive a fork.
-        start = partial(_start, list(encoders), os.getpid())
-        self._pool = ProcessPoolExecutor(count, get_context("spawn"), start) if count else None
-        self._started = False
+        self._tasks: SimpleQueue[_Call | None] = SimpleQueue()
+        self._processes: list[subprocess.Popen[bytes]] = []
 
     def submit(self, items: Sequence[Task]) -> Future[BatchResult]:
-        if self._pool is None or self._here > 0:
+        if not self._count or self._here > 0:
             self._here -= sum(item.chunk.size for item in items if item.chunk)
             return _done(run_tasks(items, self._encoders))
-        self._started = True
-        with _interrupts_held():
-            return self._pool.submit(_prepare, items)
+        if not self._processes:
+            self._start()
+        return self._send(_run_here, items)
 
     def call(self, function: Callable[Given, Made], *given: Given.args, **named: Given.kwargs) -> Future[Made]:
         """Have a worker do something else; done here when none was started, for then there was little to do."""
-        if self._pool is None or not self._started:
+        if not self._processes:
             return _done(function(*given, **named))
-        with _interrupts_held():
-            return self._pool.submit(function, *given, **named)
+        return self._send(partial(function, **named), *given)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """After an error nobody takes what is under way, and who interrupts twice leaves no workers that wait."""
-        if self._pool is None:
-            return
-        if kind is not None:
-            for worker in list((self._pool._processes or {}).values()):
-                worker.kill()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        for process in self._processes:
+            if kind is not None:
+                process.kill()
+            self._tasks.put(None)
+        for process in self._processes:
+            process.wait()
+
+    def _send(self, function: Callable[..., Made], *given: object) -> Future[Made]:
+        future: Future[Made] = Future()
+        self._tasks.put(_Call(future, pickle.dumps((function, given), pickle.HIGHEST_PROTOCOL)))
+        return future
+
+    def _start(self) -> None:
+        # Started anew, not forked: engine and encoder have threads, which do not survive a fork.
+        command = [sys.executable, "-c", "from treeline.ingest.workers import serve; serve()"]
+        environment = {
+            **os.environ,
+            **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+            "TOKENIZERS_PARALLELISM": "false",
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        }
+        set_up = pickle.dumps((list(self._encoders), os.getpid()))
+        try:
+            for _ in range(self._count):
+                # In a session of its own it never sees Ctrl-C, not even while it imports.
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    env=environment,
+                    start_new_session=True,
+                )
+                self._processes.append(process)
+                threading.Thread(target=_serve_worker, args=(process, set_up, self._tasks), daemon=True).start()
+        except (OSError, RuntimeError) as error:
+            raise TreelineError(f"a worker process cannot be started: {error}", "use fewer with --workers") from error
 
 
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """A process that is started in here never sees Ctrl-C, not even while it imports; this one sees it afterwards."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """Something a worker is to do, pickled, and who waits for it."""
+
+    future: Future[Any]
+    data: bytes
+
+
+def _serve_worker(process: subprocess.Popen[bytes], set_up: bytes, tasks: SimpleQueue[_Call | None]) -> None:
+    """Give a worker one task after the other until there are no more or it dies."""
+    under_way: _Call | None = None
+    waiting: _Call | None = None
+    assert process.stdin is not None
+    assert process.stdout is not None
     try:
-        yield
+        _write(process.stdin, set_up)
+        waiting = tasks.get()
+        while waiting is not None:
+            under_way, waiting = waiting, None
+            under_way.future.set_running_or_notify_cancel()
+            _write(process.stdin, under_way.data)
+            result = _read(process.stdout)
+            finished, under_way = under_way, None
+            _settle(finished.future, result)
+            waiting = tasks.get()
+    except (OSError, EOFError, ValueError):
+        for call in (under_way, waiting):
+            if call is not None:
+                call.future.set_exception(_death(process))
+        # Those that no worker has taken yet: the others may all be dead.
+        while (call := tasks.get()) is not None:
+            call.future.set_exception(_death(process))
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        with suppress(OSError):
+            process.stdin.close()
+        process.stdout.close()
+
+
+def _settle(future: Future[Any], data: bytes) -> None:
+    try:
+        made, error = pickle.loads(data)  # noqa: S301 - our own process wrote it
+    except Exception as broken:  # noqa: BLE001 - whatever a class does when it is unpickled
+        made, error = None, TreelineError(f"a worker's result cannot be read: {broken}")
+    if error is None:
+        future.set_result(made)
+    else:
+        future.set_exception(error)
+
+
+def _death(process: subprocess.Popen[bytes]) -> TreelineError:
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(5)
+    code = process.returncode
+    how = f" (signal {-code})" if code and code < 0 else f" (exit code {code})" if code else ""
+    return TreelineError(
+        f"a worker process died{how}, perhaps for want of memory", "run the same command again to go on"
+    )
 
 
 def outcome(future: Future[Made]) -> Made:
-    """What a worker made, once it has; a worker that was killed is an error that a person can act on."""
-    try:
-        return future.result()
-    except BrokenProcessPool as error:
-        raise TreelineError(
-            "a worker process died, perhaps for want of memory", "run the same command again to go on"
-        ) from error
+    """What a worker made, once it has."""
+    return future.result()
 
 
 def _done(made: Made) -> Future[Made]:
@@ -213,17 +290,49 @@ def _done(made: Made) -> Future[Made]:
     return future
 
 
-def _start(encoder_names: Sequence[str], parent: int) -> None:
-    """Set a worker up: one thread is enough for each process."""
-    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    from threadpoolctl import threadpool_limits
+def _write(pipe: IO[bytes], data: bytes) -> None:
+    pipe.write(len(data).to_bytes(8, "little"))
+    pipe.write(data)
+    pipe.flush()
 
-    threadpool_limits(1)
-    _encoders.update(load_encoders(encoder_names))
+
+def _read(pipe: IO[bytes]) -> bytes:
+    """The next message; raises `EOFError` where the other side has gone, also in the middle of it."""
+    size = pipe.read(8)
+    data = pipe.read(int.from_bytes(size, "little")) if len(size) == 8 else b""
+    if len(size) < 8 or len(data) < int.from_bytes(size, "little"):
+        raise EOFError
+    return data
+
+
+def serve() -> None:
+    """What a worker process does: take calls from its standard input, until that ends."""
+    calls = sys.stdin.buffer
+    results = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not get between the results
+    names, parent = pickle.loads(_read(calls))  # noqa: S301 - our own process wrote it
+    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+    _encoders.update(load_encoders(names))
     # What is made here has no cycles; looking for them among a million strings would take a twentieth of the time.
     gc.freeze()
     gc.set_threshold(GARBAGE_AFTER)
+    with suppress(EOFError, BrokenPipeError):
+        while True:
+            _write(results, _answer(_read(calls)))
+
+
+def _answer(data: bytes) -> bytes:
+    try:
+        function, given = pickle.loads(data)  # noqa: S301 - our own process wrote it
+        answer: tuple[object, Exception | None] = function(*given), None
+        return pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
+    except MemoryError:
+        os._exit(1)
+    except Exception as error:  # noqa: BLE001 - it is raised again where the result is waited for
+        try:
+            return pickle.dumps((None, error))
+        except Exception:  # noqa: BLE001 - one that cannot be pickled
+            return pickle.dumps((None, TreelineError(f"{type(error).__name__}: {error}")))
 
 
 def _follow(parent: int) -> None:
@@ -233,5 +342,5 @@ def _follow(parent: int) -> None:
     os._exit(1)
 
 
-def _prepare(items: Sequence[Task]) -> BatchResult:
+def _run_here(items: Sequence[Task]) -> BatchResult:
     return run_tasks(items, _encoders)

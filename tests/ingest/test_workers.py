@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import resource
+import signal
+import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pytest
 
+from treeline.corpus.errors import TreelineError
 from treeline.ingest.source import Parsed
-from treeline.ingest.workers import Task, Workers
+from treeline.ingest.workers import Task, Workers, outcome
 
 LONG = 60
 
@@ -32,3 +39,76 @@ def test_whoever_interrupts_does_not_wait_for_what_is_under_way() -> None:
             time.sleep(0.01)
         raise KeyboardInterrupt
     assert time.monotonic() - begun < LONG / 2
+
+
+@dataclass(frozen=True)
+class Dies:
+    """A chunk that ends its worker in some way."""
+
+    how: str
+    size: int = 1
+
+    def parse(self) -> Parsed:
+        if self.how == "exit":
+            os._exit(3)
+        if self.how == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.how == "sending":
+            os.write(results_of_this_worker(), (1 << 20).to_bytes(8, "little") + b"half a result")
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.how == "memory":
+            resource.setrlimit(resource.RLIMIT_AS, (1, 1))
+            bytearray(1 << 30)
+        return Parsed()
+
+
+def results_of_this_worker() -> int:
+    """The descriptor that leads to the loader: the one pipe for writing beside the standard ones."""
+    for descriptor in range(3, 100):
+        with suppress(OSError):
+            if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY:
+                return descriptor
+    raise AssertionError
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("how", ["exit", "kill", "sending", "memory"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_however_a_worker_dies_whoever_waits_is_told(how: str, count: int) -> None:
+    with pytest.raises(TreelineError, match="a worker process died"), Workers(count, {}, 0) as workers:
+        futures = [workers.submit([Task("source", "unit", "digest", n, Dies(how))]) for n in range(count * 3)]
+        for future in futures:
+            outcome(future)
+
+
+@pytest.mark.timeout(60)
+def test_a_worker_that_cannot_start_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(TreelineError, match="a worker process died"), Workers(2, {}, 0) as workers:
+        outcome(workers.submit([Task("source", "unit", "digest", 0, Dies("not"))]))
+
+
+@pytest.mark.timeout(60)
+def test_what_a_library_prints_does_not_get_between_the_results() -> None:
+    with Workers(1, {}, 0) as workers:
+        results = [workers.submit([Task("source", "unit", "digest", n, Prints())]) for n in range(3)]
+        assert [len(outcome(result).chunks) for result in results] == [1, 1, 1]
+
+
+@dataclass(frozen=True)
+class Prints:
+    """A chunk whose parser talks."""
+
+    size: int = 1
+
+    def parse(self) -> Parsed:
+        print("hello")
+        os.write(1, b"from below")
+        return Parsed()
+
+
+@pytest.mark.timeout(60)
+def test_an_error_in_a_worker_is_raised_where_its_result_is_waited_for() -> None:
+    with pytest.raises(ZeroDivisionError), Workers(1, {}, 0) as workers:
+        workers.submit([Task("source", "unit", "digest", 0, Prints())])
+        outcome(workers.call(divmod, 1, 0))
