@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ingest.loading import NAME, functions, loaded, record, records_file
+from tests.ingest.loading import FUNCTIONS, NAME, functions, loaded, record, records_file
 from treeline.corpus.errors import InputError
 from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest.pipeline import LoadOptions, load
@@ -22,7 +22,7 @@ def broken_off(home: Path, source: Path) -> None:
     def interrupt(_what: str, _done: int, _total: int) -> None:
         raise KeyboardInterrupt
 
-    opened = [open_source(str(source), ReadOptions())]
+    opened = [open_source(str(source), ReadOptions(kinds=FUNCTIONS))]
     with pytest.raises(KeyboardInterrupt):
         load(EmbeddedStore(home), NAME, opened, LoadOptions(work=home / ".loading", workers=0), interrupt)
     assert list((home / ".loading").glob("*.journal"))
