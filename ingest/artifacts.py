@@ -129,7 +129,7 @@ def leave_out(changes: Changes, _workers: Workers, _progress: Progress) -> Made:
 def obtain(engine: Engine, name: str, cache: Path | None = None) -> bytes | None:
     """An artifact as it is stored or, where it was left out, made now; `cache` is a folder that keeps it."""
     stored = engine.artifact(name)
-    if stored or name not in MAKERS:
+    if stored or name not in MAKERS or engine.artifact(state.ARTIFACT) is None:
         return stored
     file = None
     if cache is not None:

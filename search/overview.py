@@ -67,7 +67,9 @@ class Locations:
 @per_generation
 def locations(searcher: Searcher) -> Locations | None:
     """Where everything is; None when the index has no tree."""
-    data = searcher.engine.artifact("tree")
+    from treeline.ingest.artifacts import obtain
+
+    data = obtain(searcher.engine, "tree")
     if not data:
         return None
     tree = trees.load(data)

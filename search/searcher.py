@@ -59,7 +59,7 @@ class Searcher:
     ) -> None:
         """`encoders` by their names in the index; `cache` is a folder for what takes long to make."""
         self.engine, self.encoders, self.settings = engine, encoders, settings or Settings()
-        self._graph = StoredGraph(engine)
+        self._graph = StoredGraph(engine, cache)
         self._relatives = Relatives(engine, self._graph)
         self._planner = Planner(engine, self.settings)
         self._lanes = LaneSet(engine, encoders, self._graph, cache=cache)

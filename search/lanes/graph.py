@@ -15,6 +15,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from pathlib import Path
 
 from treeline.corpus.analysis import terms
 from treeline.corpus.counting import counted
@@ -54,10 +55,10 @@ Reached = tuple[str, float, str]  # function id, score, stage
 
 
 class StoredGraph:
-    """The call graph of an open index, loaded when first called; None when the index has none."""
+    """The call graph of an open index, loaded or made when first called; None when the index has none."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, cache: Path | None = None) -> None:
+        self._engine, self._cache = engine, cache
         self._graph: CallGraph | None = None
         self._loaded = False
         self._lock = threading.Lock()
@@ -66,8 +67,10 @@ class StoredGraph:
         if not self._loaded:
             with self._lock:
                 if not self._loaded:
-                    data = self._engine.artifact(ARTIFACT)
-                    self._graph = None if data is None else load(data)
+                    from treeline.ingest.artifacts import obtain
+
+                    data = obtain(self._engine, ARTIFACT, self._cache)
+                    self._graph = load(data) if data else None
                     self._loaded = True
         return self._graph
 

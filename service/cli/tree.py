@@ -83,8 +83,9 @@ def _of_results(searcher: LiveSearcher, query: str, depth: int, dimensions: int 
 
 def _whole(engine: Engine, split: bool) -> Tree:
     from treeline.graph import global_embedding, tree
+    from treeline.ingest.artifacts import obtain
 
-    stored, embedded = engine.artifact("tree"), engine.artifact("embedding")
+    stored, embedded = obtain(engine, "tree"), obtain(engine, "embedding")
     if stored is None or embedded is None:
         raise InputError(f"the index {engine.info.name!r} has no tree", "index it again")
     whole = tree.load(stored)
