@@ -194,10 +194,10 @@ def _lines(above: bytes, markers: tuple[bytes, ...]) -> tuple[int, bytes]:
             break
         begin -= len(line) + 1
         marker = next(marker for marker in markers if text.startswith(marker))
-        found.append(text.lstrip(marker[:1]).removeprefix(b"!").removeprefix(b" ").removeprefix(b"| "))
+        found.append(text[len(marker) :].lstrip(marker[-1:]).removeprefix(b"!").removeprefix(b" ").removeprefix(b"| "))
     return (max(0, begin), b"\n".join(reversed(found))) if found else (-1, b"")
 
 
 def _unmarked(line: str, markers: tuple[str, ...]) -> str:
     marker = next(marker for marker in markers if line.startswith(marker))
-    return line.lstrip(marker[:1]).removeprefix("!").removeprefix(" ").removeprefix("| ")
+    return line[len(marker) :].lstrip(marker[-1]).removeprefix("!").removeprefix(" ").removeprefix("| ")

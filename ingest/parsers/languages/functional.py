@@ -1,4 +1,4 @@
-"""Functional languages: Elixir, Haskell."""
+"""Functional languages: Elixir, Haskell, OCaml, F#, Erlang, Clojure and other Lisps."""
 
 from __future__ import annotations
 
@@ -173,7 +173,164 @@ def _haskell_imports(statement: Node) -> list[Import]:
     return [Import(module, "" if alias else "*", alias)]
 
 
+# OCaml ------------------------------------------------------------------------------------------------------------
+
+OCAML = """
+(value_definition (let_binding pattern: [(value_name) (parenthesized_operator)])) @function
+[(external) (method_definition)] @function
+(value_specification) @signature
+[(module_definition) (class_definition)] @class
+(module_type_definition) @interface
+[(type_definition) (exception_definition)] @type
+(application_expression function: (value_path) @call)
+(open_module module: (_) @import)
+"""
+OCAML_NAMES = {
+    "value_definition": ("let_binding", "pattern"),
+    "external": ("value_name",),
+    "method_definition": ("method_name",),
+    "value_specification": ("value_name",),
+    "module_definition": ("module_binding", "module_name"),
+    "class_definition": ("class_binding", "class_name"),
+    "module_type_definition": ("module_type_name",),
+    "type_definition": ("type_binding", "name"),
+    "exception_definition": ("constructor_declaration", "constructor_name"),
+}
+
+# F# ---------------------------------------------------------------------------------------------------------------
+
+FSHARP = """
+(declaration_expression (function_or_value_defn)) @function
+(method_or_prop_defn) @function
+(type_definition (union_type_defn)) @enum
+(type_definition (type_abbrev_defn)) @type
+(type_definition) @class
+(module_defn) @class
+(application_expression . (long_identifier_or_op) @call)
+(import_decl (long_identifier) @import)
+"""
+FSHARP_NAME = re.compile(
+    r"(?:\[<.*?>\]\s*)*(?:and|let|rec|inline|private|internal|public|mutable|static|member|override|default|abstract|type"
+    r"|module|val|new|\s)*((?:``[^`]+``|\w+)(?:\.(?:``[^`]+``|\w+))*)", re.DOTALL
+)  # fmt: skip
+
+
+def _fsharp_name(node: Node) -> str:
+    found = FSHARP_NAME.match((node.text or b"")[:400].decode("utf-8", "replace"))
+    if found is None:
+        return ""
+    # `member this.Name`: the instance is no part of the name.
+    return found[1].rpartition(".")[2] if node.type == "method_or_prop_defn" else found[1]
+
+
+# Erlang -----------------------------------------------------------------------------------------------------------
+
+ERLANG = """
+(fun_decl) @function
+(record_decl) @class
+[(type_alias) (opaque) (callback)] @type
+(pp_define) @constant
+(call expr: [(atom) (remote)] @call)
+"""
+ERLANG_NAMES = {
+    "fun_decl": ("clause", "name"),
+    "type_alias": ("name", "name"),
+    "opaque": ("name", "name"),
+    "callback": ("fun",),
+    "pp_define": ("lhs", "name"),
+}
+
+# Clojure and other Lisps ------------------------------------------------------------------------------------------
+
+CLOJURE = """
+((list_lit . value: (sym_lit) @_def) @function
+  (#match? @_def "^(clojure.core/)?(defn-?|defmacro|defmulti|defmethod|deftest|defspec|definline|s/defn)$"))
+((list_lit . value: (sym_lit) @_def) @class (#match? @_def "^(defrecord|deftype|definterface)$"))
+((list_lit . value: (sym_lit) @_def) @interface (#match? @_def "^defprotocol$"))
+(source (list_lit . value: (sym_lit) @_def) @constant (#match? @_def "^(def|defonce|s/def)$"))
+(list_lit . value: (sym_lit) @call)
+"""
+LISP = re.compile(
+    r"\(\s*[^\s()]+\s+(?:\^(?:\{[^}]*\}|\S+)\s+)*\(?\s*(?:setf\s+)?([^\s()\[\]\"']+)(?:\s+(:\S+)(?=\s*[\[(]))?"
+)
+LISP_DOC = re.compile(rb'\(\s*[^\s()]+\s+[^\s"]+\s*(?:\([^()]*\)\s*)?"((?:[^"\\]|\\.)*)"')
+
+
+def _lisp_name(node: Node) -> str:
+    found = LISP.match((node.text or b"")[:400].decode("utf-8", "replace"))
+    return " ".join(filter(None, found.groups())) if found else ""
+
+
+def _lisp_doc(node: Node, source: bytes) -> Doc:
+    """The string behind the name (and the parameters), or the comment above."""
+    found = LISP_DOC.match(source, node.start_byte, node.end_byte)
+    if found:
+        return Doc(found[1].decode("utf-8", "replace").strip(), found.start(1) - 1, found.end())
+    return comment_above(source, node.start_byte, SEMICOLONS)
+
+
+def _first_line(node: Node) -> int:
+    line = (node.text or b"").find(b"\n")
+    return node.start_byte + line if line > 0 else 0
+
+
+SEMICOLONS = Comments((b";",), None)
+EMACS = """
+[(function_definition) (macro_definition)] @function
+((list . (symbol) @_def) @function (#match? @_def "^cl-def(un|macro|method|generic)$"))
+((list . (symbol) @_def) @class (#match? @_def "^(cl-defstruct|defclass)$"))
+(special_form "defvar") @constant
+(special_form "defconst") @constant
+((list . (symbol) @_def) @constant (#match? @_def "^(defcustom|defgroup|defface|defalias)$"))
+(list . (symbol) @call)
+"""
+COMMON_LISP = """
+(defun) @function
+((list_lit . value: (sym_lit) @_def) @class (#match? @_def "^(defclass|defstruct|define-condition)$"))
+((list_lit . value: (sym_lit) @_def) @constant (#match? @_def "^(defvar|defparameter|defconstant)$"))
+(list_lit . value: (sym_lit) @call)
+"""
+SCHEME = """
+((list . (symbol) @_def) @function
+  (#match? @_def "^(define|define-syntax|define-syntax-rule|define/contract|define-macro)$"))
+((list . (symbol) @_def) @class (#match? @_def "^(define-record-type|struct|define-struct)$"))
+(list . (symbol) @call)
+"""
+
+
+def _lisp(name: str, query: str) -> Grammar:
+    return Grammar(
+        name=name, query=query, name_of=_lisp_name, doc_of=_lisp_doc, body_of=_first_line, comments=SEMICOLONS
+    )
+
+
 GRAMMARS = (
+    *(
+        _lisp(*one)
+        for one in (
+            ("clojure", CLOJURE),
+            ("elisp", EMACS),
+            ("commonlisp", COMMON_LISP),
+            ("scheme", SCHEME),
+            ("racket", SCHEME),
+        )
+    ),
+    Grammar(name="ocaml", query=OCAML, names=OCAML_NAMES, comments=Comments((), (b"(*", b"*)"))),
+    Grammar(
+        name="ocaml",
+        pack="ocaml_interface",
+        query=OCAML.replace("[(external) (method_definition)]", "(external)").replace("(application_expression", ";"),
+        names=OCAML_NAMES,
+        comments=Comments((), (b"(*", b"*)")),
+    ),
+    Grammar(name="fsharp", query=FSHARP, name_of=_fsharp_name, comments=Comments(attribute=re.compile(rb"\[<"))),
+    Grammar(
+        name="erlang",
+        query=ERLANG,
+        names=ERLANG_NAMES,
+        comments=Comments((b"%",), None, re.compile(rb"-spec\b|[ \t]+\S")),
+        merges=True,
+    ),
     Grammar(
         name="elixir",
         query=ELIXIR,

@@ -1,4 +1,4 @@
-"""Languages of the JVM and of .NET beside Java: C#, Kotlin, Scala."""
+"""Languages of the JVM, of .NET and of Dart: C#, Kotlin, Scala, Dart."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments, Doc, comment_above
-from treeline.ingest.parsers.grammar import Grammar, child_of, field_name, text_of
+from treeline.ingest.parsers.grammar import Grammar, child_of, field_body, field_name, text_of
 
 ANNOTATED = Comments(attribute=re.compile(rb"[@\[]"))
 
@@ -191,7 +191,73 @@ def _scala_imports(statement: Node) -> list[Import]:
     return [Import(module, "*", "") if name in ("_", "*") else Import(module, name, name)]
 
 
+# Dart -------------------------------------------------------------------------------------------------------------
+
+DART = """
+(program (function_signature) @function)
+(method_signature) @function
+(declaration [(function_signature) (constructor_signature)]) @signature
+(class_definition) @class
+[(mixin_declaration) (extension_declaration) (extension_type_declaration)] @class
+(enum_declaration) @enum
+(type_alias) @type
+(program (static_final_declaration_list (static_final_declaration) @constant))
+(program (initialized_identifier_list (initialized_identifier) @constant))
+(class_body (declaration (static_final_declaration_list (static_final_declaration) @constant)))
+(superclass (type_identifier) @extends)
+(interfaces (type_identifier) @implements)
+(library_import) @import
+"""
+DART_NAMES = {
+    "mixin_declaration": ("identifier",),
+    "type_alias": ("type_identifier",),
+    "static_final_declaration": ("identifier",),
+    "initialized_identifier": ("identifier",),
+}
+
+
+def _dart_name(node: Node) -> str:
+    if node.type == "method_signature":
+        inner = node.named_child(0)
+        if inner is None:
+            return ""
+        if inner.type == "factory_constructor_signature":
+            return ".".join(text_of(child) for child in inner.named_children if child.type == "identifier")
+        return field_name(inner) or text_of(child_of(inner, "identifier"))
+    if node.type == "declaration":
+        inner = node.named_child(0)
+        return field_name(inner) if inner is not None else ""
+    found: Node | None = node
+    for step in DART_NAMES.get(node.type, ("name",)):
+        found = child_of(found, step) if found is not None else None
+    return text_of(found)
+
+
+def _dart_end(node: Node) -> Node:
+    """The body is the next sibling of the signature."""
+    body = node.next_named_sibling
+    return body if body is not None and body.type == "function_body" else node
+
+
+def _dart_body(node: Node) -> int:
+    return field_body(node) or (node.end_byte if node.type.endswith("signature") else 0)
+
+
+def _dart_imports(statement: Node) -> list[Import]:
+    path = re.search(r"['\"]([^'\"]+)", text_of(statement))
+    return [Import(path[1], "", "")] if path else []
+
+
 GRAMMARS = (
+    Grammar(
+        name="dart",
+        query=DART,
+        name_of=_dart_name,
+        end_of=_dart_end,
+        body_of=_dart_body,
+        imports_of=_dart_imports,
+        comments=ANNOTATED,
+    ),
     Grammar(
         name="csharp",
         query=CSHARP,

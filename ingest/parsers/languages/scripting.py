@@ -1,4 +1,4 @@
-"""Scripting languages: Lua, Bash."""
+"""Scripting languages: Lua, Bash, Perl, R, Julia, PowerShell, Vim script."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from treeline.graph.references import Import
-from treeline.ingest.parsers.comments import Comments
+from treeline.ingest.parsers.comments import Comments, Doc, comment_above
 from treeline.ingest.parsers.grammar import Grammar, child_of, field_name, text_of
 from treeline.ingest.parsers.names import dotted
 
@@ -60,6 +60,139 @@ BASH = """
 ((command name: (command_name) @_source argument: (word) @import) (#any-of? @_source "source" "."))
 """
 
+# Perl -------------------------------------------------------------------------------------------------------------
+
+PERL = """
+[(subroutine_declaration_statement) (method_declaration_statement)] @function
+[(package_statement) (class_statement)] @class
+(source_file (expression_statement (assignment_expression left: (variable_declaration)) @constant))
+((use_statement module: (package) @_constant) @constant (#eq? @_constant "constant"))
+(function_call_expression function: (function) @call)
+(method_call_expression method: (method) @call)
+(use_statement) @import
+"""
+
+
+def _perl_constants(node: Node) -> Iterator[tuple[Node, str]]:
+    if node.type == "use_statement":
+        words = re.findall(r"\b([A-Za-z_]\w*)\s*=>", text_of(node)[:2_000])
+        yield node, words[0] if words else ""
+        return
+    left = node.child_by_field_name("left")
+    variable = left.child_by_field_name("variable") if left is not None else None
+    yield node, text_of(variable).lstrip("$@%")
+
+
+def _perl_name(node: Node) -> str:
+    return dotted(field_name(node)) or field_name(node)
+
+
+def _perl_imports(statement: Node) -> list[Import]:
+    module = text_of(statement.child_by_field_name("module"))
+    return [Import(dotted(module), "", module.rpartition("::")[2])] if module and module[0].isupper() else []
+
+
+# R ----------------------------------------------------------------------------------------------------------------
+
+R = """
+(binary_operator lhs: [(identifier) (string) (extract_operator)] rhs: (function_definition)) @function
+((call function: (identifier) @_class) @class
+  (#any-of? @_class "setClass" "setRefClass" "R6Class" "setGeneric" "setMethod" "setValidity"))
+(program (binary_operator lhs: (identifier)) @constant)
+(call function: [(identifier) (namespace_operator)] @call)
+((call function: (identifier) @_library) @import (#any-of? @_library "library" "require" "source"))
+"""
+ROXYGEN = Comments((b"#'", b"#"), None)
+ASSIGNS = frozenset({"<-", "=", "<<-"})
+
+
+def _r_name(node: Node) -> str:
+    if node.type == "call":
+        arguments = node.child_by_field_name("arguments")
+        first = re.match(r"\(\s*[\"']([^\"']+)", text_of(arguments))
+        return first[1] if first else ""
+    if text_of(node.child_by_field_name("operator")) not in ASSIGNS:
+        return ""
+    return text_of(node.child_by_field_name("lhs")).strip("\"'`")
+
+
+def _r_body(node: Node) -> int:
+    function = node.child_by_field_name("rhs")
+    body = function.child_by_field_name("body") if function is not None else None
+    return body.start_byte if body is not None else 0
+
+
+def _first_argument(call: Node) -> list[Import]:
+    return [Import(text_of(call.child_by_field_name("arguments")).strip("()'\" "), "*", "")]
+
+
+# Julia ------------------------------------------------------------------------------------------------------------
+
+JULIA = """
+[(function_definition) (macro_definition)] @function
+(assignment . (call_expression)) @function
+(assignment . (where_expression (call_expression))) @function
+[(struct_definition) (abstract_definition) (primitive_definition)] @class
+(module_definition (block (const_statement) @constant))
+(source_file (const_statement) @constant)
+(source_file (assignment . (identifier)) @constant)
+(module_definition (block (assignment . (identifier)) @constant))
+(call_expression . [(identifier) (field_expression)] @call)
+[(using_statement) (import_statement)] @import
+"""
+JULIA_NAME = re.compile(r"(?:function|macro|struct|mutable\s+struct|abstract\s+type|primitive\s+type|const|global)\s+")
+
+
+def _julia_name(node: Node) -> str:
+    """The first name after the keyword, up to its parameters or types."""
+    text = JULIA_NAME.sub("", (node.text or b"")[:300].decode("utf-8", "replace"), count=1)
+    found = re.match(r"\(?((?:\w|[!.∘+*/<>=^\\-])+?)(?=[({\s=:;]|$|\))", text)
+    return found[1].strip(".") if found else ""
+
+
+def _julia_doc(node: Node, source: bytes) -> Doc:
+    """The string or comment above."""
+    line = source.rfind(b"\n", max(0, node.start_byte - 1_000), node.start_byte) + 1
+    above = source[max(0, line - 8_000) : line].rstrip()
+    for quote in (b'"""', b'"'):
+        if above.endswith(quote):
+            begin = above.rfind(quote, 0, -len(quote))
+            if begin >= 0 and not above[above.rfind(b"\n", 0, begin) + 1 : begin].strip():
+                text = above[begin + len(quote) : -len(quote)].decode("utf-8", "replace").strip()
+                return Doc(text, above=max(0, line - 8_000) + begin)
+    return comment_above(source, node.start_byte, HASH_LINES)
+
+
+# PowerShell and Vim script ----------------------------------------------------------------------------------------
+
+POWERSHELL = """
+(function_statement) @function
+(class_method_definition) @function
+(class_statement) @class
+(enum_statement) @enum
+(command command_name: (command_name) @call)
+"""
+POWERSHELL_NAMES = {
+    "function_statement": ("function_name",),
+    "class_method_definition": ("simple_name",),
+    "class_statement": ("simple_name",),
+    "enum_statement": ("simple_name",),
+}
+VIM = """
+(function_definition) @function
+(script_file (let_statement) @constant)
+(command_statement) @constant
+(call_expression function: [(identifier) (scoped_identifier)] @call)
+"""
+
+
+def _vim_name(node: Node) -> str:
+    if node.type == "let_statement":
+        return text_of(node.named_child(0))
+    found = child_of(node, "function_declaration") if node.type == "function_definition" else node
+    return field_name(found) if found is not None else ""
+
+
 GRAMMARS = (
     Grammar(
         name="lua",
@@ -76,4 +209,18 @@ GRAMMARS = (
         comments=HASH_LINES,
         imports_of=lambda word: [Import(re.sub(r"^.*/", "./", text_of(word)), "", "")],
     ),
+    Grammar(
+        name="perl",
+        query=PERL,
+        name_of=_perl_name,
+        constants_of=_perl_constants,
+        imports_of=_perl_imports,
+        comments=HASH_LINES,
+    ),
+    Grammar(name="r", query=R, name_of=_r_name, body_of=_r_body, imports_of=_first_argument, comments=ROXYGEN),
+    Grammar(
+        name="julia", query=JULIA, name_of=_julia_name, doc_of=_julia_doc, comments=Comments((b"#",), (b"#=", b"=#"))
+    ),
+    Grammar(name="powershell", query=POWERSHELL, names=POWERSHELL_NAMES, comments=Comments((b"#",), (b"<#", b"#>"))),
+    Grammar(name="vim", query=VIM, name_of=_vim_name, comments=Comments((b'"',), None)),
 )

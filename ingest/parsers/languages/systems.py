@@ -1,4 +1,4 @@
-"""Systems languages: Rust, C, C++, Swift, Zig."""
+"""Systems languages: Rust, C, C++, Objective-C, Swift, Zig, Nim, D, Odin, Fortran, Pascal, Ada."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from treeline.graph.references import Import
-from treeline.ingest.parsers.comments import Comments
-from treeline.ingest.parsers.grammar import Grammar, child_of, field_name, text_of
+from treeline.ingest.parsers.comments import DASHES, Comments, Doc, comment_above
+from treeline.ingest.parsers.grammar import Grammar, child_of, field_body, field_name, text_of
 from treeline.ingest.parsers.names import dotted
 
 GENERICS = re.compile(r"<.*>", re.DOTALL)
@@ -255,10 +255,8 @@ def _swift_mend(source: bytes) -> bytes:
 
 ZIG = """
 (Decl (FnProto)) @function
-(VarDecl (ErrorUnionExpr (SuffixExpr (ContainerDecl)))) @class
-(VarDecl (ErrorUnionExpr (SuffixExpr (ErrorSetDecl)))) @enum
-(source_file (Decl (VarDecl) @constant))
-(ContainerDecl (Decl (VarDecl) @constant))
+(Decl (VarDecl) @class)
+(Decl (VarDecl) @constant)
 (TestDecl) @function
 (SuffixExpr variable_type_function: (IDENTIFIER) @call . (FnCallArguments))
 (FieldOrFnCall function_call: (IDENTIFIER) @call)
@@ -270,7 +268,8 @@ def _zig_name(node: Node) -> str:
         return "test " + text_of(next(iter(node.named_children), None)).strip('"')
     if node.type == "Decl":
         return text_of(child_of(node.named_children[0], "function"))
-    return text_of(node.child_by_field_name("variable_type_function"))
+    # A variable is a type where its value is a container: `const Point = struct { … }`.
+    return text_of(node.child_by_field_name("variable_type_function")) if _zig_body(node) else ""
 
 
 def _zig_body(node: Node) -> int:
@@ -285,10 +284,168 @@ def _zig_body(node: Node) -> int:
 
 def _zig_constants(node: Node) -> Iterator[tuple[Node, str]]:
     if b"@import(" not in (node.text or b"")[:200]:
-        yield node, _zig_name(node)
+        yield node, text_of(node.child_by_field_name("variable_type_function"))
+
+
+# Objective-C, Nim and others --------------------------------------------------------------------------------------
+
+OBJECTIVE_C = (
+    C
+    + """
+(method_definition) @function
+(method_declaration) @signature
+[(class_interface) (class_implementation)] @class
+(protocol_declaration) @interface
+(message_expression method: (identifier) @call)
+"""
+)
+
+
+def _objc_name(node: Node) -> str:
+    if node.type in ("method_definition", "method_declaration"):
+        parts = [text_of(child) for child in node.named_children if child.type == "identifier"]
+        takes = any(child.type == "method_parameter" for child in node.named_children)
+        return ":".join(parts) + (":" if takes else "")
+    if node.type in ("class_interface", "class_implementation", "protocol_declaration"):
+        name, category = text_of(child_of(node, "identifier")), text_of(node.child_by_field_name("category"))
+        return f"{category}{FOR}{name}" if category else name
+    return _c_name(node)
+
+
+def _objc_functions(node: Node) -> Iterator[tuple[Node, str]]:
+    if node.type == "method_definition":
+        yield node, _objc_name(node)
+    else:
+        yield from _c_functions(node)
+
+
+def _objc_body(node: Node) -> int:
+    body = child_of(node, "compound_statement") if node.type == "method_definition" else None
+    return body.start_byte if body is not None else field_body(node)
+
+
+NIM = """
+[(proc_declaration) (func_declaration) (method_declaration) (iterator_declaration) (converter_declaration)] @function
+[(template_declaration) (macro_declaration)] @function
+(type_declaration (enum_declaration)) @enum
+(type_declaration (object_declaration)) @class
+(type_declaration (ref_type)) @class
+(type_declaration) @type
+(source_file (const_section (variable_declaration) @constant))
+(source_file (let_section (variable_declaration) @constant))
+(source_file (var_section (variable_declaration) @constant))
+(call function: [(identifier) (dot_expression)] @call)
+"""
+
+
+def _nim_name(node: Node) -> str:
+    if node.type == "type_declaration":
+        symbol = child_of(node, "type_symbol_declaration")
+        return field_name(symbol).strip("*` ") if symbol is not None else ""
+    if node.type == "variable_declaration":
+        return re.split(r"[*:=,\s{]", text_of(node).strip("` "), maxsplit=1)[0]
+    return field_name(node).strip("*` ")
+
+
+def _nim_doc(node: Node, source: bytes) -> Doc:
+    """The `##` lines at the start of the body, or the comment above."""
+    body = node.child_by_field_name("body")
+    start = source.rfind(b"\n", node.start_byte, body.start_byte) if body is not None else -1
+    lines = []
+    for line in source[max(start, 0) : node.end_byte][:4_000].split(b"\n")[1:] if start > 0 else ():
+        if not line.strip().startswith(b"##"):
+            break
+        lines.append(line.strip().lstrip(b"#").strip().decode("utf-8", "replace"))
+    return Doc("\n".join(lines)) if lines else comment_above(source, node.start_byte, NIM_COMMENTS)
+
+
+NIM_COMMENTS = Comments((b"#",), (b"#[", b"]#"))
+D = """
+[(function_declaration) (constructor) (destructor)] @function
+[(class_declaration) (struct_declaration) (union_declaration) (template_declaration)] @class
+(interface_declaration) @interface
+(enum_declaration) @enum
+(alias_declaration) @type
+"""
+
+
+def _d_name(node: Node) -> str:
+    if node.type in ("constructor", "destructor"):
+        return "this" if node.type == "constructor" else "~this"
+    return (
+        text_of(child_of(node, "identifier")) or text_of(child_of(node, "alias_assignment")).partition("=")[0].strip()
+    )
+
+
+ODIN = """
+(procedure_declaration) @function
+(struct_declaration) @class
+(enum_declaration) @enum
+(const_declaration) @constant
+"""
+FORTRAN = """
+[(function) (subroutine)] @function
+[(module) (program)] @scope
+(derived_type_definition) @class
+"""
+BANG = Comments((b"!",), None)
+
+
+def _fortran_name(node: Node) -> str:
+    statement = node.named_child(0)
+    if statement is None:
+        return ""
+    return field_name(statement) or text_of(child_of(statement, "type_name") or child_of(statement, "name"))
+
+
+PASCAL = """
+(defProc) @function
+(declType (declClass)) @class
+(declType (declIntf)) @interface
+(declType) @type
+(declConst) @constant
+"""
+
+
+def _pascal_name(node: Node) -> str:
+    header = node.child_by_field_name("header") if node.type == "defProc" else node
+    return text_of(header.child_by_field_name("name")) if header is not None else ""
+
+
+ADA = """
+[(subprogram_body) (expression_function_declaration)] @function
+(subprogram_declaration) @signature
+[(package_declaration) (package_body)] @scope
+(full_type_declaration) @class
+"""
+
+
+def _ada_name(node: Node) -> str:
+    if node.type.startswith("package") or node.type == "full_type_declaration":
+        return field_name(node) or text_of(child_of(node, "identifier"))
+    inner = child_of(node, "procedure_specification") or child_of(node, "function_specification")
+    return field_name(inner) if inner is not None else ""
 
 
 GRAMMARS = (
+    Grammar(
+        name="objc",
+        query=OBJECTIVE_C,
+        name_of=_objc_name,
+        functions_of=_objc_functions,
+        constants_of=_c_constants,
+        body_of=_objc_body,
+        scope_of=_implemented,
+        comments=C_COMMENTS,
+        mend=_blank_macros,
+        imports_of=_included,
+    ),
+    Grammar(name="nim", query=NIM, name_of=_nim_name, doc_of=_nim_doc, comments=NIM_COMMENTS),
+    Grammar(name="d", query=D, name_of=_d_name, comments=Comments(attribute=re.compile(rb"@\w"))),
+    Grammar(name="odin", query=ODIN, name_of=lambda node: text_of(child_of(node, "identifier"))),
+    Grammar(name="fortran", query=FORTRAN, name_of=_fortran_name, comments=BANG),
+    Grammar(name="pascal", query=PASCAL, name_of=_pascal_name, comments=Comments((b"//",), (b"{", b"}"))),
+    Grammar(name="ada", query=ADA, name_of=_ada_name, comments=DASHES),
     Grammar(
         name="rust",
         query=RUST,
@@ -333,5 +490,6 @@ GRAMMARS = (
         name_of=_zig_name,
         constants_of=_zig_constants,
         body_of=_zig_body,
+        inner_after=40,
     ),
 )

@@ -1,0 +1,104 @@
+"""Languages that describe data and interfaces: Protobuf, GraphQL, Thrift, HCL, Nix, Solidity, Elm."""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from treeline.ingest.parsers.comments import Comments, Doc, comment_above
+from treeline.ingest.parsers.grammar import Grammar, child_of, text_of
+
+HASH_LINES = Comments((b"#",), (b"/*", b"*/"))
+PROTO = """
+[(message) (service)] @class
+(enum) @enum
+(rpc) @function
+(import) @import
+"""
+PROTO_NAMES = {
+    "message": ("message_name",),
+    "service": ("service_name",),
+    "enum": ("enum_name",),
+    "rpc": ("rpc_name",),
+}
+GRAPHQL = """
+[(object_type_definition) (input_object_type_definition) (object_type_extension)] @class
+(interface_type_definition) @interface
+(enum_type_definition) @enum
+[(union_type_definition) (scalar_type_definition) (directive_definition)] @type
+[(operation_definition) (fragment_definition)] @function
+"""
+GRAPHQL_DOC = re.compile(r'\s*(?:"""(.*?)"""|"([^"\n]*)")', re.DOTALL)
+HCL = "(config_file (body (block) @class))"
+SOLIDITY = """
+[(function_definition) (constructor_definition) (modifier_definition)] @function
+[(contract_declaration) (library_declaration) (struct_declaration)] @class
+(interface_declaration) @interface
+(enum_declaration) @enum
+[(event_definition) (error_declaration) (user_defined_type_definition)] @type
+(state_variable_declaration) @constant
+(inheritance_specifier ancestor: (user_defined_type) @extends)
+(import_directive) @import
+"""
+THRIFT = """
+[(struct_definition) (service_definition) (exception_definition) (union_definition)] @class
+(enum_definition) @enum
+(typedef_definition) @type
+(const_definition) @constant
+"""
+NIX = "(binding expression: (function_expression)) @function"
+ELM = """
+(value_declaration) @function
+(type_declaration) @enum
+(type_alias_declaration) @type
+"""
+
+
+def _graphql_name(node: Node) -> str:
+    return text_of(child_of(node, "name") or child_of(node, "fragment_name"))
+
+
+def _graphql_doc(node: Node, source: bytes) -> Doc:
+    found = GRAPHQL_DOC.match(text_of(child_of(node, "description")))
+    if found:
+        return Doc((found[1] or found[2] or "").strip())
+    return comment_above(source, node.start_byte, HASH_LINES)
+
+
+def _hcl_name(block: Node) -> str:
+    """The type and the labels of a block: `resource.aws_instance.web`."""
+    words = []
+    for child in block.named_children:
+        if child.type not in ("identifier", "string_lit"):
+            break
+        words.append(text_of(child).strip('"'))
+    return ".".join(words)
+
+
+def _solidity_name(node: Node) -> str:
+    if node.type == "constructor_definition":
+        return "constructor"
+    return text_of(node.child_by_field_name("name"))
+
+
+def _thrift_name(node: Node) -> str:
+    return text_of(child_of(node, "identifier"))
+
+
+def _elm_name(node: Node) -> str:
+    if node.type == "value_declaration":
+        left = child_of(node, "function_declaration_left")
+        return text_of(left.named_child(0) if left is not None else None)
+    return text_of(child_of(node, "upper_case_identifier"))
+
+
+GRAMMARS = (
+    Grammar(name="proto", query=PROTO, names=PROTO_NAMES),
+    Grammar(name="graphql", query=GRAPHQL, name_of=_graphql_name, doc_of=_graphql_doc, comments=HASH_LINES),
+    Grammar(name="hcl", query=HCL, name_of=_hcl_name, comments=Comments((b"#", b"//"), (b"/*", b"*/"))),
+    Grammar(name="solidity", query=SOLIDITY, name_of=_solidity_name),
+    Grammar(name="thrift", query=THRIFT, name_of=_thrift_name, comments=Comments((b"//", b"#"), (b"/*", b"*/"))),
+    Grammar(name="nix", query=NIX, names={"binding": ("attrpath",)}, comments=HASH_LINES),
+    Grammar(name="elm", query=ELM, name_of=_elm_name, comments=Comments((b"--",), (b"{-", b"-}"))),
+)

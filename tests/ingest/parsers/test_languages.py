@@ -1,0 +1,832 @@
+"""Every language beyond the seven in depth: what is found in a small sample, with kind, name and docstring."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from treeline.corpus.function import Function
+from treeline.ingest.parsers.registry import grammar_of, grammars
+from treeline.ingest.parsers.units import Place, parse_file
+from treeline.ingest.source import MAX_FUNCTION_BYTES
+
+IN_DEPTH = {"python", "java", "go", "javascript", "typescript", "php", "ruby"}
+# File, sample, units (kind and name) in order without the file's own, and the docstring of one of them.
+SAMPLES: dict[str, tuple[str, str, list[tuple[str, str]], tuple[str, str]]] = {
+    "rust": (
+        "queue.rs",
+        """
+        //! Queues.
+        use std::fmt;
+
+        const LIMIT: usize = 10;
+
+        /// A queue of jobs.
+        #[derive(Debug)]
+        pub struct Queue<T> { jobs: Vec<T> }
+
+        impl<T> Queue<T> {
+            /// Adds a job.
+            pub fn push(&mut self, job: T) { self.jobs.push(job); }
+        }
+
+        impl<T> fmt::Display for Queue<T> {
+            type Ignored = u8;
+            fn fmt(&self) -> fmt::Result { write!("queue") }
+        }
+
+        pub trait Run { fn run(&self); }
+        enum State { Idle, Busy }
+        type Jobs = Vec<u8>;
+        macro_rules! job { () => {} }
+        """,
+        [
+            ("constant", "LIMIT"),
+            ("class", "Queue"),
+            ("method", "Queue.push"),
+            ("class", "fmt::Display for Queue"),
+            ("method", "Queue.fmt"),
+            ("interface", "Run"),
+            ("enum", "State"),
+            ("type", "Jobs"),
+            ("function", "job"),
+        ],
+        ("Queue.push", "Adds a job."),
+    ),
+    "c": (
+        "list.c",
+        """
+        #include "list.h"
+        #define MAX 10
+        #define SQUARE(x) ((x) * (x))
+
+        struct node { int value; struct node *next; };
+        typedef struct { int size; } list_t;
+        typedef int (*compare_t)(int, int);
+        enum color { RED, GREEN };
+        static const char *names[] = { "a" };
+
+        /* Adds a value. */
+        static WINAPI_EXPORT int *list_add(list_t *list, int value) { return grow(list); }
+        """,
+        [
+            ("constant", "MAX"),
+            ("function", "SQUARE"),
+            ("class", "node"),
+            ("class", "list_t"),
+            ("type", "compare_t"),
+            ("enum", "color"),
+            ("constant", "names"),
+            ("function", "list_add"),
+        ],
+        ("list_add", "Adds a value."),
+    ),
+    "cpp": (
+        "shape.cpp",
+        """
+        LIB_BEGIN_NAMESPACE
+        namespace geo {
+        /// A shape.
+        template <typename T>
+        class Shape : public Base {
+         public:
+          explicit Shape(T size) : size_(size) {}
+          ~Shape() {}
+          bool operator==(const Shape& other) const { return true; }
+          virtual T area() const;
+         private:
+          T size_;
+        };
+        using Sizes = std::vector<int>;
+        enum class Kind { circle };
+        }  // namespace geo
+
+        /// The area.
+        int Shape::area() const { return geo::square(size_); }
+        """,
+        [
+            ("class", "Shape"),
+            ("method", "Shape.Shape"),
+            ("method", "Shape.~Shape"),
+            ("method", "Shape.operator=="),
+            ("type", "Sizes"),
+            ("enum", "Kind"),
+            ("function", "Shape.area"),
+        ],
+        ("Shape", "A shape."),
+    ),
+    "objc": (
+        "Store.m",
+        """
+        @interface Store : NSObject
+        - (int)open:(NSString *)name with:(int)flags;
+        @end
+        @implementation Store
+        // Opens it.
+        - (int)open:(NSString *)name with:(int)flags { return [self find:name]; }
+        @end
+        @protocol Closing
+        - (void)close;
+        @end
+        """,
+        [("class", "Store"), ("class", "Store"), ("method", "Store.open:with:"), ("interface", "Closing")],
+        ("Store.open:with:", "Opens it."),
+    ),
+    "swift": (
+        "Client.swift",
+        """
+        import Foundation
+        let limit = 3
+        /// Talks to a server.
+        public final class Client: Base, @unchecked Sendable {
+            static let shared = Client()
+            init(host: String) { self.host = host }
+            /// Sends it.
+            func send(_ data: Data) -> Bool { return write(data) }
+            var isOpen: Bool { return true }
+        }
+        enum State { case open, closed }
+        protocol Sending { func send() }
+        extension Client: Codable { func encode() {} }
+        typealias Handler = (Int) -> Void
+        func main() {}
+        """,
+        [
+            ("constant", "limit"),
+            ("class", "Client"),
+            ("constant", "Client.shared"),
+            ("method", "Client.init"),
+            ("method", "Client.send"),
+            ("method", "Client.isOpen"),
+            ("enum", "State"),
+            ("interface", "Sending"),
+            ("class", "Codable for Client"),
+            ("method", "Client.encode"),
+            ("type", "Handler"),
+            ("function", "main"),
+        ],
+        ("Client.send", "Sends it."),
+    ),
+    "zig": (
+        "point.zig",
+        """
+        const std = @import("std");
+        const limit = 3;
+        /// A point.
+        pub const Point = struct {
+            x: i32,
+            /// Its length.
+            pub fn length(self: Point) i32 { return root(self.x); }
+        };
+        pub fn add(a: i32, b: i32) i32 { return a + b; }
+        test "adds" {}
+        """,
+        [
+            ("constant", "limit"),
+            ("class", "Point"),
+            ("method", "Point.length"),
+            ("function", "add"),
+            ("function", "test adds"),
+        ],
+        ("Point.length", "Its length."),
+    ),
+    "nim": (
+        "point.nim",
+        """
+        const limit = 3
+        type
+          Point* = object
+            x: int
+          Color = enum red, green
+        # Adds.
+        proc add*(a, b: int): int =
+          a + b
+        template twice(x) = x
+        """,
+        [
+            ("constant", "limit"),
+            ("class", "Point"),
+            ("enum", "Color"),
+            ("function", "add"),
+            ("function", "twice"),
+        ],
+        ("add", "Adds."),
+    ),
+    "d": (
+        "point.d",
+        """
+        module point;
+        /// A point.
+        struct Point { int x; int length() { return x; } }
+        interface Shape { int area(); }
+        enum Color { red }
+        int add(int a, int b) { return a + b; }
+        """,
+        [
+            ("class", "Point"),
+            ("method", "Point.length"),
+            ("interface", "Shape"),
+            ("method", "Shape.area"),
+            ("enum", "Color"),
+            ("function", "add"),
+        ],
+        ("Point", "A point."),
+    ),
+    "odin": (
+        "point.odin",
+        """
+        package point
+        LIMIT :: 3
+        Point :: struct { x: int }
+        // Adds.
+        add :: proc(a, b: int) -> int { return a + b }
+        """,
+        [("constant", "LIMIT"), ("class", "Point"), ("function", "add")],
+        ("add", "Adds."),
+    ),
+    "fortran": (
+        "solve.f90",
+        """
+        module solvers
+        contains
+        ! Solves it.
+        subroutine solve(a)
+          real :: a
+        end subroutine solve
+        end module solvers
+        """,
+        [("method", "solvers.solve")],
+        ("solvers.solve", "Solves it."),
+    ),
+    "pascal": (
+        "point.pas",
+        """
+        unit Point;
+        interface
+        const Limit = 3;
+        implementation
+        // Adds.
+        function Add(a, b: Integer): Integer;
+        begin
+          Add := a + b;
+        end;
+        end.
+        """,
+        [("constant", "Limit"), ("function", "Add")],
+        ("Add", "Adds."),
+    ),
+    "ada": (
+        "point.adb",
+        """
+        package body Point is
+           -- Adds.
+           procedure Add (A : Integer) is
+           begin
+              null;
+           end Add;
+        end Point;
+        """,
+        [("method", "Point.Add")],
+        ("Point.Add", "Adds."),
+    ),
+    "csharp": (
+        "Store.cs",
+        """
+        using System;
+        namespace Shop;
+        /// <summary>Keeps <see cref="Item"/> records.</summary>
+        [Serializable]
+        public class Store<T> : Base, IStore
+        {
+            public const int Limit = 3;
+            private int count;
+            public Store(int count) { this.count = count; }
+            /// <summary>Adds one.</summary>
+            public T Add<U>(U item) => Save(item);
+            public int Size { get { return count; } }
+        }
+        public interface IStore { void Close(); }
+        public record Item(int Id);
+        public enum State { Open }
+        public delegate void Changed(int id);
+        """,
+        [
+            ("class", "Store"),
+            ("constant", "Store.Limit"),
+            ("method", "Store.Store"),
+            ("method", "Store.Add"),
+            ("method", "Store.Size"),
+            ("interface", "IStore"),
+            ("class", "Item"),
+            ("enum", "State"),
+            ("type", "Changed"),
+        ],
+        ("Store", "Keeps Item records."),
+    ),
+    "kotlin": (
+        "Store.kt",
+        """
+        package shop
+        import java.io.File
+        const val LIMIT = 3
+        /** Keeps items. */
+        data class Store(val count: Int) : Base(count), Closing {
+            companion object { fun make() = Store(1) }
+            /** Adds one. */
+            fun add(item: Int): Int { return save(item) }
+        }
+        interface Closing { fun close() }
+        enum class State { OPEN }
+        object Registry { fun find() = 1 }
+        fun String.title() = uppercase()
+        typealias Items = List<Int>
+        """,
+        [
+            ("constant", "LIMIT"),
+            ("class", "Store"),
+            ("method", "Store.make"),
+            ("method", "Store.add"),
+            ("interface", "Closing"),
+            ("method", "Closing.close"),
+            ("enum", "State"),
+            ("class", "Registry"),
+            ("method", "Registry.find"),
+            ("method", "String.title"),
+            ("type", "Items"),
+        ],
+        ("Store.add", "Adds one."),
+    ),
+    "scala": (
+        "Store.scala",
+        """
+        package shop
+        import java.io.{File, Reader => R}
+        /** Keeps items. */
+        case class Store(count: Int) extends Base with Closing {
+          /** Adds one. */
+          def add(item: Int): Int = { save(item) }
+        }
+        trait Closing { def close: Unit }
+        object Registry { val limit = 3 }
+        """,
+        [
+            ("class", "Store"),
+            ("method", "Store.add"),
+            ("interface", "Closing"),
+            ("class", "Registry"),
+            ("constant", "Registry.limit"),
+        ],
+        ("Store.add", "Adds one."),
+    ),
+    "dart": (
+        "store.dart",
+        """
+        import 'io.dart';
+        const limit = 3;
+        /// Keeps items.
+        class Store extends Base {
+          /// Adds one.
+          int add(int item) { return save(item); }
+        }
+        mixin Closing { void close() {} }
+        enum State { open }
+        typedef Handler = int Function(int);
+        int twice(int a) => a * 2;
+        """,
+        [
+            ("constant", "limit"),
+            ("class", "Store"),
+            ("method", "Store.add"),
+            ("class", "Closing"),
+            ("method", "Closing.close"),
+            ("enum", "State"),
+            ("type", "Handler"),
+            ("function", "twice"),
+        ],
+        ("Store.add", "Adds one."),
+    ),
+    "elixir": (
+        "store.ex",
+        '''
+        defmodule Shop.Store do
+          @moduledoc "Keeps items."
+          @limit 3
+          @type t :: integer
+
+          @doc """
+          Adds one.
+          """
+          @spec add(t, t) :: t
+          def add(store, item) when item > 0 do
+            save(store, item)
+          end
+
+          def add(store, _), do: store
+          defp save(a, b), do: Enum.map(a, b)
+        end
+
+        defprotocol Closing do
+          def close(x)
+        end
+
+        defimpl Closing, for: Integer do
+          def close(x), do: x
+        end
+        ''',
+        [
+            ("class", "Shop.Store"),
+            ("constant", "Shop.Store.limit"),
+            ("type", "Shop.Store.t"),
+            ("method", "Shop.Store.add"),
+            ("method", "Shop.Store.save"),
+            ("interface", "Closing"),
+            ("method", "Closing.close"),
+            ("class", "Closing for Integer"),
+            ("method", "Integer.close"),
+        ],
+        ("Shop.Store.add", "Adds one."),
+    ),
+    "haskell": (
+        "Store.hs",
+        """
+        module Store where
+        import qualified Data.Map as M
+
+        -- | Adds one.
+        add :: Int -> Int
+        add 0 = 1
+        add x = next x
+          where next = succ
+
+        data Store a = Store { count :: Int } | Empty
+        newtype Id = Id Int
+        type Items = [Int]
+        class Closing a where
+          close :: a -> Int
+        instance Closing Int where
+          close x = x
+        """,
+        [
+            ("function", "add"),
+            ("class", "Store"),
+            ("class", "Id"),
+            ("type", "Items"),
+            ("interface", "Closing"),
+            ("method", "Closing.close"),
+            ("class", "Closing for Int"),
+            ("method", "Int.close"),
+        ],
+        ("add", "Adds one."),
+    ),
+    "ocaml": (
+        "store.ml",
+        """
+        open List
+        (** Adds one. *)
+        let add x y = next x
+        type t = A | B of int
+        module Inner = struct let twice x = x + x end
+        module type S = sig val x : int end
+        exception Closed of string
+        """,
+        [
+            ("function", "add"),
+            ("type", "t"),
+            ("class", "Inner"),
+            ("method", "Inner.twice"),
+            ("interface", "S"),
+            ("type", "Closed"),
+        ],
+        ("add", "Adds one."),
+    ),
+    "fsharp": (
+        "Store.fs",
+        """
+        module Shop.Store
+        open System
+        /// Adds one.
+        let add x y = next x
+        type Item = { Id: int }
+        type State = Open | Closed of int
+        type Store(count: int) =
+            member this.Size x = count
+        """,
+        [
+            ("function", "add"),
+            ("class", "Item"),
+            ("enum", "State"),
+            ("class", "Store"),
+            ("method", "Store.Size"),
+        ],
+        ("add", "Adds one."),
+    ),
+    "erlang": (
+        "store.erl",
+        """
+        -module(store).
+        -record(item, {id, name}).
+        -define(LIMIT, 3).
+        -type t() :: integer().
+
+        %% Adds one.
+        -spec add(integer()) -> integer().
+        add(X) when X > 1 -> next(X);
+        add(_) -> other:call(1).
+        """,
+        [("class", "item"), ("constant", "LIMIT"), ("type", "t"), ("function", "add")],
+        ("add", "Adds one."),
+    ),
+    "clojure": (
+        "store.clj",
+        """
+        (ns shop.store)
+        (def limit 3)
+        (defn add "Adds one." [x] (next x))
+        (defprotocol Closing (close [this]))
+        (defrecord Store [count])
+        (defmulti area :shape)
+        (defmethod area :circle [x] x)
+        """,
+        [
+            ("constant", "limit"),
+            ("function", "add"),
+            ("interface", "Closing"),
+            ("class", "Store"),
+            ("function", "area"),
+            ("function", "area :circle"),
+        ],
+        ("add", "Adds one."),
+    ),
+    "elisp": (
+        "store.el",
+        """
+        (defvar store-limit 3 "How many.")
+        (defun store-add (item) "Adds one." (next item))
+        (defcustom store-path nil "Where.")
+        """,
+        [("constant", "store-limit"), ("function", "store-add"), ("constant", "store-path")],
+        ("store-add", "Adds one."),
+    ),
+    "commonlisp": (
+        "store.lisp",
+        """
+        (defparameter *limit* 3)
+        (defun add (item) "Adds one." (next item))
+        (defclass store () ((count)))
+        """,
+        [("constant", "*limit*"), ("function", "add"), ("class", "store")],
+        ("add", "Adds one."),
+    ),
+    "scheme": (
+        "store.scm",
+        """
+        ;; Adds one.
+        (define (add item) (next item))
+        (define-record-type point (make x) point?)
+        """,
+        [("function", "add"), ("class", "point")],
+        ("add", "Adds one."),
+    ),
+    "racket": (
+        "store.rkt",
+        """
+        #lang racket
+        ;; Adds one.
+        (define (add item) (next item))
+        (struct point (x y))
+        """,
+        [("function", "add"), ("class", "point")],
+        ("add", "Adds one."),
+    ),
+    "lua": (
+        "store.lua",
+        """
+        local M = {}
+        M.limit = 3
+        --- Adds one.
+        function M.add(item) return next(item) end
+        function M:close() end
+        local function helper() end
+        M.twice = function(x) return x * 2 end
+        return M
+        """,
+        [
+            ("constant", "M"),
+            ("constant", "M.limit"),
+            ("function", "M.add"),
+            ("function", "M.close"),
+            ("function", "helper"),
+            ("function", "M.twice"),
+        ],
+        ("M.add", "Adds one."),
+    ),
+    "bash": (
+        "store.sh",
+        """
+        #!/bin/bash
+        LIMIT=3
+        export PLACE=here
+        # Adds one.
+        add() { next "$1"; }
+        function close { echo done; }
+        """,
+        [("constant", "LIMIT"), ("constant", "PLACE"), ("function", "add"), ("function", "close")],
+        ("add", "Adds one."),
+    ),
+    "perl": (
+        "Store.pm",
+        """
+        package Shop::Store;
+        use strict;
+        use constant LIMIT => 3;
+        our $VERSION = '1';
+        # Adds one.
+        sub add { my ($x) = @_; return next_one($x); }
+        """,
+        [
+            ("class", "Shop.Store"),
+            ("constant", "LIMIT"),
+            ("constant", "VERSION"),
+            ("function", "add"),
+        ],
+        ("add", "Adds one."),
+    ),
+    "r": (
+        "store.R",
+        """
+        limit <- 3
+        #' Adds one.
+        add <- function(x, y = 1) { next_one(x) }
+        setClass("Store", representation(count = "numeric"))
+        """,
+        [("constant", "limit"), ("function", "add"), ("class", "Store")],
+        ("add", "Adds one."),
+    ),
+    "julia": (
+        "store.jl",
+        '''
+        module Store
+        const LIMIT = 3
+        """
+        Adds one.
+        """
+        function add(x::Int)
+            next(x)
+        end
+        twice(x) = 2x
+        struct Item{T} <: Base
+            id::T
+        end
+        end
+        ''',
+        [("constant", "LIMIT"), ("function", "add"), ("function", "twice"), ("class", "Item")],
+        ("add", "Adds one."),
+    ),
+    "powershell": (
+        "Store.ps1",
+        """
+        # Adds one.
+        function Add-Item {
+            param($x)
+            Get-Next $x
+        }
+        class Store { [int]$Count; [int] Size([int]$x) { return 1 } }
+        enum State { Open; Closed }
+        """,
+        [("function", "Add-Item"), ("class", "Store"), ("method", "Store.Size"), ("enum", "State")],
+        ("Add-Item", "Adds one."),
+    ),
+    "vim": (
+        "store.vim",
+        """
+        let g:store_limit = 3
+        " Adds one.
+        function! s:Add(item) abort
+          call Next(a:item)
+        endfunction
+        """,
+        [("constant", "g:store_limit"), ("function", "s:Add")],
+        ("s:Add", "Adds one."),
+    ),
+    "proto": (
+        "store.proto",
+        """
+        syntax = "proto3";
+        // An item.
+        message Item { string id = 1; enum State { OPEN = 0; } }
+        service Store { rpc Add (Item) returns (Item); }
+        """,
+        [("class", "Item"), ("enum", "Item.State"), ("class", "Store"), ("method", "Store.Add")],
+        ("Item", "An item."),
+    ),
+    "graphql": (
+        "store.graphql",
+        '''
+        """An item."""
+        type Item implements Node { id(first: Int): String }
+        interface Node { id: String }
+        enum State { OPEN }
+        union Any = Item | Node
+        query Items { items }
+        ''',
+        [("class", "Item"), ("interface", "Node"), ("enum", "State"), ("type", "Any"), ("function", "Items")],
+        ("Item", "An item."),
+    ),
+    "hcl": (
+        "main.tf",
+        """
+        # The web server.
+        resource "aws_instance" "web" { ami = "x" }
+        variable "region" { default = "eu" }
+        """,
+        [("class", "resource.aws_instance.web"), ("class", "variable.region")],
+        ("resource.aws_instance.web", "The web server."),
+    ),
+    "solidity": (
+        "Store.sol",
+        """
+        pragma solidity ^0.8.0;
+        /// Keeps items.
+        contract Store is Base {
+            uint public constant LIMIT = 3;
+            event Added(uint id);
+            constructor(uint count) {}
+            /// Adds one.
+            function add(uint item) public returns (uint) { return next(item); }
+        }
+        interface Closing { function close() external; }
+        """,
+        [
+            ("class", "Store"),
+            ("constant", "Store.LIMIT"),
+            ("type", "Store.Added"),
+            ("method", "Store.constructor"),
+            ("method", "Store.add"),
+            ("interface", "Closing"),
+            ("method", "Closing.close"),
+        ],
+        ("Store.add", "Adds one."),
+    ),
+    "thrift": (
+        "store.thrift",
+        """
+        // An item.
+        struct Item { 1: string id }
+        enum State { OPEN }
+        service Store { Item add(1: Item item) }
+        """,
+        [("class", "Item"), ("enum", "State"), ("class", "Store")],
+        ("Item", "An item."),
+    ),
+    "nix": (
+        "store.nix",
+        """
+        {
+          # Adds one.
+          add = x: next x;
+        }
+        """,
+        [("function", "add")],
+        ("add", "Adds one."),
+    ),
+    "elm": (
+        "Store.elm",
+        """
+        module Store exposing (..)
+        type State = Open | Closed
+        type alias Item = { id : Int }
+        -- Adds one.
+        add x = next x
+        """,
+        [("enum", "State"), ("type", "Item"), ("function", "add")],
+        ("add", "Adds one."),
+    ),
+}
+
+
+def units(file: str, source: str) -> list[Function]:
+    text = dedent(source).lstrip("\n").encode()
+    grammar = grammar_of(file, text)
+    assert grammar is not None
+    place = Place("owner/name", f"src/{file}", "", "https://example.org/file")
+    return list(parse_file(grammar, text, place, file, MAX_FUNCTION_BYTES).functions)
+
+
+def test_every_language_has_a_sample() -> None:
+    assert set(SAMPLES) | IN_DEPTH == set(grammars())
+
+
+@pytest.mark.parametrize("language", sorted(SAMPLES))
+def test_definitions_are_found_with_their_kinds_and_names(language: str) -> None:
+    file, source, expected, _ = SAMPLES[language]
+    found = units(file, source)
+    assert {unit.language for unit in found} == {language}
+    assert [(unit.kind, unit.func_name) for unit in found] == [*expected, ("file", file)]
+
+
+@pytest.mark.parametrize("language", sorted(SAMPLES))
+def test_the_comment_or_string_at_a_definition_is_its_docstring(language: str) -> None:
+    file, source, _, (name, docstring) = SAMPLES[language]
+    documented = [unit for unit in units(file, source) if unit.func_name == name and unit.docstring]
+    assert [unit.docstring for unit in documented] == [docstring]
