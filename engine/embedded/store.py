@@ -135,11 +135,11 @@ class EmbeddedStore:
         for generation in self._usable(name):
             try:
                 engine = EmbeddedEngine(self._home / name / generation)
-            except FileNotFoundError:
-                raise
             except IndexDamaged as error:
                 damage = error
             except UNREADABLE as error:
+                if not (self._home / name / generation).is_dir():  # pruned meanwhile
+                    raise
                 damage = IndexDamaged(str(self._home / name / generation), str(error))
             else:
                 if first is not None:
