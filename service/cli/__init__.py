@@ -17,6 +17,9 @@ COMMANDS = {
     "search": ("treeline.service.cli.search:search", "Find functions by what they do."),
     "show": ("treeline.service.cli.search:show", "Show one function: where it is, its code, who calls it."),
     "similar": ("treeline.service.cli.search:similar", "Show the functions nearest in meaning to one."),
+    "outline": ("treeline.service.cli.project:outline", "Show what a file defines."),
+    "watch": ("treeline.service.cli.project:watch", "Keep the index of this project fresh."),
+    "completion": ("treeline.service.cli.project:completion", "Print or install completion for a shell."),
     "index": ("treeline.service.cli.index:index", "Load functions into an index, or bring it up to date."),
     "status": ("treeline.service.cli.status:status", "Show the indexes; manage their generations."),
     "serve": ("treeline.service.cli.serve:serve", "Serve the API and the pages."),
@@ -30,9 +33,10 @@ COMMANDS = {
     "lab": ("treeline.service.cli.lab:lab", "Train models, look at the tree, export encoders."),
 }
 SECTIONS = {
-    "Search": ("search", "show", "similar"),
-    "Indexes": ("index", "status", "doctor"),
+    "Search": ("search", "show", "similar", "outline"),
+    "Indexes": ("index", "watch", "status", "doctor"),
     "Serve": ("serve", "mcp", "keys"),
+    "Set up": ("completion",),
     "For start scripts": ("first-index", "wait"),
     "Measure and experiment": ("eval", "bench", "lab"),
 }
@@ -43,11 +47,16 @@ INTERRUPTED = 130  # what a shell reports for a process that Ctrl-C ended
     cls=LazyGroup,
     modules=COMMANDS,
     sections=SECTIONS,
+    otherwise="search",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="treeline-search")
 def cli() -> None:
-    """Treeline: find functions by what they do."""
+    """Treeline finds code by what it does. Ask in any folder:
+
+    \b
+        treeline how are cookies signed
+    """
 
 
 def main() -> None:

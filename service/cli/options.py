@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
@@ -14,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from treeline.corpus.errors import InputError
 from treeline.engine.names import check_name
+from treeline.ingest.source import Progress, no_progress
 from treeline.search.query import SWITCHES
-from treeline.search.settings import Settings, from_environment
+from treeline.search.settings import PREFIX, Settings, from_environment
 
 if TYPE_CHECKING:
     from treeline.corpus.function import Function
@@ -29,6 +33,7 @@ class LazyGroup(click.Group):
     """Imports a command only when it is called: start-up is a feature.
 
     `modules` maps a command to `module:attribute` and its line of help, `sections` a heading of `--help` to commands.
+    Words that are no command go to the command `otherwise`, if there is one.
     """
 
     def __init__(
@@ -36,10 +41,12 @@ class LazyGroup(click.Group):
         *args: Any,
         modules: Mapping[str, tuple[str, str]],
         sections: Mapping[str, Sequence[str]] | None = None,
+        otherwise: str = "",
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self._modules = modules
+        self._otherwise = otherwise
         self._sections = sections or {"Commands": tuple(modules)}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -58,17 +65,35 @@ class LazyGroup(click.Group):
             with formatter.section(heading):
                 formatter.write_dl([(name, self._modules[name][1]) for name in names])
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """An option that the group does not have is one of the command `otherwise`: `treeline -k 3 QUESTION`."""
+        own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
+        if self._otherwise and args and args[0].startswith("-") and args[0] not in own:
+            args = [self._otherwise, *args]
+        return super().parse_args(ctx, args)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self._modules and not args[0].startswith("-"):
-            near = get_close_matches(args[0], self._modules, n=1)
+            near = get_close_matches(args[0], self._modules, n=1, cutoff=NEAR_COMMAND if self._otherwise else 0.6)
+            if self._otherwise and not (near and len(args) == 1):
+                return super().resolve_command(ctx, [self._otherwise, *args])
             hint = f"did you mean {near[0]!r}?" if near else f"commands: {', '.join(self._modules)}"
+            if self._otherwise:
+                hint += f" To search for the word: {ctx.command_path} {self._otherwise} {args[0]}"
             raise InputError(f"there is no command {args[0]!r}", hint)
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The names of commands, without importing them."""
+        names = (name for name in self._modules if name.startswith(incomplete))
+        found = [CompletionItem(name, help=self._modules[name][1]) for name in names]
+        return found or super(click.Group, self).shell_complete(ctx, incomplete)
+
 
 Command = Callable[..., Any]
+NEAR_COMMAND = 0.75  # likeness from which a single unknown word is a mistyped command rather than a question
 
 
 class StrictCommand(click.Command):
@@ -123,6 +148,36 @@ def settings_for(engine: str | None, name: str) -> Settings:
     """The environment's settings, with what the command line says."""
     settings = from_environment()
     return replace(settings, engine=engine or settings.engine, index=check_name(name) if name else settings.index)
+
+
+def target_settings(engine: str | None, name: str) -> Settings:
+    """The settings of the index to ask: the one named, else the project of this folder, refreshed first."""
+    settings = settings_for(engine, name)
+    if name or settings.engine != "embedded" or f"{PREFIX}INDEX" in os.environ:
+        return settings
+    from treeline.service.projects import refresh_project, settings_of
+
+    with lazy_progress() as progress:
+        refreshed = refresh_project(settings, Path.cwd(), progress)
+    if refreshed.published or refreshed.is_busy or refreshed.truncated:
+        click.echo(f"treeline: {refreshed}", err=True)
+    return settings_of(settings, refreshed.project)
+
+
+@contextmanager
+def lazy_progress() -> Iterator[Progress]:
+    """A progress bar that is imported when there is something to report, for somebody who watches."""
+    with ExitStack() as stack:
+        bars: list[Progress] = []
+
+        def report(what: str, done: int, total: int) -> None:
+            if not bars:
+                from treeline.service.cli.index import progress_bar
+
+                bars.append(stack.enter_context(progress_bar()))
+            bars[0](what, done, total)
+
+        yield report if sys.stderr.isatty() else no_progress
 
 
 def how_to_index(settings: Settings) -> str:

@@ -3,27 +3,45 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from treeline.corpus.errors import InputError, TreelineError
 from treeline.search.query import Query
 from treeline.service.cli.options import (
     StrictCommand,
     choose_function,
     function_argument,
+    how_to_index,
     index_options,
     search_options,
     settings_for,
+    target_settings,
 )
 
 if TYPE_CHECKING:
+    from treeline.engine.protocol import IndexInfo
+    from treeline.graph.corpus_clusters import CorpusClusters
+    from treeline.search.answer import Answer
     from treeline.search.live import LiveSearcher
+    from treeline.search.settings import Settings
+
+NOTHING_FOUND, ERROR = 1, 2  # exit codes, as grep has them
 
 
 class Search(StrictCommand):
-    """Its help names the methods, which are looked up when somebody reads it."""
+    """Its help names the methods, which are looked up when somebody reads it. Errors exit with 2, like grep's."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except TreelineError as error:
+            error.exit_code = ERROR
+            raise
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from treeline.rerank.registry import DEFAULT as DEFAULT_RERANK
@@ -36,8 +54,9 @@ class Search(StrictCommand):
 
 
 @click.command("search", cls=Search)
-@click.argument("words", nargs=-1, required=True, metavar="QUERY")
+@click.argument("words", nargs=-1, required=True, metavar="QUESTION")
 @index_options
+@click.option("--global", "everywhere", is_flag=True, help="Ask every index there is.")
 @search_options
 @click.option("--full", is_flag=True, help="Whole functions instead of their first lines.")
 @click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
@@ -45,38 +64,84 @@ def search(
     words: tuple[str, ...],
     engine: str | None,
     name: str,
+    everywhere: bool,
     full: bool,
     as_json: bool,
     **switches: Any,
-) -> None:
-    """Find functions by what they do: treeline search convert int to string.
+) -> int:
+    """Find code by what it does: treeline how are cookies signed
 
-    Filters may stand in the question too (repo:NAME, lang:NAME, path:PREFIX), and -word leaves out functions that
-    contain the word: treeline search "parse json repo:flask -xml". What is in quotes is looked for as it is.
+    Asks the project of this folder, which is indexed the first time and refreshed when files have changed; --name asks
+    another index. Filters may stand in the question (repo:NAME, lang:NAME, path:PREFIX, kind:KIND), and -word leaves
+    out what contains the word. What is in quotes is looked for as it is. Exits with 0 when something is found, with 1
+    when nothing is, with 2 after an error.
     """
     from treeline.search.live import open_searcher
-    from treeline.search.overview import clusters_of
 
-    settings = settings_for(engine, name)
+    if everywhere and name:
+        raise InputError("--global asks every index", "leave out --name")
+    settings = settings_for(engine, name) if everywhere else target_settings(engine, name)
     query = Query.of(" ".join(words), switches, settings)
     explain = bool(switches["explain"])
+    if everywhere:
+        answer, info = search_everywhere(query, settings)
+        return show_found(answer, info, lambda: None, explain=explain, full=full, as_json=as_json)
+    from treeline.search.overview import clusters_of
+
     searcher = open_searcher(settings)
     try:
         if query.mode == "tfidf":
             prepare_tfidf(searcher)
-        answer = searcher.search(query)
-        clusters = partial(clusters_of, searcher)
-        if as_json:
-            from treeline.service.api.answers import SearchBody
-
-            body = SearchBody.of(answer, searcher.info, explain=explain, code=True, clusters=clusters)
-            click.echo(body.json_bytes(indent=True))
-        else:
-            from treeline.service.cli.text import show_answer
-
-            show_answer(answer, searcher.info, explain=explain, full=full, clusters=clusters)
+        answer, info = searcher.search(query), searcher.info
+        return show_found(answer, info, partial(clusters_of, searcher), explain=explain, full=full, as_json=as_json)
     finally:
         searcher.close()
+
+
+def show_found(
+    answer: Answer,
+    info: IndexInfo,
+    clusters: Callable[[], CorpusClusters | None],
+    *,
+    explain: bool,
+    full: bool,
+    as_json: bool,
+) -> int:
+    """Print the answer; the exit code, like grep's."""
+    if as_json:
+        from treeline.service.api.answers import SearchBody
+
+        body = SearchBody.of(answer, info, explain=explain, code=True, clusters=clusters)
+        click.echo(body.json_bytes(indent=True))
+    else:
+        from treeline.service.cli.text import show_answer
+
+        show_answer(answer, info, explain=explain, full=full, clusters=clusters)
+    return 0 if answer.results else NOTHING_FOUND
+
+
+def search_everywhere(query: Query, settings: Settings) -> tuple[Answer, IndexInfo]:
+    """Ask every index of the store; one that cannot be opened is left out and named."""
+    from treeline.search.live import open_searcher
+    from treeline.search.settings import open_store
+    from treeline.service.projects import merge
+
+    answers, infos = [], []
+    for name in open_store(settings).names():
+        try:
+            searcher = open_searcher(replace(settings, index=name))
+        except TreelineError as error:
+            click.echo(f"treeline: without index {name!r}: {error.message}", err=True)
+            continue
+        try:
+            answers.append(searcher.search(query))
+            infos.append(searcher.info)
+        finally:
+            searcher.close()
+    if not answers:
+        raise InputError("there is no index to ask", how_to_index(settings))
+    functions = sum(info.functions for info in infos)
+    return merge(answers, query.k), replace(infos[0], name="*", functions=functions)
 
 
 def prepare_tfidf(searcher: LiveSearcher) -> None:
@@ -104,7 +169,7 @@ def show(function: str, repo: str, path_prefix: str, engine: str | None, name: s
     """
     from treeline.search.live import open_searcher
 
-    searcher = open_searcher(settings_for(engine, name))
+    searcher = open_searcher(target_settings(engine, name))
     try:
         found = choose_function(searcher, function, repo, path_prefix)
         callers, callees = searcher.callers(found.id), searcher.callees(found.id)
@@ -136,7 +201,7 @@ def similar(function: str, repo: str, path_prefix: str, engine: str | None, name
     from treeline.search.live import open_searcher
     from treeline.search.overview import find_similar
 
-    searcher = open_searcher(settings_for(engine, name))
+    searcher = open_searcher(target_settings(engine, name))
     try:
         found = choose_function(searcher, function, repo, path_prefix)
         like = find_similar(searcher, found.id, k)

@@ -14,6 +14,7 @@ from treeline.service.cli.options import how_to_index, index_options, settings_f
 if TYPE_CHECKING:
     from treeline.engine.protocol import IndexInfo, Store
     from treeline.graph.embedding import Quality
+    from treeline.ingest.project import Project
     from treeline.search.settings import Settings
 
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 def status(engine: str | None, name: str, roll_back: bool, prune: int | None, drop: bool, as_json: bool) -> None:
     """Show the indexes (or the one named), or manage the generations of one."""
     from treeline.search.settings import open_store
+    from treeline.service.projects import project_names
 
     if drop and not name:
         raise InputError("--drop removes an index for good", "say which one by --name")
@@ -35,7 +37,8 @@ def status(engine: str | None, name: str, roll_back: bool, prune: int | None, dr
     store = open_store(settings)
     done = _manage(store, settings, roll_back=roll_back, prune=prune, drop=drop)
     names = [name] if name and not drop else store.names()
-    rows = [_row_or_problem(store, settings, each) for each in names]
+    owners = project_names(settings)
+    rows = [_row_or_problem(store, settings, each) | {"project": _project_row(owners.get(each))} for each in names]
     if as_json:
         import orjson
 
@@ -111,6 +114,10 @@ def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
     }
 
 
+def _project_row(project: Project | None) -> dict[str, str] | None:
+    return {"name": project.name, "root": str(project.root)} if project else None
+
+
 def _tree_quality(quality: Quality) -> dict[str, float]:
     return {"average_distortion": quality.average_distortion, "map": quality.mean_average_precision}
 
@@ -161,8 +168,10 @@ def _show(rows: list[dict[str, Any]], settings: Settings, place: str) -> None:
         encoders = " + ".join(f"{spec['name']} ({spec['dimension']}-d)" for spec in row["encoders"]) or "none"
         size = f", {_in_words(row['bytes'])}" if row["bytes"] is not None else ""
         languages = ", ".join(row["languages"])
+        owner = row["project"]
+        title = f"{owner['name']}: project {owner['root']}, " if owner else f"{row['name']}: "
         click.echo(
-            f"{row['name']}: {counted(row['functions'], 'function')}, {counted(row['repositories'], 'repository')}"
+            f"{title}{counted(row['functions'], 'function')}, {counted(row['repositories'], 'repository')}"
             f" ({languages}), encoder {encoders}{size}"
         )
         _show_sources(row)

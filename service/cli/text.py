@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from shlex import quote
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
-from rich.syntax import Syntax
 from rich.text import Text
 
 from treeline.corpus.counting import counted
 from treeline.corpus.function import Address, Function
 from treeline.engine.protocol import IndexInfo
-from treeline.graph.corpus_clusters import CorpusClusters
-from treeline.ingest.pipeline import Summary
 from treeline.rerank.candidates import Candidate
 from treeline.search.answer import Answer, Result
 from treeline.search.lanes.graph import UnresolvedCalls, relation_of
 from treeline.search.overview import Similar, cluster_of
 from treeline.search.structure import Neighbour
 from treeline.service.present.text import describe_neighbours, distinct_functions, summary, visible
+
+if TYPE_CHECKING:
+    from treeline.graph.corpus_clusters import CorpusClusters
+    from treeline.ingest.pipeline import Summary
 
 LINES_SHOWN = 8
 INDENT = " " * 4
@@ -62,12 +64,14 @@ def show_answer(
     for result in answer.results:
         if heading := answer.headings.get(result.rank):
             console.print(Text(visible(f"── {heading} ──\n"), style="dim"), soft_wrap=True)
-        for line in _result(result, all_clusters, explain=explain, full=full):
+        for line in _result(result, all_clusters, explain=explain, full=full, colours=console.is_terminal):
             console.print(line, soft_wrap=True)
     console.print(Text(_footer(answer, info), style="dim"), soft_wrap=True)
 
 
-def _result(result: Result, clusters: CorpusClusters | None, *, explain: bool, full: bool) -> Iterator[Text]:
+def _result(
+    result: Result, clusters: CorpusClusters | None, *, explain: bool, full: bool, colours: bool
+) -> Iterator[Text]:
     function = result.function
     head = Text(f"{result.rank:>2}. ") + headline(function.address)
     if relation := relation_of(result.candidate):
@@ -76,7 +80,7 @@ def _result(result: Result, clusters: CorpusClusters | None, *, explain: bool, f
     if explain:
         for line in _why(result.candidate, clusters):
             yield Text(INDENT + line, style="yellow")
-    for code in code_lines(function, full=full):
+    for code in code_lines(function, full=full, colours=colours):
         yield Text(INDENT) + code if code else code
     yield Text()
 
@@ -95,16 +99,22 @@ def location(address: Address) -> str:
     return f"{address.path}:{lines[0]}" if lines else address.path
 
 
-def code_lines(function: Function, *, full: bool) -> Iterator[Text]:
-    """Its code with colours: all of it, or the first lines and how many more there are."""
+def code_lines(function: Function, *, full: bool, colours: bool = True) -> Iterator[Text]:
+    """Its code: all of it, or the first lines and how many more there are."""
     lines = level(visible(function.original_string.strip("\n"))).split("\n")
     shown = lines if full else lines[:LINES_SHOWN]
-    syntax = Syntax("", function.language or "text", theme="ansi_dark", background_color="default")
-    for line in syntax.highlight("\n".join(shown)).split("\n"):
-        line.rstrip()
-        yield line
+    yield from highlighted(shown, function.language) if colours else map(Text, shown)
     if len(lines) > len(shown):
         yield Text(f"… {len(lines) - len(shown)} more lines", style="dim")
+
+
+def highlighted(lines: list[str], language: str) -> Iterator[Text]:
+    from rich.syntax import Syntax  # with pygments a tenth of a second, for terminals only
+
+    syntax = Syntax("", language or "text", theme="ansi_dark", background_color="default")
+    for line in syntax.highlight("\n".join(lines)).split("\n"):
+        line.rstrip()
+        yield line
 
 
 def level(code: str) -> str:
@@ -173,7 +183,7 @@ def show_function(
     console.print()
     if docstring := function.docstring_outside:
         console.print(Text(f"{visible(docstring)}\n"), soft_wrap=True)
-    for line in code_lines(function, full=True):
+    for line in code_lines(function, full=True, colours=console.is_terminal):
         console.print(line, soft_wrap=True)
 
 

@@ -51,7 +51,7 @@ def treeline(
     """Run the command in a process of its own."""
     return subprocess.run(
         [*before, sys.executable, "-m", "treeline.service.cli", *arguments],
-        env=os.environ | {"TREELINE_HOME": str(home), "COLUMNS": "100"} | environment,
+        env=os.environ | {"TREELINE_HOME": str(home), "TREELINE_INDEX": "default", "COLUMNS": "100"} | environment,
         capture_output=True,
         text=True,
         timeout=240,

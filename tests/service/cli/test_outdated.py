@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from tests.ingest.loading import project
 from treeline.corpus.errors import EncoderMismatch, IndexOutdated
 from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.embedded.manifest import write_manifest
 from treeline.search.settings import Settings, from_environment
 from treeline.service.app import create_app
 from treeline.service.cli import doctor, index, search, status
@@ -23,6 +24,7 @@ FILES = {"numbers.py": "def add_one(number):\n    return number + 1\n"}
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Two indexes of it, the second written by a later version."""
     monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TREELINE_INDEX", "default")
     monkeypatch.setenv("TREELINE_ENCODER", "none")
     folder = str(project(tmp_path / "demo", FILES))
     for name in ("good", "default"):
@@ -33,6 +35,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def age(info: Path) -> None:
     info.write_bytes(orjson.dumps(orjson.loads(info.read_bytes()) | {"format": 99}))
+    write_manifest(info.parent)
 
 
 def test_bringing_it_up_to_date_is_refused_with_the_way_out(source: str) -> None:
@@ -70,6 +73,7 @@ def test_with_the_encoder_of_another_version_it_is_told_and_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TREELINE_INDEX", "default")
     folder = str(project(tmp_path / "demo", FILES))
     index_of_another_encoder(folder, tmp_path / "home")
     for command, asked in ((search.search, "add one"), (index.index, folder)):
@@ -87,6 +91,7 @@ def test_a_server_answers_without_the_encoder_until_it_is_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TREELINE_INDEX", "default")
     folder = str(project(tmp_path / "demo", FILES))
     index_of_another_encoder(folder, tmp_path / "home")
     client = create_app(from_environment()).test_client()
@@ -128,3 +133,4 @@ def index_of_another_encoder(folder: str, home: Path) -> None:
     CliRunner().invoke(index.index, [folder, "--encoder", "static"], catch_exceptions=False)
     info = home / "default" / "000001" / "info.json"
     info.write_bytes(re.sub(rb"static:\d+", b"static:0", info.read_bytes()))
+    write_manifest(info.parent)

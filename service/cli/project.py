@@ -1,0 +1,104 @@
+"""The commands around a project: `outline` of a file, `watch` for changes, `completion` for shells."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import get_completion_class
+
+from treeline.corpus.errors import InputError
+from treeline.service.cli.options import settings_for
+
+if TYPE_CHECKING:
+    from treeline.corpus.function import Function
+
+COMPLETE = "_TREELINE_COMPLETE"  # the variable that click's scripts set
+SHELLS = {
+    "bash": "~/.local/share/bash-completion/completions/treeline",
+    "zsh": "~/.local/share/zsh/site-functions/_treeline",
+    "fish": "~/.config/fish/completions/treeline.fish",
+}
+ZSH_HINT = "add to ~/.zshrc: fpath+=(~/.local/share/zsh/site-functions); autoload -U compinit; compinit"
+
+
+@click.command("outline")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
+def outline(file: Path, as_json: bool) -> None:
+    """Show what FILE defines: line, kind and name of every unit, those inside another indented."""
+    units = outline_of(file)
+    if as_json:
+        import orjson
+
+        rows = [
+            {"name": unit.func_name, "kind": unit.kind, "lines": unit.address.lines, "depth": depth}
+            for depth, unit in units
+        ]
+        click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
+        return
+    from treeline.service.present.text import visible
+
+    for depth, unit in units:
+        first = (unit.address.lines or (0, 0))[0]
+        click.echo(f"{first:>6}  {'  ' * depth}{unit.kind} {visible(unit.func_name)}")
+
+
+def outline_of(file: Path) -> list[tuple[int, Function]]:
+    """The units of a file by line, each with how deep it is inside others; the file itself is left out."""
+    from treeline.ingest.source import ReadOptions
+    from treeline.ingest.sources import functions_of, open_source
+
+    found = list(functions_of(open_source(str(file), ReadOptions(include_tests=True))))
+    if not found:
+        raise InputError(f"{file}: nothing in it is a unit that Treeline knows", "see docs/reference/languages.md")
+    located = [(lines, unit) for unit in found if unit.kind != "file" and (lines := unit.address.lines)]
+    located.sort(key=lambda pair: (pair[0][0], -pair[0][1]))
+    rows: list[tuple[int, Function]] = []
+    around: list[int] = []  # the last lines of the units that are open
+    for (first, last), unit in located:
+        while around and around[-1] < first:
+            around.pop()
+        rows.append((len(around), unit))
+        around.append(last)
+    return rows
+
+
+@click.command("watch")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")
+def watch(folder: Path) -> None:
+    """Keep the index of the project around FOLDER fresh until Ctrl-C, and say what was refreshed."""
+    from treeline.ingest import project
+    from treeline.search.settings import open_store
+    from treeline.service.projects import encoders
+
+    settings = settings_for("embedded", "")
+    found = project.find_project(folder, settings.home_path)
+    try:
+        for done in project.watch(found, open_store(settings), settings.home_path, encoders=encoders(settings)):
+            click.echo(str(done))
+    except KeyboardInterrupt:
+        click.echo(f"{found.name}: no longer watched", err=True)
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(list(SHELLS)))
+@click.option("--install", is_flag=True, help="Write it where the shell looks for it.")
+def completion(shell: str, install: bool) -> None:
+    """Print the completion script for SHELL, or install it."""
+    from treeline.service.cli import cli
+
+    source_of = get_completion_class(shell)
+    assert source_of is not None
+    script = source_of(cli, {}, "treeline", COMPLETE).source()
+    if not install:
+        click.echo(script)
+        return
+    path = Path(SHELLS[shell]).expanduser()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(script, encoding="utf-8")
+    click.echo(f"written: {path}; open a new {shell} to use it")
+    if shell == "zsh" and str(path.parent) not in os.environ.get("FPATH", ""):
+        click.echo(ZSH_HINT)

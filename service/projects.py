@@ -1,0 +1,77 @@
+"""Which index a question goes to: a named one, the project that somebody stands in, or everything indexed so far."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treeline.ingest.source import Progress, no_progress
+from treeline.search.settings import Settings, open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from treeline.ingest.project import Project, Refreshed
+    from treeline.search.answer import Answer
+
+DEFAULT_ENCODER = "static"
+
+
+def refresh_project(settings: Settings, folder: Path, progress: Progress = no_progress) -> Refreshed:
+    """Index the project around a folder, or bring its index up to date."""
+    from treeline.ingest.project import find_project, refresh
+
+    home = settings.home_path
+    project = find_project(folder, home)
+    return refresh(project, open_store(settings), home, encoders=encoders(settings), progress=progress)
+
+
+def encoders(settings: Settings) -> tuple[str, ...]:
+    """The encoders of a new project; empty for the default one, so that everybody asks for the same."""
+    if settings.encoder == DEFAULT_ENCODER:
+        return ()
+    from treeline.encoder.registry import full_name
+
+    return (full_name(settings.encoder),)
+
+
+def settings_of(settings: Settings, project: Project) -> Settings:
+    """The settings to search a project with."""
+    return replace(settings, index=project.index)
+
+
+def project_names(settings: Settings) -> dict[str, Project]:
+    """The indexes that belong to projects."""
+    if settings.engine != "embedded":
+        return {}
+    from treeline.ingest.project import projects
+
+    return {project.index: project for project in projects(settings.home_path)}
+
+
+def merge(answers: Sequence[Answer], k: int) -> Answer:
+    """One answer of several indexes' answers to a query, numbered anew.
+
+    Scores of different indexes do not compare, so the lists are interleaved by rank. An index that has the words of the
+    query comes before one that had to relax it.
+    """
+    first = answers[0]
+    ordered = sorted(
+        (
+            (bool(answer.no_match), len(answer.relaxed), result.rank, -result.candidate.score, result)
+            for answer in answers
+            for result in answer.results
+        ),
+        key=lambda row: row[:4],
+    )
+    results = [row[4] for row in ordered][:k]
+    return replace(
+        first,
+        results=tuple(result._replace(rank=rank) for rank, result in enumerate(results, 1)),
+        total=sum(answer.total for answer in answers),
+        degraded=tuple(dict.fromkeys(lane for answer in answers for lane in answer.degraded)),
+        hints=() if results else first.hints,
+        no_match="" if any(not answer.no_match for answer in answers) else first.no_match,
+        exact=max((answer.exact for answer in answers), key=lambda exact: exact.found if exact else -1),
+    )

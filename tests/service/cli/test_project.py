@@ -1,0 +1,125 @@
+"""Asking in any folder: the project is indexed, refreshed and answered at once."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.ingest.loading import project
+from treeline.corpus.errors import InputError, TreelineError
+from treeline.service.cli import cli
+
+FILES = {
+    "shop/cart.py": 'def total_price(items):\n    """Add up what is in the cart."""\n    return sum(items)\n',
+    "shop/mail.py": 'class Mailer:\n    def send_receipt(self, to):\n        """Send a receipt by mail."""\n',
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project that nobody indexed yet, with this process in it."""
+    monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TREELINE_ENCODER", "none")
+    monkeypatch.delenv("TREELINE_INDEX", raising=False)
+    found = project(tmp_path / "demo", FILES)
+    (found / ".git").mkdir()
+    monkeypatch.chdir(found)
+    return found
+
+
+def ask(*arguments: str) -> tuple[int, Result]:
+    """The exit code as the command's value, and what it said."""
+    said = CliRunner().invoke(cli, list(arguments), standalone_mode=False)
+    if said.exception:
+        raise said.exception
+    return said.return_value or 0, said
+
+
+def test_a_question_needs_no_command_and_no_index(folder: Path) -> None:
+    code, first = ask("add up the cart")
+    assert code == 0 and "total_price" in first.stdout
+    assert "demo: indexed 2 files" in first.stderr
+    code, again = ask("add", "up", "the", "cart")
+    assert code == 0 and "total_price" in again.stdout and again.stderr == ""
+
+
+def test_options_may_come_first(folder: Path) -> None:
+    code, said = ask("-k", "1", "--json", "add up the cart")
+    assert code == 0 and len(orjson.loads(said.stdout)["results"]) == 1
+
+
+def test_a_changed_file_is_seen_and_said(folder: Path) -> None:
+    ask("receipt")
+    (folder / "shop" / "cart.py").write_text('def grand_total(items):\n    """Add up the cart."""\n', encoding="utf-8")
+    _, said = ask("add up the cart")
+    assert "grand_total" in said.stdout and "total_price" not in said.stdout
+    assert "refreshed" in said.stderr and "1 changed" in said.stderr
+
+
+def test_in_a_folder_below_the_same_project_is_asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask("receipt")
+    monkeypatch.chdir(folder / "shop")
+    code, said = ask("add up the cart")
+    assert code == 0 and "indexed" not in said.stderr
+
+
+def test_nothing_found_exits_with_1_and_an_error_with_2(folder: Path) -> None:
+    code, _ = ask("--language", "cobol", "add up the cart")
+    assert code == 1
+    with pytest.raises(TreelineError) as refused:
+        ask("--name", "nobody-made-it", "add up")
+    assert refused.value.exit_code == 2
+
+
+def test_a_mistyped_command_is_told_and_not_searched_for(folder: Path) -> None:
+    with pytest.raises(InputError, match="stauts") as refused:
+        ask("stauts")
+    assert "status" in refused.value.hint and "treeline search stauts" in refused.value.hint.replace("cli", "treeline")
+
+
+def test_global_asks_every_index(folder: Path, tmp_path: Path) -> None:
+    ask("receipt")
+    other = project(tmp_path / "other", {"zoo.py": 'def feed_lions(zoo):\n    """Feed the lions."""\n    return zoo\n'})
+    ask("index", str(other), "--name", "zoo")
+    code, said = ask("--global", "--json", "feed the lions")
+    assert code == 0
+    body = orjson.loads(said.stdout)
+    assert body["results"][0]["func_name"] == "feed_lions"
+    assert [result["rank"] for result in body["results"]] == list(range(1, len(body["results"]) + 1))
+    code, said = ask("--global", "send a receipt by mail")
+    assert "send_receipt" in said.stdout
+
+
+def test_status_lists_the_projects(folder: Path) -> None:
+    ask("receipt")
+    _, said = ask("status")
+    assert f"demo: project {folder}" in said.stdout
+
+
+def test_the_outline_of_a_file_nests_its_definitions(folder: Path) -> None:
+    _, said = ask("outline", "shop/mail.py")
+    lines = said.stdout.splitlines()
+    assert any(line.split() == ["1", "class", "Mailer"] for line in lines)
+    inner = next(line for line in lines if "send_receipt" in line)
+    assert inner.startswith("     2    ")  # inside the class
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_printed_and_installed(shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    _, printed = ask("completion", shell)
+    assert "_TREELINE_COMPLETE" in printed.stdout
+    _, said = ask("completion", shell, "--install")
+    written = Path(said.stdout.split("written: ")[1].split(";")[0])
+    assert written.is_relative_to(tmp_path) and "_TREELINE_COMPLETE" in written.read_text(encoding="utf-8")
+
+
+def test_the_shell_is_given_the_commands(tmp_path: Path) -> None:
+    environment = os.environ | {"_TREELINE_COMPLETE": "bash_complete", "COMP_WORDS": "treeline st", "COMP_CWORD": "1"}
+    command = [sys.executable, "-c", "from treeline.service.cli import main; main()"]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert "plain,status" in said.stdout
