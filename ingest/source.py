@@ -174,10 +174,8 @@ class ReadOptions:
     """`python-env`: also these distributions, however big; `*` for all that are installed."""
     ref: str = ""
     """Git: branch, tag or commit; empty: the remote's default."""
-    download: bool = False
-    """`codesearchnet:LANGUAGE` may be fetched."""
     download_base: str = ""
-    """Where the archives are; empty: the official address."""
+    """The folder or address that CodeSearchNet's archives come from; empty: the known places."""
     git_schemes: frozenset[str] = frozenset({"https", "ssh"})
     """Which schemes a git URL may have."""
     git_hosts: frozenset[str] = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})

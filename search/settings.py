@@ -66,6 +66,9 @@ class Settings:
     feedback: bool = setting(True, "Whether thumbs and opens are kept and lift results for the same question.")
     feedback_places: int = setting(3, "Most places that feedback may move a result up or down.")
     eval_results: str = setting("", "Folder of the evaluation's result files; empty: `eval/results` of the project.")
+    codesearchnet: str = setting(
+        "", "Folder or address that CodeSearchNet's archives and queries come from; empty: the known places."
+    )
     eval_data: str = setting(
         "", "Folder with CodeSearchNet's `queries.csv`: the evaluation's page then shows its questions in words."
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from treeline.corpus.errors import InputError
-from treeline.ingest.download import LANGUAGES, archive_path, fetch_archive
+from treeline.ingest.download import LANGUAGES, fetch_language
 from treeline.ingest.source import Listed, ReadOptions, Unit, Unreadable, readable
 from treeline.ingest.sources.pool import POOL, Pool
 from treeline.ingest.sources.shards import (
@@ -26,14 +27,12 @@ HINT = f"give the folder that holds LANGUAGE/{SHARDS}, a LANGUAGE.zip, a {PARQUE
 
 
 def open_codesearchnet(where: str, options: ReadOptions) -> Listed:
-    """`where` is a folder, a file, or the name of a language that was or may be downloaded."""
+    """`where` is a folder, a file, or the name of a language, which is downloaded unless it was before."""
     root = Path(where).expanduser()
-    if where in LANGUAGES and (options.download or not root.exists()):
-        root = fetch_archive(where, options) if options.download else archive_path(where, options)
-        if not root.exists():
-            raise InputError(f"CodeSearchNet's {where} archive is not here", "add --download, or give its folder")
-    if not root.exists() and options.download:
-        raise InputError(f"CodeSearchNet has no archive {where!r}", f"choose one of: {', '.join(LANGUAGES)}")
+    if where in LANGUAGES and not root.exists():
+        root = fetch_language(where, options)
+    if not root.exists() and re.fullmatch(r"[\w#+]+", where):
+        raise InputError(f"CodeSearchNet has no archive {where!r}", f"choose one of: {', '.join(LANGUAGES)}; or {HINT}")
     if not root.exists():
         raise InputError(f"{where} does not exist", HINT)
     units = tuple(_units(root, options))

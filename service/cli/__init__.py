@@ -21,6 +21,7 @@ COMMANDS = {
     "watch": ("treeline.service.cli.project:watch", "Keep the index of this project fresh."),
     "completion": ("treeline.service.cli.project:completion", "Print or install completion for a shell."),
     "index": ("treeline.service.cli.index:index", "Load functions into an index, or bring it up to date."),
+    "download": ("treeline.service.cli.index:download", "Download CodeSearchNet."),
     "status": ("treeline.service.cli.status:status", "Show the indexes; manage their generations."),
     "serve": ("treeline.service.cli.serve:serve", "Serve the API and the pages."),
     "mcp": ("treeline.service.cli.serve:mcp", "Serve search to a coding agent."),
@@ -34,7 +35,7 @@ COMMANDS = {
 }
 SECTIONS = {
     "Search": ("search", "show", "similar", "outline"),
-    "Indexes": ("index", "watch", "status", "doctor"),
+    "Indexes": ("index", "watch", "download", "status", "doctor"),
     "Serve": ("serve", "mcp", "keys"),
     "Set up": ("completion",),
     "For start scripts": ("first-index", "wait"),

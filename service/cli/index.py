@@ -37,7 +37,7 @@ LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
 @click.option("--fresh", is_flag=True, help="Make the index anew instead of bringing it up to date.")
 @click.option("--strict", is_flag=True, help="Stop at the first record that cannot be read.")
 @click.option("--remove", multiple=True, metavar="SOURCE", help="Take a source out of the index; repeatable.")
-@click.option("--download", is_flag=True, help="Fetch the archive of codesearchnet:LANGUAGE.")
+@click.option("--download", is_flag=True, hidden=True, expose_value=False, help="As it is without.")
 @click.option("--language", "languages", multiple=True, type=click.Choice(LANGUAGES), help="Only this; repeatable.")
 @click.option("--partition", "partitions", multiple=True, type=click.Choice(PARTITIONS), help="Only this; repeatable.")
 @click.option("--include-tests", is_flag=True, help="Also test, vendored and generated files.")
@@ -54,7 +54,6 @@ def index(
     fresh: bool,
     strict: bool,
     remove: tuple[str, ...],
-    download: bool,
     languages: tuple[str, ...],
     partitions: tuple[str, ...],
     include_tests: bool,
@@ -66,9 +65,10 @@ def index(
 ) -> None:
     """Load functions into an index, or bring it up to date.
 
-    A SOURCE is codesearchnet:DIR-or-zip, a folder, an archive of one (.zip, .whl, .tar.gz …), a source file, a git
-    URL, python-env (the standard library and installed packages), or a .jsonl[.gz] file of records. What has not
-    changed is not read again; a load that was broken off goes on when the same command is given again.
+    A SOURCE is a folder, an archive of one (.zip, .whl, .tar.gz …), a source file, a git URL, python-env (the standard
+    library and installed packages), codesearchnet:LANGUAGE (downloaded), codesearchnet:DIR-or-zip, or a .jsonl[.gz]
+    file of records. What has not changed is not read again; a load that was broken off goes on when the same command
+    is given again.
     """
     from treeline.ingest.source import ReadOptions
 
@@ -83,7 +83,7 @@ def index(
             include_tests=include_tests,
             packages=frozenset(packages),
             ref=ref,
-            download=download,
+            download_base=settings.codesearchnet,
             git_hosts=allowed_hosts(settings),
             cache=settings.cache_path,
             progress=progress,
@@ -201,6 +201,27 @@ def progress_bar() -> Iterator[Progress]:
         yield report
 
 
+@click.command("download")
+@click.argument("data_set", type=click.Choice(["codesearchnet"]), metavar="codesearchnet")
+@click.argument("parts", nargs=-1, metavar="[LANGUAGE…|queries]")
+def download(data_set: str, parts: tuple[str, ...]) -> None:
+    """Download CodeSearchNet: archives of languages (go, java, javascript, php, python, ruby), or `queries`.
+
+    Without a part it is Python's archive (0.9 GB) and the queries. Known places are tried in order, and a download
+    that broke off is resumed. TREELINE_CODESEARCHNET names a folder or an address of one's own instead.
+    """
+    from treeline.ingest.download import LANGUAGES, fetch_language, fetch_queries
+
+    if unknown := set(parts) - {*LANGUAGES, "queries"}:
+        raise InputError(f"CodeSearchNet has no {min(unknown)!r}", f"choose of: {', '.join(LANGUAGES)}, queries")
+    settings = from_environment()
+    for part in dict.fromkeys(parts or ("python", "queries")):
+        with resumable(), progress_bar() as progress:
+            reading = ReadOptions(cache=settings.cache_path, download_base=settings.codesearchnet, progress=progress)
+            where = fetch_queries(reading) if part == "queries" else fetch_language(part, reading)
+        click.echo(f"{part}: {where}")
+
+
 @click.command("first-index")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
 @index_options
@@ -229,7 +250,12 @@ def make_first_index(settings: Settings, sources: tuple[str, ...]) -> None:
             outdated, sources = True, tuple(sources_in(store.artifact(settings.index, ARTIFACT) or b"")) or sources
     click.echo(f"{'indexing' if outdated else f'no index {settings.index!r} yet: indexing'} {' '.join(sources)}")
     with progress_bar() as progress:
-        reading = ReadOptions(git_hosts=allowed_hosts(settings), cache=settings.cache_path, progress=progress)
+        reading = ReadOptions(
+            git_hosts=allowed_hosts(settings),
+            cache=settings.cache_path,
+            download_base=settings.codesearchnet,
+            progress=progress,
+        )
         anew = tuple(DEFAULT_ENCODER if is_shipped(name) else name for name in encoders)
         summary = index_sources(settings, sources, reading, progress, encoders=anew, fresh=outdated)
     show_summary(summary)

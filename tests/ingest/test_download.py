@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
+import json
 import re
 import threading
 import zipfile
@@ -40,6 +42,11 @@ class Server:
     says_size: bool = True
     status: int = 0
     promise_more: int = 0
+    files: dict[str, bytes] = field(default_factory=dict)
+    """By path; of those that are not here it has `content`."""
+    refuse: tuple[str, ...] = ()
+    """Paths with one of these in them are answered with 403."""
+    paths: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     address: str = ""
 
@@ -52,22 +59,25 @@ def server() -> Iterator[Server]:
         def do_GET(self) -> None:
             wanted = self.headers.get("Range", "")
             state.asked.append(wanted)
-            if state.status:
-                self.send_error(state.status)
+            path = self.path.partition("?")[0]
+            state.paths.append(path)
+            if state.status or any(part in self.path for part in state.refuse):
+                self.send_error(state.status or 403)
                 return
+            content = state.files.get(path, state.content)
             found = re.match(r"bytes=(\d+)-", wanted) if state.ranges else None
             start = int(found[1]) if found else 0
-            if start >= len(state.content) > 0:
+            if start >= len(content) > 0:
                 self.send_response(416)
                 if state.says_size:
-                    self.send_header("Content-Range", f"bytes */{len(state.content)}")
+                    self.send_header("Content-Range", f"bytes */{len(content)}")
                 self.send_header("Content-Length", "0")
                 self.end_headers()
                 return
-            body = state.content[start:]
+            body = content[start:]
             self.send_response(206 if found else 200)
             if found:
-                self.send_header("Content-Range", f"bytes {start}-{len(state.content) - 1}/{len(state.content)}")
+                self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
             self.send_header("Content-Length", str(len(body) + state.promise_more))
             self.end_headers()
             self.wfile.write(body[: state.break_after.pop(0)] if state.break_after else body)
@@ -90,7 +100,7 @@ def options(server: Server, cache: Path, seen: list[tuple[str, int, int]] | None
         if seen is not None:
             seen.append((what, done, total))
 
-    return ReadOptions(download=True, download_base=server.address, cache=cache, progress=watch)
+    return ReadOptions(download_base=server.address, cache=cache, progress=watch)
 
 
 def test_the_archive_is_fetched_with_progress_read_and_kept(server: Server, tmp_path: Path) -> None:
@@ -164,11 +174,136 @@ def test_an_error_of_the_server_is_said_in_one_line(server: Server, tmp_path: Pa
         read("codesearchnet:python", options(server, tmp_path))
 
 
-def test_without_download_the_archive_is_asked_for_in_words(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="--download"):
-        read("codesearchnet:ruby", ReadOptions(cache=tmp_path))
-
-
 def test_only_web_addresses_are_fetched(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="only http"):
-        read("codesearchnet:python", ReadOptions(download=True, download_base="file:///etc", cache=tmp_path))
+        read("codesearchnet:python", ReadOptions(download_base="file:///etc", cache=tmp_path))
+
+
+@pytest.fixture
+def known(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """The server stands for all known places: the bucket, Zenodo, Hugging Face, the repository."""
+    base = server.address.removesuffix("/v2")
+    monkeypatch.setattr(download, "ATTEMPTS", 2)
+    monkeypatch.setattr(download, "LANGUAGES", dict.fromkeys(download.LANGUAGES, len(server.content)))
+    for place in ("OFFICIAL", "ZENODO", "HUGGING_FACE", "REPOSITORY"):
+        monkeypatch.setattr(download, place, f"{base}/{place.lower()}")
+    checksum = f"md5:{hashlib.md5(server.content).hexdigest()}"
+    record = {"files": [{"key": "python.zip", "size": len(server.content), "checksum": checksum}]}
+    server.files[f"/zenodo/api/records/{download.ZENODO_RECORD}"] = json.dumps(record).encode()
+    lfs = {"oid": hashlib.sha256(server.content).hexdigest(), "size": len(server.content)}
+    server.files[TREE] = json.dumps([{"type": "file", "path": "data/python.zip", "size": 1, "lfs": lfs}]).encode()
+    return server
+
+
+TREE = "/hugging_face/api/datasets/code_search_net/tree/main"
+
+
+def asked_for_archives(server: Server) -> list[str]:
+    return [path.split("/")[1] for path in server.paths if path.endswith(".zip")]
+
+
+@pytest.mark.parametrize(
+    ("refuse", "places"),
+    [
+        ((), ["official"]),
+        (("/official",), ["official", "zenodo"]),
+        (("/official", "/zenodo/api"), ["official", "hugging_face"]),
+    ],
+)
+def test_places_that_refuse_are_passed_over(
+    known: Server, tmp_path: Path, refuse: tuple[str, ...], places: list[str]
+) -> None:
+    known.refuse = refuse
+    assert len(read("codesearchnet:python", ReadOptions(cache=tmp_path)).functions) == 1
+    assert asked_for_archives(known) == places
+
+
+def test_when_no_place_answers_one_line_says_what_to_do(known: Server, tmp_path: Path) -> None:
+    known.status = 403
+    with pytest.raises(TreelineError) as failed:
+        read("codesearchnet:python", ReadOptions(cache=tmp_path))
+    said = str(failed.value)
+    assert said.count("403 Forbidden") == 3
+    assert "\n" not in said
+    assert f"records/{download.ZENODO_RECORD}" in said
+    assert "codesearchnet:PATH" in said
+
+
+def test_a_place_that_lies_about_the_size_is_passed_over(known: Server, tmp_path: Path) -> None:
+    known.files["/official/python.zip"] = known.content + b"more"
+    assert len(read("codesearchnet:python", ReadOptions(cache=tmp_path)).functions) == 1
+    assert asked_for_archives(known) == ["official", "zenodo"]
+
+
+def test_a_place_that_always_breaks_off_is_passed_over_and_its_part_is_not_continued_elsewhere(
+    known: Server, tmp_path: Path
+) -> None:
+    known.break_after = [1_000, 0, 0]
+    assert len(read("codesearchnet:python", ReadOptions(cache=tmp_path)).functions) == 1
+    assert asked_for_archives(known) == ["official"] * 3 + ["zenodo"]
+    assert known.asked[-1] == "", "the whole is asked for"
+    assert not list(tmp_path.rglob("*.part*"))
+
+
+@pytest.mark.parametrize("place", ["zenodo", "hugging_face"])
+def test_an_archive_with_another_hash_is_refused(known: Server, tmp_path: Path, place: str) -> None:
+    known.refuse = ("/official", "/zenodo/api") if place == "hugging_face" else ("/official", "/hugging_face")
+    flipped = bytearray(known.content)
+    flipped[-30_000] ^= 1
+    known.content = bytes(flipped)
+    with pytest.raises(TreelineError, match=r"has another (md5|sha256) hash than published"):
+        read("codesearchnet:python", ReadOptions(cache=tmp_path))
+    assert not list(tmp_path.rglob("*.zip*"))
+
+
+def test_parquet_files_serve_where_there_is_no_zip(known: Server, tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    known.refuse = ("/official", "/zenodo")
+    rows = [json.loads(line())]
+    stored = io.BytesIO()
+    parquet.write_table(pyarrow.Table.from_pylist(rows), stored)
+    files = ["python/train/0000.parquet", "python/validation/0000.parquet", "ruby/train/0000.parquet"]
+    for file in files:
+        known.files[f"/hugging_face/datasets/code_search_net/resolve/main/{file}"] = stored.getvalue()
+    known.files[TREE] = json.dumps(
+        [{"type": "file", "path": file, "size": len(stored.getvalue())} for file in files]
+    ).encode()
+    functions = read("codesearchnet:python", ReadOptions(cache=tmp_path)).functions
+    assert len(functions) == 2
+    known.status = 403
+    assert len(read("codesearchnet:python", ReadOptions(cache=tmp_path)).functions) == 2, "kept"
+
+
+def test_a_folder_of_ones_own_is_used_as_it_is(known: Server, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "python.zip").write_bytes(known.content)
+    options = ReadOptions(cache=tmp_path / "cache", download_base=str(own))
+    assert len(read("codesearchnet:python", options).functions) == 1
+    with pytest.raises(InputError, match=r"neither ruby\.zip nor"):
+        read("codesearchnet:ruby", options)
+    with pytest.raises(InputError, match=r"queries\.csv"):
+        download.fetch_queries(options)
+    assert known.paths == []
+
+
+def test_the_queries_come_from_the_repository(known: Server, tmp_path: Path) -> None:
+    known.files["/repository/queries.csv"] = b"query\nconvert int to string\n"
+    known.files["/repository/annotationStore.csv"] = b"Language,Query,GitHubUrl,Relevance,Notes\n"
+    folder = download.fetch_queries(ReadOptions(cache=tmp_path))
+    assert sorted(file.name for file in folder.iterdir()) == ["annotationStore.csv", "queries.csv"]
+    download.fetch_queries(ReadOptions(cache=tmp_path))
+    assert len(known.paths) == 2
+
+
+def test_a_page_in_place_of_the_queries_is_refused(known: Server, tmp_path: Path) -> None:
+    known.files["/repository/queries.csv"] = b"<html>"
+    with pytest.raises(TreelineError, match=r"is not queries\.csv .*put it into"):
+        download.fetch_queries(ReadOptions(cache=tmp_path))
+
+
+def test_an_unknown_language_is_said_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="go, java, javascript, php, python, ruby"):
+        read("codesearchnet:klingon", ReadOptions(cache=tmp_path))
