@@ -21,16 +21,16 @@ from treeline.rerank.language import ALIKE, LANGUAGES, WORDS, Named, named
 from treeline.rerank.ranked_list import QueryTraits
 from treeline.rerank.registry import fusion
 from treeline.search.executor import Run
-from treeline.search.query import MODES, Parts, Query, combine, narrowing, parse
+from treeline.search.query import MODES, WORD, Parts, Query, combine, narrowing, parse
 from treeline.search.settings import Settings
 from treeline.search.spelling import PRODUCTS, Corrections, correct, doubtful
 from treeline.search.structure import CALLS, INHERITS, structural
 
-KEYWORD, DENSE, TFIDF, GRAPH, CALLEES, TEXT_CALLS = "keyword", "dense", "tfidf", "graph", "callees", "text_calls"
+KEYWORD, DENSE, TFIDF, EXACT, GRAPH = "keyword", "dense", "tfidf", "exact", "graph"
+CALLEES, TEXT_CALLS = "callees", "text_calls"
 Kind = Literal["identifier", "structural", "conceptual", "mixed"]
 Facets = Mapping[str, Mapping[str, int]]
 
-ANY_WORD = re.compile(r"[^\W_]")  # a letter or a digit of any script
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")  # no word contains them, and engines refuse some
 QUOTED = re.compile(r"`([^`\s]+)`|\"([^\"\s]+)\"|(?<!\w)'([^'\s]+)'(?!\w)")
 SHAPED = re.compile(
@@ -50,9 +50,11 @@ PADDING = frozenset(
     "declared function functions method methods class classes code source implementation implemented called named "
     "usage use example look up python java javascript go ruby php please".split()
 )
-WORD = re.compile(r"[A-Za-z][\w']*")
+ENGLISH = re.compile(r"[A-Za-z][\w']*")
 ONE_WORD = re.compile(r"[^\W\d]\w+")  # `Flask`, `open`: a word like any other, and maybe the name of something
+UNCORRECTED = re.compile(r"\"[^\"]*\"|`[^`]*`")  # what stands in quotes is right as it is
 LONGEST_STRUCTURAL = 200  # characters; a longer text is no question about one symbol
+VERBATIM_WORDS = 4  # a shorter query stands word for word in places that have nothing to do with it
 SPELLING_SECONDS = 0.5  # for the engine to find near spellings; without them the query goes on as typed
 # Times the usual depth where words are excluded: the engines find functions that have words, not those that lack them.
 # Of a word that all but one in 200 functions have, a page is left.
@@ -95,6 +97,8 @@ class Plan:
     words: str  # its text without filters and excluded words, as typed
     filters: Filters  # of switches and text, as the index spells them
     excluded: tuple[str, ...]  # words that no result may contain
+    phrases: tuple[str, ...]  # that every result must contain: what stands in quotes
+    regex: str  # that every result must match
     corrections: Corrections
     language: Named  # that the text names, and the text without it
     route: Route
@@ -104,13 +108,24 @@ class Plan:
 
     @property
     def text(self) -> str:
-        """The words that are looked for."""
-        return self.corrections.text
+        """The words that rank results: those beside the phrases, which every result has, if there are any."""
+        rest = UNCORRECTED.sub(" ", self.corrections.text).strip() if self.phrases else ""
+        return rest if WORD.search(rest) else self.corrections.text
+
+    @property
+    def required(self) -> bool:
+        """Whether results must contain something word for word."""
+        return bool(self.phrases or self.regex)
+
+    @property
+    def verbatim(self) -> bool:
+        """Whether the words may be a quotation, such as an error message."""
+        return not self.regex and self.route.words >= VERBATIM_WORDS and self.phrases != (self.words[1:-1],)
 
     @property
     def rephrased(self) -> str:
         """The text to send again beside the filters: corrected, with the excluded words."""
-        return Parts(self.text, without=self.excluded).text
+        return Parts(self.corrections.text, without=self.excluded, regex=self.regex).text
 
     @property
     def narrowed(self) -> str:
@@ -130,24 +145,30 @@ class Planner:
         parts = Parts(query.text) if query.literal else parse(query.text)
         filters = combine(query.filters, parts.filters)
         words = CONTROL.sub(" ", parts.words).strip()
-        _check_words(words, filters, parts.without)
+        if parts.regex:
+            check_regex(parts.regex)
+        else:
+            _check_words(words, filters, parts.without)
         way = route(words)
         corrections = self._correct(query, words, way, run)
         if corrections.words:
             way = route(corrections.text)
         depth = self._settings.lane_depth
-        return Plan(
+        plan = Plan(
             query=query,
             words=words,
             filters=filters if filters == NO_FILTERS else as_indexed(filters, self._facets),
             excluded=parts.without,
+            phrases=() if way.relations else parts.phrases,  # in `what calls "parse"` quotes only mark the name
+            regex=parts.regex,
             corrections=corrections,
-            language=named(corrections.text),
+            language=Named("", ""),
             route=way,
-            lanes=tuple(self._lanes(query.mode, way) if lanes is None else lanes),
+            lanes=tuple(self._lanes(query.mode, way, parts) if lanes is None else lanes),
             depth=DEEPER * depth if parts.without else depth,
             limit=max(query.offset + query.k, self._settings.rerank_depth),
         )
+        return replace(plan, language=named(plan.text))
 
     def hints(self, plan: Plan, *, found: bool, excluded: bool) -> list[str]:
         """What the query asks for that the index does not have: where nothing was found, its filters; else a language.
@@ -172,17 +193,27 @@ class Planner:
     def _correct(self, query: Query, text: str, way: Route, run: Run) -> Corrections:
         """The text corrected; as typed where the engine does not find near spellings in time."""
         sentence = way.kind in ("conceptual", "mixed") and not query.as_typed
-        words = doubtful(text, way.symbols) if sentence else []
+        words = doubtful(UNCORRECTED.sub(" ", text), way.symbols) if sentence else []
         if not words:
             return Corrections(text)
         look = {"spelling": lambda: {word: self._engine.spellings(word) for word in words}}
         near = run(look, {"spelling": SPELLING_SECONDS}).values.get("spelling")
-        return Corrections(text, unsure=True) if near is None else correct(text, near)
+        if near is None:
+            return Corrections(text, unsure=True)
+        pieces = [correct(piece, near) for piece in UNCORRECTED.split(text)]
+        quoted = [*UNCORRECTED.findall(text), ""]
+        corrected = "".join(piece.text + other for piece, other in zip(pieces, quoted, strict=True))
+        return Corrections(corrected, tuple(dict.fromkeys(word for piece in pieces for word in piece.words)))
 
-    def _lanes(self, mode: str, way: Route) -> Sequence[str]:
+    def _lanes(self, mode: str, way: Route, parts: Parts) -> Sequence[str]:
+        if not WORD.search(parts.words):
+            return (EXACT,)
+        required = bool(parts.regex or parts.phrases) and not way.relations
         if mode != "hybrid":
-            return (mode,)
-        return [lane for lane in way.lanes() if lane != DENSE or self._engine.info.encoders]
+            return (mode, EXACT) if required else (mode,)
+        lanes = [lane for lane in way.lanes() if lane != DENSE or self._engine.info.encoders]
+        verbatim = way.words >= VERBATIM_WORDS and not way.relations
+        return [*lanes, EXACT] if required or verbatim else lanes
 
     def _language_hint(self, plan: Plan) -> list[str]:
         wanted, rest = plan.language
@@ -206,13 +237,21 @@ def check_length(text: str, settings: Settings) -> None:
         )
 
 
+def check_regex(pattern: str) -> None:
+    """Raise `InputError` for a regular expression that cannot be compiled."""
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise InputError(f"/{pattern}/ is no regular expression: {error}", "escape what is meant as text") from None
+
+
 def _check_words(words: str, filters: Filters, excluded: tuple[str, ...]) -> None:
     hint = "say in a few words what the function does"
     if not words and (excluded or filters != NO_FILTERS):
         raise InputError(f"there is no word to look for ({narrowing(filters, excluded)})", hint)
     if not words:
         raise InputError("the question is empty", hint)
-    if not ANY_WORD.search(words):
+    if not WORD.search(words):
         raise InputError(f"there is no word in the question {words[:20]!r}", hint)
 
 
@@ -239,7 +278,7 @@ def _by_names(text: str, quoted: tuple[str, ...], words: int) -> Route:
     if not symbols:
         return Route("mixed", (text,), words=words) if ONE_WORD.fullmatch(text) else Route("conceptual", words=words)
     rest = SHAPED.sub(" ", QUOTED.sub(" ", text))
-    others = len(symbols) > 1 or any(word.lower() not in PADDING for word in WORD.findall(rest))
+    others = len(symbols) > 1 or any(word.lower() not in PADDING for word in ENGLISH.findall(rest))
     return Route("mixed" if others else "identifier", symbols, words=words)
 
 

@@ -162,10 +162,12 @@ KEYS = {
 }
 # Only a known key with a value right behind it is a filter: `path::join`, `file:///etc`, `error: no such file` and
 # `lambda x: x` are words. A hyphen excludes only at the start of a word of two letters or more: `utf-8`, `-1`, `a - b`,
-# `ls -l` and `--verbose` are words. What stands in quotes is left as it is.
+# `ls -l` and `--verbose` are words. What stands in quotes is left as it is. `/…/` is a regular expression unless a
+# blank stands beside one of its slashes: `read / write` are words.
 PART = re.compile(
     r"(?<!\S)(?:"
-    r"\"[^\"]*\"|`[^`]*`"  # a phrase or a piece of code
+    r"\"(?P<exact>(?:[^\"\\]|\\.)*)\"|`[^`]*`"  # a phrase or a piece of code
+    r"|/(?=\S)(?P<regex>(?:[^/\\]|\\.)*(?<=\S))/"
     rf"|(?P<not>-?)(?P<key>{'|'.join(KEYS)}):(?!:|//)(?:\"(?P<quoted>[^\"]+)\"|(?P<value>[^\s\"]+))"
     r"|-(?:\"(?P<phrase>[^\"]*\w[^\"]*)\"|(?P<word>[^\W\d_](?:[\w.-]*\w)))"
     r")(?!\S)",
@@ -173,41 +175,56 @@ PART = re.compile(
 )
 
 
+WORD = re.compile(r"[^\W_]")  # a letter or a digit of any script
+ESCAPED = re.compile(r"\\([\"\\])")
+
+
 class Parts(NamedTuple):
-    """The words of a query, its filters, and the words that no result may contain."""
+    """The words of a query (phrases included), its filters, the words that no result may contain, and what every
+    result must contain: phrases, and a regular expression."""
 
     words: str
     filters: Filters = NO_FILTERS
     without: tuple[str, ...] = ()
+    phrases: tuple[str, ...] = ()
+    regex: str = ""
 
     @property
     def text(self) -> str:
         """The query without its filters, to be sent again beside them."""
         excluded = (f'-"{word}"' if " " in word else f"-{word}" for word in self.without)
-        return " ".join([self.words, *excluded])
+        return " ".join(filter(None, [self.words, self.regex and f"/{self.regex}/", *excluded]))
 
 
 def parse(text: str) -> Parts:
     """The parts of a query's text; `InputError` where it has two values for one filter, or negates one."""
     filters = NO_FILTERS
     without: list[str] = []
+    phrases: list[str] = []
+    regex = ""
 
     def take(found: re.Match[str]) -> str:
-        nonlocal filters
-        if found["not"]:
+        nonlocal filters, regex
+        if found["regex"]:
+            if regex:
+                raise InputError(f"{found[0]}: a query has one regular expression", "join them with |")
+            regex = found["regex"]
+        elif found["not"]:
             raise InputError(f"{found[0]}: a filter cannot exclude", "leave it out; -word excludes a word")
-        if key := found["key"]:
+        elif key := found["key"]:
             filters = combine(filters, Filters(**{KEYS[key.lower()]: found["quoted"] or found["value"]}))
         elif word := found["word"] or found["phrase"]:
             without.append(word.strip())
         else:
+            if WORD.search(found["exact"] or ""):
+                phrases.append(ESCAPED.sub(r"\1", found["exact"]))
             return found[0]
         return ""
 
     words = PART.sub(take, text)
-    if filters == NO_FILTERS and not without:
-        return Parts(text)
-    return Parts(" ".join(words.split()), filters, tuple(dict.fromkeys(without)))
+    if filters != NO_FILTERS or without or regex:
+        words = " ".join(words.split())
+    return Parts(words, filters, *(tuple(dict.fromkeys(some)) for some in (without, phrases)), regex)
 
 
 def combine(one: Filters, other: Filters) -> Filters:

@@ -21,8 +21,9 @@ from treeline.search.answer import Answer, Result
 from treeline.search.executor import SEARCH, Executor, Run, in_turn
 from treeline.search.lanes.graph import StoredGraph, UnresolvedCalls, call_name, callees_lane, text_calls_lane
 from treeline.search.lanes.lane_set import Degradation, LaneResults, LaneSet, exclude
+from treeline.search.lanes.phrase import require
 from treeline.search.lanes.tfidf import Progress, no_progress
-from treeline.search.plan import CALLEES, GRAPH, TEXT_CALLS, Plan, Planner
+from treeline.search.plan import CALLEES, EXACT, GRAPH, TEXT_CALLS, Plan, Planner
 from treeline.search.query import Query
 from treeline.search.settings import Settings
 from treeline.search.structure import CALLS, Neighbour, Relatives, Structure
@@ -107,7 +108,7 @@ class Searcher:
             ranked=ranked,
             found=found,
             exact=ranking.results.exact,
-            no_match=ranking.results.no_match if found else "",
+            no_match=ranking.results.no_match if found or plan.required else "",
             hints=tuple(self._planner.hints(plan, found=bool(found), excluded=ranking.results.excluded)),
         )
 
@@ -119,9 +120,10 @@ class Searcher:
         results = self.lanes(plan, run)
         clock.timings.update(results.timings)
         clock.lap("lanes")
-        candidates = self.fuse(results, plan.query.fusion, len(results.found) if results.exact else plan.limit)
-        if results.exact:
-            candidates = exact_first(candidates)[: plan.limit]
+        leading = bool(results.exact or results.verbatim)
+        candidates = self.fuse(results, plan.query.fusion, len(results.found) if leading else plan.limit)
+        if leading:
+            candidates = exact_first(candidates, results)[: plan.limit]
         clock.lap("fusion")
         try:
             candidates = self.rerank(plan, candidates, plan.query.rerank)
@@ -132,8 +134,8 @@ class Searcher:
         if reorder is not None and plan.query.feedback:
             candidates = reorder(candidates)
             clock.lap("feedback")
-        if results.exact:
-            candidates = exact_first(candidates)
+        if leading:
+            candidates = exact_first(candidates, results)
             clock.lap("exact")
         return Ranking(candidates, results, clock.timings)
 
@@ -149,7 +151,7 @@ class Searcher:
             _raise_for(outcome.failures, outcome.errors)
         results = LaneResults(
             plan=plan,
-            lists=tuple(outcome.values[lane] for lane in work if lane in outcome.values),
+            lists=require([outcome.values[lane] for lane in work if lane in outcome.values]),
             degraded=tuple(Degradation(lane, reason) for lane, reason in outcome.failures.items()),
             timings=outcome.milliseconds,
         )
@@ -254,9 +256,11 @@ class Searcher:
         return [f"{bodies[id_].docstring}\n{bodies[id_].code}" if id_ in bodies else "" for id_ in ids]
 
 
-def exact_first(candidates: Sequence[Candidate]) -> Candidates:
-    """What the call graph knows, then what has the call in its code, then all else."""
-    return Candidates.of(candidates).led_by(TEXT_CALLS).led_by(GRAPH)
+def exact_first(candidates: Sequence[Candidate], results: LaneResults) -> Candidates:
+    """What the call graph knows, then what has the call in its code; or what has the query word for word; then all
+    else."""
+    ordered = Candidates.of(candidates)
+    return ordered.led_by(TEXT_CALLS).led_by(GRAPH) if results.exact else ordered.led_by(EXACT)
 
 
 def _raise_for(failures: Mapping[str, str], errors: Mapping[str, Exception]) -> None:

@@ -25,12 +25,14 @@ from treeline.search.lanes.graph import (
     text_calls_lane,
 )
 from treeline.search.lanes.keyword import CHUNKS, keyword_lane
+from treeline.search.lanes.phrase import PhraseList, exact_lane
 from treeline.search.lanes.tfidf import Progress, TfidfLane, no_progress
-from treeline.search.plan import DENSE, GRAPH, KEYWORD, TEXT_CALLS, TFIDF, Plan
+from treeline.search.plan import DENSE, EXACT, GRAPH, KEYWORD, TEXT_CALLS, TFIDF, Plan
 from treeline.search.structure import INHERITS
 
 MEANING = "meaning"  # the last relaxation: no function has any of the words
 NO_MATCH = "no function here contains these words; what follows"
+WITHOUT_IT = "; what follows has some of its words or is near it in meaning"
 
 Lane = Callable[[], RankedList]
 
@@ -63,6 +65,8 @@ class LaneSet:
                 made[name] = lambda: graph_lane(
                     self._engine, self._graph(), plan.route, plan.text, plan.depth, plan.filters
                 )
+            elif name == EXACT:
+                made[name] = partial(exact_lane, self._engine, plan)
             elif name == TEXT_CALLS:
                 made[name] = self._text_calls(plan)
             elif name == TFIDF:
@@ -164,12 +168,27 @@ class LaneResults:
 
     @property
     def no_match(self) -> str:
-        """A sentence where no function has any of the words, not even a near spelling of one; else empty."""
+        """A sentence where nothing has a quoted phrase, or any of the words, not even a near spelling of one; else
+        empty."""
+        if self._phrases is not None and self._phrases.required and not len(self._phrases.hits):
+            missing = self._phrases.missing or (*self.plan.phrases, self.plan.regex and f"/{self.plan.regex}/")
+            what = " or ".join(one if one.startswith("/") else f"“{one}”" for one in missing if one)
+            together = "" if self._phrases.missing else " together"
+            return f"nothing here contains {what}{together}" + (WITHOUT_IT if len(self.found) else "")
         if self._pieces is None:
             return ""
         if not self._by_meaning:
             return f"{NO_MATCH} has only pieces of them" if self._pieces else ""
         return f"{NO_MATCH} is the nearest by meaning{', or has pieces of them' if self._pieces else ''}"
+
+    @property
+    def verbatim(self) -> bool:
+        """Whether the query stands word for word in a few places, which are then the first results."""
+        return self._phrases is not None and not self._phrases.required and bool(len(self._phrases.hits))
+
+    @property
+    def _phrases(self) -> PhraseList | None:
+        return next((ranked for ranked in self.lists if isinstance(ranked, PhraseList)), None)
 
     @property
     def _by_meaning(self) -> bool:
@@ -179,7 +198,7 @@ class LaneResults:
     def _pieces(self) -> bool | None:
         """Whether pieces of the words were found, where no whole word was. None where whole words were found or may
         have been, or no lane looked for them."""
-        found = {base(ranked.lane): ranked for ranked in self.lists if base(ranked.lane) != DENSE}
+        found = {base(ranked.lane): ranked for ranked in self.lists if base(ranked.lane) not in (DENSE, EXACT)}
         keyword = found.pop(KEYWORD, None)
         if keyword is None or self.excluded or any(ranked.hits for ranked in found.values()):
             return None

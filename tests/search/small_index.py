@@ -119,7 +119,7 @@ def plan_of(text: str, *, unsure: bool = False) -> Plan:
     """The plan of a query in words, as if an index had made it."""
     way = route(text)
     corrections = Corrections(text, unsure=unsure)
-    return Plan(Query(text), text, NO_FILTERS, (), corrections, named(text), way, way.lanes(), 300, 100)
+    return Plan(Query(text), text, NO_FILTERS, (), (), "", corrections, named(text), way, way.lanes(), 300, 100)
 
 
 class EmptyIndex:

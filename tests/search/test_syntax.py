@@ -54,7 +54,34 @@ def test_filters_and_excluded_words_are_taken_out(text: str, parts: Parts) -> No
     ],
 )
 def test_code_and_prose_are_words(text: str) -> None:
-    assert parse(text) == Parts(text)
+    assert parse(text)._replace(phrases=()) == Parts(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases", "regex"),
+    [
+        ('"no such file"', ("no such file",), ""),
+        ('raise "no such file" "in  here"', ("no such file", "in  here"), ""),
+        (r'"a \"quoted\" word"', ('a "quoted" word',), ""),
+        (r'"c:\temp"', (r"c:\temp",), ""),
+        ('it"s a "!" mark', (), ""),
+        (r"/def \w+_url\(/", (), r"def \w+_url\("),
+        (r"parse /a -b repo:c\/d/ url", (), r"a -b repo:c\/d"),
+        ("read / write / close", (), ""),
+        ("either/or", (), ""),
+        ("`/x/`", (), ""),
+    ],
+)
+def test_what_must_be_in_every_result_is_quoted_or_between_slashes(
+    text: str, phrases: tuple[str, ...], regex: str
+) -> None:
+    parts = parse(text)
+    assert (parts.phrases, parts.regex) == (phrases, regex)
+
+
+def test_a_regular_expression_is_no_word() -> None:
+    assert parse(r"parse /a -b/ url").words == "parse url"
+    assert parse(r"parse /a -b/ -url").text == "parse /a -b/ -url"
 
 
 def test_the_question_can_be_asked_again_without_its_filters() -> None:

@@ -1,0 +1,71 @@
+"""The exact lane: units whose text has a quoted phrase, a `/regular expression/`, or the whole query word for word.
+
+A quoted phrase or an expression must stand in every result: `require` drops the rest from the other lanes' lists. An
+unquoted query that stands word for word in a few places, such as an error message, only puts those first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from treeline.engine.hits import chosen, ids_of, rescored
+from treeline.engine.protocol import Engine, Filters, Hit
+from treeline.rerank.ranked_list import RankedList
+from treeline.search.plan import EXACT, Plan
+
+MOST = 10_000  # units with a phrase that are looked at: as far as pages reach
+FEW = 3  # an unquoted query leads to so many places at most: what stands everywhere is no quotation
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseList(RankedList):
+    """The units found. `missing` are the required phrases that no unit has."""
+
+    required: bool = field(kw_only=True)
+    missing: tuple[str, ...] = field(default=(), kw_only=True)
+
+
+def exact_lane(engine: Engine, plan: Plan) -> PhraseList:
+    """The units that have the whole query word for word; else those that have its phrases and its expression."""
+    verbatim = _verbatim(engine, plan.words, plan.filters) if plan.verbatim else []
+    if len(verbatim) or not plan.required:
+        return PhraseList(EXACT, _scored(verbatim), required=False)
+    found = {phrase: engine.phrase(phrase, MOST, plan.filters) for phrase in plan.phrases}
+    if plan.regex:
+        found[f"/{plan.regex}/"] = engine.regex(plan.regex, MOST, plan.filters)
+    missing = tuple(what for what, hits in found.items() if not len(hits))
+    fewest, *others = sorted(found.values(), key=len)
+    for hits in others:
+        having = set(ids_of(hits))
+        fewest = chosen(fewest, [at for at, id_ in enumerate(ids_of(fewest)) if id_ in having])
+    return PhraseList(EXACT, _scored(fewest), required=True, missing=missing)
+
+
+def require(lists: Sequence[RankedList]) -> tuple[RankedList, ...]:
+    """The lists without the units that lack a required phrase; as they are where no unit has it."""
+    exact = next((ranked for ranked in lists if isinstance(ranked, PhraseList)), None)
+    if exact is None or not exact.required or not len(exact.hits):
+        return tuple(lists)
+    having = set(ids_of(exact.hits))
+    return tuple(ranked if ranked is exact else _only(ranked, having) for ranked in lists)
+
+
+def _verbatim(engine: Engine, text: str, filters: Filters) -> Sequence[Hit]:
+    """The units that have a text, also where its quotes are escaped in the source (`can\\'t`)."""
+    for variant in dict.fromkeys((text, text.replace("'", "\\'"), text.replace('"', '\\"'))):
+        hits = engine.phrase(variant, FEW + 1, filters)
+        if len(hits):
+            return hits if len(hits) <= FEW else []
+    return []
+
+
+def _scored(hits: Sequence[Hit]) -> Sequence[Hit]:
+    """All score the same: either the text is there or it is not."""
+    return rescored(hits, [1.0] * len(hits))
+
+
+def _only(ranked: RankedList, ids: set[str]) -> RankedList:
+    positions = [at for at, id_ in enumerate(ids_of(ranked.hits)) if id_ in ids]
+    stages = [ranked.stages[at] for at in positions] if ranked.stages else ranked.stages
+    return replace(ranked, hits=chosen(ranked.hits, positions), stages=stages)

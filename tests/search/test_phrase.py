@@ -1,0 +1,146 @@
+"""Exact text: a quoted phrase or a regular expression stands in every result, and a quotation is found first."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.search.small_index import NAME, parsed, publish, shipped
+from treeline.corpus.errors import InputError
+from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.protocol import NO_FILTERS, Filters, Hit
+from treeline.search.answer import Answer
+from treeline.search.query import Query
+from treeline.search.searcher import Searcher
+
+FILES = {
+    "app/names.py": '''
+def property_name(text):
+    """Read a property name enclosed in double quotes, expecting one."""
+    return text
+
+def expect(text):
+    raise ValueError("Expecting property name enclosed in double quotes")
+
+def expect_value(text):
+    raise ValueError("Expecting value")
+
+def cannot(text):
+    raise ValueError('can\\'t open this file now')
+
+def quoted(text):
+    raise ValueError('the word "json" is not a name')
+
+def Mixed(text):
+    raise ValueError("Expecting VALUE at once")
+''',
+    "app/more.py": "".join(
+        f"def enclosed_{n}(text):\n    'Property names in double quotes are expected enclosed'\n    return {n}\n"
+        for n in range(20)
+    ),
+}
+
+
+class Scanning:
+    """The engine, with phrase and regex as a plain scan."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def phrase(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
+        pattern = r"\s+".join(map(re.escape, text.split()))
+        return self.regex(pattern if text != text.lower() else f"(?i){pattern}", k, filters)
+
+    def regex(self, pattern: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
+        ids = [one.id for one in self._engine.scan() if re.search(pattern, one.original_string)]
+        found: Sequence[Hit] = self._engine.locate(ids, filters)[:k]
+        return found
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
+    store = EmbeddedStore(Path(tmp_path_factory.mktemp("home")))
+    publish(store, *parsed(FILES))
+    made = Searcher(Scanning(store.open(NAME)), {shipped().name: shipped()})
+    yield made
+    made.close()
+
+
+def names(answer: Answer) -> list[str]:
+    return [result.function.func_name for result in answer.results]
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "dense"])
+def test_a_quoted_phrase_stands_in_every_result(searcher: Searcher, mode: str) -> None:
+    answer = searcher.search(Query('"property name enclosed in double quotes"', mode=mode))
+    assert set(names(answer)) == {"expect", "property_name"}
+    assert answer.total == 2 and not answer.no_match
+
+
+def test_two_phrases_stand_in_every_result(searcher: Searcher) -> None:
+    assert names(searcher.search(Query('"double quotes" "Expecting property"'))) == ["expect"]
+
+
+def test_a_phrase_beside_words_only_narrows(searcher: Searcher) -> None:
+    answer = searcher.search(Query('"raise ValueError" property name'))
+    assert names(answer)[0] == "expect"
+    assert "property_name" not in names(answer) and len(names(answer)) == 5
+
+
+def test_what_nothing_contains_is_said_and_the_rest_is_shown(searcher: Searcher) -> None:
+    answer = searcher.search(Query('"property names encloses"'))
+    assert answer.results
+    assert answer.no_match.startswith("nothing here contains “property names encloses”; what follows")
+    both = searcher.search(Query('"Expecting value" "double quotes"'))
+    assert both.no_match.startswith("nothing here contains “Expecting value” or “double quotes” together; what")
+
+
+def test_a_regular_expression_matches_every_result(searcher: Searcher) -> None:
+    assert set(names(searcher.search(Query(r"/Expecting [a-z]+\"/")))) == {"expect_value"}
+    answer = searcher.search(Query(r"/Expecting [a-z]+/ double quotes"))
+    assert names(answer)[0] == "expect" and set(names(answer)) == {"expect", "expect_value"}
+
+
+def test_a_regular_expression_that_matches_nothing_is_said(searcher: Searcher) -> None:
+    answer = searcher.search(Query("/nothing_like_[xyz]this/"))
+    assert not answer.results and answer.no_match == "nothing here contains /nothing_like_[xyz]this/"
+
+
+def test_a_broken_regular_expression_is_bad_input(searcher: Searcher) -> None:
+    with pytest.raises(InputError, match=r"/\(a/ is no regular expression"):
+        searcher.search(Query("/(a/"))
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Expecting property name enclosed in double quotes", "expect"),
+        ("can't open this file now", "cannot"),
+        ('the word "json" is not a name', "quoted"),
+    ],
+)
+def test_a_quotation_is_found_first_without_quotes(searcher: Searcher, text: str, name: str) -> None:
+    answer = searcher.search(Query(text))
+    assert names(answer)[0] == name
+    assert len(answer.results) > 1  # the rest follows
+
+
+def test_what_stands_in_many_places_is_no_quotation(searcher: Searcher) -> None:
+    text = "Property names in double quotes are expected enclosed"
+    answer = searcher.search(Query(text))
+    assert all(one.lane != "exact" for result in answer.results for one in result.candidate.contributions)
+
+
+def test_quotes_around_a_symbol_of_a_structural_question_only_mark_it(searcher: Searcher) -> None:
+    assert searcher.search(Query('what calls "expect"')).exact is not None
+
+
+def test_a_word_inside_quotes_is_not_corrected(searcher: Searcher) -> None:
+    answer = searcher.search(Query('"a proprety name" proprety'))
+    assert answer.corrections.words in ((), (("proprety", "property"),))
+    assert '"a proprety name"' in answer.corrections.text
