@@ -11,10 +11,9 @@ from weakref import WeakKeyDictionary
 from treeline.corpus.errors import EngineUnavailable
 from treeline.engine.protocol import Hit, IndexInfo
 from treeline.graph import corpus_clusters
-from treeline.graph import tree as trees
 from treeline.graph.corpus_clusters import CorpusClusters
-from treeline.graph.tree import Tree
 from treeline.rerank.candidates import Candidate
+from treeline.search.location import Locations
 
 if TYPE_CHECKING:
     from treeline.search.live import LiveSearcher
@@ -56,24 +55,10 @@ def overview(searcher: Searcher) -> Overview:
     return Overview(searcher.info, languages, len(facets.get("repo", {})))
 
 
-@dataclass(frozen=True, slots=True)
-class Locations:
-    """The whole repository tree, and which function each of its leaves is."""
-
-    tree: Tree
-    ids: dict[int, str]
-
-
 @per_generation
 def locations(searcher: Searcher) -> Locations | None:
     """Where everything is; None when the index has no tree."""
-    from treeline.ingest.artifacts import obtain
-
-    data = obtain(searcher.engine, "tree")
-    if not data:
-        return None
-    tree = trees.load(data)
-    return Locations(tree, {node: function_id for function_id, node in tree.leaves.items()})
+    return searcher.locations
 
 
 def clusters_of(searcher: LiveSearcher) -> CorpusClusters | None:

@@ -21,13 +21,14 @@ from treeline.rerank.language import ALIKE, LANGUAGES, WORDS, Named, named
 from treeline.rerank.ranked_list import QueryTraits
 from treeline.rerank.registry import fusion
 from treeline.search.executor import Run
+from treeline.search.location import Location, parse_path
 from treeline.search.query import MODES, WORD, Parts, Query, combine, narrowing, parse
 from treeline.search.settings import Settings
 from treeline.search.spelling import PRODUCTS, Corrections, correct, doubtful
 from treeline.search.structure import CALLS, INHERITS, structural
 
 KEYWORD, DENSE, TFIDF, EXACT, GRAPH = "keyword", "dense", "tfidf", "exact", "graph"
-CALLEES, TEXT_CALLS = "callees", "text_calls"
+CALLEES, TEXT_CALLS, PATH = "callees", "text_calls", "path"
 Kind = Literal["identifier", "structural", "conceptual", "mixed"]
 Facets = Mapping[str, Mapping[str, int]]
 
@@ -73,6 +74,7 @@ class Route:
     direction: Direction = "in"
     depth: int = 1
     words: int = 0
+    location: Location | None = None  # the file, folder or line that the whole query names
 
     @property
     def traits(self) -> QueryTraits:
@@ -80,13 +82,14 @@ class Route:
 
     def lanes(self) -> tuple[str, ...]:
         """The lanes of a hybrid search."""
+        path = (PATH,) if self.location else ()
         if self.kind == "conceptual":
-            return (KEYWORD, DENSE)
+            return (KEYWORD, DENSE, *path)
         text_calls = (TEXT_CALLS,) if self.relations in (CALLS, INHERITS) and self.direction == "in" else ()
         if self.kind == "identifier" or (self.kind == "structural" and is_identifier(self.symbols[0])):
-            return (KEYWORD, GRAPH, *text_calls)
+            return (KEYWORD, GRAPH, *text_calls, *path)
         # "what calls parse" may be about calls, and may be a sentence that only begins like it.
-        return (KEYWORD, DENSE, GRAPH, *text_calls)
+        return (KEYWORD, DENSE, GRAPH, *text_calls, *path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +212,12 @@ class Planner:
         if not WORD.search(parts.words):
             return (EXACT,)
         required = bool(parts.regex or parts.phrases) and not way.relations
-        if mode != "hybrid":
-            return (mode, EXACT) if required else (mode,)
-        lanes = [lane for lane in way.lanes() if lane != DENSE or self._engine.info.encoders]
-        verbatim = way.words >= VERBATIM_WORDS and not way.relations
-        return [*lanes, EXACT] if required or verbatim else lanes
+        verbatim = mode == "hybrid" and way.words >= VERBATIM_WORDS and not way.relations
+        lanes = way.lanes() if mode == "hybrid" else (mode,)
+        if mode == "hybrid" and not self._engine.info.encoders:
+            lanes = tuple(lane for lane in lanes if lane != DENSE)
+        able = hasattr(self._engine, "phrase")
+        return (*lanes, EXACT) if able and (required or verbatim) else lanes
 
     def _language_hint(self, plan: Plan) -> list[str]:
         wanted, rest = plan.language
@@ -260,7 +264,10 @@ def route(text: str) -> Route:
     text = text.strip()
     quoted = tuple(dict.fromkeys(next(filter(None, found.groups())) for found in QUOTED.finditer(text)))
     words = len(text.split())
-    return _structural(text, quoted, words) or _by_names(text, quoted, words)
+    location = parse_path(text)
+    if location is not None and not is_identifier(text):
+        return Route("identifier", (location.path.rpartition("/")[2],), words=words, location=location)
+    return replace(_structural(text, quoted, words) or _by_names(text, quoted, words), location=location)
 
 
 def _structural(text: str, quoted: tuple[str, ...], words: int) -> Route | None:

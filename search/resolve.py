@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.corpus.function import Function, handed_on, module_of
 from treeline.engine.protocol import NO_FILTERS, Filters, Hit
-from treeline.graph.tree import CLASS, FILE, FUNCTION, Tree
 from treeline.search.lanes.graph import first_named
+from treeline.search.location import Location, innermost, parse_location
 from treeline.search.overview import locations
 
 if TYPE_CHECKING:
@@ -22,8 +18,6 @@ if TYPE_CHECKING:
 
 CHOICE = 10  # functions of one name that are listed to choose from
 NAMESAKES = 1_000  # functions of one name among which those of a module are looked for
-# `path:12`, `path:12:5`, `https://…/path#L12-L20`
-LINE = re.compile(r"(?P<path>.+?)(?::|#L)(?P<line>[0-9]{1,9})(?:[-:]L?[0-9]+)?")
 NAMED = 5  # functions of the file that are named where none is at the line
 
 
@@ -104,71 +98,18 @@ def _near(searcher: LiveSearcher, name: str) -> list[str]:
     return [each for each in near if searcher.engine.named(each, 1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
-    """A line of a file. The path may be the end of the one in the index, or begin before it."""
-
-    path: str
-    line: int
-
-    def fits(self, path: str) -> bool:
-        return _ends(path, self.path) or _ends(self.path, path)
-
-
-def parse_location(reference: str) -> Location | None:
-    """The location that a reference names, if it is one."""
-    found = LINE.fullmatch(reference)
-    return Location(found["path"].replace("\\", "/").removeprefix("./"), int(found["line"])) if found else None
-
-
 def functions_at(searcher: LiveSearcher, location: Location, filters: Filters) -> Sequence[Hit]:
-    """The innermost function at that line in each file that fits best; nothing where no file does."""
+    """The innermost unit at that line in each file that fits best; nothing where no file does."""
     known = locations(searcher)
     if known is None:
         return []
-    leaves = _functions_in(known.tree, _best(list(_files(known.tree, location)), location))
-    found = searcher.engine.locate([known.ids[leaf] for leaf in leaves], filters)
-    found = [hit for hit in found if f"{hit.address.repo}/" in location.path] or found
-    innermost: dict[tuple[str, str], tuple[int, Hit]] = {}
-    for hit in found:
-        first, last = hit.address.lines or (0, -1)
-        file = hit.address.repo, hit.address.path
-        if first <= location.line <= last and (file not in innermost or last - first < innermost[file][0]):
-            innermost[file] = last - first, hit
-    if found and not innermost:
+    found = known.units(searcher.engine, location, filters)
+    first: dict[tuple[str, str], Hit] = {}
+    for hit in innermost(found, location.line):
+        first.setdefault((hit.address.repo, hit.address.path), hit)
+    if found and not first:
         raise InputError(f"no function is at line {location.line} of {found[0].address.path}", _spans(found))
-    return [hit for _, hit in innermost.values()]
-
-
-def _best(files: Sequence[tuple[int, str]], location: Location) -> list[int]:
-    """The file of exactly that path, else the longest that the path ends with, else all that end with the path."""
-    longest = max((path for _, path in files if _ends(location.path, path)), key=len, default="")
-    return [node for node, path in files if not longest or path == longest]
-
-
-def _ends(path: str, tail: str) -> bool:
-    return f"/{path}".endswith(f"/{tail}")
-
-
-def _files(tree: Tree, location: Location) -> Iterator[tuple[int, str]]:
-    """Files that fit, with their paths."""
-    name = location.path.rpartition("/")[2]
-    for node in (tree.kinds == FILE).nonzero()[0].tolist():
-        if tree.labels[node] == name:
-            path = "/".join(tree.labels[step] for step in tree.path(node)[2:])
-            if location.fits(path):
-                yield node, path
-
-
-def _functions_in(tree: Tree, files: Sequence[int]) -> list[int]:
-    """The leaves below these nodes."""
-    below = np.zeros(len(tree), dtype=np.bool_)
-    below[list(files)] = True
-    while True:  # a step for every class within a class
-        more = below | ((tree.kinds >= CLASS) & below[tree.parents])
-        if np.array_equal(more, below):
-            return [int(node) for node in (below & (tree.kinds == FUNCTION)).nonzero()[0]]
-        below = more
+    return list(first.values())
 
 
 def _spans(found: Sequence[Hit]) -> str:

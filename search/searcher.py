@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from time import perf_counter
 
@@ -23,7 +23,8 @@ from treeline.search.lanes.graph import StoredGraph, UnresolvedCalls, call_name,
 from treeline.search.lanes.lane_set import Degradation, LaneResults, LaneSet, exclude
 from treeline.search.lanes.phrase import require
 from treeline.search.lanes.tfidf import Progress, no_progress
-from treeline.search.plan import CALLEES, EXACT, GRAPH, TEXT_CALLS, Plan, Planner
+from treeline.search.location import Locations
+from treeline.search.plan import CALLEES, EXACT, GRAPH, PATH, TEXT_CALLS, Plan, Planner
 from treeline.search.query import Query
 from treeline.search.settings import Settings
 from treeline.search.structure import CALLS, Neighbour, Relatives, Structure
@@ -63,13 +64,18 @@ class Searcher:
         self._graph = StoredGraph(engine, cache)
         self._relatives = Relatives(engine, self._graph)
         self._planner = Planner(engine, self.settings)
-        self._lanes = LaneSet(engine, encoders, self._graph, cache=cache)
+        self._lanes = LaneSet(engine, encoders, self._graph, lambda: self.locations, cache=cache)
         self._rerankers: dict[tuple[str, int], Reranker] = {}
         self._executor = executor or Executor()
 
     @property
     def info(self) -> IndexInfo:
         return self.engine.info
+
+    @cached_property
+    def locations(self) -> Locations | None:
+        """Where everything is; None when the index has no tree."""
+        return Locations.of(self.engine)
 
     def search(self, query: Query, reorder: Reorder | None = None) -> Answer:
         """One page of results; `reorder` may move results of the ranked list."""
@@ -120,7 +126,7 @@ class Searcher:
         results = self.lanes(plan, run)
         clock.timings.update(results.timings)
         clock.lap("lanes")
-        leading = bool(results.exact or results.verbatim)
+        leading = bool(results.exact or results.verbatim or results.located)
         candidates = self.fuse(results, plan.query.fusion, len(results.found) if leading else plan.limit)
         if leading:
             candidates = exact_first(candidates, results)[: plan.limit]
@@ -257,10 +263,12 @@ class Searcher:
 
 
 def exact_first(candidates: Sequence[Candidate], results: LaneResults) -> Candidates:
-    """What the call graph knows, then what has the call in its code; or what has the query word for word; then all
-    else."""
+    """First what the call graph knows, then what has the call in its code; or what is in the named file; or what has
+    the query word for word."""
     ordered = Candidates.of(candidates)
-    return ordered.led_by(TEXT_CALLS).led_by(GRAPH) if results.exact else ordered.led_by(EXACT)
+    if results.exact:
+        return ordered.led_by(TEXT_CALLS).led_by(GRAPH)
+    return ordered.led_by(PATH if results.located else EXACT)
 
 
 def _raise_for(failures: Mapping[str, str], errors: Mapping[str, Exception]) -> None:

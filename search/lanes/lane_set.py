@@ -12,7 +12,7 @@ from treeline.corpus.analysis import analyse, terms
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder
-from treeline.engine.hits import Distinct, chosen, ids_of, scores_of
+from treeline.engine.hits import Distinct, chosen, ids_of, rescored, scores_of
 from treeline.engine.protocol import Engine, Filters
 from treeline.rerank.ranked_list import RankedList
 from treeline.search.lanes.graph import (
@@ -27,7 +27,8 @@ from treeline.search.lanes.graph import (
 from treeline.search.lanes.keyword import CHUNKS, keyword_lane
 from treeline.search.lanes.phrase import PhraseList, exact_lane
 from treeline.search.lanes.tfidf import Progress, TfidfLane, no_progress
-from treeline.search.plan import DENSE, EXACT, GRAPH, KEYWORD, TEXT_CALLS, TFIDF, Plan
+from treeline.search.location import Locations, innermost
+from treeline.search.plan import DENSE, EXACT, GRAPH, KEYWORD, PATH, TEXT_CALLS, TFIDF, Plan
 from treeline.search.structure import INHERITS
 
 MEANING = "meaning"  # the last relaxation: no function has any of the words
@@ -41,9 +42,15 @@ class LaneSet:
     """Makes the lanes of a plan over one open index, each a call without arguments."""
 
     def __init__(
-        self, engine: Engine, encoders: Mapping[str, Encoder], graph: StoredGraph, *, cache: Path | None = None
+        self,
+        engine: Engine,
+        encoders: Mapping[str, Encoder],
+        graph: StoredGraph,
+        locations: Callable[[], Locations | None],
+        *,
+        cache: Path | None = None,
     ) -> None:
-        self._engine, self._encoders, self._graph = engine, encoders, graph
+        self._engine, self._encoders, self._graph, self._locations = engine, encoders, graph, locations
         self._tfidf = TfidfLane(engine, cache)
 
     def make(self, plan: Plan) -> dict[str, Lane]:
@@ -65,6 +72,8 @@ class LaneSet:
                 made[name] = lambda: graph_lane(
                     self._engine, self._graph(), plan.route, plan.text, plan.depth, plan.filters
                 )
+            elif name == PATH:
+                made[name] = lambda: path_lane(self._engine, self._locations(), plan)
             elif name == EXACT:
                 made[name] = partial(exact_lane, self._engine, plan)
             elif name == TEXT_CALLS:
@@ -106,6 +115,21 @@ class LaneSet:
             )
             for name, spec in zip(names, info.encoders, strict=True)
         }
+
+
+def path_lane(engine: Engine, locations: Locations | None, plan: Plan) -> RankedList:
+    """The units of the file that the query names, the file itself first; for a line, the innermost unit there first."""
+    where = plan.route.location
+    if where is None or locations is None:
+        return RankedList(PATH, [])
+    units = locations.units(engine, where, plan.filters)
+    if where.line:
+        hits = innermost(units, where.line)
+        stages = [f"at line {where.line}"] * len(hits)
+    else:
+        hits = sorted(units, key=lambda hit: hit.address.kind != "file")[: plan.depth]
+        stages = ["in this file"] * len(hits)
+    return RankedList(PATH, rescored(hits, [1 / (1 + rank) for rank in range(len(hits))]), stages)
 
 
 def dense_lane(
@@ -185,6 +209,11 @@ class LaneResults:
     def verbatim(self) -> bool:
         """Whether the query stands word for word in a few places, which are then the first results."""
         return self._phrases is not None and not self._phrases.required and bool(len(self._phrases.hits))
+
+    @property
+    def located(self) -> bool:
+        """Whether the query names a file or a line, whose units are then the first results."""
+        return any(ranked.lane == PATH and len(ranked.hits) for ranked in self.lists)
 
     @property
     def _phrases(self) -> PhraseList | None:

@@ -14,6 +14,7 @@ from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Engine, IndexInfo, Store
 from treeline.graph import callgraph
 from treeline.graph.references import FileFacts
+from treeline.graph.tree import dump, grow
 from treeline.rerank.language import named
 from treeline.search.executor import in_turn
 from treeline.search.plan import Plan, Planner, route
@@ -106,6 +107,7 @@ def publish(
         writer.write(functions, [analyse(function) for function in functions], vectors)
         addresses = [(function.id, function.address) for function in functions]
         writer.put_artifact(callgraph.ARTIFACT, callgraph.build(facts, addresses))
+        writer.put_artifact("tree", dump(grow(addresses)))
         return writer.publish()
 
 

@@ -1,0 +1,106 @@
+"""Finds units by where they are: a file's name or path, with or without a line (`sessions.py`, `src/app.py:12`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from treeline.engine.protocol import Engine, Filters, Hit
+from treeline.graph import tree as trees
+from treeline.graph.tree import FILE, FOLDER, FUNCTION, Tree
+
+# `path:12`, `path:12:5`, `https://…/path#L12-L20`
+LINE = re.compile(r"(?P<path>.+?)(?::|#L)(?P<line>[0-9]{1,9})(?:[-:]L?[0-9]+)?")
+# What may be a path in a query: no blanks, and a slash or an extension.
+PATH = re.compile(r"(?:[\w.@+~-]*/)+[\w.@+~-]*|[\w@+~-][\w.@+~-]*\.[A-Za-z]\w{0,9}|(?:Make|Docker)file")
+NO_LINE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A file or folder, and a line of it. The path may be the end of the one in the index, or begin before it."""
+
+    path: str
+    line: int = NO_LINE
+
+    def fits(self, path: str) -> bool:
+        return _ends(path, self.path) or _ends(self.path, path)
+
+
+def parse_location(reference: str) -> Location | None:
+    """The line of a file that a reference names, if it does."""
+    found = LINE.fullmatch(reference)
+    return Location(_clean(found["path"]), int(found["line"])) if found else None
+
+
+def parse_path(text: str) -> Location | None:
+    """The file, folder or line of a file that a whole query may name."""
+    location = parse_location(text)
+    if location is not None and not re.search(r"\s", text):
+        return location
+    return Location(_clean(text)) if PATH.fullmatch(text) else None
+
+
+class Locations:
+    """The whole repository tree of an index, and which unit each of its leaves is."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.ids = {node: id_ for id_, node in tree.leaves.items()}
+
+    @classmethod
+    def of(cls, engine: Engine) -> Locations | None:
+        """Those of an open index; None when it has no tree."""
+        data = engine.artifact("tree")
+        return cls(trees.load(data)) if data else None
+
+    def units(self, engine: Engine, location: Location, filters: Filters) -> list[Hit]:
+        """The units of the files that fit best, by line; those of a folder where no file does."""
+        files = self._best(list(self._nodes(location, FILE)), location)
+        nodes = files or [node for node, path in self._nodes(location, FOLDER) if _ends(path, location.path)]
+        hits = engine.locate([self.ids[leaf] for leaf in self._leaves(nodes)], filters)
+        hits = [hit for hit in hits if f"{hit.address.repo}/" in location.path] or list(hits)
+        return sorted(hits, key=lambda hit: (hit.address.repo, hit.address.path, hit.address.lines or (0, 0)))
+
+    def _nodes(self, location: Location, kind: int) -> Iterator[tuple[int, str]]:
+        """Nodes of this kind that fit, with their paths."""
+        name = location.path.rpartition("/")[2]
+        for node in (self.tree.kinds == kind).nonzero()[0].tolist():
+            if self.tree.labels[node] == name:
+                path = "/".join(self.tree.labels[step] for step in self.tree.path(node)[2:])
+                if location.fits(path):
+                    yield node, path
+
+    @staticmethod
+    def _best(files: Sequence[tuple[int, str]], location: Location) -> list[int]:
+        """The file of exactly that path, else the longest that the path ends with, else all that end with the path."""
+        longest = max((path for _, path in files if _ends(location.path, path)), key=len, default="")
+        return [node for node, path in files if not longest or path == longest]
+
+    def _leaves(self, nodes: Sequence[int]) -> list[int]:
+        """The leaves below these nodes."""
+        tree = self.tree
+        below = np.zeros(len(tree), dtype=np.bool_)
+        below[list(nodes)] = True
+        while True:  # a step for every level: a class within a class, a folder within a folder
+            more = below | ((tree.kinds >= FOLDER) & below[tree.parents])
+            if np.array_equal(more, below):
+                return [int(node) for node in (below & (tree.kinds == FUNCTION)).nonzero()[0]]
+            below = more
+
+
+def innermost(hits: Sequence[Hit], line: int) -> list[Hit]:
+    """The units at a line, in each file the innermost first."""
+    at = [hit for hit in hits if hit.address.lines and hit.address.lines[0] <= line <= hit.address.lines[1]]
+    return sorted(at, key=lambda hit: hit.address.lines[1] - hit.address.lines[0] if hit.address.lines else 0)
+
+
+def _ends(path: str, tail: str) -> bool:
+    return f"/{path}".endswith(f"/{tail}")
+
+
+def _clean(path: str) -> str:
+    return path.replace("\\", "/").removeprefix("./").rstrip("/")

@@ -1,0 +1,78 @@
+"""Files, paths and lines as queries: what is there comes first."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.search.small_index import FILES, NAME, parsed, publish, shipped
+from treeline.engine.embedded import EmbeddedStore
+from treeline.search.answer import Answer
+from treeline.search.location import Location, parse_path
+from treeline.search.query import Query
+from treeline.search.searcher import Searcher
+
+MORE = {
+    "web/v2/client.py": "def ping():\n    return 1\n\n\ndef pong():\n    return 2\n",
+    "tools/run.sh.py": "def run():\n    return 'client.py'\n",
+}
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
+    store = EmbeddedStore(tmp_path_factory.mktemp("home"))
+    publish(store, *parsed(FILES | MORE))
+    made = Searcher(store.open(NAME), {shipped().name: shipped()})
+    yield made
+    made.close()
+
+
+def names(answer: Answer) -> list[str]:
+    return [result.function.func_name for result in answer.results]
+
+
+@pytest.mark.parametrize(
+    ("text", "location"),
+    [
+        ("sessions.py", Location("sessions.py")),
+        ("./src/requests/sessions.py", Location("src/requests/sessions.py")),
+        ("src/requests/", Location("src/requests")),
+        ("sessions.py:512", Location("sessions.py", 512)),
+        ("src/app.go:12:5", Location("src/app.go", 12)),
+        ("https://example.org/a/b.py#L3-L9", Location("https://example.org/a/b.py", 3)),
+        ("Makefile", Location("Makefile")),
+        ("parse url", None),
+        ("read a file.txt", None),
+        ("parse_url", None),
+    ],
+)
+def test_a_query_may_be_a_path_or_a_line(text: str, location: Location | None) -> None:
+    assert parse_path(text) == location
+
+
+def test_a_file_name_finds_what_is_in_the_file_first(searcher: Searcher) -> None:
+    found = names(searcher.search(Query("url.py")))
+    assert set(found[:3]) == {"parse_url", "join_url", "normalise"}
+
+
+def test_a_path_tells_files_of_one_name_apart(searcher: Searcher) -> None:
+    assert set(names(searcher.search(Query("v2/client.py")))[:2]) == {"ping", "pong"}
+    both = set(names(searcher.search(Query("client.py")))[:5])
+    assert both == {"ping", "pong", "Client.send", "Client.open", "fetch_page"}
+
+
+def test_a_folder_finds_what_is_in_it(searcher: Searcher) -> None:
+    assert set(names(searcher.search(Query("web/v2/")))[:2]) == {"ping", "pong"}
+
+
+def test_a_line_finds_the_function_there_first(searcher: Searcher) -> None:
+    assert names(searcher.search(Query("v2/client.py:6")))[0] == "pong"
+    assert names(searcher.search(Query("web/v2/client.py:1")))[0] == "ping"
+
+
+def test_a_path_that_is_not_there_is_words(searcher: Searcher) -> None:
+    assert searcher.search(Query("nowhere/parse_url.py")).results
+
+
+@pytest.mark.parametrize("text", ["json.loads", "either/or", "tcp/ip"])
+def test_what_only_looks_like_a_path_is_answered_as_before(searcher: Searcher, text: str) -> None:
+    assert not searcher.search(Query(text)).degraded
