@@ -15,11 +15,19 @@ from pathlib import Path
 from time import monotonic
 from typing import Concatenate, ParamSpec, TypeVar
 
-from treeline.corpus.errors import MAKE_ANEW, EncoderMismatch, EngineUnavailable, InputError, TreelineError
+from treeline.corpus.errors import (
+    MAKE_ANEW,
+    EncoderMismatch,
+    EngineUnavailable,
+    IndexDamaged,
+    InputError,
+    TreelineError,
+)
 from treeline.encoder.protocol import AbsentEncoder, Encoder
 from treeline.encoder.registry import load
 from treeline.engine.protocol import EncoderSpec, Engine, IndexInfo, Store
 from treeline.search.executor import Executor, Probe
+from treeline.search.location import Locations
 from treeline.search.searcher import Searcher
 from treeline.search.settings import Settings, open_store
 
@@ -198,7 +206,12 @@ class Generations:
         self._passed_over = seen
 
     def _open(self, without_encoder: bool = False) -> Searcher:
-        engine = self.store.open(self.name)
+        try:
+            engine = self.store.open(self.name)
+        except TreelineError:
+            raise
+        except Exception as error:  # whatever a damaged file makes its reader raise
+            raise IndexDamaged(self.name, f"{type(error).__name__}: {error}") from error
         try:
             self._encoders.require(engine.info.encoders, allow_absent=without_encoder)
         except InputError:
@@ -257,6 +270,11 @@ class LiveSearcher(Generations):
     @property
     def info(self) -> IndexInfo:
         return self.engine.info
+
+    @property
+    def locations(self) -> Locations | None:
+        with self.searcher() as current:
+            return current.locations
 
 
 class Readiness(Probe[IndexInfo]):

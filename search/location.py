@@ -14,8 +14,15 @@ from treeline.graph.tree import FILE, FOLDER, FUNCTION, Tree
 
 # `path:12`, `path:12:5`, `https://…/path#L12-L20`
 LINE = re.compile(r"(?P<path>.+?)(?::|#L)(?P<line>[0-9]{1,9})(?:[-:]L?[0-9]+)?")
-# What may be a path in a query: no blanks, and a slash or an extension.
-PATH = re.compile(r"(?:[\w.@+~-]*/)+[\w.@+~-]*|[\w@+~-][\w.@+~-]*\.[A-Za-z]\w{0,9}|(?:Make|Docker)file")
+EXTENSIONS = (
+    "py pyi js jsx mjs cjs ts tsx go java rb php rs c h cc cpp cxx hpp hh cs kt kts scala swift ex exs hs lua sh bash "
+    "zig dart jl r pl pm m mm ml mli clj cljs erl elm vue svelte sql html css scss less md rst adoc txt toml yaml yml "
+    "json xml ini cfg conf lock gradle cmake tf proto graphql dockerfile makefile ipynb".split()
+)
+# What may be a path in a query: no blanks, and a slash or the extension of a file: `json.loads` is a name.
+PATH = re.compile(
+    rf"(?:[\w.@+~-]*/)+[\w.@+~-]*|[\w@+~-][\w.@+~-]*\.(?:{'|'.join(EXTENSIONS)})|(?:Make|Docker)file", re.IGNORECASE
+)
 NO_LINE = 0
 
 
@@ -54,7 +61,9 @@ class Locations:
     @classmethod
     def of(cls, engine: Engine) -> Locations | None:
         """Those of an open index; None when it has no tree."""
-        data = engine.artifact("tree")
+        from treeline.ingest.artifacts import obtain
+
+        data = obtain(engine, "tree")
         return cls(trees.load(data)) if data else None
 
     def units(self, engine: Engine, location: Location, filters: Filters) -> list[Hit]:

@@ -216,8 +216,7 @@ class Planner:
         lanes = way.lanes() if mode == "hybrid" else (mode,)
         if mode == "hybrid" and not self._engine.info.encoders:
             lanes = tuple(lane for lane in lanes if lane != DENSE)
-        able = hasattr(self._engine, "phrase")
-        return (*lanes, EXACT) if able and (required or verbatim) else lanes
+        return (*lanes, EXACT) if required or verbatim else lanes
 
     def _language_hint(self, plan: Plan) -> list[str]:
         wanted, rest = plan.language

@@ -32,6 +32,7 @@ from treeline.search.structure import CALLS, Neighbour, Relatives, Structure
 Reorder = Callable[[Sequence[Candidate]], Sequence[Candidate]]  # the last stage: feedback
 
 CALLEES_OF = 5  # top results whose callees are added
+ASIDE = frozenset({EXACT, PATH})  # lanes that find nothing for most queries: alone they are no answer
 SLOW = frozenset({"cross-encoder"})  # re-rankers that take seconds: other searches must not wait for them
 # Seconds that a search may take in the thread that all searches share, waiting included. The slowest take 50 ms on
 # 182,431 functions. After that each lane gets a thread and a timeout of its own.
@@ -153,12 +154,15 @@ class Searcher:
         """Run the plan's lanes, and drop what contains an excluded word."""
         work = self._lanes.make(plan)
         outcome = (run or self._executor.run)(work, dict.fromkeys(work, self.settings.lane_timeout))
-        if work and not outcome.values:
+        if work and not any(lane not in ASIDE or len(found.hits) for lane, found in outcome.values.items()):
             _raise_for(outcome.failures, outcome.errors)
         results = LaneResults(
             plan=plan,
             lists=require([outcome.values[lane] for lane in work if lane in outcome.values]),
-            degraded=tuple(Degradation(lane, reason) for lane, reason in outcome.failures.items()),
+            degraded=(
+                *(Degradation(lane, reason) for lane, reason in outcome.failures.items()),
+                *(Degradation("index", damage) for damage in self.engine.damaged),
+            ),
             timings=outcome.milliseconds,
         )
         return exclude(self.engine, self._with_callees(results) if plan.query.callees else results)
@@ -273,6 +277,8 @@ def exact_first(candidates: Sequence[Candidate], results: LaneResults) -> Candid
 
 def _raise_for(failures: Mapping[str, str], errors: Mapping[str, Exception]) -> None:
     """When no lane answered: the person's mistake if it was one, the only lane's own words, else all reasons."""
+    if not failures:
+        return
     for error in errors.values():
         if isinstance(error, InputError) or (isinstance(error, EngineUnavailable) and len(failures) == 1):
             raise error

@@ -28,7 +28,7 @@ class PhraseList(RankedList):
 
 def exact_lane(engine: Engine, plan: Plan) -> PhraseList:
     """The units that have the whole query word for word; else those that have its phrases and its expression."""
-    verbatim = _verbatim(engine, plan.words, plan.filters) if plan.verbatim else []
+    verbatim = _verbatim(engine, (plan.words, plan.corrections.text), plan.filters) if plan.verbatim else []
     if len(verbatim) or not plan.required:
         return PhraseList(EXACT, _scored(verbatim), required=False)
     found = {phrase: engine.phrase(phrase, MOST, plan.filters) for phrase in plan.phrases}
@@ -51,9 +51,10 @@ def require(lists: Sequence[RankedList]) -> tuple[RankedList, ...]:
     return tuple(ranked if ranked is exact else _only(ranked, having) for ranked in lists)
 
 
-def _verbatim(engine: Engine, text: str, filters: Filters) -> Sequence[Hit]:
-    """The units that have a text, also where its quotes are escaped in the source (`can\\'t`)."""
-    for variant in dict.fromkeys((text, text.replace("'", "\\'"), text.replace('"', '\\"'))):
+def _verbatim(engine: Engine, texts: Sequence[str], filters: Filters) -> Sequence[Hit]:
+    """The units that have the first of these texts that any has, also where its quotes are escaped (`can\\'t`)."""
+    escaped = [text.replace(quote, f"\\{quote}") for text in texts for quote in "'\""]
+    for variant in dict.fromkeys((*texts, *escaped)):
         hits = engine.phrase(variant, FEW + 1, filters)
         if len(hits):
             return hits if len(hits) <= FEW else []

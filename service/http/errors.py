@@ -14,6 +14,7 @@ from werkzeug.exceptions import BadRequest, HTTPException, RequestEntityTooLarge
 from treeline.corpus.errors import (
     EncoderMismatch,
     EngineUnavailable,
+    IndexDamaged,
     IndexMissing,
     IndexOutdated,
     InputError,
@@ -56,7 +57,7 @@ WHOLE_BODY = "_schema"  # where the validator complains about what came as a who
 
 def status_of(error: TreelineError) -> int:
     """Bad input is the client's; an index that is missing or does not fit is a service that cannot answer yet."""
-    if isinstance(error, (IndexMissing, IndexOutdated, EncoderMismatch, EngineUnavailable)):
+    if isinstance(error, (IndexDamaged, IndexMissing, IndexOutdated, EncoderMismatch, EngineUnavailable)):
         return 503
     return 400 if isinstance(error, InputError) else 500
 

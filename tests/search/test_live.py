@@ -4,15 +4,16 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter, sleep
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from tests.ingest.loading import loaded, project
 from tests.search.small_index import FILES, parsed, publish, shipped, small_store
-from treeline.corpus.errors import EncoderMismatch, IndexMissing, InputError
+from treeline.corpus.errors import EncoderMismatch, IndexDamaged, IndexMissing, InputError
 from treeline.encoder.protocol import Encoder
 from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.protocol import Store
 from treeline.search import live
 from treeline.search import searcher as searcher_module
 from treeline.search.live import LiveSearcher, open_searcher
@@ -180,6 +181,15 @@ def test_an_index_of_another_encoder_is_refused_and_both_are_named(tmp_path: Pat
         LiveSearcher(small_store(tmp_path), "small", load_encoder=lambda _name: Stranger())
 
 
+class Renamed:
+    """The shipped encoder under the name of one that cannot be had."""
+
+    name = "static:0"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(shipped(), name)
+
+
 @pytest.mark.usefixtures("always_looking")
 def test_a_generation_that_cannot_be_opened_is_told_once_until_one_can(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -188,9 +198,8 @@ def test_a_generation_that_cannot_be_opened_is_told_once_until_one_can(
     searcher = LiveSearcher(store, "small")
     assert searcher.passed_over == ""
     for generation in (2, 3):
-        publish(store, *parsed(MORE))
-        info = tmp_path / "small" / f"{generation:06}" / "info.json"
-        info.write_bytes(info.read_bytes().replace(shipped().name.encode(), b"static:0"))
+        made = publish(store, *parsed(MORE), encoders=[cast(Encoder, Renamed())])
+        assert made.generation == f"{generation:06}"
         for _ in range(3):
             assert first(searcher, "convert int to string") == "int_to_string"
     assert "made with encoder 'static:0'" in searcher.passed_over
@@ -281,4 +290,22 @@ def test_it_has_every_method_of_the_searcher(tmp_path: Path) -> None:
     assert [one.name for one in searcher.callers(hit.id)] == ["Client.send"]
     assert searcher.callees(hit.id) == []
     searcher.prepare("graph")
+    searcher.close()
+
+
+def test_an_index_that_cannot_be_read_is_said_to_be_damaged(tmp_path: Path) -> None:
+    class Broken:
+        def open(self, name: str) -> Any:
+            raise UnicodeDecodeError("utf-8", b"x", 0, 1, "a broken header")
+
+    with pytest.raises(IndexDamaged, match="small is damaged: UnicodeDecodeError"):
+        LiveSearcher(cast(Store, Broken()), "small")
+
+
+def test_an_answer_names_what_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    searcher = LiveSearcher(small_store(tmp_path), "small")
+    monkeypatch.setattr(type(searcher.engine), "damaged", ("generation 000002: rows.npy",))
+    answer = searcher.search(Query("convert int to string"))
+    assert answer.results
+    assert [(one.lane, one.reason) for one in answer.degraded] == [("index", "generation 000002: rows.npy")]
     searcher.close()

@@ -1,16 +1,13 @@
 """Exact text: a quoted phrase or a regular expression stands in every result, and a quotation is found first."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.search.small_index import NAME, parsed, publish, shipped
 from treeline.corpus.errors import InputError
 from treeline.engine.embedded import EmbeddedStore
-from treeline.engine.protocol import NO_FILTERS, Filters, Hit
 from treeline.search.answer import Answer
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
@@ -43,30 +40,11 @@ def Mixed(text):
 }
 
 
-class Scanning:
-    """The engine, with phrase and regex as a plain scan."""
-
-    def __init__(self, engine: Any) -> None:
-        self._engine = engine
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
-
-    def phrase(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        pattern = r"\s+".join(map(re.escape, text.split()))
-        return self.regex(pattern if text != text.lower() else f"(?i){pattern}", k, filters)
-
-    def regex(self, pattern: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        ids = [one.id for one in self._engine.scan() if re.search(pattern, one.original_string)]
-        found: Sequence[Hit] = self._engine.locate(ids, filters)[:k]
-        return found
-
-
 @pytest.fixture(scope="module")
 def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
     store = EmbeddedStore(Path(tmp_path_factory.mktemp("home")))
     publish(store, *parsed(FILES))
-    made = Searcher(Scanning(store.open(NAME)), {shipped().name: shipped()})
+    made = Searcher(store.open(NAME), {shipped().name: shipped()})
     yield made
     made.close()
 
