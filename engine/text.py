@@ -91,17 +91,13 @@ class Matcher:
     under that name would be called, if the text could be a name.
     """
 
-    def __init__(self, pattern: str, literals: Sequence[str], *, cased: bool, name: str = "") -> None:
-        flags = regex.MULTILINE | regex.VERSION0 | (0 if cased else regex.IGNORECASE)
-        try:
-            self._pattern = regex.compile(pattern, flags)
-        except (regex.error, RecursionError, OverflowError, MemoryError) as error:
-            raise InputError(
-                f"{pattern[:80]!r} is not a regular expression: {error}", "put \\ before characters meant literally"
-            ) from error
+    def __init__(self, literals: Sequence[str], *, cased: bool, name: str, pattern: str = "") -> None:
         self.literals = tuple(literals)
         self.cased = cased
         self.name = name
+        self._phrase, self._pattern = "", None
+        if pattern:
+            self._pattern = _compile(pattern, cased=cased)
         self.timed_out = False
         self._deadline = time.monotonic() + EXACT_SECONDS
 
@@ -109,8 +105,10 @@ class Matcher:
     def phrase(cls, text: str) -> Matcher:
         """The text itself, with any whitespace where it has some."""
         words = text.split()
-        pattern = r"\s+".join(map(regex.escape, words))
-        return cls(pattern, [fold(text)], cased=text != text.lower(), name=words[0] if len(words) == 1 else "")
+        cased = text != text.lower()
+        made = cls([fold(text)], cased=cased, name=words[0] if len(words) == 1 else "")
+        made._phrase = " ".join(words) if cased else fold(text)
+        return made
 
     @classmethod
     def regex(cls, pattern: str) -> Matcher:
@@ -120,7 +118,7 @@ class Matcher:
             )
         plain = ESCAPE.sub("", pattern)  # `\S` is no upper-case letter
         name = pattern if re.fullmatch(r"\w+", pattern) else ""
-        return cls(pattern, required_literals(pattern), cased=plain != plain.lower(), name=name)
+        return cls(required_literals(pattern), cased=plain != plain.lower(), name=name, pattern=pattern)
 
     def matches(self, *texts: str) -> bool:
         """Whether one of the texts has it; no more once the time is up."""
@@ -130,12 +128,17 @@ class Matcher:
                 self.timed_out = True
                 return False
             try:
-                if self._pattern.search(text, timeout=left, concurrent=False):
+                if self._in(text, left):
                     return True
             except TimeoutError:
                 self.timed_out = True
                 return False
         return False
+
+    def _in(self, text: str, seconds: float) -> bool:
+        if self._pattern is not None:
+            return self._pattern.search(text, timeout=seconds) is not None
+        return self._phrase in (" ".join(text.split()) if self.cased else fold(text))
 
     def first(
         self, candidates: Iterable[Candidate], read: Callable[[Candidate], Sequence[str]], k: int
@@ -157,6 +160,16 @@ class Matcher:
         if name in (own, leaf(own)):
             return 0, size
         return (1 if name in own else 2), size
+
+
+def _compile(pattern: str, *, cased: bool) -> regex.Pattern[str]:
+    flags = regex.MULTILINE | regex.VERSION0 | (0 if cased else regex.IGNORECASE)
+    try:
+        return regex.compile(pattern, flags)
+    except (regex.error, RecursionError, OverflowError, MemoryError) as error:
+        raise InputError(
+            f"{pattern[:80]!r} is not a regular expression: {error}", "put \\ before characters meant literally"
+        ) from error
 
 
 def required_literals(pattern: str) -> list[str]:

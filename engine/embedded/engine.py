@@ -38,7 +38,7 @@ from treeline.engine.text import MOST_TERMS, TERMS, WORDS, Matcher, complete_nam
 SCANNED_AT_ONCE = 1_000
 COMPLETIONS_CACHED = 2_000  # short prefixes come again and again while somebody types
 BODIES_CACHED = 2_000  # units, some 17 MB; what is shown once is often shown again
-FORMAT = 5  # of a generation's files; another one is refused instead of misread
+FORMAT = 6  # of a generation's files; another one is refused instead of misread
 
 
 def read_info(folder: Path) -> IndexInfo:

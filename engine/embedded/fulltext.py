@@ -116,16 +116,10 @@ def document(serial: int, function: Function, terms: str) -> Document:
     ):
         made.add_text(field, text)
     code = None if function.code == function.original_string else function.code
-    # What only a shown result needs; the rest of the record is in the columns.
-    body = (
-        function.original_string,
-        function.docstring,
-        code,
-        function.code_tokens,
-        function.docstring_tokens,
-        function.sha,
-    )
-    made.add_bytes("body", orjson.dumps(body))
+    # What only a shown result needs; the rest of the record is in the columns. Exact search reads the first line alone.
+    texts = orjson.dumps((function.original_string, function.docstring))
+    rest = orjson.dumps((code, function.code_tokens, function.docstring_tokens, function.sha))
+    made.add_bytes("body", texts + b"\n" + rest)
     return made
 
 
@@ -147,13 +141,15 @@ class Bodies:
 
     def texts(self, position: int) -> tuple[str, str]:
         """The unit as written, and its docstring."""
-        original, docstring, *_ = orjson.loads(self._stored(position))
+        original, docstring = orjson.loads(self._stored(position).partition(b"\n")[0])
         return original, docstring
 
     def function(self, position: int) -> Function:
         """The whole record."""
         ((id, address),) = self._table.entries(np.array([position]))
-        original, docstring, code, code_tokens, docstring_tokens, sha = orjson.loads(self._stored(position))
+        texts, _, rest = self._stored(position).partition(b"\n")
+        original, docstring = orjson.loads(texts)
+        code, code_tokens, docstring_tokens, sha = orjson.loads(rest)
         return known(
             (
                 address.repo,
