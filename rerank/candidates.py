@@ -65,6 +65,7 @@ class RerankContext:
     vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
     texts: Callable[[Sequence[str]], Sequence[str]] | None = None
     explain: bool = True  # whether anybody will read the candidates' reasons
+    kind: str = ""  # of the query, see `QueryTraits`
 
 
 class Reranker(Protocol):

@@ -20,7 +20,7 @@ from treeline.rerank.intersection import intersection
 from treeline.rerank.ranked_list import Fusion
 from treeline.rerank.rrf import rrf
 from treeline.rerank.score_sum import score_sum
-from treeline.rerank.spread import Spread
+from treeline.rerank.tree import DIVERSITY, TreeRanking
 
 FUSIONS: Mapping[str, Fusion] = {
     "rrf": rrf,
@@ -54,10 +54,11 @@ class RandomOrder:
 
 @dataclass(frozen=True, slots=True)
 class RerankOptions:
-    """What the methods can be told: clusters, the length of the list that is shown, the seed, the cross-encoder."""
+    """What the methods can be told: clusters, length of the list that is shown, diversity, seed, cross-encoder."""
 
     clusters: int = 10
     length: int = 10
+    diversity: float = DIVERSITY
     seed: int = 0
     cross_encoder: str = MODEL
     cross_encoder_depth: int = 30
@@ -108,7 +109,7 @@ METHODS: dict[str, Method] = {
         "places for tree clusters by their sum of scores",
         lambda o: Algorithm2(hyperbolic_kmeans.cluster, o.clusters, o.length, o.seed, by_score=True, weigh=sum),
     ),
-    "spread": Method("a cost for each result above from the same repository", lambda o: Spread()),
+    "tree": Method("evidence along the tree, places by share of the relevance", lambda o: TreeRanking(o.diversity)),
     "greedy": Method("a penalty for tree neighbours of the results above", lambda o: Greedy()),
     "cross-encoder": Method(
         "a sentence-transformers cross-encoder on the top",
@@ -116,7 +117,7 @@ METHODS: dict[str, Method] = {
     ),
     "random": Method("a random order", lambda o: RandomOrder(o.seed)),
 }
-DEFAULT = "spread"
+DEFAULT = "tree"
 NAMES: dict[str, str] = {name: method.about for name, method in METHODS.items()}
 
 

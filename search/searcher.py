@@ -174,7 +174,13 @@ class Searcher:
     def rerank(self, plan: Plan, candidates: Sequence[Candidate], method: str = "default") -> Sequence[Candidate]:
         """The candidates in the re-ranker's order; it looks at the first `rerank_depth` of them."""
         vectors = self.engine.vectors if self.info.encoders else None
-        context = RerankContext(query=plan.text, vectors=vectors, texts=self._texts, explain=plan.query.explain)
+        context = RerankContext(
+            query=plan.text,
+            vectors=vectors,
+            texts=self._texts,
+            explain=plan.query.explain,
+            kind=plan.route.kind,
+        )
         depth = self.settings.rerank_depth
         run = self._reranker(method, plan.query.k)
         if len(candidates) <= depth:

@@ -186,7 +186,7 @@ def query_string(state: dict[str, str]) -> str:
 LABELS = {
     "Usual": {
         "default": "Default",
-        "spread": "Spread over repositories",
+        "tree": "By the tree",
         "none": "As fused",
         "cross-encoder": "Cross-encoder",
     },

@@ -5,7 +5,7 @@ import pytest
 from treeline.corpus.function import Address
 from treeline.rerank.candidates import Candidate, Contribution, RerankContext
 from treeline.rerank.direction import opposite
-from treeline.rerank.spread import Spread
+from treeline.rerank.tree import TreeRanking
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,6 @@ def test_the_default_ranker_puts_the_opposite_behind_and_says_why() -> None:
         )
         for rank, (name, score) in enumerate([("string_to_int", 1.0), ("int_to_string", 0.9), ("far", 0.1)], 1)
     ]
-    ranked = Spread()(found, RerankContext("convert int to string"))
+    ranked = TreeRanking()(found, RerankContext("convert int to string"))
     assert [one.id for one in ranked][:2] == ["int_to_string", "string_to_int"]
     assert "opposite" in ranked[1].reason

@@ -7,7 +7,7 @@ import pytest
 from treeline.corpus.function import Address
 from treeline.rerank.candidates import Candidate, Contribution, RerankContext
 from treeline.rerank.language import named, others
-from treeline.rerank.spread import Spread
+from treeline.rerank.tree import TreeRanking
 
 QUESTION = "read a file"
 
@@ -92,14 +92,16 @@ def found(*languages: str) -> list[Candidate]:
 
 
 def test_the_default_ranker_puts_the_language_that_is_asked_for_first_and_says_why() -> None:
-    ranked = Spread()(found("python", "go", "java", "ruby"), RerankContext(f"{QUESTION} in go"))
+    ranked = TreeRanking()(found("python", "go", "java", "ruby"), RerankContext(f"{QUESTION} in go"))
     assert [one.id for one in ranked] == ["go", "python", "java", "ruby"]
     assert [one.reason.partition(":")[0] for one in ranked] == ["raised", "lowered", "", ""]
-    assert "the language that the question names" in ranked[0].reason
+    assert "the language that the query names" in ranked[0].reason
     assert "another language" in ranked[1].reason
-    assert not any("language" in one.reason for one in Spread()(ranked, RerankContext(QUESTION)))
+    assert not any("language" in one.reason for one in TreeRanking()(ranked, RerankContext(QUESTION)))
 
 
 def test_an_answer_that_is_far_better_stays_in_front() -> None:
-    ranked = Spread()(found("python", "java", "php", "ruby", "javascript", "go"), RerankContext(f"{QUESTION} in go"))
+    ranked = TreeRanking()(
+        found("python", "java", "php", "ruby", "javascript", "go"), RerankContext(f"{QUESTION} in go")
+    )
     assert ranked[0].id == "python"

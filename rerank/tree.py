@@ -1,0 +1,323 @@
+"""Ranks by the tree of the candidates: evidence flows along it, and the page is shared out over it. The default.
+
+**Evidence.** A file gains from all its units that match, from words of its name that the query has, and from its
+length; tests, examples, vendored and generated code lose. All units of the file share what it gains. This needs an
+index of whole repositories, where files and classes are units too. CodeSearchNet has functions alone, and there a
+file's other functions say nothing about one of them (docs/research/rerankers.md).
+
+**Places.** The tree is cut into clusters: files in an index of repositories, repositories in a collection of functions.
+A cluster that holds the share p of the relevance, the sum of the scaled scores, is entitled to K·p of the K places on
+the page. Its n-th result pays for the n − 1 before it in parts of that entitlement. docs/explanation/ranking.md derives
+this from importance sampling, IA-Select (Agrawal et al., WSDM 2009), xQuAD (Santos et al., WWW 2010) and proportional
+diversity (Dang & Croft, SIGIR 2012).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treeline.corpus.analysis import terms
+from treeline.corpus.function import lines_in
+from treeline.graph.hyperbolic import Floats
+from treeline.rerank.candidates import (
+    DEPTH,
+    Candidate,
+    Candidates,
+    Labels,
+    Positions,
+    RerankContext,
+    arrange,
+    scaled,
+)
+from treeline.rerank.direction import opposite
+from treeline.rerank.language import others
+
+PAGE = 10  # places that are shared out
+DIVERSITY = 0.5  # of a search that asks for none
+# In parts of the span of the scores, chosen by five-fold cross-validation over repositories
+# (docs/research/tree-ranking.md).
+SUPPORT, FADING = 0.5, 0.5  # what the second unit of a file adds, and by how much each further one counts less
+NAME = 0.6  # a file whose name is all in the query
+FOLDER = 0.5  # the same for the repository or a folder
+LENGTH = 0.05  # a file that is e times as long: the prior that longer documents answer more questions
+ASIDE = 0.5  # a test, an example, a vendored or generated file that the query does not ask for
+REEXPORT = 0.3  # an `__init__` or `index`, which hands on what others define
+OUTLINE = 0.1  # a file's outline, a section or a configuration beside a definition
+DEFINITION = 1.0  # the definition of the one name that the query is
+OTHER_CLASS = 0.5  # of that, where the query names another class or module
+BY_KIND = dict.fromkeys(("class", "interface", "type", "enum"), 0.2) | {"constant": -0.5}  # a type rather than a value
+WHOLE = 0.2  # a definition that is no member of another
+REPOSITORY_PRICE = 0.13  # for using up the entitlement of a repository once
+FILE_PRICE = 3.0  # for a second result of a file: more than all evidence, so each file comes once first
+MOST_PAID = 3  # times the price of a repository; one that is full of answers comes back
+OPPOSITE = 0.2  # a name that converts the other way (direction.py)
+FOREIGN = 0.5  # another language than the query names (language.py)
+USUAL_LENGTH = 400  # lines of a file that neither gains nor loses
+
+GAIN_WORDS = (
+    "more matches in its file",
+    "its file's name",
+    "its folder's name",
+    "its file's length",
+    "its file's role",
+)
+LEAST_SAID = 0.05  # of the span of the scores
+
+FUNCTIONS = frozenset({"function", "method"})
+DEFINES = FUNCTIONS | BY_KIND.keys()
+SYMBOL = re.compile(r"[\w$@]+(?:(?:\.|::|#|->)[\w$@?!]+)*(?:\(\))?")  # one name, however qualified
+JOINTS = re.compile(r"::|#|->")
+NO_LETTER = re.compile(r"[^0-9a-z]")
+HANDS_ON = re.compile(r"(?:^|/)(?:__init__\.pyi?|index\.[cm]?[jt]sx?)$")
+NAMELESS = frozenset({"__init__", "index", "mod", "lib", "main", "init"})  # named by their folder
+ASIDE_WORDS = "tests? testing specs? fixtures? mocks? examples? samples? demos? benchmarks? bench docs?".split()
+ASIDE_FOLDERS = [*ASIDE_WORDS, "__tests__", "vendor", "vendored", "third_party", "node_modules", "generated", "dist"]
+ASIDE_PATH = re.compile(
+    rf"(?:^|/)(?:{'|'.join(ASIDE_FOLDERS)})/"
+    r"|(?:^|/)(?:test_|conftest\b|tests?\.)[^/]*$|[_.-](?:tests?|spec|bench)\.\w+$"
+    r"|\.d\.[cm]?ts$|\.pyi$|\.min\.js$|\.pb\.\w+$|_pb2\.py$",
+    re.IGNORECASE,
+)
+ASIDE_CLASS = re.compile(r"[a-z](?:Tests?|Spec|Benchmark)\.\w+$")
+ASKED_FOR = re.compile(rf"\b(?:{'|'.join(ASIDE_WORDS)}|tested|vendored|generated|stubs?)\b", re.IGNORECASE)
+
+
+class PathFacts(NamedTuple):
+    """What a path says by itself."""
+
+    stem: frozenset[str]  # terms of the file's name
+    folders: tuple[frozenset[str], ...]
+    aside: bool
+    hands_on: bool
+
+
+@lru_cache(maxsize=50_000)
+def path_facts(path: str) -> PathFacts:
+    *folders, name = path.split("/")
+    stem = name.rpartition(".")[0] or name
+    if stem.lower() in NAMELESS and folders:
+        stem = folders.pop()
+    return PathFacts(
+        _words(stem),
+        tuple(map(_words, folders)),
+        bool(ASIDE_PATH.search(path) or ASIDE_CLASS.search(path)),
+        bool(HANDS_ON.search(path)),
+    )
+
+
+@lru_cache(maxsize=50_000)
+def _words(label: str) -> frozenset[str]:
+    return frozenset(terms(label))
+
+
+class LocalTree(NamedTuple):
+    """The tree of the candidates as far as ranking needs it: for each candidate its repository and its file."""
+
+    repos: Positions
+    files: Positions
+    paths: list[str]  # one a file
+    repo_names: list[str]  # one a file
+    whole: bool  # files and classes are units too
+
+
+def local_tree(head: Candidates) -> LocalTree:
+    numbers: dict[tuple[str, str], int] = {}
+    keys = zip(head.parts("repo"), head.parts("path"), strict=True)
+    files = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+    repos = np.unique(head.groups("repo"), return_inverse=True)[1]
+    whole = any(kind not in FUNCTIONS for kind in head.parts("kind"))
+    return LocalTree(repos, files, [path for _, path in numbers], [repo for repo, _ in numbers], whole)
+
+
+def shares(groups: Positions, mass: Floats) -> Floats:
+    """The part of the relevance that each group holds."""
+    held: Floats = np.bincount(groups, mass)
+    return held / (held.sum() or 1.0)
+
+
+def before(groups: Positions, order: Positions) -> Positions:
+    """For each candidate, how many of its group stand before it in this order."""
+    ordered = groups[order]
+    by_group = ordered.argsort(kind="stable")
+    sorted_groups = ordered[by_group]
+    found = np.empty_like(order)
+    found[order[by_group]] = np.arange(len(order)) - np.searchsorted(sorted_groups, sorted_groups)
+    return found
+
+
+class FileEvidence(NamedTuple):
+    """What each file gains or loses as a whole, by reason."""
+
+    support: Floats
+    name: Floats
+    folder: Floats
+    length: Floats
+    aside: Floats
+
+
+def file_evidence(head: Candidates, scores: Floats, tree: LocalTree, query: str) -> FileEvidence:
+    """What the units of a file bring together, and what its path says."""
+    count = len(tree.paths)
+    facts = [path_facts(path) for path in tree.paths]
+    earlier = before(tree.files, (-scores).argsort(kind="stable"))
+    added = np.where(earlier > 0, SUPPORT * FADING ** (earlier - 1.0) * scores**2, 0.0)
+    last = np.array([(lines_in(fragment) or (1, 1))[1] for fragment in head.parts("fragment")], dtype=np.float64)
+    longest = np.ones(count)
+    np.maximum.at(longest, tree.files, last)
+    wanted = ASKED_FOR.search(query) is not None
+    aside = [0.0 if wanted else -ASIDE if fact.aside else -REEXPORT if fact.hands_on else 0.0 for fact in facts]
+    words = frozenset(terms(query))
+    around = [(_words(repo), *fact.folders) for repo, fact in zip(tree.repo_names, facts, strict=True)]
+    return FileEvidence(
+        np.bincount(tree.files, added, count),
+        NAME * label_match([(fact.stem,) for fact in facts], words),
+        FOLDER * label_match(around, words),
+        LENGTH * np.log(longest / USUAL_LENGTH),
+        np.array(aside),
+    )
+
+
+def label_match(labels: Sequence[Sequence[frozenset[str]]], words: frozenset[str]) -> Floats:
+    """For each node, how much of one of its labels the query names: 1 for all of it, words weighed by their rarity.
+
+    A word that the labels of all nodes have tells none of them apart and counts for nothing.
+    """
+    count = len(labels)
+    found = np.zeros(count)
+    met = [node for node, own in enumerate(labels) if any(not label.isdisjoint(words) for label in own)]
+    if not met or count == 1:
+        return found
+    frequency = Counter(word for own in labels for word in frozenset().union(*own))
+    highest = log((count + 1) / 1.5)
+    rarity = {word: max(0.0, log((count + 1) / (nodes + 0.5)) / highest) for word, nodes in frequency.items()}
+    for node in met:
+        found[node] = max(
+            sum(rarity[word] for word in label & words) / (sum(rarity[word] for word in label) or 1.0)
+            for label in labels[node]
+        )
+    return found
+
+
+def definitions(head: Candidates, query: str) -> Floats:
+    """How surely each candidate defines the one name that the query is, 0 to 1.4; zeros for a query in words."""
+    found = np.zeros(len(head))
+    if not SYMBOL.fullmatch(query):
+        return found
+    wanted = JOINTS.sub(".", query.removesuffix("()"))
+    last = wanted.rpartition(".")[2]
+    letters = NO_LETTER.sub("", last.lower())
+    for position, (name, kind) in enumerate(zip(head.parts("func_name"), head.parts("kind"), strict=True)):
+        own = name.rpartition(".")[2]
+        if kind in DEFINES and NO_LETTER.sub("", own.lower()) == letters:
+            same = 1.0 if own == last else 0.9 if own.strip("$_@") == last.strip("$_@") else 0.8
+            if not (f".{name}".endswith(f".{wanted}") or f".{wanted}".endswith(f".{name}")):
+                same *= OTHER_CLASS if "." in wanted else 1.0
+            found[position] = same + BY_KIND.get(kind, 0.0) + WHOLE * (name == wanted)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRanking:
+    """`diversity` goes from 0, the fused order, to 1, the best of each cluster first (the paper's Algorithm 1)."""
+
+    diversity: float = DIVERSITY
+
+    def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
+        head = Candidates.of(candidates[:DEPTH])
+        if not head or self.diversity <= 0.0 or context.kind == "structural":
+            return arrange(candidates, [])
+        query = context.query.strip()
+        fused = scaled(head.scores)
+        tree = local_tree(head)
+        defined = DEFINITION * definitions(head, query)
+        weight = min(1.0, self.diversity / DIVERSITY)  # the evidence fades in, so that 0 is the fused order
+        scores = fused + weight * defined
+        gains = None
+        if tree.whole:
+            gains = file_evidence(head, fused, tree, query)
+            scores += weight * sum(gains, np.zeros(len(tree.paths)))[tree.files]
+            scores -= weight * OUTLINE * np.array([kind not in DEFINES for kind in head.parts("kind")])
+        turned = np.array(opposite(query, lambda: head.parts("func_name")), dtype=bool)
+        if turned.any():
+            scores -= OPPOSITE * turned
+        foreign = np.array(others(query, lambda: head.parts("language")), dtype=bool)
+        if foreign.any():
+            scores -= FOREIGN * foreign
+        paid = self.prices(scores, fused, tree, spread="graph" not in head.lanes)
+        order = np.lexsort((-scores, paid - scores))
+        clusters = tree.files if tree.whole else tree.repos
+        reasons = (
+            explain(order, paid, tree, shares(clusters, fused), gains, defined, turned, foreign)
+            if context.explain
+            else ()
+        )
+        return arrange(candidates, order, clusters=clusters.tolist(), reasons=reasons)
+
+    def prices(self, scores: Floats, mass: Floats, tree: LocalTree, *, spread: bool = True) -> Floats:
+        """What each candidate pays for those of its clusters that stand before it.
+
+        Where the call graph has a say its order is kept, and only files are told apart.
+        """
+        order = (-scores).argsort(kind="stable")
+        paid = np.zeros(len(scores))
+        if spread and tree.repos.any():
+            entitled = np.maximum(1.0, PAGE * shares(tree.repos, mass))[tree.repos]
+            paid += REPOSITORY_PRICE * np.minimum(before(tree.repos, order) / entitled, MOST_PAID)
+        if tree.whole:
+            paid += FILE_PRICE * before(tree.files, order)
+        return paid * (self.diversity / max(1.0 - self.diversity, 1e-9))
+
+
+def explain(
+    order: Positions,
+    paid: Floats,
+    tree: LocalTree,
+    held: Floats,
+    gains: FileEvidence | None,
+    defined: Floats,
+    turned: NDArray[np.bool_],
+    foreign: NDArray[np.bool_],
+) -> Labels:
+    """For each candidate that moved or has evidence, what its node added, its cluster, and its share of the page."""
+    reasons = np.full(len(order), "", dtype=np.object_)
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    for position in range(len(order)):
+        moved = position - int(places[position])
+        file = int(tree.files[position])
+        cluster = file if tree.whole else int(tree.repos[position])
+        label = tree.paths[file].rpartition("/")[2] if tree.whole else tree.repo_names[file]
+        said = (
+            []
+            if gains is None
+            else [
+                f"{reason} {gain[file]:+.2f}"
+                for reason, gain in zip(GAIN_WORDS, gains, strict=True)
+                if abs(gain[file]) >= LEAST_SAID
+            ]
+        )
+        if defined[position]:
+            said.insert(0, "it defines the name")
+        if moved and len(foreign):
+            language = "another language than" if foreign[position] else "the language that"
+            said.insert(0, f"written in {language} the query names")
+        if len(turned) and turned[position]:
+            said.insert(0, "its name says the opposite direction")
+        if moved and paid[position]:
+            said.append("results from elsewhere in the tree go first")
+        if moved or said:
+            direction = "raised" if moved > 0 else "lowered" if moved < 0 else "kept"
+            said.append(
+                f"{label} holds {held[cluster]:.0%} of the relevance, {PAGE * held[cluster]:.1f} of {PAGE} places"
+            )
+            reasons[position] = f"{direction}: {'; '.join(said)}"
+    return reasons

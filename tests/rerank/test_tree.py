@@ -1,0 +1,176 @@
+"""The default: evidence along the tree, and places by the share of the relevance that a cluster holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.graph.trees import address
+from tests.rerank.candidates import CONTEXT, both, found
+from treeline.corpus.function import Address
+from treeline.graph.embedding import embed
+from treeline.graph.hyperbolic import distance, distances
+from treeline.graph.local_tree import local_tree as whole_tree
+from treeline.rerank.candidates import Candidate, Candidates, Contribution, RerankContext
+from treeline.rerank.tree import REPOSITORY_PRICE, TreeRanking, local_tree, path_facts
+
+
+def unit(number: int, path: str, name: str, kind: str, score: float, repo: str = "o/r") -> Candidate:
+    where = Address(repo, path, name, "python", f"https://example.org/{path}#L{number + 1}-L{number + 9}", kind)
+    lanes = (Contribution("keyword", 1, score, score / 2), Contribution("dense", 1, score, score / 2))
+    return Candidate(f"id{number}", where, score, lanes)
+
+
+def units(*rows: tuple[str, str, str, float]) -> list[Candidate]:
+    return [unit(number, *row) for number, row in enumerate(rows)]
+
+
+def order(query: str, candidates: list[Candidate], diversity: float = 0.5) -> list[str]:
+    ranked = TreeRanking(diversity)(candidates, RerankContext(query))
+    return [f"{one.address.path}:{one.address.func_name}" for one in ranked]
+
+
+def test_in_a_collection_a_result_pays_for_those_above_from_its_repository() -> None:
+    head = Candidates.of(both("aaab", [0.9, 0.8, 0.7, 0.6]))
+    paid = TreeRanking().prices(np.array([1.0, 0.9, 0.8, 0.75]), np.ones(4) / 4, local_tree(head))
+    entitled = 10 * 3 / 4  # places of ten
+    assert paid.tolist() == pytest.approx([0.0, REPOSITORY_PRICE / entitled, 2 * REPOSITORY_PRICE / entitled, 0.0])
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(0, 1000).map(lambda share: share / 1000)), min_size=1, max_size=40
+    )
+)
+def test_the_order_within_a_repository_stays(rows: list[tuple[str, float]]) -> None:
+    head = both([repo for repo, _ in rows], [0.5] * len(rows))
+    head = [one._replace(score=score) for one, (_, score) in zip(head, rows, strict=True)]
+    head.sort(key=lambda one: -one.score)
+    ranked = TreeRanking()(head, CONTEXT)
+    for repo in "abc":
+        own = [one.score for one in ranked if one.address.repo == f"o/{repo}"]
+        assert own == sorted(own, reverse=True)
+
+
+def test_more_diversity_shows_more_repositories_and_those_that_moved_say_why() -> None:
+    head = both("aaaaaaaabbccddee", np.linspace(0.9, 0.1, 16).tolist())
+
+    def repositories(diversity: float) -> int:
+        return len({candidate.address.repo for candidate in TreeRanking(diversity)(head, CONTEXT)[:6]})
+
+    assert repositories(0.0) == 1 < repositories(0.9) <= repositories(1.0) == 5
+    assert [one.id for one in TreeRanking(0.0)(head, CONTEXT)] == [one.id for one in head]
+    ranked = TreeRanking(1.0)(head, CONTEXT)
+    assert [one.address.repo for one in ranked[:5]] == ["o/a", "o/b", "o/c", "o/d", "o/e"]  # as Algorithm 1
+    assert ranked[1].reason.startswith("raised") and "o/b holds" in ranked[1].reason
+    assert any(one.reason.startswith("lowered: results from elsewhere") for one in ranked)
+
+
+def test_where_the_call_graph_answers_the_order_stays() -> None:
+    head = [
+        found(address("o/a", "f.py", f"f{i}"), i, keyword=(5 - i, 1.0), graph=(i + 1, 1.0), dense=(5 - i, 0.5))
+        for i in range(4)
+    ]
+    ranked = TreeRanking()(head, RerankContext("what calls f", kind="structural"))
+    assert [candidate.id for candidate in ranked] == [candidate.id for candidate in head]
+    assert [candidate.id for candidate in TreeRanking()(head, CONTEXT)] == [candidate.id for candidate in head]
+
+
+def test_nothing_found_is_nothing_ranked() -> None:
+    assert not list(TreeRanking()([], CONTEXT))
+
+
+def test_a_file_whose_units_match_together_rises() -> None:
+    rows = units(
+        ("one.py", "Alone", "class", 1.0),
+        ("many.py", "first", "function", 0.95),
+        ("many.py", "second", "function", 0.9),
+        ("many.py", "third", "function", 0.85),
+        ("far.py", "far", "function", 0.0),
+    )
+    assert order("routing", rows)[:2] == ["many.py:first", "one.py:Alone"]
+    assert order("routing", rows)[2] == "far.py:far"  # each file once before the second of any
+
+
+def test_words_of_the_file_name_count_and_words_that_all_files_have_do_not() -> None:
+    rows = units(
+        ("http_server.py", "run", "function", 1.0),
+        ("http_session.py", "load", "function", 0.8),
+        ("http_client.py", "Client", "class", 0.7),
+        ("http_other.py", "far", "function", 0.0),
+    )
+    assert order("http session management", rows)[0] == "http_session.py:load"
+    assert order("http", rows)[0] == "http_server.py:run"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tests/test_app.py",
+        "src/app_test.go",
+        "src/app.spec.ts",
+        "examples/app.py",
+        "benches/bench/app.rs",
+        "vendor/lib/app.go",
+        "api/app.pb.go",
+        "src/app.d.ts",
+        "app/FooTest.java",
+        "app/AppTests.swift",
+    ],
+)
+def test_tests_examples_vendored_and_generated_files_follow_the_real_thing(path: str) -> None:
+    rows = units((path, "run_app", "function", 1.0), ("core/x.py", "run", "class", 0.8), ("y.py", "z", "class", 0.0))
+    assert order("start the server", rows)[0] == "core/x.py:run"
+    assert order("tests and examples, generated or vendored", rows)[0] == f"{path}:run_app"
+
+
+@pytest.mark.parametrize("path", ["contest.py", "latest/app.py", "attestation.go", "spectrum.py", "doctor.py"])
+def test_a_name_that_only_looks_like_a_test_does_not(path: str) -> None:
+    assert not path_facts(path).aside
+
+
+def test_the_definition_of_a_name_comes_before_its_uses() -> None:
+    rows = units(
+        ("use.py", "make_router", "function", 1.0),
+        ("use.py", "router_for", "function", 0.9),
+        ("plain.py", "router", "constant", 0.3),
+        ("def.py", "Router", "class", 0.2),
+        ("sigil.ts", "$Router", "interface", 0.1),
+    )
+    assert order("Router", rows)[0] == "def.py:Router"
+    places = order("Router", rows).index
+    assert places("sigil.ts:$Router") < places("plain.py:router") < places("use.py:router_for")
+    assert order("the router", rows)[0] == "use.py:make_router"
+
+
+def test_a_qualified_name_is_found_by_all_of_it() -> None:
+    rows = units(
+        ("a.rb", "Other.call", "method", 1.0), ("b.rb", "Builder.call", "method", 0.5), ("c.rb", "x", "class", 0.0)
+    )
+    assert order("Builder::call", rows)[0] == "b.rb:Builder.call"
+
+
+def test_every_result_says_what_its_node_added_and_its_share() -> None:
+    rows = units(
+        ("session.py", "load", "function", 1.0), ("session.py", "save", "function", 0.8), ("b.py", "f", "class", 0.1)
+    )
+    first = TreeRanking()(rows, RerankContext("session"))[0]
+    assert "more matches in its file +" in first.reason and "its file's name +0.60" in first.reason
+    assert "session.py holds" in first.reason and "of 10 places" in first.reason
+    assert first.cluster == 0
+
+
+def test_the_cut_at_a_radius_of_the_disk_is_the_cut_of_the_tree() -> None:
+    """Two candidates share a cluster where their paths part beyond the cut: the Gromov product says the same in the
+    embedded tree, up to its distortion."""
+    places = [address(f"o/r{i % 5}", f"d{i % 2}/f{i % 3}.py", f"f{i}") for i in range(40)]
+    local = whole_tree(places)
+    points = embed(local.parents, local.weights)
+    leaves = points.points.take(local.leaves.astype(np.intp))
+    root = points.points.take(np.zeros(len(places), dtype=np.intp))
+    height = distance(leaves, root) / points.scale
+    meeting = (height[:, None] + height[None, :] - distances(leaves, leaves) / points.scale) / 2
+    same = np.array([[one.repo == other.repo for other in places] for one in places])
+    assert ((meeting > 0.5) == same).all()
