@@ -58,10 +58,16 @@ class Stack:
         return done.stdout
 
     def logs(self) -> str:
-        command = ["docker", "compose", "logs", "--no-color", "--tail", "25"]
+        """The end of each container's log."""
         environment = {**self.docker.environment, **self.environment}
-        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
-        return done.stdout[-6000:]
+        told = ""
+        for name in ("certificates", "elasticsearch", "users", "service"):
+            command = ["docker", "compose", "logs", "--no-color", "--tail", "25", name]
+            done = subprocess.run(
+                command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
+            )
+            told += done.stdout[-2000:]
+        return told
 
     def get(self, path: str, data: dict[str, Any] | None = None, key: str = "") -> tuple[int, Any]:
         """(status, JSON); status 0 when nothing answers."""
@@ -146,6 +152,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     try:
         with docker_engine() as docker:
             provide_images(docker, base, elasticsearch)
+            forget_image(docker, compose["services"]["service"]["image"])
             made = Stack(docker, folder, free_port(), environment)
             try:
                 yield made
@@ -153,6 +160,13 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
                 made.shell("docker compose --profile cluster --profile tools down --volumes --timeout 30")
     except EngineMissing as missing:
         pytest.skip(str(missing))
+
+
+def forget_image(docker: Docker, name: str) -> None:
+    """Have compose build the service's image from this checkout; its layers stay as the builder's cache."""
+    if docker.has_image(name):
+        docker.run("tag", name, "treeline-test/cache")
+        docker.run("image", "rm", name)
 
 
 def write_secrets(stack: Stack) -> None:
