@@ -27,7 +27,10 @@ from treeline.eval.metrics import OFFICIAL_DEPTH, count_distinct, ndcg, official
 from treeline.eval.report.document import PAPER_HEAD, Document, summarise
 from treeline.eval.sets import runs
 from treeline.eval.systems import DEFAULT, HYBRID, LaneCache, Variant
+from treeline.ingest.download import fetch_queries
+from treeline.ingest.source import ReadOptions
 from treeline.search.live import open_searcher
+from treeline.search.settings import Settings
 from treeline.service.cli.options import index_options
 
 QUERIES = "queries.csv"
@@ -69,6 +72,15 @@ def data_folder(given: str = "") -> Path:
     raise InputError(
         "no CodeSearchNet data", f"give --data a folder with {QUERIES} and {ANNOTATIONS}, or put it at {BESIDE}"
     )
+
+
+def annotation_folder(given: str, settings: Settings) -> Path:
+    """The folder with the two official files: `given`, `TREELINE_EVAL_DATA`, beside the checkout, or downloaded now."""
+    if given or settings.eval_data:
+        return Path(given or settings.eval_data).expanduser()
+    if BESIDE.is_dir():
+        return BESIDE
+    return fetch_queries(ReadOptions(cache=settings.cache_path, download_base=settings.codesearchnet))
 
 
 def read_queries(path: Path) -> list[str]:
@@ -252,7 +264,9 @@ def with_paper_table(document: Document) -> Document:
 
 @click.command("codesearchnet")
 @index_options
-@click.option("--data", metavar="DIR", default="", help="Folder with queries.csv and annotationStore.csv.")
+@click.option(
+    "--data", metavar="DIR", default="", help="Folder with queries.csv and annotationStore.csv; default: downloaded."
+)
 @click.option("--score", metavar="FILE", default="", help="Score an official predictions CSV instead of an index.")
 @click.option("--paper", "repeat_paper", is_flag=True, help="Repeat the paper's table.")
 @click.option("--predictions", metavar="FILE", default="", help="Write the default's model_predictions.csv.")
@@ -272,13 +286,14 @@ def command(
     output: Output,
 ) -> None:
     """CodeSearchNet's 99 questions, with the official NDCG."""
-    folder = data_folder(data)
+    settings = evaluation_settings(engine, name)
+    folder = annotation_folder(data, settings)
     queries = read_queries(folder / QUERIES)
     judgements = read_judgements(folder / ANNOTATIONS)
     if score:
         score_file(Path(score), queries, judgements, output)
         return
-    searcher = open_searcher(evaluation_settings(engine, name))
+    searcher = open_searcher(settings)
     try:
         languages = searcher.engine.facets()["language"]
         urls = {address.url for _, address in searcher.engine.addresses()}
