@@ -39,8 +39,13 @@ class Votes:
 class FeedbackStore(Protocol):
     """Counts votes per (query, function); safe to use from several threads and processes."""
 
-    def record(self, question: str, function: str, signal: Signal, amount: int = 1) -> None:
-        """Count one vote durably. An `amount` of −1 takes one back; counts do not go below zero."""
+    def record(
+        self, question: str, function: str, signal: Signal, amount: int = 1, voter: str = "", most: int = 0
+    ) -> None:
+        """Count one vote durably. An `amount` of −1 takes one back; counts do not go below zero.
+
+        A named voter has at most `most` votes on a function for a query, and takes back only votes of its own.
+        """
 
     def votes(self, question: str) -> list[Votes]:
         """The votes for this query and for very similar ones."""
@@ -49,7 +54,9 @@ class FeedbackStore(Protocol):
 class NoFeedback:
     """Keeps nothing: feedback is switched off."""
 
-    def record(self, question: str, function: str, signal: Signal, amount: int = 1) -> None:
+    def record(
+        self, question: str, function: str, signal: Signal, amount: int = 1, voter: str = "", most: int = 0
+    ) -> None:
         return
 
     def votes(self, question: str) -> list[Votes]:

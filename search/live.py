@@ -20,6 +20,7 @@ from treeline.corpus.errors import (
     EncoderMismatch,
     EngineUnavailable,
     IndexDamaged,
+    IndexMissing,
     InputError,
     TreelineError,
 )
@@ -118,12 +119,14 @@ class Generations:
         self._looked = monotonic()
         self._current = self._open(without_encoder)
         self._newest = self._current.info.identity
+        self._dropped: IndexMissing | None = None
         self._passed_over: tuple[str, str] | None = None  # the newest generation seen, and why it is not open
 
     @contextmanager
     def searcher(self) -> Iterator[Searcher]:
-        """The current searcher, kept open as long as it is in use."""
+        """The current searcher, kept open as long as it is in use; raises `IndexMissing` after a drop."""
         self._look()
+        self._check_dropped()
         with self._lock:
             current = self._current
             self._users[current] = self._users.get(current, 0) + 1
@@ -139,6 +142,7 @@ class Generations:
     def engine(self) -> Engine:
         """The current engine, for one call: the next may be answered by the next generation."""
         self._look()
+        self._check_dropped()
         return self._current.engine
 
     @property
@@ -152,7 +156,10 @@ class Generations:
             return False
         try:
             switched = self._switch()
-            self._passed_over = None
+            self._dropped = self._passed_over = None
+        except IndexMissing as error:
+            self._dropped = error
+            raise
         except EngineUnavailable:  # of no generation in particular, and every search says so itself
             raise
         except Exception as error:
@@ -182,6 +189,10 @@ class Generations:
         # Whatever goes wrong here (the store is away, the new generation needs another encoder), the open generation
         # still answers, `passed_over` says why, and the next look tries again.
         self._executor.run({"look": self.refresh}, {"look": LOOK_FOR})
+
+    def _check_dropped(self) -> None:
+        if (dropped := self._dropped) is not None:
+            raise IndexMissing(dropped.message, dropped.hint)
 
     def _switch(self) -> bool:
         if self._is_current() and not self._encoders.retry(self._current.info.encoders):

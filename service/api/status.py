@@ -96,18 +96,22 @@ def only_json() -> None:
 
 @feedback_blueprint.post("/feedback")
 @guard.writes
+@guard.votes
 @feedback_blueprint.input(FeedbackParameters, location="json", arg_name="body")
 @feedback_blueprint.output(FeedbackBody)
 @feedback_blueprint.doc(operation_id="feedback", responses=MISSING | BODY)
 def feedback(body: FeedbackParameters) -> Response:
     """Say that a result was useful, was not, or was opened.
 
-    Only the question's terms, the function's id and a count are kept: nothing about who said it. With feedback
-    switched off the answer says `recorded: false`.
+    Kept are the question's terms, the function's id, counts, and a pseudonym of the voter that differs for every
+    question and function, so that nobody takes back or repeats another's vote. With feedback switched off the answer
+    says `recorded: false`.
     """
     here = context()
     check_length(body.query, here.settings)
     find(body.function)
     if here.settings.feedback:
-        here.feedback.record(parse(body.query).words, body.function, body.signal, -1 if body.undo else 1)
+        who = guard.voter()
+        amount = -1 if body.undo else 1
+        here.feedback.record(parse(body.query).words, body.function, body.signal, amount, who.id, who.most)
     return json_reply({"recorded": here.settings.feedback})

@@ -82,7 +82,7 @@ def mcp(engine: str | None, name: str, roots: tuple[str, ...]) -> None:
     import os
 
     from treeline.service.http import logs
-    from treeline.service.mcp.server import create_server
+    from treeline.service.mcp.server import clean_standard_input, create_server
 
     settings = settings_for(engine, name)
     settings = replace(
@@ -91,7 +91,9 @@ def mcp(engine: str | None, name: str, roots: tuple[str, ...]) -> None:
         log_level="warning",
     )
     logs.configure(settings)
-    create_server(settings).run("stdio")
+    server = create_server(settings)
+    clean_standard_input()
+    server.run("stdio")
 
 
 @click.group("keys")

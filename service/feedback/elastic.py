@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from hashlib import blake2b
 from random import random
 from time import sleep
@@ -15,6 +16,7 @@ from treeline.engine.elasticsearch.client import connect
 from treeline.engine.names import internal_name
 from treeline.search.feedback import COLUMNS, SIMILAR_FROM, Signal, Votes, question_terms, similarity
 from treeline.search.settings import Settings, listed
+from treeline.service.feedback import SALT_BYTES, pseudonym
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +26,7 @@ MOST_VOTES = 500  # rows looked at for one search
 READ_SECONDS = 0.3  # feedback is a nicety: a search does not wait longer for it
 WRITE_SECONDS = 5.0
 NOT_YET = "no_shard_available"  # of an index that somebody else is making at this moment
-MAPPINGS = {
+MAPPINGS: dict[str, Any] = {
     "dynamic": "strict",
     "properties": {
         "terms": {"type": "keyword"},
@@ -33,8 +35,11 @@ MAPPINGS = {
         "ups": {"type": "integer"},
         "downs": {"type": "integer"},
         "opens": {"type": "integer"},
+        "voters": {"type": "object", "enabled": False},  # pseudonym and signal → how often
     },
 }
+STRICT = "strict_dynamic_mapping"  # of an index that was made before it had a field
+SALT = "salt"  # the document that has it
 
 
 class ElasticsearchFeedback:
@@ -44,6 +49,7 @@ class ElasticsearchFeedback:
         self._client = client
         self._index = index
         self._read_seconds = read_seconds
+        self._known_salt = b""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> ElasticsearchFeedback:
@@ -56,19 +62,38 @@ class ElasticsearchFeedback:
         )
         return cls(client, internal_name(f"feedback-{settings.index}"))
 
-    def record(self, question: str, function: str, signal: Signal, amount: int = 1) -> None:
+    def record(
+        self, question: str, function: str, signal: Signal, amount: int = 1, voter: str = "", most: int = 0
+    ) -> None:
         words = list(question_terms(question))
         key = blake2b("\0".join([*words, "", function]).encode(), digest_size=16).hexdigest()
         try:
+            who = f"{pseudonym(self._salt(), voter, words, function)} {signal}" if voter else ""
             for attempt in range(ATTEMPTS):
-                if self._count(key, words, function, COLUMNS[signal], amount):
+                if self._count(key, words, function, COLUMNS[signal], amount, who, most):
                     return
                 sleep(random() * min(FIRST_PAUSE * 2**attempt, LONGEST_PAUSE))  # or all come back in step
         except (ApiError, TransportError) as error:
             raise EngineUnavailable(f"feedback could not be kept: {error}", "try again") from error
         raise EngineUnavailable("feedback could not be kept: too many at once", "try again")
 
-    def _count(self, key: str, words: list[str], function: str, column: str, amount: int) -> bool:
+    def _salt(self) -> bytes:
+        """The salt of the pseudonyms, which the first voter makes."""
+        if not self._known_salt:
+            client = self._client.options(request_timeout=WRITE_SECONDS)
+            fresh = {"terms": [secrets.token_hex(SALT_BYTES)], "size": 0, "function": SALT}
+            try:
+                client.index(index=self._index, id=SALT, document=fresh, op_type="create", refresh="wait_for")
+            except ConflictError:
+                pass
+            except NotFoundError:
+                self._create()
+                return self._salt()
+            found = client.get(index=self._index, id=SALT)
+            self._known_salt = bytes.fromhex(found["_source"]["terms"][0])
+        return self._known_salt
+
+    def _count(self, key: str, words: list[str], function: str, column: str, amount: int, who: str, most: int) -> bool:
         """Read, change, and write if nobody else did in between; whether it is written."""
         # Not again after a time-out: a count that was kept after all would be seen as somebody else's, and be added to.
         client = self._client.options(request_timeout=WRITE_SECONDS, retry_on_timeout=False)
@@ -85,10 +110,20 @@ class ElasticsearchFeedback:
             if NOT_YET in str(error):
                 return False
             raise
+        if who:
+            own = row.setdefault("voters", {})
+            before = own.get(who, 0)
+            own[who] = max(0, min(most, before + amount))
+            amount = own[who] - before
         row[column] = max(0, row[column] + amount)
         try:
             client.index(index=self._index, id=key, document=row, refresh="wait_for", **guard)
         except ConflictError:
+            return False
+        except ApiError as error:
+            if STRICT not in str(error):
+                raise
+            client.indices.put_mapping(index=self._index, properties=MAPPINGS["properties"])
             return False
         return True
 

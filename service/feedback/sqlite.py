@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 import threading
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from treeline.corpus.errors import EngineUnavailable, TreelineError
 from treeline.search.feedback import COLUMNS, SIMILAR_FROM, Signal, Votes, question_terms, similarity
+from treeline.service.feedback import SALT_BYTES, pseudonym
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS questions (id INTEGER PRIMARY KEY, terms TEXT NOT NULL UNIQUE, size INTEGER NOT NULL);
@@ -20,6 +22,11 @@ CREATE TABLE IF NOT EXISTS votes (
     ups INTEGER NOT NULL DEFAULT 0, downs INTEGER NOT NULL DEFAULT 0, opens INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (question, function)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS voters (
+    question INTEGER NOT NULL REFERENCES questions, function TEXT NOT NULL, pseudonym TEXT NOT NULL,
+    signal TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (question, function, pseudonym, signal)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS salt (one INTEGER PRIMARY KEY CHECK (one = 1), salt BLOB NOT NULL);
 """
 BUSY_SECONDS = 2.0  # how long a writer waits for another one
 MOST_QUESTIONS = 64  # similar questions looked at for one search
@@ -33,33 +40,56 @@ class SqliteFeedback:
         self._local = threading.local()
         self._voted = False  # no vote is ever removed
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with self._connection() as connection:
-                connection.execute("PRAGMA journal_mode=WAL")
-                connection.executescript(SCHEMA)
+            self._connection()
         except (OSError, sqlite3.Error) as error:
             raise TreelineError(
                 f"feedback cannot be kept in {path}: {error}", "check the folder's permissions"
             ) from error
 
     def _connection(self) -> sqlite3.Connection:
+        """This thread's connection. A file that was removed or replaced is opened anew: a write to the old one would
+        succeed, and be lost."""
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
+        if connection is None or _inode(self._path) != self._local.inode:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS)
             connection.execute("PRAGMA synchronous=NORMAL")
-            self._local.connection = connection
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.executescript(SCHEMA)
+            connection.execute("INSERT OR IGNORE INTO salt VALUES (1, ?)", (secrets.token_bytes(SALT_BYTES),))
+            connection.commit()
+            self._local.connection, self._local.inode = connection, _inode(self._path)
         return connection
 
-    def record(self, question: str, function: str, signal: Signal, amount: int = 1) -> None:
+    def record(
+        self, question: str, function: str, signal: Signal, amount: int = 1, voter: str = "", most: int = 0
+    ) -> None:
         try:
-            self._count(question_terms(question), function, COLUMNS[signal], amount)
-        except sqlite3.Error as error:
+            with self._connection() as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                words = question_terms(question)
+                number = self._question(connection, words)
+                if voter:
+                    (salt,) = connection.execute("SELECT salt FROM salt").fetchone()
+                    who = pseudonym(salt, voter, words, function)
+                    amount = self._own(connection, (number, function, who, signal), amount, most)
+                self._count(connection, number, function, COLUMNS[signal], amount)
+        except (OSError, sqlite3.Error) as error:
             raise EngineUnavailable(f"feedback could not be kept in {self._path.name}: {error}", "try again") from error
 
-    def _count(self, words: Sequence[str], function: str, column: str, amount: int) -> None:
-        with self._connection() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            number = self._question(connection, words)
+    @staticmethod
+    def _own(connection: sqlite3.Connection, row: tuple[object, ...], amount: int, most: int) -> int:
+        """How much of the amount this voter has left, which is counted as used."""
+        key = "question = ? AND function = ? AND pseudonym = ? AND signal = ?"
+        found = connection.execute(f"SELECT count FROM voters WHERE {key}", row).fetchone()  # noqa: S608
+        before = found[0] if found else 0
+        after = max(0, min(most, before + amount))
+        connection.execute("INSERT OR REPLACE INTO voters VALUES (?, ?, ?, ?, ?)", (*row, after))
+        return int(after - before)
+
+    @staticmethod
+    def _count(connection: sqlite3.Connection, number: int, function: str, column: str, amount: int) -> None:
+        if amount:
             connection.execute("INSERT OR IGNORE INTO votes (question, function) VALUES (?, ?)", (number, function))
             connection.execute(
                 f"UPDATE votes SET {column} = max(0, {column} + ?) WHERE question = ? AND function = ?",  # noqa: S608
@@ -100,3 +130,10 @@ class SqliteFeedback:
             for terms, function, ups, downs, opens in rows
         ]
         return [votes for votes in found if votes.similarity >= SIMILAR_FROM]
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return 0

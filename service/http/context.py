@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from flask import Flask, current_app
 
-from treeline.corpus.errors import TreelineError
+from treeline.corpus.errors import MAKE_ANEW, EngineUnavailable, TreelineError
 from treeline.search.answer import Answer, AnswerCache
 from treeline.search.executor import Probe
 from treeline.search.feedback import FeedbackStore, Votes, reorder
@@ -78,6 +78,12 @@ class Context:
         except TreelineError as error:
             self._failure, self._tried = error, time.monotonic()
             raise
+        except Exception as error:
+            # Whatever damaged files come to when they are read: the service answers 503 and says so, and does not end.
+            log.exception("the index %r cannot be opened", self.settings.index)
+            message = f"the index {self.settings.index!r} cannot be opened: {error!r}"
+            self._failure, self._tried = EngineUnavailable(message, MAKE_ANEW), time.monotonic()
+            raise self._failure from error
 
 
 def context() -> Context:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import hmac
+import logging
 import math
-import mmap
 import os
+import secrets
 import struct
 import threading
 import time
@@ -13,7 +15,7 @@ import weakref
 from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from flask import Flask, Response, current_app, g, request
 from werkzeug.middleware.proxy_fix import ProxyFix
@@ -22,8 +24,10 @@ from treeline.corpus.errors import InputError
 from treeline.search.settings import Settings
 from treeline.service.http import observe
 from treeline.service.http.errors import error_reply
-from treeline.service.http.keys import ApiKey, KeyRing, Scope
+from treeline.service.http.keys import ApiKey, KeyFileDamaged, KeyRing, Scope
 from treeline.service.http.response import current_request
+
+log = logging.getLogger(__name__)
 
 SLOT = struct.Struct("=Qd")  # who (a hash), and when its bucket is empty again
 SLOTS = 65_536  # one megabyte; far more callers than are ever active within one burst
@@ -31,58 +35,82 @@ PROBES = 8  # slots tried before the one that empties first is taken over
 
 
 class RateLimiter:
-    """Decides call by call; `wait` is 0 when the caller may go on, else the seconds to come back after."""
+    """Limits calls by the generic cell rate algorithm, over a file that all worker processes share.
+
+    GCRA (ITU-T I.371) keeps one number a caller, the time at which its bucket is empty again, so a slot is 16 bytes and
+    a decision is one comparison. The file is locked, read and written, and not mapped: on a full disk a mapped page
+    ends the process, while a write only fails. Where the file cannot be used, each process counts for itself.
+    """
 
     def __init__(self, path: Path | None = None) -> None:
         self._lock = threading.Lock()
-        self._file = _shared_file(path) if path else None
-        self._map = mmap.mmap(-1 if self._file is None else self._file, SLOT.size * SLOTS)
+        self._memory = bytearray(SLOT.size * (SLOTS + PROBES))  # probes do not wrap around
+        self._file = _shared_file(path, len(self._memory)) if path else None
         if self._file is not None:
             weakref.finalize(self, os.close, self._file)
 
     def wait(self, caller: str, per_minute: float, burst: int, now: float | None = None) -> float:
-        """Count one call; `burst` of them may come at once, then `per_minute`."""
+        """Count one call: 0 when the caller may go on, else the seconds to come back after.
+
+        `burst` calls may come at once, then `per_minute`.
+        """
         now = time.time() if now is None else now
         interval = 60.0 / per_minute
+        who = int.from_bytes(blake2b(caller.encode("utf-8", "surrogatepass"), digest_size=8).digest()) or 1
         with self._lock:
             if self._file is not None:
-                fcntl.lockf(self._file, fcntl.LOCK_EX)
-            try:
-                return self._decide(caller, interval, burst, now)
-            finally:
-                if self._file is not None:
-                    fcntl.lockf(self._file, fcntl.LOCK_UN)
+                try:
+                    return self._decide_shared(self._file, who, interval, burst, now)
+                except OSError as error:
+                    log.warning("rates are counted by each process: %s", error)
+                    self._file = None
+            at = who % SLOTS * SLOT.size
+            slots = memoryview(self._memory)[at : at + PROBES * SLOT.size]
+            return _decide(slots, who, interval, burst, now)[0]
 
-    def _decide(self, caller: str, interval: float, burst: int, now: float) -> float:
-        who, offset, empty_at = self._slot(caller)
-        # A clock that was set back must not lock callers out: nothing is ever further ahead than a full burst.
-        empty_at = min(max(empty_at, now), now + burst * interval)
-        late = empty_at + interval - (now + burst * interval)
-        if late > 1e-9:
-            return late
-        SLOT.pack_into(self._map, offset, who, empty_at + interval)
-        return 0.0
-
-    def _slot(self, caller: str) -> tuple[int, int, float]:
-        who = int.from_bytes(blake2b(caller.encode("utf-8", "surrogatepass"), digest_size=8).digest()) or 1
-        emptiest = (float("inf"), 0)
-        for probe in range(PROBES):
-            offset = ((who + probe) % SLOTS) * SLOT.size
-            owner, empty_at = SLOT.unpack_from(self._map, offset)
-            if owner == who:
-                return who, offset, empty_at
-            emptiest = min(emptiest, (empty_at, offset))
-        return who, emptiest[1], 0.0
+    def _decide_shared(self, file: int, who: int, interval: float, burst: int, now: float) -> float:
+        at, size = who % SLOTS * SLOT.size, PROBES * SLOT.size
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        try:
+            slots = bytearray(os.pread(file, size, at).ljust(size, b"\0"))
+            seconds, changed = _decide(memoryview(slots), who, interval, burst, now)
+            if changed is not None:
+                os.pwrite(file, slots[changed : changed + SLOT.size], at + changed)
+            return seconds
+        finally:
+            fcntl.lockf(file, fcntl.LOCK_UN)
 
 
-def _shared_file(path: Path) -> int | None:
+def _decide(slots: memoryview, who: int, interval: float, burst: int, now: float) -> tuple[float, int | None]:
+    """The seconds to wait, and where a slot was changed."""
+    emptiest, offset, empty_at = math.inf, 0, 0.0
+    for at in range(0, len(slots), SLOT.size):
+        owner, until = SLOT.unpack_from(slots, at)
+        if not math.isfinite(until):
+            until = 0.0  # of a damaged file
+        if owner == who:
+            offset, empty_at = at, until
+            break
+        if until < emptiest:
+            emptiest, offset = until, at
+    # A clock that was set back must not lock callers out: nothing is ever further ahead than a full burst.
+    empty_at = min(max(empty_at, now), now + burst * interval)
+    late = empty_at + interval - (now + burst * interval)
+    if late > 1e-9:
+        return late, None
+    SLOT.pack_into(slots, offset, who, empty_at + interval)
+    return 0.0, offset
+
+
+def _shared_file(path: Path, size: int) -> int | None:
+    """The file, with its space reserved: a disk that fills later does not matter to it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:
         return None
     try:
-        os.truncate(file, SLOT.size * SLOTS)
+        os.posix_fallocate(file, 0, size)
     except OSError:
         os.close(file)
         return None
@@ -97,6 +125,12 @@ FORWARDING = frozenset({"HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP", "HTTP_FORWARDE
 # Probes must work without a key and however often they come; the pages' own files are served from disk.
 OPEN = frozenset({"/healthz", "/readyz"})
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+# A page sets the cookie, its script sends the same in a header. Another site's page can do neither for our visitors.
+TOKEN_COOKIE, TOKEN_HEADER = "treeline-token", "X-Treeline-Token"
+TOKEN_BYTES = 16
+# Of a visitor without a key: enough for somebody who searches all day, and little for somebody who wants to push.
+VOTES_PER_MINUTE, VOTES_AT_ONCE = 2.0, 20
+TRUSTED_VOTES = 1_000  # for one result: a program may speak for many people
 
 
 class Guard:
@@ -115,7 +149,11 @@ class Guard:
         if asked.path in OPEN or asked.endpoint == "static":
             return None
         presented = presented_key()
-        key = self.keys.check(presented) if presented else None
+        try:
+            key = self.keys.check(presented) if presented else None
+        except KeyFileDamaged as error:
+            log.error("%s", error)
+            return refusal(503, error.code, "API keys cannot be checked now", "tell who runs this service")
         if presented and key is None:
             return self._limited(None) or refusal(
                 401, "bad_key", "this API key is not known", "`treeline keys create` makes one"
@@ -145,6 +183,9 @@ class Guard:
         scope = scope_of_request()
         if scope == "read" and self.settings.keys_required == "writes":
             return None
+        if key is None and votes_route() and self.settings.keys_required == "writes" and from_our_page():
+            caller = f"votes {network(request.remote_addr or '')}"
+            return self._too_often(caller, VOTES_PER_MINUTE, VOTES_AT_ONCE, "votes")
         if key is None:
             return refusal(
                 401,
@@ -161,13 +202,15 @@ class Guard:
         if not rate:
             return None
         caller = f"key {key.id}" if key else f"address {network(request.remote_addr or '')}"
-        seconds = math.ceil(self.limiter.wait(caller, rate, max(1, self.settings.rate_burst)))
+        return self._too_often(caller, rate, max(1, self.settings.rate_burst), "requests")
+
+    def _too_often(self, caller: str, rate: float, burst: int, what: str) -> Response | None:
+        seconds = math.ceil(self.limiter.wait(caller, rate, burst))
         if not seconds:
             return None
         headers = {"Retry-After": str(seconds)}
-        return refusal(
-            429, "too_many_requests", f"more than {rate} requests a minute", f"come back in {seconds} s", headers
-        )
+        message = f"more than {rate:g} {what} a minute"
+        return refusal(429, "too_many_requests", message, f"come back in {seconds} s", headers)
 
 
 def init_app(app: Flask, settings: Settings) -> None:
@@ -193,13 +236,58 @@ def scope_of_request() -> Scope:
     return marked
 
 
-def may_write() -> bool:
-    """Whether the current caller could write, so that a page offers only what will work."""
-    guard: Guard | None = current_app.extensions.get("treeline.guard")
-    if guard is None:
-        return True
+def votes(route: Route) -> Route:
+    """Mark a route that a visitor of our pages may use without a key, with the page's token."""
+    route.__treeline_votes__ = True  # type: ignore[attr-defined]
+    return route
+
+
+def votes_route() -> bool:
+    return hasattr(current_app.view_functions.get(request.endpoint or ""), "__treeline_votes__")
+
+
+def may_vote() -> bool:
+    """Whether the current caller may vote: who sees a page without a key may, with its token."""
     key: ApiKey | None = g.get("api_key")
-    return key.allows("write") if key else guard.local
+    return key is None or key.allows("write")
+
+
+def from_our_page() -> bool:
+    """Whether the script of a page of ours sent this: the cookie and the header have the same token."""
+    token = request.cookies.get(TOKEN_COOKIE, "")
+    origin = request.headers.get("Origin")
+    return (
+        len(token) >= TOKEN_BYTES
+        and hmac.compare_digest(token.encode(), request.headers.get(TOKEN_HEADER, "").encode())
+        and request.headers.get("Sec-Fetch-Site", "same-origin") == "same-origin"
+        and (origin is None or origin == request.host_url.rstrip("/"))
+    )
+
+
+def give_token(response: Response) -> Response:
+    """Set the cookie with the page's token, unless the browser has one."""
+    if not request.cookies.get(TOKEN_COOKIE):
+        token = secrets.token_urlsafe(TOKEN_BYTES)
+        response.set_cookie(TOKEN_COOKIE, token, samesite="Strict", secure=request.is_secure, max_age=86_400)
+    return response
+
+
+class Voter(NamedTuple):
+    """Who votes, and how often one may for the same result."""
+
+    id: str
+    most: int
+
+
+def voter() -> Voter:
+    """A key and a person at this machine are trusted with more than one vote; a visitor's network has one."""
+    key: ApiKey | None = g.get("api_key")
+    if key is not None:
+        return Voter(f"key {key.id}", TRUSTED_VOTES)
+    guard: Guard = current_app.extensions["treeline.guard"]
+    if guard.local:
+        return Voter("local", TRUSTED_VOTES)
+    return Voter(f"network {network(request.remote_addr or '')}", 1)
 
 
 def presented_key() -> str:

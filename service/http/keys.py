@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from pydantic import TypeAdapter
+
 from treeline.corpus.errors import InputError
 from treeline.search.settings import Settings
 
@@ -39,6 +41,15 @@ class ApiKey:
     def allows(self, scope: Scope) -> bool:
         """Whoever may write may read."""
         return scope in self.scopes or "write" in self.scopes
+
+
+KEYS = TypeAdapter(list[ApiKey])
+
+
+class KeyFileDamaged(InputError):
+    """No key can be checked. Who needs none is served all the same."""
+
+    code = "keys_unreadable"
 
 
 class KeyRing:
@@ -89,15 +100,17 @@ class KeyRing:
         except FileNotFoundError:
             self._stamp, self._keys = None, {}
             return
+        except OSError as error:
+            raise KeyFileDamaged(f"the keys cannot be read: {error}", "check the file's permissions") from error
         stamp = (status.st_mtime_ns, status.st_ino)
         if stamp == self._stamp:
             return
         try:
-            rows = json.loads(self.path.read_text(encoding="utf-8"))
-            self._keys = {row["id"]: ApiKey(**{**row, "scopes": tuple(row["scopes"])}) for row in rows}
-        except (ValueError, TypeError, KeyError) as error:
-            raise InputError(
-                f"{self.path} is not a key file: {error}", "restore it, or remove it and make new keys"
+            self._keys = {key.id: key for key in KEYS.validate_json(self.path.read_bytes())}
+        except (OSError, ValueError) as error:
+            raise KeyFileDamaged(
+                f"{self.path} is not a key file: {str(error).splitlines()[0]}",
+                "restore it, or remove it and make new keys",
             ) from error
         self._stamp = stamp
 
@@ -129,8 +142,11 @@ def _digest(secret: str) -> str:
 
 def no_key_yet(settings: Settings) -> str:
     """What to say where everybody needs a key and there is none; it may be made while the service runs."""
-    if settings.keys_required != "all" or KeyRing(settings.key_path).all():
-        return ""
+    try:
+        if settings.keys_required != "all" or KeyRing(settings.key_path).all():
+            return ""
+    except KeyFileDamaged as error:
+        return f"no API key is accepted: {error}"
     answered = "only a person at this machine is" if settings.trust_loopback else "nobody is"
     return (
         f"TREELINE_KEYS_REQUIRED=all, and there is no key in {settings.key_path}: {answered} answered; "

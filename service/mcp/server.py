@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib.metadata import version
@@ -202,3 +205,29 @@ def create_server(settings: Settings, searcher: LiveSearcher | None = None) -> M
     for add in (add_search, add_functions, add_indexing):
         add(server, library)
     return server
+
+
+# An escaped backslash, a pair of surrogates, and one alone, which is no character.
+ESCAPES = re.compile(
+    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<alone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+
+
+def without_lone_surrogates(line: bytes) -> bytes:
+    """The JSON with U+FFFD for half of a surrogate pair: the protocol's library drops such a message unanswered."""
+    return ESCAPES.sub(lambda found: rb"\ufffd" if found["alone"] else found[0], line)
+
+
+def clean_standard_input() -> None:
+    """Pass standard input through `without_lone_surrogates`, line by line, in a thread."""
+    wire = os.fdopen(os.dup(0), "rb")
+    reading, writing = os.pipe()
+    os.dup2(reading, 0)
+    os.close(reading)
+
+    def copy() -> None:
+        with os.fdopen(writing, "wb", buffering=0) as cleaned:
+            for line in wire:
+                cleaned.write(without_lone_surrogates(line))
+
+    threading.Thread(target=copy, name="stdin", daemon=True).start()

@@ -89,11 +89,11 @@ def search() -> Response:
         widened=", then ".join(STAGES.get(stage, stage) for stage in answer.relaxed),
         index_name=context().searcher.info.name,
         index_empty=not context().searcher.info.functions,
-        may_vote=settings.feedback and guard.may_write(),
+        may_vote=settings.feedback and guard.may_vote(),
         **common,
     )
     headers = {"Cache-Control": "private, no-cache", "Server-Timing": server_timing(answer.timings)}
-    return Response(html, headers=headers)
+    return guard.give_token(Response(html, headers=headers))
 
 
 def wanted(state: dict[str, str]) -> tuple[int, Question]:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any, cast
@@ -10,7 +11,7 @@ import pytest
 
 from tests.ingest.loading import loaded, project
 from tests.search.small_index import FILES, parsed, publish, shipped, small_store
-from treeline.corpus.errors import EncoderMismatch, IndexDamaged, IndexMissing, InputError
+from treeline.corpus.errors import EncoderMismatch, EngineUnavailable, IndexDamaged, IndexMissing, InputError
 from treeline.encoder.protocol import Encoder
 from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.protocol import Store
@@ -241,11 +242,34 @@ def test_a_missing_index_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("always_looking")
-def test_a_store_that_goes_away_leaves_the_open_generation_answering(tmp_path: Path) -> None:
+def test_a_store_that_goes_away_leaves_the_open_generation_answering(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = small_store(tmp_path)
+    searcher = LiveSearcher(store, "small")
+
+    def away(_name: str) -> str:
+        raise EngineUnavailable("the store is away")
+
+    monkeypatch.setattr(store, "info", away)
+    assert first(searcher, "convert int to string") == "int_to_string"
+    searcher.close()
+
+
+@pytest.mark.usefixtures("always_looking")
+def test_an_index_that_is_dropped_answers_no_more_until_it_is_made_again(tmp_path: Path) -> None:
     store = small_store(tmp_path)
     searcher = LiveSearcher(store, "small")
     store.drop("small")
-    assert first(searcher, "convert int to string") == "int_to_string"
+    with pytest.raises(IndexMissing):
+        for _ in range(100):  # the look may take longer than a search waits for it
+            first(searcher, "convert int to string")
+    small_store(tmp_path)
+    patience = perf_counter() + 60
+    while perf_counter() < patience:
+        with suppress(IndexMissing):
+            assert first(searcher, "convert int to string") == "int_to_string"
+            break
     searcher.close()
 
 

@@ -35,7 +35,7 @@ def client(settings: Settings) -> FlaskClient:
 
     @app.get("/api/search")
     def search() -> dict[str, bool]:
-        return {"may_write": guard.may_write()}
+        return {"may_vote": guard.may_vote()}
 
     @app.post("/api/feedback")
     def feedback() -> dict[str, bool]:
@@ -73,7 +73,7 @@ def test_behind_a_proxy_loopback_is_not_trusted_when_told_so(settings: Settings)
 
 def test_a_stranger_reads_freely_by_default_but_needs_a_key_to_write(settings: Settings) -> None:
     far = client(settings)
-    assert far.get("/api/search", environ_base=FAR).json == {"may_write": False}
+    assert far.get("/api/search", environ_base=FAR).json == {"may_vote": True}
     refused = far.post("/api/feedback", environ_base=FAR)
     assert refused.status_code == 401
     assert refused.json and refused.json["error"]["code"] == "key_required"

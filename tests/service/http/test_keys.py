@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treeline.corpus.errors import InputError
+from treeline.search.settings import Settings
 from treeline.service.cli.serve import keys as command
-from treeline.service.http.keys import ApiKey, KeyRing
+from treeline.service.http.keys import ApiKey, KeyFileDamaged, KeyRing, no_key_yet
 
 
 def test_a_new_key_is_recognised_with_its_scopes(tmp_path: Path) -> None:
@@ -80,3 +81,25 @@ def test_the_command_makes_lists_and_revokes(tmp_path: Path, monkeypatch: pytest
     assert (row["name"], row["scopes"], "digest" in row) == ("ci", ["write"], False)
     assert run(command, ["revoke", row["id"]]).exit_code == 0
     assert KeyRing(tmp_path / ".keys.json").check(key) is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"{",
+        b"[1]",
+        b'[{"id": "00000000"}]',
+        b"\xff\xfe",
+        b'[{"id": 1, "name": 2, "scopes": 3, "digest": 4, "created": 5}]',
+    ],
+    ids=["cut", "numbers", "fields missing", "bytes", "types"],
+)
+def test_a_damaged_key_file_refuses_keys_and_serves_the_others(tmp_path: Path, damage: bytes) -> None:
+    ring = KeyRing(tmp_path / "keys.json")
+    key = ring.create("laptop", ["read"])
+    ring.path.write_bytes(damage)
+    with pytest.raises(KeyFileDamaged, match="is not a key file"):
+        ring.check(key)
+    assert "no API key is accepted" in no_key_yet(
+        Settings(home=str(tmp_path), key_file=str(ring.path), keys_required="all")
+    )

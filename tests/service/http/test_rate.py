@@ -1,5 +1,6 @@
 """A burst may come at once, then the rate holds, for all processes together."""
 
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -60,3 +61,38 @@ def test_without_a_writable_folder_each_process_counts_for_itself(tmp_path: Path
     one, other = (RateLimiter(tmp_path / "file" / "rates") for _ in range(2))
     assert one.wait("a", 1, 1) == other.wait("a", 1, 1) == 0
     assert one.wait("a", 1, 1) > 0
+
+
+def test_on_a_full_disk_each_process_counts_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mapped file would end the process with SIGBUS at the first write."""
+    program = (
+        "import resource, sys; from pathlib import Path; from treeline.service.http.guard import RateLimiter\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "limiter = RateLimiter(Path(sys.argv[1]))\n"
+        "print(sum(not limiter.wait(f'{number % 500}', 1, 1) for number in range(1000)))"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "rates")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert (done.returncode, done.stdout) == (0, "500\n"), done.stderr
+
+
+def test_a_disk_that_fails_later_is_lived_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limiter = RateLimiter(tmp_path / "rates")
+    assert limiter.wait("a", 1, 1) == 0
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(guard.os, "pwrite", full)
+    assert limiter.wait("b", 1, 1) == 0
+    assert limiter.wait("b", 1, 1) > 0
+
+
+def test_a_damaged_file_locks_nobody_out_and_lets_nobody_through(tmp_path: Path) -> None:
+    limiter = RateLimiter(tmp_path / "rates")
+    limiter.wait("a", 1, 1)
+    file = tmp_path / "rates"
+    file.write_bytes(b"\xff" * file.stat().st_size)  # not a number, everywhere
+    again = RateLimiter(file)
+    assert again.wait("a", 1, 1) == 0
+    assert again.wait("a", 1, 1) > 0

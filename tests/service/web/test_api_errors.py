@@ -12,6 +12,7 @@ from pytest import mark
 
 from tests.service.web.library import INDEX
 from treeline.corpus.errors import EngineUnavailable
+from treeline.engine.embedded import EmbeddedStore
 from treeline.search.settings import Settings
 from treeline.service.http.context import Context
 
@@ -171,3 +172,16 @@ def test_an_unforeseen_error_shows_nothing_of_the_inside(app: APIFlask, monkeypa
     answer = app.test_client().get("/api/search?q=x")
     assert answer.status_code == 500
     assert answer.get_json()["error"]["code"] == "internal_error" and "secret" not in answer.get_data(as_text=True)
+
+
+def test_an_index_that_was_dropped_is_no_longer_searched(
+    own_home: Path, make_app: Callable[[Settings], APIFlask]
+) -> None:
+    client = make_app(Settings(home=str(own_home), index=INDEX)).test_client()
+    assert client.get("/api/search?q=parse").status_code == 200
+    EmbeddedStore(own_home).drop(INDEX)
+    patience = time.monotonic() + 30
+    while (answer := client.get("/api/search?q=parse")).status_code == 200:
+        assert time.monotonic() < patience
+        time.sleep(0.1)
+    assert (answer.status_code, answer.get_json()["error"]["code"]) == (503, "index_missing")

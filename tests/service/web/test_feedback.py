@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
 
 from tests.service.web.library import INDEX
 from treeline.search import searcher
@@ -111,7 +112,7 @@ def test_it_outlives_the_service_and_many_clients_at_once(app: APIFlask, own_hom
     assert (kept.function, kept.ups) == (function, 60)
 
 
-def test_only_terms_ids_and_counts_are_kept(app: APIFlask, own_home: Path) -> None:
+def test_only_terms_ids_counts_and_pseudonyms_are_kept(app: APIFlask, own_home: Path) -> None:
     client = app.test_client()
     signal(client, ids(client)[0])
     with sqlite3.connect(own_home / ".feedback" / f"{INDEX}.sqlite3") as kept:
@@ -121,7 +122,8 @@ def test_only_terms_ids_and_counts_are_kept(app: APIFlask, own_home: Path) -> No
             for row in kept.execute(f"PRAGMA table_info({table})")
         }
     kept.close()
-    assert columns == {"id", "terms", "size", "term", "question", "function", "ups", "downs", "opens"}
+    counts = {"id", "terms", "size", "term", "question", "function", "ups", "downs", "opens"}
+    assert columns == counts | {"pseudonym", "signal", "count", "one", "salt"}
 
 
 def test_another_site_cannot_vote_in_its_visitors_name(app: APIFlask) -> None:
@@ -150,3 +152,83 @@ def test_a_search_reads_the_feedback_once(app: APIFlask, monkeypatch: pytest.Mon
     monkeypatch.setattr(searcher, "PATIENCE", 60.0)  # on a busy machine a search may be begun a second time
     ids(app.test_client())
     assert read == [QUESTION]
+
+
+def visitor(app: APIFlask, address: str = "203.0.113.9") -> Callable[..., TestResponse]:
+    """Somebody elsewhere with a browser: the page gives a token, its script sends it with every vote."""
+    client = app.test_client()
+    far = {"REMOTE_ADDR": address}
+    client.get(f"/search?q={QUESTION}", environ_base=far, headers={"Accept": "text/html"})
+    cookie = client.get_cookie("treeline-token")
+    token = cookie.value if cookie else ""
+
+    def vote(function: str, kind: str = "up", *, undo: bool = False, **headers: str) -> TestResponse:
+        body = {"query": QUESTION, "function": function, "signal": kind, "undo": undo}
+        given = {"X-Treeline-Token": token} | headers
+        return client.post("/api/feedback", json=body, headers=given, environ_base=far)
+
+    return vote
+
+
+def counts(app: APIFlask) -> dict[str, tuple[int, int]]:
+    found = app.extensions["treeline"].feedback.votes(QUESTION)
+    return {votes.function: (votes.ups, votes.downs) for votes in found}
+
+
+def test_a_visitor_votes_without_a_key_and_once(app: APIFlask) -> None:
+    function = ids(app.test_client())[3]
+    vote = visitor(app)
+    assert [vote(function).get_json() for _ in range(5)] == [{"recorded": True}] * 5
+    assert counts(app) == {function: (1, 0)}
+    vote(function, undo=True)
+    vote(function, undo=True)
+    assert counts(app).get(function, (0, 0)) == (0, 0)
+
+
+def test_without_the_pages_token_or_from_another_site_nobody_votes(app: APIFlask) -> None:
+    function = ids(app.test_client())[3]
+    vote = visitor(app)
+    assert vote(function, **{"X-Treeline-Token": "guessed-guessed-guessed"}).status_code == 401
+    assert vote(function, **{"Sec-Fetch-Site": "cross-site"}).status_code == 401
+    assert vote(function, Origin="https://evil.example").status_code == 401
+    assert counts(app) == {}
+
+
+def test_a_stranger_can_neither_wipe_votes_nor_bury_a_result(app: APIFlask) -> None:
+    client = app.test_client()
+    before = ids(client)
+    for _ in range(50):
+        signal(client, before[0])
+    vote = visitor(app)
+    answers = [vote(before[0], undo=True).status_code for _ in range(15)]
+    answers += [vote(before[0], "down").status_code, *(vote(other).status_code for other in before[1:6])]
+    assert set(answers) <= {200, 429}
+    assert counts(app)[before[0]] == (50, 1)
+    assert ids(client)[0] == before[0]
+
+
+def test_a_visitor_who_votes_all_the_time_is_slowed_down(app: APIFlask) -> None:
+    function = ids(app.test_client())[3]
+    vote = visitor(app)
+    assert 429 in {vote(function).status_code for _ in range(60)}
+
+
+def test_with_a_damaged_store_search_goes_on_and_thumbs_are_refused(own_home: Path, make_app: MakeApp) -> None:
+    file = own_home / ".feedback" / f"{INDEX}.sqlite3"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(b"this is no database, and it is long enough to be taken for one" * 100)
+    client = make_app(Settings(home=str(own_home), index=INDEX)).test_client()
+    function = ids(client)[0]
+    answer = client.post("/api/feedback", json={"query": QUESTION, "function": function, "signal": "up"})
+    assert answer.status_code == 503
+    assert "feedback cannot be kept" in answer.get_json()["error"]["message"]
+
+
+def test_a_store_that_was_removed_is_not_written_to(app: APIFlask, own_home: Path) -> None:
+    client = app.test_client()
+    function = ids(client)[0]
+    signal(client, function)
+    for file in (own_home / ".feedback").iterdir():
+        file.unlink()
+    signal(client, function)
+    assert counts(app) == {function: (1, 0)}

@@ -15,7 +15,7 @@ from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.engine.names import internal_name
 from treeline.search.feedback import FeedbackStore, Votes
 from treeline.search.settings import Settings
-from treeline.service.feedback import open_feedback
+from treeline.service.feedback import ReopeningFeedback, open_feedback
 from treeline.service.feedback.elastic import ElasticsearchFeedback
 from treeline.service.feedback.sqlite import SqliteFeedback
 
@@ -43,7 +43,9 @@ def test_no_index_of_functions_is_in_the_way_of_feedback(
     engine = ElasticsearchStore(elasticsearch_cluster.urls)
     build(engine, other)
     settings = Settings(engine="elasticsearch", elasticsearch_url=elasticsearch_cluster.url, index=index)
-    feedback = open_feedback(settings)
+    opened = open_feedback(settings)
+    assert isinstance(opened, ReopeningFeedback)
+    feedback = opened.store()
     assert isinstance(feedback, ElasticsearchFeedback)
     feedback._read_seconds = 30  # a search would go on without it after less
     feedback.record("sort a list", A, "up")
@@ -93,6 +95,18 @@ def test_counts_never_fall_below_nothing(store: FeedbackStore) -> None:
     store.record("x ray", A, "up", -1)
     store.record("x ray", A, "up")
     assert store.votes("x ray") == [Votes(A, 1, 0, 0)]
+
+
+def test_a_voter_has_so_many_votes_and_takes_back_only_its_own(store: FeedbackStore) -> None:
+    for _ in range(3):
+        store.record("sort a list", A, "up", 1, "somebody", 1)
+    store.record("sort a list", A, "up", 1, "a program", 10)
+    store.record("sort a list", A, "up", 1, "a program", 10)
+    assert store.votes("sort a list") == [Votes(A, 3, 0, 0)]
+    for _ in range(5):
+        store.record("sort a list", A, "up", -1, "a stranger", 1)
+        store.record("sort a list", A, "up", -1, "somebody", 1)
+    assert store.votes("sort a list") == [Votes(A, 2, 0, 0)]
 
 
 def test_a_question_without_terms_is_no_question(store: FeedbackStore) -> None:
