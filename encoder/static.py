@@ -184,9 +184,11 @@ def _words() -> frozenset[str]:
     return frozenset((SHIPPED / VOCABULARY).read_text(encoding="utf-8").splitlines())
 
 
-def is_word(word: str) -> bool:
+def is_word(word: str, *, endings: bool = True) -> bool:
     """Whether a word in small letters is one of them, or one with an ending."""
     if word in _words():
         return True
+    if not endings:
+        return False
     stems = (word.removesuffix(suffix) for suffix in SUFFIXES if word.endswith(suffix))
     return any(len(stem) >= SHORTEST_STEM and stem in _words() for stem in stems)

@@ -29,6 +29,7 @@ DATASETS = {
     "docstrings": ("treeline.eval.sets.docstrings", "Docstrings ask, their functions (stripped of them) answer."),
     "encoders": ("treeline.eval.bench.encoders", "Other encoders beside the static one."),
     "judged": ("treeline.eval.sets.judged", "Questions whose first answers were judged one by one."),
+    "messages": ("treeline.eval.sets.messages", "Error messages ask, the functions that raise them answer."),
     "mined": ("treeline.eval.sets.mined", "Commit subjects ask, the files or functions they changed answer."),
     "repository": ("treeline.eval.sets.repository", "Questions about real repositories, answered by files."),
     "web": ("treeline.eval.sets.web", "Web-style questions; choose on `dev`, report on `test`."),

@@ -32,7 +32,9 @@ class Stages(Protocol):
 
     def fuse(self, results: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]: ...
 
-    def rerank(self, plan: Plan, candidates: Sequence[Candidate], method: str = "default") -> Sequence[Candidate]: ...
+    def rerank(
+        self, results: LaneResults, candidates: Sequence[Candidate], method: str = "default"
+    ) -> Sequence[Candidate]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class Variant:
     expand: bool = False
     callees: bool = False
     as_typed: bool = False
+    literal: bool = True  # whether quotes, filters and `-word` in a question have no meaning
 
 
 KEYWORD = Variant("keyword", "BM25 with relaxation", ("keyword",))
@@ -84,13 +87,13 @@ class LaneCache:
             callees=variant.callees,
             as_typed=variant.as_typed,
             feedback=False,
-            literal=True,
+            literal=variant.literal,
         )
         lanes = self._asked(query, variant.lanes)
         begin = perf_counter()
         candidates = self.searcher.fuse(lanes, variant.fusion, depth)
         fused = perf_counter()
-        candidates = self.searcher.rerank(lanes.plan, candidates, variant.rerank)
+        candidates = self.searcher.rerank(lanes, candidates, variant.rerank)
         done = perf_counter()
         # Lanes run side by side: the slowest decides.
         stages = {

@@ -25,7 +25,7 @@ from treeline.search.location import Location, parse_path
 from treeline.search.query import MODES, WORD, Parts, Query, combine, narrowing, parse
 from treeline.search.settings import Settings
 from treeline.search.spelling import PRODUCTS, Corrections, correct, doubtful
-from treeline.search.structure import CALLS, INHERITS, structural
+from treeline.search.structure import CALLS, INHERITS, defined, structural
 
 KEYWORD, DENSE, TFIDF, EXACT, GRAPH = "keyword", "dense", "tfidf", "exact", "graph"
 CALLEES, TEXT_CALLS, PATH = "callees", "text_calls", "path"
@@ -196,7 +196,7 @@ class Planner:
     def _correct(self, query: Query, text: str, way: Route, run: Run) -> Corrections:
         """The text corrected; as typed where the engine does not find near spellings in time."""
         sentence = way.kind in ("conceptual", "mixed") and not query.as_typed
-        words = doubtful(UNCORRECTED.sub(" ", text), way.symbols) if sentence else []
+        words = doubtful(UNCORRECTED.sub(" ", text), way.symbols if way.words > 1 else ()) if sentence else []
         if not words:
             return Corrections(text)
         look = {"spelling": lambda: {word: self._engine.spellings(word) for word in words}}
@@ -266,7 +266,8 @@ def route(text: str) -> Route:
     location = parse_path(text)
     if location is not None and not is_identifier(text):
         return Route("identifier", (location.path.rpartition("/")[2],), words=words, location=location)
-    return replace(_structural(text, quoted, words) or _by_names(text, quoted, words), location=location)
+    found = _structural(text, quoted, words) or _definition(text, quoted, words) or _by_names(text, quoted, words)
+    return replace(found, location=location)
 
 
 def _structural(text: str, quoted: tuple[str, ...], words: int) -> Route | None:
@@ -277,6 +278,18 @@ def _structural(text: str, quoted: tuple[str, ...], words: int) -> Route | None:
         if certain or not phrase.ordinary:
             return Route("structural", (symbol,), phrase.relations, phrase.direction, phrase.depth, words)
     return None
+
+
+def _definition(text: str, quoted: tuple[str, ...], words: int) -> Route | None:
+    """The route of a question for one definition: as if its name alone were typed."""
+    if len(text) > LONGEST_STRUCTURAL:
+        return None
+    symbol, certain = defined(text)
+    if not symbol:
+        return None
+    if certain or symbol in quoted or is_identifier(symbol) or symbol[0].isupper():
+        return Route("identifier", (symbol,), words=1)
+    return Route("mixed", (symbol,), words=words)
 
 
 def _by_names(text: str, quoted: tuple[str, ...], words: int) -> Route:

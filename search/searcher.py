@@ -24,7 +24,7 @@ from treeline.search.lanes.lane_set import Degradation, LaneResults, LaneSet, ex
 from treeline.search.lanes.phrase import require
 from treeline.search.lanes.tfidf import Progress, no_progress
 from treeline.search.location import Locations
-from treeline.search.plan import CALLEES, EXACT, GRAPH, PATH, TEXT_CALLS, Plan, Planner
+from treeline.search.plan import CALLEES, EXACT, PATH, Plan, Planner
 from treeline.search.query import Query
 from treeline.search.settings import Settings
 from treeline.search.structure import CALLS, Neighbour, Relatives, Structure
@@ -127,23 +127,17 @@ class Searcher:
         results = self.lanes(plan, run)
         clock.timings.update(results.timings)
         clock.lap("lanes")
-        leading = bool(results.exact or results.verbatim or results.located)
-        candidates = self.fuse(results, plan.query.fusion, len(results.found) if leading else plan.limit)
-        if leading:
-            candidates = exact_first(candidates, results)[: plan.limit]
+        candidates = self.fuse(results, plan.query.fusion, plan.limit)
         clock.lap("fusion")
         try:
-            candidates = self.rerank(plan, candidates, plan.query.rerank)
+            candidates = self.rerank(results, candidates, plan.query.rerank)
         except EngineUnavailable as error:  # a model or the engine is away: better the fused list than none
             left_out = Degradation(f"rerank {plan.query.rerank}", str(error))
             results = replace(results, degraded=(*results.degraded, left_out))
         clock.lap("rerank")
         if reorder is not None and plan.query.feedback:
-            candidates = reorder(candidates)
+            candidates = lead(reorder(candidates), results)
             clock.lap("feedback")
-        if leading:
-            candidates = exact_first(candidates, results)
-            clock.lap("exact")
         return Ranking(candidates, results, clock.timings)
 
     def plan(self, query: Query, lanes: Sequence[str] | None = None) -> Plan:
@@ -169,10 +163,15 @@ class Searcher:
 
     def fuse(self, results: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]:
         """The lanes' lists as one, with what each lane contributed."""
-        return fusion(method)(results.lists, DEFAULT_WEIGHTS, results.plan.route.traits, limit)
+        every = len(results.found) if results.leading else limit
+        fused = fusion(method)(results.lists, DEFAULT_WEIGHTS, results.plan.route.traits, every)
+        return lead(fused, results)[:limit]
 
-    def rerank(self, plan: Plan, candidates: Sequence[Candidate], method: str = "default") -> Sequence[Candidate]:
+    def rerank(
+        self, results: LaneResults, candidates: Sequence[Candidate], method: str = "default"
+    ) -> Sequence[Candidate]:
         """The candidates in the re-ranker's order; it looks at the first `rerank_depth` of them."""
+        plan = results.plan
         vectors = self.engine.vectors if self.info.encoders else None
         context = RerankContext(
             query=plan.text,
@@ -184,8 +183,8 @@ class Searcher:
         depth = self.settings.rerank_depth
         run = self._reranker(method, plan.query.k)
         if len(candidates) <= depth:
-            return run(candidates, context)
-        return [*run(candidates[:depth], context), *candidates[depth:]]
+            return lead(run(candidates, context), results)
+        return lead([*run(candidates[:depth], context), *candidates[depth:]], results)
 
     def similar(self, id_: str, k: int = 10) -> list[Hit]:
         """The functions nearest to this one by the default encoder's vectors, without itself."""
@@ -272,13 +271,11 @@ class Searcher:
         return [f"{bodies[id_].docstring}\n{bodies[id_].code}" if id_ in bodies else "" for id_ in ids]
 
 
-def exact_first(candidates: Sequence[Candidate], results: LaneResults) -> Candidates:
-    """First what the call graph knows, then what has the call in its code; or what is in the named file; or what has
-    the query word for word."""
-    ordered = Candidates.of(candidates)
-    if results.exact:
-        return ordered.led_by(TEXT_CALLS).led_by(GRAPH)
-    return ordered.led_by(PATH if results.located else EXACT)
+def lead(candidates: Sequence[Candidate], results: LaneResults) -> Sequence[Candidate]:
+    """The candidates with those of the leading lanes first."""
+    for lane in reversed(results.leading):
+        candidates = Candidates.of(candidates).led_by(lane)
+    return candidates
 
 
 def _raise_for(failures: Mapping[str, str], errors: Mapping[str, Exception]) -> None:

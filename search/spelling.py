@@ -16,6 +16,7 @@ PLAIN = re.compile(r"(?<![\w.$/#@'\"`-])[A-Za-z][a-z]{3,39}(?![\w$/#@'\"`(-]|\.\
 MOST = 5  # corrections of one query; with more unknown words it is in another language
 LONG = 5  # letters; shorter words are near too many others, and only swapped letters are corrected
 MORE_OFTEN = 20  # times as many functions must have the correction: what some of them write is no mistake
+AHEAD = 3  # letters; one that comes so soon again may have been typed too early: `interger`
 COMMON = 20  # functions; a word that so many have is one, in whichever dictionary
 # Names that are written like identifiers but stand in a sentence as a word.
 PRODUCTS = frozenset(
@@ -43,8 +44,13 @@ class Corrections(NamedTuple):
 def doubtful(text: str, symbols: Sequence[str] = ()) -> list[str]:
     """The words of a sentence that no dictionary has, in small letters; none where there are too many."""
     words = dict.fromkeys(word.lower() for word in PLAIN.findall(text))
-    unknown = [word for word in words if not is_word(word) and word not in PRODUCTS and word not in symbols]
+    unknown = [word for word in words if not _known(word) and word not in PRODUCTS and word not in symbols]
     return unknown if len(unknown) <= MOST else []
+
+
+def _known(word: str) -> bool:
+    """Whether a dictionary has the word. An ending makes words of most stems, but `er` of too many: `conv-er`."""
+    return is_word(word, endings=not word.endswith("er"))
 
 
 def correct(text: str, near: Mapping[str, Mapping[str, int]]) -> Corrections:
@@ -76,7 +82,7 @@ def _correction(word: str, found: Mapping[str, int]) -> str:
 
 
 def _is_slip(typed: str, other: str) -> bool:
-    """Letters swapped, one lost, one doubled: what fingers do. Another letter may make another word: `runge` beside
+    """Letters swapped, one lost, one typed twice: what fingers do. Another letter may make another word: `runge` beside
     `range`, `fastapi` beside `fastai`."""
     if typed == other or typed[0] != other[0]:
         return False
@@ -84,5 +90,5 @@ def _is_slip(typed: str, other: str) -> bool:
         return len(typed) >= LONG
     at = next(number for number, letter in enumerate(typed) if letter != other[number : number + 1])
     if len(other) < len(typed):
-        return len(typed) >= LONG and typed[at] == typed[at - 1]
+        return len(typed) >= LONG and typed[at] in typed[at - 1] + typed[at + 1 : at + 1 + AHEAD]
     return typed[at : at + 2] == other[at : at + 2][::-1]

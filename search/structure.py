@@ -30,9 +30,12 @@ PARTS = {
     "{x}": rf"[`\"']?(?P<symbol>{NAME})(?:\(\))?[`\"']?",
     "{of}": r"(?:the )?(?:(?:function|method|class|interface|type|trait|module) )?",
     "{end}": r"(?: (?:function|method|class|interface))?\s*[?.!]*$",
-    "{who}": r"^(?:please )?(?:(?:show|list|find|give) (?:me )?)?"
-    r"(?:(?:what|who|which)(?: else| all)?|(?:(?:which|what|all|the) )*"
-    r"(?:functions?|methods?|classes|class|code|types?|structs?|places?|tests?)(?: that| which)?)",
+    "{list}": r"^(?:please )?(?:(?:show|list|find|get|give|see)(?: me)? )?(?:all )?(?:the )?",
+    "{who}": r"^(?:please )?(?:(?:show|list|find|get|give) (?:me )?)?"
+    r"(?:(?:what|who|which)(?: else| all)?(?: is| are)?|(?:(?:which|what|all|the|every|any) )*"
+    r"(?:everything|anything|everyone|anyone|functions?|methods?|classes|class|code|types?|structs?|places?|tests?)"
+    r"(?: that| which| who)?(?: is| are)?)",
+    "{we}": r"(?:do|does|did) (?:we|i|you|they|it|one|anyone|anything|the code|this|this project)",
     "{changing}": r"(?:changing|touching|modifying|editing|renaming|removing|deleting|refactoring)",
     "{change}": r"(?:change|touch|modify|edit|rename|remove|delete|break|refactor)",
 }
@@ -48,10 +51,13 @@ class Phrase:
     depth: int = 1
     ordinary: bool = False
 
-    def search(self, question: str) -> str:
-        """The symbol that a question of this form is about, or nothing."""
+    def search(self, question: str) -> tuple[str, int]:
+        """The symbol that a question of this form is about, if it has the form, and how far to go from it."""
         found = _compiled(self.text).search(question)
-        return found["symbol"] if found else ""
+        if not found:
+            return "", 0
+        levels = found.groupdict().get("levels") or ""
+        return found["symbol"], self.depth + levels.lower().count("of")
 
 
 @cache
@@ -64,10 +70,14 @@ def _compiled(text: str) -> re.Pattern[str]:
 
 PHRASES = (
     Phrase(r"{who} (?:calls?|calling|invokes?|invoking) {of}{x}{end}", CALLS),
-    Phrase(r"^(?:callers|calls|callsites|call sites) (?:of|to) {of}{x}{end}", CALLS),
+    Phrase(r"{list}(?:callers|calls|callsites|call sites|invocations) (?:of|to) {of}{x}{end}", CALLS),
+    Phrase(r"{list}(?P<levels>(?:callers of )+)callers of {of}{x}{end}", CALLS),
+    Phrase(r"{list}(?:transitive|indirect|all direct and indirect) callers of {of}{x}{end}", CALLS, depth=IMPACT_DEPTH),
+    Phrase(r"^where {we} (?:call|invoke) {of}{x}{end}", CALLS),
     Phrase(r"^where (?:is|are) {of}{x} (?:called|invoked)(?: from)?\s*\??$", CALLS),
     Phrase(r"^(?:what|who|which functions?) (?:does|do) {of}{x} (?:call|invoke)\s*\??$", CALLS, "out"),
-    Phrase(r"^callees of {of}{x}{end}", CALLS, "out"),
+    Phrase(r"{list}callees of {of}{x}{end}", CALLS, "out"),
+    Phrase(r"{list}(?P<levels>(?:callees of )+)callees of {of}{x}{end}", CALLS, "out"),
     Phrase(r"^(?:functions?|methods?|what(?: is|'s)?) (?:called|invoked) (?:by|from|in) {of}{x}{end}", CALLS, "out"),
     Phrase(r"{who} (?:implements?|implementing|satisf(?:y|ies)) {of}{x}{end}", INHERITS),
     Phrase(r"^(?:implementations?|implementers?|implementors?) of {of}{x}{end}", INHERITS, ordinary=True),
@@ -89,8 +99,25 @@ PHRASES = (
     Phrase(r"{who} (?:depends?|depending|relies|rely) (?:up)?on {of}{x}{end}", EVERYTHING, depth=IMPACT_DEPTH),
     Phrase(r"^(?:dependents|dependants) (?:of|on) {of}{x}{end}", EVERYTHING, depth=IMPACT_DEPTH),
     Phrase(r"{who} (?:uses?|using|references?|refers? to|mentions?) {of}{x}{end}", EVERYTHING, ordinary=True),
-    Phrase(r"^(?:usages?|uses|users|references) (?:of|to) {of}{x}{end}", EVERYTHING, ordinary=True),
+    Phrase(r"{list}(?:usages?|uses|users|references) (?:of|to) {of}{x}{end}", EVERYTHING, ordinary=True),
+    Phrase(r"^(?:find|show|list|get) (?:all )?(?:the )?(?:usages?|references) {of}{x}{end}", EVERYTHING, ordinary=True),
+    Phrase(r"^where {we} (?:use|need|reference) {of}{x}{end}", EVERYTHING, ordinary=True),
     Phrase(r"^where (?:is|are) {of}{x} (?:used|referenced|needed)\s*\??$", EVERYTHING, ordinary=True),
+)
+# A question for a definition; in the last form a keyword declares the symbol.
+DEFINITIONS = (
+    (r"^where(?: is|'s| are) {of}{x} (?:defined|declared|implemented|located)\s*\??$", False),
+    (r"{list}(?:definition|declaration|source|source code|code) (?:of|for) {of}{x}{end}", False),
+    (r"^(?:go ?to|jump to) (?:definition |the definition )?(?:of )?{of}{x}{end}", False),
+    (r"^(?:class|def|func|function|fn|struct|interface|enum|const|trait|type|method|constant) {x}\s*$", True),
+)
+# How far to go, at the end of a question: `depth 3`, `up to 2 levels`.
+DEPTH = re.compile(
+    r"[\s,;(]+(?:(?:with|at|to|up to|within) )*"
+    r"(?:(?:depth|levels?)(?: of| =|:|=)? ?(\d{1,3})"
+    r"|(\d{1,3}) (?:levels?|hops?|steps?|edges?|calls?)(?: (?:up|deep|away))?)"
+    r"\)?\s*[?.!]*$",
+    re.IGNORECASE,
 )
 # A word of every phrase above begins with one of these; a question without them need not be tried.
 SIGNS = re.compile(
@@ -103,10 +130,24 @@ SIGNS = re.compile(
 def structural(question: str) -> Iterator[tuple[Phrase, str]]:
     """The phrases that the question has the form of, each with the symbol it would be about."""
     if SIGNS.search(question):
+        said = DEPTH.search(question)
+        if said:
+            question = question[: said.start()]
         for phrase in PHRASES:
-            symbol = phrase.search(question)
+            symbol, depth = phrase.search(question)
             if symbol:
-                yield phrase, symbol
+                depth = int(next(filter(None, said.groups()))) if said else depth
+                yield replace(phrase, depth=max(1, min(depth, IMPACT_DEPTH))), symbol
+
+
+def defined(question: str) -> tuple[str, bool]:
+    """The symbol whose definition a question asks for, if it does, and whether that is certain: `class Foo` is, "where
+    is the timeout defined" may be about the word."""
+    for form, certain in DEFINITIONS:
+        found = _compiled(form).search(question)
+        if found:
+            return found["symbol"], certain
+    return "", False
 
 
 @dataclass(frozen=True, slots=True)

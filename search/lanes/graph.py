@@ -17,13 +17,13 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
-from treeline.corpus.analysis import terms
+from treeline.corpus.analysis import parts, terms
 from treeline.corpus.counting import counted
 from treeline.corpus.function import Function
 from treeline.engine.hits import chosen, ids_of, rescored
-from treeline.engine.protocol import Engine, Filters
+from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.graph.callgraph import ARTIFACT, CallGraph, Direction, GraphSymbol, Step, load
-from treeline.graph.callgraph.classes import CONSTRUCTORS
+from treeline.graph.callgraph.classes import CONSTRUCTORS, last_of
 from treeline.graph.references import Relation
 from treeline.rerank.candidates import Candidate
 from treeline.rerank.ranked_list import RankedList
@@ -31,6 +31,7 @@ from treeline.search.plan import CALLEES, GRAPH, TEXT_CALLS, Route
 from treeline.search.structure import CALLS, INHERITS, NEAR_NAMES, functions_of, seeds_of
 
 DEFINITION, NEAR_NAME, BY_WORDS = "definition", "near name", "shares words"
+CLASS_KINDS = frozenset({"class", "interface", "type", "enum"})
 UNRESOLVED = "unresolved"  # the relation of a result whose code has the call, which the graph does not know
 # What a relation is called from its other end: a callee is `called`.
 PASSIVE: Mapping[Relation, str] = {
@@ -46,6 +47,7 @@ BELOW = "by keyword or meaning, not from the call graph"  # heading of what stan
 # Scores: a whole name, the end of a longer one or a method of a class, their neighbours. A near name is a guess, and so
 # are its neighbours.
 WHOLE, PART, AROUND, GUESSED = 1.0, 0.75, 0.5, 0.2
+NEXT = 0.01  # less for each further function of a class: its constructor comes first
 SURE = 0.5  # above the usual where the query is a name and nothing else: then no other lane changes its order
 # What is asked → what those who are the answer do, and what they are.
 VERBS = {"calls": "call", "inherits": "extend or implement", "uses": "use", "depends": "depend on"}
@@ -168,12 +170,15 @@ class Exact:
         what = counted(count, noun) if count else f"no {noun}"
         if self.narrowed:
             what += f" that {'passes' if count < 2 else 'pass'} the filters"
+        verb = VERBS[self.asked]
+        if self.depth > 1 and self.asked == "calls":
+            verb += f" (over at most {self.depth} calls)"
         if self.direction == "out":
-            return f"{self.symbol} is known to {VERBS[self.asked]} {what} of {self.where}"
+            return f"{self.symbol} is known to {verb} {what} of {self.where}"
         which = f"the {self.symbol}"
         if self.definitions > 1:
             which = f"{'one' if count else 'any'} of the {self.definitions:,} {self.symbol}"
-        return f"{what} {'is' if count < 2 else 'are'} known to {VERBS[self.asked]} {which} defined in {self.where}"
+        return f"{what} {'is' if count < 2 else 'are'} known to {verb} {which} defined in {self.where}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,15 +200,20 @@ class TextCallsList(RankedList):
 def graph_lane(
     engine: Engine, graph: CallGraph | None, route: Route, text: str, k: int, filters: Filters
 ) -> RankedList:
-    """The first `k` functions of the walk; without a call graph, only the definitions."""
-    if graph is None:
-        hits = [hit for symbol in route.symbols for hit in engine.named(symbol, k, filters)][:k]
-        return RankedList(GRAPH, rescored(hits, [WHOLE] * len(hits)), [DEFINITION] * len(hits))
-    if route.relations:
+    """The first `k` units: the definitions of the names, then the walk from them where there is a call graph."""
+    if graph is not None and route.relations:
         return _exactly(engine, graph, route, filters)
-    seeds, stage = _seeds(engine, graph, route, text, filters)
-    found = _first(_located(engine, _around(graph, seeds, stage, route.symbols), filters), k)
-    return replace(found, above=SURE if stage == DEFINITION and route.words == 1 else 0.0)
+    names, stage, trust = _names(engine, graph, route.symbols, filters)
+    units = [hit for name in names for hit in engine.named(name, k, filters)]
+    if graph is None:
+        reached: Iterable[Reached] = _units(units, names, stage)
+    else:
+        seeds = [node for name in names for node in graph.named(name, filters.repo)]
+        if not route.symbols:
+            seeds, stage = _by_words(engine, graph, text, filters), BY_WORDS
+        reached = chain(_units(units, names, stage), _around(graph, seeds, stage, names, units))
+    found = _first(_located(engine, ((id_, trust * score, why) for id_, score, why in reached), filters), k)
+    return replace(found, above=SURE if names and trust == 1.0 and route.words == 1 else 0.0)
 
 
 def callees_lane(engine: Engine, graph: CallGraph, ids: Iterable[str], k: int, filters: Filters) -> RankedList:
@@ -313,29 +323,79 @@ def _describe(symbol: GraphSymbol) -> str:
     return f"a class in {symbol.name}" if symbol.kind == "function" else symbol.name
 
 
-def _seeds(engine: Engine, graph: CallGraph, route: Route, text: str, filters: Filters) -> tuple[list[int], str]:
-    """The symbols that the query names, else those of a near name; where it names none, the top keyword hit."""
-    named = [node for symbol in route.symbols for node in graph.named(symbol, filters.repo)]
-    if named:
-        return named, DEFINITION
-    if route.symbols:
-        near = [name for symbol in route.symbols for name in graph.near(symbol, NEAR_NAMES)]
-        return [node for name in near for node in graph.named(name, filters.repo)], NEAR_NAME
+Names = tuple[list[str], str, float]  # the names, how they were found, and how far to trust that
+
+
+def _names(engine: Engine, graph: CallGraph | None, symbols: Sequence[str], filters: Filters) -> Names:
+    """The names in the index that the query's symbols stand for: as typed, else in another style of casing, else one
+    edit away, else merely near."""
+
+    def nodes(name: str) -> list[int]:
+        return [] if graph is None else graph.named(name, filters.repo)
+
+    def known(name: str) -> bool:
+        return bool(engine.named(name, 1, filters)) or any(
+            graph is not None and last_of(graph.symbol(node).name) == last_of(name) for node in nodes(name)
+        )
+
+    found = [symbol for symbol in symbols if known(symbol)]
+    found = found or [style for symbol in symbols for style in styles(symbol) if known(style)]
+    found = found or [symbol for symbol in symbols if nodes(symbol)]
+    if found or graph is None:
+        return found, DEFINITION, 1.0
+    near = [(symbol, name) for symbol in symbols for name in graph.near(symbol, NEAR_NAMES)]
+    slips = [name for symbol, name in near if is_slip(last_of(symbol), name)]
+    return (slips, NEAR_NAME, 1.0) if slips else ([name for _, name in near], NEAR_NAME, GUESSED)
+
+
+def styles(name: str) -> list[str]:
+    """The same name in the other styles of casing: `get_backoff_time` for `getBackoffTime`."""
+    outer, dot, last = name.rpartition(".")
+    prefix = last[: len(last) - len(last.lstrip("_"))]
+    words = [part.lower() for part in parts(last)]
+    capital = [word.capitalize() for word in words]
+    made = ("_".join(words), "".join([*words[:1], *capital[1:]]), "".join(capital), "_".join(words).upper())
+    return [f"{outer}{dot}{prefix}{style}" for style in dict.fromkeys(made) if f"{prefix}{style}" != last]
+
+
+def is_slip(typed: str, name: str) -> bool:
+    """Whether a name is one letter away: more, less, another one, or two swapped; case does not count."""
+    typed, name = typed.lower(), name.lower()
+    at = next((at for at, pair in enumerate(zip(typed, name, strict=False)) if pair[0] != pair[1]), None)
+    if at is None:
+        return abs(len(typed) - len(name)) <= 1
+    rest, other = typed[at:], name[at:]
+    swapped = rest[:2] == other[1::-1] and rest[2:] == other[2:]
+    return swapped or rest[1:] == other or rest == other[1:] or rest[1:] == other[1:]
+
+
+def _by_words(engine: Engine, graph: CallGraph, text: str, filters: Filters) -> list[int]:
+    """The node of the top keyword hit."""
     words = terms(text)
     top = engine.keyword(words, 1, filters) if words else []
-    return [node for hit in top if (node := graph.node_of(hit.id)) is not None], BY_WORDS
+    return [node for hit in top if (node := graph.node_of(hit.id)) is not None]
 
 
-def _around(graph: CallGraph, seeds: list[int], stage: str, symbols: Sequence[str]) -> Iterator[Reached]:
-    """The definitions, their callers, their callees."""
-    trust = GUESSED if stage == NEAR_NAME else 1.0
+def _units(hits: Sequence[Hit], names: Sequence[str], stage: str) -> Iterator[Reached]:
+    """The units of these names: functions, classes, constants, files. A class comes before its methods, a definition
+    before what only ends in the name."""
+    for hit in hits:
+        yield hit.id, WHOLE if hit.address.func_name in names else PART, stage
+
+
+def _around(
+    graph: CallGraph, seeds: list[int], stage: str, symbols: Sequence[str], units: Sequence[Hit]
+) -> Iterator[Reached]:
+    """The definitions, their callers, their callees. A class that is a unit itself comes before its constructor."""
+    classes = {hit.address.func_name for hit in units if hit.address.kind in CLASS_KINDS}
     for node in seeds:
-        whole = stage != DEFINITION or any(graph.is_whole(node, symbol) for symbol in symbols)
+        whole = stage == BY_WORDS or any(graph.is_whole(node, symbol) for symbol in symbols)
+        first = WHOLE if whole and graph.symbol(node).name not in classes else PART
         for position, id_ in enumerate(functions_of(graph, node)):
-            yield id_, trust * (WHOLE if whole and not position else PART), stage
+            yield id_, PART - NEXT * position if position else first, stage
     callers, called = graph.walk(seeds, CALLS, "in"), graph.walk(seeds, CALLS, "out")
     for id_, score, word in chain(_functions(graph, callers), _functions(graph, called, PASSIVE)):
-        yield id_, trust * AROUND * score, word
+        yield id_, AROUND * score, word
 
 
 def _functions(graph: CallGraph, steps: Sequence[Step], words: Mapping[Relation, str] = NO_WORDS) -> Iterator[Reached]:

@@ -206,14 +206,15 @@ class LaneResults:
         return f"{NO_MATCH} is the nearest by meaning{', or has pieces of them' if self._pieces else ''}"
 
     @property
-    def verbatim(self) -> bool:
-        """Whether the query stands word for word in a few places, which are then the first results."""
-        return self._phrases is not None and not self._phrases.required and bool(len(self._phrases.hits))
-
-    @property
-    def located(self) -> bool:
-        """Whether the query names a file or a line, whose units are then the first results."""
-        return any(ranked.lane == PATH and len(ranked.hits) for ranked in self.lists)
+    def leading(self) -> tuple[str, ...]:
+        """The lanes whose results come first whatever their scores: they answer a structural question, are in the file
+        that the query names, or have the query word for word."""
+        if self.exact:
+            return (GRAPH, TEXT_CALLS)
+        if any(ranked.lane == PATH and len(ranked.hits) for ranked in self.lists):
+            return (PATH,)
+        verbatim = self._phrases is not None and not self._phrases.required and len(self._phrases.hits)
+        return (EXACT,) if verbatim else ()
 
     @property
     def _phrases(self) -> PhraseList | None:

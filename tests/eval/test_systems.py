@@ -43,8 +43,10 @@ class Counting:
     def fuse(self, results: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]:
         return self.searcher.fuse(results, method, limit)
 
-    def rerank(self, plan: Plan, candidates: Sequence[Candidate], method: str = "default") -> Sequence[Candidate]:
-        return self.searcher.rerank(plan, candidates, method)
+    def rerank(
+        self, results: LaneResults, candidates: Sequence[Candidate], method: str = "default"
+    ) -> Sequence[Candidate]:
+        return self.searcher.rerank(results, candidates, method)
 
 
 def test_lanes_are_asked_once_for_all_fusions_and_rerankers(searcher: LiveSearcher) -> None:

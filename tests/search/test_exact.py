@@ -259,7 +259,7 @@ def test_the_graph_is_walked_once_and_every_part_of_the_time_is_told(
     monkeypatch.setattr(searcher_module, "PATIENCE", 60.0)  # a busy machine would have the search done again
     times = searcher.search(Query("what calls parse_url")).timings
     assert len(walks) == 1
-    stages = sum(times[stage] for stage in ("waited", "lanes", "fusion", "rerank", "exact", "fetch"))
+    stages = sum(times[stage] for stage in ("plan", "waited", "lanes", "fusion", "rerank", "fetch"))
     assert times["graph"] > 50
     assert stages == pytest.approx(times["total"], abs=20)
 
@@ -295,3 +295,10 @@ def test_a_complete_answer_is_longer_than_what_a_lane_brings(tmp_path_factory: p
     assert answer.exact.sentence == "350 functions are known to call the helper_of_all defined in this index"
     assert [relation_of(result.candidate) for result in answer.results] == ["calls"] * 50
     searcher.close()
+
+
+def test_callers_of_callers_are_found_and_said_to_be_further_away(searcher: Searcher) -> None:
+    answer = searcher.search(Query("callers of callers of parse_url"))
+    assert answer.exact is not None and answer.exact.depth == 2
+    assert {"Client.send", "fetch_page"} <= set(leading(answer))
+    assert "are known to call (over at most 2 calls) the parse_url defined in this index" in answer.exact.sentence

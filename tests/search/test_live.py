@@ -305,8 +305,9 @@ def test_it_has_every_method_of_the_searcher(tmp_path: Path) -> None:
     query = Query("convert int to string")
     assert searcher.rank(query).candidates
     plan = searcher.plan(query)
-    fused = searcher.fuse(searcher.lanes(plan))
-    assert {one.id for one in searcher.rerank(plan, fused)} == {one.id for one in fused}
+    results = searcher.lanes(plan)
+    fused = searcher.fuse(results)
+    assert {one.id for one in searcher.rerank(results, fused)} == {one.id for one in fused}
     assert searcher.similar(hit.id, 1)
     assert searcher.function(hit.id) is not None
     assert searcher.suggest("parse_", 1) == ["parse_url"]

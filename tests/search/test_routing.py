@@ -99,6 +99,25 @@ def test_an_identifier_among_other_words_is_a_mixture(text: str) -> None:
         ("what depends on parse_url", "parse_url", EVERYTHING, "in", IMPACT_DEPTH),
         ("who uses parse_url", "parse_url", EVERYTHING, "in", 1),
         ("usages of parse_url", "parse_url", EVERYTHING, "in", 1),
+        ("what uses parse_url", "parse_url", EVERYTHING, "in", 1),
+        ("find usages of parse_url", "parse_url", EVERYTHING, "in", 1),
+        ("find all references to the function parse_url", "parse_url", EVERYTHING, "in", 1),
+        ("find references parse_url", "parse_url", EVERYTHING, "in", 1),
+        ("where do we use parse_url?", "parse_url", EVERYTHING, "in", 1),
+        ("everything that calls parse_url", "parse_url", ("calls",), "in", 1),
+        ("show me everything calling parse_url", "parse_url", ("calls",), "in", 1),
+        ("who is calling parse_url", "parse_url", ("calls",), "in", 1),
+        ("where do we call parse_url", "parse_url", ("calls",), "in", 1),
+        ("list all callers of parse_url", "parse_url", ("calls",), "in", 1),
+        ("callers of callers of parse_url", "parse_url", ("calls",), "in", 2),
+        ("callers of callers of callers of parse_url", "parse_url", ("calls",), "in", 3),
+        ("callers of parse_url depth 3", "parse_url", ("calls",), "in", 3),
+        ("what calls parse_url, up to 2 levels", "parse_url", ("calls",), "in", 2),
+        ("what calls parse_url (depth 4)?", "parse_url", ("calls",), "in", 4),
+        ("what does parse_url call within 2 steps", "parse_url", ("calls",), "out", 2),
+        ("callers of parse_url depth 900", "parse_url", ("calls",), "in", IMPACT_DEPTH),
+        ("indirect callers of parse_url", "parse_url", ("calls",), "in", IMPACT_DEPTH),
+        ("callees of callees of parse_url", "parse_url", ("calls",), "out", 2),
     ],
 )
 def test_a_structural_question_names_its_edges(
@@ -108,6 +127,32 @@ def test_a_structural_question_names_its_edges(
     assert (found.kind, found.symbols) == ("structural", (symbol,))
     assert (found.relations, found.direction, found.depth) == (relations, direction, depth)
     assert {"keyword", "graph"} <= set(found.lanes())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "where is Session defined?",
+        "where's the class Session declared",
+        "definition of Session",
+        "go to definition of Session",
+        "show me the source code of Session",
+        "class Session",
+    ],
+)
+def test_a_question_for_a_definition_is_its_name(text: str) -> None:
+    found = route(text)
+    assert (found.kind, found.symbols, found.relations) == ("identifier", ("Session",), ())
+
+
+@pytest.mark.parametrize("text", ["where is the timeout defined", "where is authentication implemented"])
+def test_a_definition_of_an_ordinary_word_may_be_a_question_in_words(text: str) -> None:
+    assert route(text).kind == "mixed" and "dense" in route(text).lanes()
+
+
+@pytest.mark.parametrize("text", ["everything about calls", "find the largest number in 3 steps", "callers of a phone"])
+def test_prose_that_begins_like_one_is_no_structural_question(text: str) -> None:
+    assert route(text).kind != "structural"
 
 
 def test_a_structural_question_about_an_ordinary_word_keeps_the_dense_lane() -> None:

@@ -19,6 +19,7 @@ from treeline.search.spelling import Corrections, correct, doubtful
         ("the 'recieve' event", []),
         ("a RECIEVE event", []),
         ("pandas sqlite numpy opencv golang javascript", []),
+        ("conver it to an interger", ["conver", "interger"]),
         ("größe der dateien", ["dateien"]),
         ("liest zeilenweise dateien und wandelt zeichenketten umlaute schriftarten", []),
     ],
@@ -36,6 +37,9 @@ def test_plain_words_that_no_dictionary_has_are_doubtful(text: str, words: list[
         ("untill", {"untill": 3, "until": 900}, "until"),
         ("progess", {"progess": 0, "process": 900, "progress": 700}, "progress"),
         ("sqlalchmy", {"sqlalchmy": 0, "sqlalchemy": 40}, "sqlalchemy"),
+        ("interger", {"interger": 0, "integer": 900}, "integer"),
+        ("conver", {"conver": 1, "convert": 900}, "convert"),
+        ("strng", {"strng": 0, "string": 900}, "string"),
         ("iteems", {"iteems": 0, "items": 9}, "items"),
         ("lsit", {"lsit": 0, "list": 900}, "list"),
         ("flot", {"flot": 0, "float": 900}, ""),  # so short it may be anything
