@@ -17,6 +17,7 @@ from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Protocol
 
+import numpy as np
 import orjson
 
 from treeline.corpus.errors import InputError
@@ -277,6 +278,13 @@ PARQUET = ".parquet"
 ROWS_A_CHUNK = 512
 # A row group that claims to unpack to more than this is no dataset of functions.
 MAX_GROUP_BYTES = 4_000_000_000
+# Small files may be packed better than `MAX_RATIO`: dictionaries, repeated names.
+SLACK_BYTES = 64_000_000
+# In a row, on average; CodeSearchNet's functions have 150 tokens.
+MAX_VALUES = 1_000
+SLACK_VALUES = 1_000_000
+# A value that stands once in the file may be in every row of a batch.
+MAX_BATCH_BYTES = 16_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,18 +326,62 @@ class ParquetShard(StoredFile):
 
         options, row, told = self.options.for_workers(), 1, 0
         try:
-            with parquet.ParquetFile(self.path) as file:
+            texts = [field.name for field in parquet.read_schema(self.path) if pyarrow.types.is_string(field.type)]
+            # Repeated texts stay one text until the batch is cut to size.
+            with parquet.ParquetFile(self.path, read_dictionary=texts) as file:
                 meta = file.metadata
                 columns = [name for name in file.schema_arrow.names if name in KNOWN]
                 for group in range(meta.num_row_groups):
-                    if meta.row_group(group).total_byte_size > MAX_GROUP_BYTES:
-                        raise ValueError(f"row group {group} is over {MAX_GROUP_BYTES:,} bytes")
-                for batch in file.iter_batches(ROWS_A_CHUNK, columns=columns):
-                    share = self.size * batch.num_rows // max(1, meta.num_rows)
-                    yield Rows(self.name, row, batch, share, self.defaults, options)
-                    row, told = row + batch.num_rows, told + share
+                    _check_group(group, meta.row_group(group))
+                for read in file.iter_batches(ROWS_A_CHUNK, columns=columns):
+                    for batch in _small_batches(read):
+                        share = self.size * batch.num_rows // max(1, meta.num_rows)
+                        yield Rows(self.name, row, batch, share, self.defaults, options)
+                        row, told = row + batch.num_rows, told + share
         except (pyarrow.ArrowException, OSError, ValueError, MemoryError) as error:
             reason = f"cannot be read further: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
             yield Rejected((Problem(self.name, row, reason),), self.size - told)
             return
         yield Rejected((), self.size - told)
+
+
+def _check_group(number: int, group: Any) -> None:
+    """Refuse a row group that unpacks to more than a dataset of functions does, before it is unpacked."""
+    if group.total_byte_size > MAX_GROUP_BYTES:
+        raise ValueError(f"row group {number} is over {MAX_GROUP_BYTES:,} bytes")
+    for column in map(group.column, range(group.num_columns)):
+        if column.total_uncompressed_size > MAX_RATIO * column.total_compressed_size + SLACK_BYTES:
+            raise ValueError(f"row group {number} unpacks to more than {MAX_RATIO} times its size: not read")
+        if column.num_values > MAX_VALUES * group.num_rows + SLACK_VALUES:
+            raise ValueError(
+                f"row group {number} has {column.num_values:,} values in {group.num_rows:,} rows: not read"
+            )
+
+
+def _small_batches(batch: Any) -> Iterator[Any]:
+    """The rows of a batch with their texts in full, in pieces of a bounded size."""
+    import pyarrow
+    from pyarrow import compute
+
+    sizes = np.zeros(batch.num_rows, dtype=np.int64)
+    for column in batch.columns:
+        if pyarrow.types.is_dictionary(column.type):
+            lengths = compute.binary_length(column.dictionary).take(column.indices)
+            sizes += lengths.fill_null(0).to_numpy(zero_copy_only=False)
+    start, held = 0, 0
+    for row, size in enumerate(sizes.tolist()):
+        if row > start and held + size > MAX_BATCH_BYTES:
+            yield _decoded(batch.slice(start, row - start))
+            start, held = row, 0
+        held += size
+    if start < batch.num_rows:
+        yield _decoded(batch.slice(start))
+
+
+def _decoded(batch: Any) -> Any:
+    import pyarrow
+
+    columns = [
+        column.dictionary_decode() if pyarrow.types.is_dictionary(column.type) else column for column in batch.columns
+    ]
+    return pyarrow.RecordBatch.from_arrays(columns, names=batch.schema.names)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -97,3 +99,37 @@ def test_a_damaged_file_is_a_problem(tmp_path: Path, damage: str) -> None:
     parsed = read(f"codesearchnet:{path}")
     assert parsed.problems
     assert parsed.problems[0].file == str(path)
+
+
+BOMBS = {
+    "one text in every row": lambda arrow: arrow.DictionaryArray.from_arrays(
+        arrow.array([0] * 400, arrow.int32()), ["x" * 5_000_000]
+    ),
+    "texts that pack well": lambda arrow: arrow.array(["x" * 5_000_000] * 400, arrow.large_string()),
+}
+
+
+@pytest.mark.parametrize("kind", [*BOMBS, "tokens"])
+def test_a_bomb_is_not_unpacked(tmp_path: Path, kind: str) -> None:
+    """Each file has some kilobytes, and unpacks to one or two gigabytes."""
+    if kind == "tokens":
+        columns = {"code": pyarrow.array(["def f(): pass"]), "code_tokens": pyarrow.array([["a"] * 40_000_000])}
+    else:
+        columns = {"code": BOMBS[kind](pyarrow)}
+    path, rows = tmp_path / "bomb.parquet", len(columns["code"])
+    for name, value in (("repo", "a/b"), ("path", "f.py"), ("func_name", "f"), ("language", "python")):
+        columns[name] = pyarrow.array([value] * rows)
+    dictionary = kind != "texts that pack well"
+    parquet.write_table(pyarrow.table(columns), path, compression="zstd", use_dictionary=dictionary)
+    assert path.stat().st_size < 300_000
+    program = (
+        "import resource, sys; from tests.ingest.reading import read\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "parsed = read(f'codesearchnet:{sys.argv[1]}')\n"
+        "used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before\n"
+        "print(len(parsed.functions), len(parsed.problems) > 0, used // 1024)"
+    )
+    said = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+    functions, refused, megabytes = said.stdout.split()
+    assert (functions, refused) == ("0", "True")
+    assert int(megabytes) < 600
