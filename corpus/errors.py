@@ -16,6 +16,10 @@ class TreelineError(Exception):
         return f"{self.message} ({self.hint})" if self.hint else self.message
 
 
+class DiskFull(TreelineError):
+    """There is no room left for what was to be written."""
+
+
 class InputError(TreelineError):
     """The input was bad: a path, an option, a query, a file."""
 

@@ -13,7 +13,7 @@ from typing import IO
 
 from filelock import FileLock, Timeout
 
-from treeline.corpus.errors import InputError, TreelineError
+from treeline.corpus.errors import DiskFull, InputError, TreelineError
 
 ELSEWHERE = "choose another folder with TREELINE_HOME"
 HINTS = {
@@ -47,7 +47,7 @@ def disk_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         number = error.errno or _likely_cause(path)  # numpy says only how much of an array it could write
         reason, hint = HINTS.get(number or 0, (error.strerror or str(error), ELSEWHERE))
-        raise TreelineError(f"cannot write the index in {path}: {reason}", hint) from error
+        raise _kind(number)(f"cannot write the index in {path}: {reason}", hint) from error
     except ValueError as error:
         number = next((number for words, number in TEXT_INDEX_CAUSES.items() if words in str(error)), None)
         if number is None and not any(words in str(error) for words in TEXT_INDEX_TROUBLE):
@@ -55,7 +55,11 @@ def disk_errors(path: Path) -> Iterator[None]:
         if number is None:
             number = _likely_cause(path)
         reason, hint = HINTS.get(number or 0, (f"the text index failed: {error}", "what was there before is intact"))
-        raise TreelineError(f"cannot write the index in {path}: {reason}", hint) from error
+        raise _kind(number)(f"cannot write the index in {path}: {reason}", hint) from error
+
+
+def _kind(number: int | None) -> type[TreelineError]:
+    return DiskFull if number in {errno.ENOSPC, errno.EDQUOT} else TreelineError
 
 
 def _likely_cause(path: Path) -> int | None:

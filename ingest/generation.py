@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from treeline.corpus.errors import EncoderMismatch, IndexMissing, InputError, TreelineError
+from treeline.corpus.errors import DiskFull, EncoderMismatch, IndexMissing, InputError, TreelineError
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import DEFAULT_ENCODER, Encoder
 from treeline.encoder.registry import is_shipped
@@ -196,6 +196,11 @@ class Generation:
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         if self._writer is None:
             return
+        if kind is not None and issubclass(kind, DiskFull) and self._journal is not None:
+            # What cannot be finished must not keep the disk full; it is done again when there is room.
+            self._writer.abandon()
+            self._journal.remove()
+            return
         if self._journal is not None:
             if kind is KeyboardInterrupt and not self._mid_write:
                 self._checkpoint()
@@ -309,6 +314,7 @@ class Generation:
         clock: Clock,
         progress: Progress,
         make_artifacts: artifacts.Make,
+        hold_interrupts: Callable[[], None],
         *,
         may_empty: bool = False,
     ) -> IndexInfo:
@@ -349,6 +355,7 @@ class Generation:
                 writer.put_artifact(name, data)
         with clock("publish"):
             progress("publishing", 0, 0)
+            hold_interrupts()
             info = writer.publish()
         if info.functions != len(has):
             raise TreelineError(

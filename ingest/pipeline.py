@@ -7,6 +7,8 @@ the order they were sent, so the same input always makes the same index.
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -198,9 +200,29 @@ def load(
     try:
         names = {*beginning.before.sources, *once} - {*options.remove}
         distinct = [disambiguate(source, names) for source in once.values()]
-        return _Load(store, name, distinct, options, progress, beginning).run(begun)
+        with _Interrupts() as interrupts:
+            return _Load(store, name, distinct, options, progress, beginning, interrupts).run(begun)
     finally:
         beginning.close()
+
+
+class _Interrupts:
+    """Once a load is being published, Ctrl-C and SIGTERM come too late to stop it, and it ends as it would have."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[signal.Signals, Any] = {}
+
+    def hold(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._handlers[number] = signal.signal(number, lambda *_: None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
 
 
 @dataclass(slots=True)
@@ -211,6 +233,7 @@ class _Load:
     options: LoadOptions
     progress: Progress
     beginning: Start
+    interrupts: _Interrupts
     after: Manifest = field(default_factory=Manifest)
     clock: Clock = field(default_factory=Clock)
     memory: dict[int, int] = field(default_factory=dict)
@@ -231,7 +254,10 @@ class _Load:
             reading.units["removed"] = len(before.entries.keys() - self.after.entries.keys())
             may_empty = self.options.may_empty or bool(self.options.remove)
             make = artifacts.leave_out if self.options.lazy_artifacts else artifacts.build
-            info = generation.finish(before, self.after, workers, self.clock, self.progress, make, may_empty=may_empty)
+            hold = self.interrupts.hold
+            info = generation.finish(
+                before, self.after, workers, self.clock, self.progress, make, hold, may_empty=may_empty
+            )
         return self._summary(info, generation, reading, time.perf_counter() - begun)
 
     def _generation(self) -> Generation:

@@ -63,6 +63,15 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # in a background job 
 raise SystemExit(main())
 """
 STOPPED = 'after(Generation, "write", lambda: os.kill(os.getpid(), signal.SIGSTOP))'
+PUBLISHED = """
+from treeline.engine.embedded import writer
+original = writer.write_atomically
+def point(path, data):
+    original(path, data)
+    if path.name == "current":
+        os.kill(os.getpid(), {number})
+writer.write_atomically = point
+"""
 INTERRUPTED = 'after(Workers, "submit", lambda: os.killpg(0, signal.SIGINT))'
 MANY = 5_000
 ENDED = {"", "Z"}  # gone, or only waiting for somebody to take note
@@ -225,3 +234,15 @@ def state(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
         return ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asked_to_end", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_interrupts_while_it_is_published_is_told_that_it_is_done(
+    source: Path, tmp_path: Path, asked_to_end: signal.Signals
+) -> None:
+    loader = command_line(tmp_path, source, PUBLISHED.format(number=int(asked_to_end)))
+    _, said = loader.communicate(timeout=PATIENCE)
+    assert (loader.returncode, said) == (0, "")
+    assert len(functions(tmp_path)) == MANY
+    assert not list((tmp_path / ".loading").glob("*.journal*"))

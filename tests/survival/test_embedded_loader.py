@@ -116,6 +116,8 @@ def test_a_full_disk_is_a_clear_error_and_the_old_index_stays(small_disk: Path) 
     assert "the disk is full" in told
     assert told.count("\n") == 1
     assert version_found(small_disk, 500) == 0
+    assert not list(small_disk.rglob("building*")), "what cannot be finished does not keep the disk full"
+    assert not list(small_disk.rglob("*.journal*"))
     filler.unlink()
     load_and_wait(small_disk, 1, 10_000)
     assert version_found(small_disk, 10_000) == 1
