@@ -11,24 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from treeline.corpus.errors import InputError
-from treeline.corpus.hub import cached, loaded
+from treeline.corpus.hub import loaded
 from treeline.rerank.candidates import Candidate, RerankContext, arrange, scaled
 
 MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
 SHARE = 0.3  # of the order is the model's, the rest the fused score's; by itself it loses (docs/research/rerankers.md)
-
-
-def missing(model: str) -> str:
-    """What keeps this machine from running it at once, in a few words; nothing where it can."""
-    if find_spec("sentence_transformers") is None:
-        return "needs treeline-search[transformers]"
-    return "" if Path(model).exists() or cached(model) else "its model is not on this machine"
 
 
 @lru_cache(maxsize=2)

@@ -260,7 +260,7 @@ class TreeRanking:
             if context.explain
             else ()
         )
-        return arrange(candidates, order, clusters=clusters.tolist(), reasons=reasons)
+        return arrange(candidates, order, reasons=reasons)
 
     def prices(self, scores: Floats, mass: Floats, tree: LocalTree, *, spread: bool = True) -> Floats:
         """What each candidate pays for those of its clusters that stand before it.

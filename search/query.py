@@ -17,7 +17,7 @@ from treeline.search.settings import MODES, Settings
 
 DEFAULT = "default"  # stands for the method that has earned it
 
-Value = int | str | bool
+Value = int | float | str | bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class Switch:
     choices: tuple[str, ...] = ()
     methods: Literal["", "fusion", "rerank"] = ""  # its values are the names of these methods (see `method_names`)
     least: int = 0
+    most: float | None = None  # of a number, where no setting has it
     limit: str = ""  # the setting that has the largest number allowed
     setting: str = ""  # the setting that has its default
     metavar: str = ""  # on the command line
@@ -75,6 +76,14 @@ SWITCHES = (
         setting="rerank",
         metavar="METHOD",
     ),
+    Switch(
+        "diversity",
+        0.5,
+        "How different the results are: 0 as fused, 1 the best of each cluster of the tree first.",
+        most=1.0,
+        setting="diversity",
+        metavar="0..1",
+    ),
     Switch("language", "", "Only this language.", scope="filter"),
     Switch("repo", "", "Only this repository.", scope="filter", metavar="OWNER/NAME"),
     Switch("path", "", "Only paths that begin with this.", scope="filter", metavar="PREFIX"),
@@ -113,6 +122,7 @@ class Query:
     mode: str = "hybrid"
     fusion: str = DEFAULT
     rerank: str = DEFAULT
+    diversity: float = 0.5
     filters: Filters = NO_FILTERS
     expand: bool = False
     callees: bool = False
@@ -133,6 +143,8 @@ class Query:
         if unknown := sorted(switches.keys() - BY_NAME.keys()):
             raise InputError(f"there is no switch {unknown[0]!r}", f"choose from: {', '.join(BY_NAME)}")
         for switch, value in values.items():
+            if switch.most is not None and not switch.least <= value <= switch.most:
+                raise InputError(f"{switch.name} is {value}; it goes from {switch.least} to {switch.most:g}")
             if switch.limit and value > getattr(settings, switch.limit):
                 most = getattr(settings, switch.limit)
                 raise InputError(

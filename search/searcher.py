@@ -66,7 +66,7 @@ class Searcher:
         self._relatives = Relatives(engine, self._graph)
         self._planner = Planner(engine, self.settings)
         self._lanes = LaneSet(engine, encoders, self._graph, lambda: self.locations, cache=cache)
-        self._rerankers: dict[tuple[str, int], Reranker] = {}
+        self._rerankers: dict[tuple[str, int, float], Reranker] = {}
         self._executor = executor or Executor()
 
     @property
@@ -181,7 +181,7 @@ class Searcher:
             kind=plan.route.kind,
         )
         depth = self.settings.rerank_depth
-        run = self._reranker(method, plan.query.k)
+        run = self._reranker(method, plan.query.k, plan.query.diversity)
         if len(candidates) <= depth:
             return lead(run(candidates, context), results)
         return lead([*run(candidates[:depth], context), *candidates[depth:]], results)
@@ -253,17 +253,18 @@ class Searcher:
         took = (perf_counter() - begin) * 1000
         return replace(results, lists=(*results.lists, found), timings={**results.timings, CALLEES: took})
 
-    def _reranker(self, method: str, length: int) -> Reranker:
+    def _reranker(self, method: str, length: int, diversity: float) -> Reranker:
         """Made when first needed, for lists of this length."""
-        found = self._rerankers.get((method, length))
+        found = self._rerankers.get((method, length, diversity))
         if found is None:
             options = RerankOptions(
                 clusters=self.settings.clusters,
                 length=length,
+                diversity=diversity,
                 cross_encoder=self.settings.cross_encoder,
                 cross_encoder_depth=self.settings.cross_encoder_depth,
             )
-            found = self._rerankers[method, length] = reranker(method, options)
+            found = self._rerankers[method, length, diversity] = reranker(method, options)
         return found
 
     def _texts(self, ids: Sequence[str]) -> list[str]:

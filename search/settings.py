@@ -45,6 +45,7 @@ class Settings:
     mode: str = setting("hybrid", "Which lanes run, unless a search says so itself.", choices=MODES)
     fusion: str = setting("default", "How the lanes' lists become one, unless a search says so itself.")
     rerank: str = setting("default", "How the fused list is re-ranked, unless a search says so itself.")
+    diversity: float = setting(0.5, "How different results are, 0 to 1, unless a search says so itself.")
     expand: bool = setting(False, "Widen every query by words that the best results share.")
     callees: bool = setting(False, "Also find what the best results call.")
     results: int = setting(10, "How many results a search returns, unless it says so itself.", 1)

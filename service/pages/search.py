@@ -11,13 +11,10 @@ from flask import Response, render_template, request
 from pydantic import ValidationError
 
 from treeline.corpus.errors import InputError
-from treeline.rerank.cross_encoder import missing
-from treeline.rerank.registry import NAMES
 from treeline.search.answer import Answer
 from treeline.search.lanes.graph import BELOW
 from treeline.search.overview import clusters_of
 from treeline.search.query import parse
-from treeline.search.settings import Settings
 from treeline.service.api.answers import facets
 from treeline.service.api.parameters import Question, SearchParameters
 from treeline.service.http import guard
@@ -60,7 +57,7 @@ def search() -> Response:
         "state": state,
         "unknown": unknown_parameters(),
         "modes": MODES,
-        "rerankers": reranker_menu(settings),
+        "diversities": DIVERSITIES,
         "feedback_on": settings.feedback,
         "link": lambda **change: link(state, **change),
     }
@@ -138,11 +135,12 @@ def facet_choices(answer: Answer, state: dict[str, str]) -> dict[str, list[Choic
 
 
 # What the address of a search may carry; `map` is the script's.
-SWITCHES = ("mode", "rerank", "fusion", "expand", "callees", "as_typed", "feedback")
+SWITCHES = ("mode", "diversity", "rerank", "fusion", "expand", "callees", "as_typed", "feedback")
 STATE = ("q", *SWITCHES, "language", "repo", "path", "page")
 SCRIPTS = ("map",)
 DEFAULTS = {
     "mode": "hybrid",
+    "diversity": "0.5",
     "rerank": "default",
     "fusion": "default",
     "expand": "false",
@@ -183,49 +181,14 @@ def query_string(state: dict[str, str]) -> str:
     return urlencode({name: value for name, value in state.items() if value and DEFAULTS.get(name) != value})
 
 
-LABELS = {
-    "Usual": {
-        "default": "Default",
-        "tree": "By the tree",
-        "none": "As fused",
-        "cross-encoder": "Cross-encoder",
-    },
-    "Experiments": {
-        "algorithm1": "Best of each tree cluster",
-        "algorithm1-kmeans": "Best of each, plain k-means",
-        "algorithm1-spectral": "Best of each, spectral",
-        "algorithm2": "Sampled from tree clusters",
-        "algorithm2-kmeans": "Sampled, plain k-means",
-        "algorithm2-spectral": "Sampled, spectral",
-        "algorithm2-by-score": "Sampled, in order of scores",
-        "score-mass": "Clusters by their scores",
-        "greedy": "Tree neighbours apart",
-        "random": "Random order, to compare",
-    },
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """A re-ranker of the menu; one with a problem cannot be chosen."""
-
-    name: str
-    label: str
-    about: str
-    problem: str
-
-
-def reranker_menu(settings: Settings) -> dict[str, list[Option]]:
-    """The options by group."""
-    problems = {"cross-encoder": missing(settings.cross_encoder)}
-    return {
-        group: [
-            Option(name, label, NAMES.get(name, "what has earned it"), problems.get(name, ""))
-            for name, label in labels.items()
-        ]
-        for group, labels in LABELS.items()
-    }
-
+# How different the results are: what the page offers of the switch `diversity`.
+DIVERSITIES = (
+    ("0", "As fused", "by relevance alone"),
+    ("0.25", "Similar", "a little room for other places in the tree"),
+    ("0.5", "Balanced", "each file or repository by its share of the relevance"),
+    ("0.75", "Varied", "more from other places in the tree"),
+    ("1", "One of each", "the best of each cluster of the tree first"),
+)
 
 EXAMPLES = (
     "function that retries with exponential backoff",

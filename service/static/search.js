@@ -86,7 +86,7 @@ for (const form of all("[data-switches]")) {
     if (!form.elements.q.value) return;
     const state = new URLSearchParams();
     for (const [name, value] of new FormData(form)) {
-      if (value && !(name === "mode" && value === "hybrid") && !(name === "rerank" && value === "default")) state.set(name, value);
+      if (value && !(name === "mode" && value === "hybrid") && !(name === "diversity" && value === "0.5")) state.set(name, value);
     }
     busy();
     location.assign(`/search?${state}`);

@@ -31,6 +31,7 @@ def test_the_settings_change_the_defaults_and_a_search_changes_them_again() -> N
     settings = from_environment(
         {
             "TREELINE_RERANK": "algorithm2",
+            "TREELINE_DIVERSITY": "0.8",
             "TREELINE_FUSION": "rrf",
             "TREELINE_MODE": "keyword",
             "TREELINE_EXPAND": "yes",
@@ -38,10 +39,12 @@ def test_the_settings_change_the_defaults_and_a_search_changes_them_again() -> N
             "TREELINE_RESULTS": "25",
         }
     )
-    changed = Query("x", k=25, mode="keyword", fusion="rrf", rerank="algorithm2", expand=True, callees=True)
+    changed = Query(
+        "x", k=25, mode="keyword", fusion="rrf", rerank="algorithm2", diversity=0.8, expand=True, callees=True
+    )
     assert Query.of("x", {}, settings) == changed
     assert Query.of("x", {"rerank": None, "mode": "dense", "k": 3, "expand": False}, settings) == Query(
-        "x", k=3, mode="dense", fusion="rrf", rerank="algorithm2", callees=True
+        "x", k=3, mode="dense", fusion="rrf", rerank="algorithm2", diversity=0.8, callees=True
     )
 
 
@@ -51,8 +54,11 @@ def test_filters_are_switches_too() -> None:
     )
 
 
-@pytest.mark.parametrize(("switches", "message"), [({"k": 301}, "k is 301; at most"), ({"kk": 1}, "no switch")])
-def test_what_no_switch_allows_is_refused(switches: dict[str, int], message: str) -> None:
+@pytest.mark.parametrize(
+    ("switches", "message"),
+    [({"k": 301}, "k is 301; at most"), ({"diversity": 1.5}, "it goes from 0 to 1"), ({"kk": 1}, "no switch")],
+)
+def test_what_no_switch_allows_is_refused(switches: dict[str, float], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Query.of("x", switches, Settings())
 

@@ -59,19 +59,19 @@ def test_names_are_suggested_and_taken_with_the_arrow_keys(page: Page) -> None:
     expect(page.locator(".result h2").first).to_contain_text("heappush")
 
 
-def test_modes_and_re_rankers_are_switched_and_stay_in_the_address(page: Page) -> None:
+def test_mode_and_diversity_are_switched_and_stay_in_the_address(page: Page) -> None:
     ask(page, "open a file")
     page.get_by_text("Keyword", exact=True).first.click()
     expect(page).to_have_url(re.compile("mode=keyword"))
     page.wait_for_load_state()  # a switch that is turned before the script is there does nothing
     expect(page.get_by_role("radio", name="Keyword")).to_be_checked()
-    page.get_by_role("combobox", name="Re-rank").select_option("algorithm2")
-    expect(page).to_have_url(re.compile("mode=keyword.*rerank=algorithm2"))
+    page.get_by_role("combobox", name="Diversity").select_option("1")
+    expect(page).to_have_url(re.compile("mode=keyword.*diversity=1"))
     page.reload()
     expect(page.get_by_role("radio", name="Keyword")).to_be_checked()
-    expect(page.get_by_role("combobox", name="Re-rank")).to_have_value("algorithm2")
+    expect(page.get_by_role("combobox", name="Diversity")).to_have_value("1")
     page.go_back()
-    expect(page.get_by_role("combobox", name="Re-rank")).to_have_value("default")
+    expect(page.get_by_role("combobox", name="Diversity")).to_have_value("0.5")
 
 
 def test_why_here_shows_each_lanes_rank_and_share_as_bars(page: Page) -> None:

@@ -3,12 +3,7 @@
 import html
 import re
 
-import pytest
 from flask.testing import FlaskClient
-
-from treeline.rerank import cross_encoder
-from treeline.rerank.registry import NAMES
-from treeline.service.pages.search import LABELS
 
 HTML = {"Accept": "text/html"}
 NARROWED = "q=return&mode=keyword&rerank=none&fusion=score_sum&expand=true&repo=text&page=2"
@@ -69,15 +64,8 @@ def test_a_wrong_question_keeps_the_box_and_the_switches(client: FlaskClient) ->
     assert 'name="repo" value="text"' in text.split("data-switches")[1]
 
 
-def test_the_menu_names_every_re_ranker_in_words() -> None:
-    listed = {name: label for labels in LABELS.values() for name, label in labels.items()}
-    assert set(listed) == {"default", *NAMES}
-    assert not set(listed.values()) & set(NAMES) and len(set(listed.values())) == len(listed)
-
-
-def test_what_cannot_run_here_is_shown_with_the_reason_and_cannot_be_chosen(
-    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cross_encoder, "find_spec", lambda name: None)
-    option = re.search('<option value="cross-encoder"[^>]*>[^<]*', page(client, "/search"))
-    assert option is not None and "disabled" in option[0] and "(needs treeline-search[transformers])" in option[0]
+def test_the_page_offers_one_number_in_place_of_the_methods(client: FlaskClient) -> None:
+    text = page(client, "/search?q=return&diversity=1")
+    assert '<option value="1" title="the best of each cluster of the tree first" selected>' in text
+    assert 'name="rerank"' not in text and "algorithm2" not in text
+    assert "diversity" in page(client, "/search?q=return&diversity=7", 400)
