@@ -43,11 +43,18 @@ Given = ParamSpec("Given")
 Value = TypeVar("Value")
 
 
-def open_searcher(settings: Settings, index: str = "", *, without_encoder: bool = False) -> LiveSearcher:
+def open_searcher(
+    settings: Settings, index: str = "", *, without_encoder: bool = False, patient: bool = False
+) -> LiveSearcher:
     """The searcher of the named (or the settings') index; raises `IndexMissing`, `EncoderMismatch`."""
-    name = index or settings.index
-    cache = settings.cache_path
-    return LiveSearcher(open_store(settings), name, settings, cache=cache, without_encoder=without_encoder)
+    return LiveSearcher(
+        open_store(settings),
+        index or settings.index,
+        settings,
+        cache=settings.cache_path,
+        without_encoder=without_encoder,
+        patient=patient,
+    )
 
 
 class Encoders:
@@ -95,7 +102,8 @@ class Generations:
     """The current generation, held open, and those before it until their last search ends.
 
     With `without_encoder` an index opens although its encoder cannot be loaded. It is searched by its other lanes, and
-    every answer says why. Servers do that: they better answer with less than not at all.
+    every answer says why. Servers do that: they better answer with less than not at all. A `patient` one waits for
+    every lane, however long it takes: for a command that searches once.
     """
 
     def __init__(
@@ -107,9 +115,10 @@ class Generations:
         load_encoder: Callable[[str], Encoder | None] = load,
         cache: Path | None = None,
         without_encoder: bool = False,
+        patient: bool = False,
     ) -> None:
         self.store, self.name, self.settings = store, name, settings or Settings()
-        self._cache = cache
+        self._cache, self._patient = cache, patient
         self._encoders = Encoders(name, load_encoder)
         self._executor = Executor()
         self._lock = threading.Lock()
@@ -229,7 +238,9 @@ class Generations:
             engine.close()
             raise
         encoders = self._encoders.by_name
-        return Searcher(engine, encoders, self.settings, executor=self._executor, cache=self._cache)
+        return Searcher(
+            engine, encoders, self.settings, executor=self._executor, cache=self._cache, patient=self._patient
+        )
 
     def _close_unused(self) -> None:
         # A lane past its timeout may still be reading: closing under it would pull away memory it maps.

@@ -59,8 +59,13 @@ class Searcher:
         *,
         executor: Executor | None = None,
         cache: Path | None = None,
+        patient: bool = False,
     ) -> None:
-        """`encoders` by their names in the index; `cache` is a folder for what takes long to make."""
+        """`encoders` by their names in the index; `cache` is a folder for what takes long to make.
+
+        `patient` searchers wait for every lane. That is for a process that searches once and ends: its lanes load what
+        they need for the first time, and on a busy machine that alone may take longer than a lane's timeout.
+        """
         self.engine, self.encoders, self.settings = engine, encoders, settings or Settings()
         self._graph = StoredGraph(engine, cache)
         self._relatives = Relatives(engine, self._graph)
@@ -68,6 +73,7 @@ class Searcher:
         self._lanes = LaneSet(engine, encoders, self._graph, lambda: self.locations, cache=cache)
         self._rerankers: dict[tuple[str, int, float], Reranker] = {}
         self._executor = executor or Executor()
+        self._run: Run = in_turn if patient else self._executor.run
 
     @property
     def info(self) -> IndexInfo:
@@ -83,8 +89,8 @@ class Searcher:
         clock = _Clock()
         plan = self.plan(query)
         clock.lap("plan")
-        careful = partial(self._search, plan, reorder, clock, self._executor.run)
-        if self.info.engine != "embedded" or query.rerank in SLOW or plan.excluded:
+        careful = partial(self._search, plan, reorder, clock, self._run)
+        if self._run is in_turn or self.info.engine != "embedded" or query.rerank in SLOW or plan.excluded:
             return careful()  # a cluster computes by itself; other searches must not wait for a slow one
         try:
             return self._executor.call(SEARCH, partial(self._search, plan, reorder, clock, in_turn), PATIENCE)
@@ -121,7 +127,7 @@ class Searcher:
 
     def rank(self, query: Query) -> Ranking:
         """The re-ranked list without bodies, as long as the page and the re-ranker's depth need it."""
-        return self._rank(self.plan(query), None, _Clock(), self._executor.run)
+        return self._rank(self.plan(query), None, _Clock(), self._run)
 
     def _rank(self, plan: Plan, reorder: Reorder | None, clock: _Clock, run: Run) -> Ranking:
         results = self.lanes(plan, run)
@@ -142,12 +148,12 @@ class Searcher:
 
     def plan(self, query: Query, lanes: Sequence[str] | None = None) -> Plan:
         """The plan of a query; with `lanes`, for these lanes instead of those of its mode and route."""
-        return self._planner.plan(query, self._executor.run, lanes)
+        return self._planner.plan(query, self._run, lanes)
 
     def lanes(self, plan: Plan, run: Run | None = None) -> LaneResults:
         """Run the plan's lanes, and drop what contains an excluded word."""
         work = self._lanes.make(plan)
-        outcome = (run or self._executor.run)(work, dict.fromkeys(work, self.settings.lane_timeout))
+        outcome = (run or self._run)(work, dict.fromkeys(work, self.settings.lane_timeout))
         if work and not any(lane not in ASIDE or len(found.hits) for lane, found in outcome.values.items()):
             _raise_for(outcome.failures, outcome.errors)
         results = LaneResults(

@@ -88,7 +88,7 @@ def search(
         return show_found(answer, info, lambda: None, explain=explain, full=full, as_json=as_json)
     from treeline.search.overview import clusters_of
 
-    searcher = open_searcher(settings)
+    searcher = open_searcher(settings, patient=True)
     try:
         if query.mode == "tfidf":
             prepare_tfidf(searcher)
@@ -129,7 +129,7 @@ def search_everywhere(query: Query, settings: Settings) -> tuple[Answer, IndexIn
     answers, infos = [], []
     for name in open_store(settings).names():
         try:
-            searcher = open_searcher(replace(settings, index=name))
+            searcher = open_searcher(replace(settings, index=name), patient=True)
         except TreelineError as error:
             click.echo(f"treeline: without index {name!r}: {error.message}", err=True)
             continue
@@ -169,7 +169,7 @@ def show(function: str, repo: str, path_prefix: str, engine: str | None, name: s
     """
     from treeline.search.live import open_searcher
 
-    searcher = open_searcher(target_settings(engine, name))
+    searcher = open_searcher(target_settings(engine, name), patient=True)
     try:
         found = choose_function(searcher, function, repo, path_prefix)
         callers, callees = searcher.callers(found.id), searcher.callees(found.id)
@@ -201,7 +201,7 @@ def similar(function: str, repo: str, path_prefix: str, engine: str | None, name
     from treeline.search.live import open_searcher
     from treeline.search.overview import find_similar
 
-    searcher = open_searcher(target_settings(engine, name))
+    searcher = open_searcher(target_settings(engine, name), patient=True)
     try:
         found = choose_function(searcher, function, repo, path_prefix)
         like = find_similar(searcher, found.id, k)

@@ -44,7 +44,7 @@ def tree(
         raise InputError("--refine needs a question", "the whole tree is too large for it")
     write = _writer(target) if target else None
     settings = settings_for(engine, name)
-    searcher = open_searcher(settings)
+    searcher = open_searcher(settings, patient=True)
     try:
         tree = _of_results(searcher, query, settings.rerank_depth, refine) if query else None
         if not query or split:

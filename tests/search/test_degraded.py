@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import pytest
@@ -118,3 +118,17 @@ def test_a_lane_that_recovers_is_used_again(engine: Any) -> None:
     patience = perf_counter() + 60
     while recovering.search(Query("convert int to string")).degraded:
         assert perf_counter() < patience
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense"])
+def test_a_command_that_searches_once_waits_for_every_lane(engine: Any, mode: str) -> None:
+    def slow(*args: Any, **named: Any) -> Any:
+        sleep(0.5)
+        return engine.knn(*args, **named)
+
+    patient = Searcher(
+        Failing(engine, knn=slow), {shipped().name: shipped()}, Settings(lane_timeout=0.05), patient=True
+    )
+    answer = patient.search(Query("convert int to string", mode=mode))
+    assert answer.results[0].function.func_name == "int_to_string"
+    assert not answer.degraded
