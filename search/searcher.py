@@ -121,9 +121,15 @@ class Searcher:
             ranked=ranked,
             found=found,
             exact=ranking.results.exact,
-            no_match=ranking.results.no_match if found or plan.required else "",
-            hints=tuple(self._planner.hints(plan, found=bool(found), excluded=ranking.results.excluded)),
+            no_match=ranking.results.no_match if found else "",
+            hints=self._hints(ranking.results),
         )
+
+    def _hints(self, results: LaneResults) -> tuple[str, ...]:
+        """Why nothing was found, or what the query asks for that the index does not have."""
+        hints = self._planner.hints(results.plan, found=bool(results.found), excluded=results.excluded)
+        missing = results.no_match if results.plan.required and not results.found else ""
+        return (missing, *hints) if missing else tuple(hints)
 
     def rank(self, query: Query) -> Ranking:
         """The re-ranked list without bodies, as long as the page and the re-ranker's depth need it."""

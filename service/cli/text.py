@@ -41,7 +41,8 @@ def show_answer(
     """Print it; colours only where a terminal shows them. `clusters` are those of the index."""
     console = Console(highlight=False)
     for lane in answer.degraded:
-        click.echo(f"treeline: without {lane.lane}: {visible(lane.reason)}", err=True)
+        what = "the index is damaged" if lane.lane == "index" else f"without {lane.lane}"
+        click.echo(f"treeline: {what}: {visible(lane.reason)}", err=True)
     if answer.corrections.words:
         told = f"{answer.corrections.sentence} (--as-typed looks for it as it is)\n"
         console.print(Text(told, style="bold"), soft_wrap=True)

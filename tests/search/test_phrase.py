@@ -86,7 +86,7 @@ def test_a_regular_expression_matches_every_result(searcher: Searcher) -> None:
 
 def test_a_regular_expression_that_matches_nothing_is_said(searcher: Searcher) -> None:
     answer = searcher.search(Query("/nothing_like_[xyz]this/"))
-    assert not answer.results and answer.no_match == "nothing here contains /nothing_like_[xyz]this/"
+    assert not answer.results and answer.hints == ("nothing here contains /nothing_like_[xyz]this/",)
 
 
 def test_a_broken_regular_expression_is_bad_input(searcher: Searcher) -> None:
