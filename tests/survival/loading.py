@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import resource
 import signal
 import sys
-from multiprocessing.context import ForkServerContext, ForkServerProcess
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
+from tests.forked import fork_server
 from tests.made_up_source import MadeUpSource, made_up
 from treeline.corpus.errors import TreelineError
 from treeline.engine.embedded import EmbeddedStore
@@ -46,14 +46,8 @@ def words(home: Path) -> Path:
     return home.with_name(f"{home.name}.stderr")
 
 
-def starter() -> ForkServerContext:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.survival.loading", "treeline.engine.embedded", "treeline.ingest.workers"])
-    return context
-
-
 def started(home: Path, count: int, version: int, largest_file: int = 0) -> ForkServerProcess:
-    process = starter().Process(target=load_version, args=(home, count, version, largest_file))
+    process = fork_server().Process(target=load_version, args=(home, count, version, largest_file))
     process.start()
     return process
 
