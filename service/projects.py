@@ -1,4 +1,4 @@
-"""Which index a question goes to: a named one, the project that somebody stands in, or everything indexed so far."""
+"""Projects for the front ends: which index a question goes to, several answers as one, the outline of a file."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from treeline.corpus.errors import InputError
 from treeline.ingest.source import Progress, no_progress
 from treeline.search.settings import Settings, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from treeline.corpus.function import Function
     from treeline.ingest.project import Project, Refreshed
     from treeline.search.answer import Answer
 
@@ -75,3 +77,23 @@ def merge(answers: Sequence[Answer], k: int) -> Answer:
         no_match="" if any(not answer.no_match for answer in answers) else first.no_match,
         exact=max((answer.exact for answer in answers), key=lambda exact: exact.found if exact else -1),
     )
+
+
+def outline_of(file: Path) -> list[tuple[int, Function]]:
+    """The units of a file by line, each with how deep it is inside others; the file itself is left out."""
+    from treeline.ingest.source import ReadOptions
+    from treeline.ingest.sources import functions_of, open_source
+
+    found = list(functions_of(open_source(str(file), ReadOptions(include_tests=True))))
+    if not found:
+        raise InputError(f"{file}: nothing in it is a unit that Treeline knows", "see docs/reference/languages.md")
+    located = [(lines, unit) for unit in found if unit.kind != "file" and (lines := unit.address.lines)]
+    located.sort(key=lambda pair: (pair[0][0], -pair[0][1]))
+    rows: list[tuple[int, Function]] = []
+    around: list[int] = []  # the last lines of the units that are open
+    for (first, last), unit in located:
+        while around and around[-1] < first:
+            around.pop()
+        rows.append((len(around), unit))
+        around.append(last)
+    return rows

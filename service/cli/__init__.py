@@ -25,6 +25,7 @@ COMMANDS = {
     "status": ("treeline.service.cli.status:status", "Show the indexes; manage their generations."),
     "serve": ("treeline.service.cli.serve:serve", "Serve the API and the pages."),
     "mcp": ("treeline.service.cli.serve:mcp", "Serve search to a coding agent."),
+    "install": ("treeline.service.cli.install:install", "Set up a coding agent to use Treeline, or undo it."),
     "keys": ("treeline.service.cli.serve:keys", "Make, list and revoke API keys."),
     "doctor": ("treeline.service.cli.doctor:doctor", "Say what is there, what is missing, and how to get it."),
     "first-index": ("treeline.service.cli.index:first_index", "Make an index to serve, unless there is one."),
@@ -37,7 +38,7 @@ SECTIONS = {
     "Search": ("search", "show", "similar", "outline"),
     "Indexes": ("index", "watch", "download", "status", "doctor"),
     "Serve": ("serve", "mcp", "keys"),
-    "Set up": ("completion",),
+    "Set up": ("install", "completion"),
     "For start scripts": ("first-index", "wait"),
     "Measure and experiment": ("eval", "bench", "lab"),
 }

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import get_completion_class
 
-from treeline.corpus.errors import InputError
 from treeline.service.cli.options import settings_for
-
-if TYPE_CHECKING:
-    from treeline.corpus.function import Function
 
 COMPLETE = "_TREELINE_COMPLETE"  # the variable that click's scripts set
 SHELLS = {
@@ -29,6 +24,8 @@ ZSH_HINT = "add to ~/.zshrc: fpath+=(~/.local/share/zsh/site-functions); autoloa
 @click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
 def outline(file: Path, as_json: bool) -> None:
     """Show what FILE defines: line, kind and name of every unit, those inside another indented."""
+    from treeline.service.projects import outline_of
+
     units = outline_of(file)
     if as_json:
         import orjson
@@ -44,26 +41,6 @@ def outline(file: Path, as_json: bool) -> None:
     for depth, unit in units:
         first = (unit.address.lines or (0, 0))[0]
         click.echo(f"{first:>6}  {'  ' * depth}{unit.kind} {visible(unit.func_name)}")
-
-
-def outline_of(file: Path) -> list[tuple[int, Function]]:
-    """The units of a file by line, each with how deep it is inside others; the file itself is left out."""
-    from treeline.ingest.source import ReadOptions
-    from treeline.ingest.sources import functions_of, open_source
-
-    found = list(functions_of(open_source(str(file), ReadOptions(include_tests=True))))
-    if not found:
-        raise InputError(f"{file}: nothing in it is a unit that Treeline knows", "see docs/reference/languages.md")
-    located = [(lines, unit) for unit in found if unit.kind != "file" and (lines := unit.address.lines)]
-    located.sort(key=lambda pair: (pair[0][0], -pair[0][1]))
-    rows: list[tuple[int, Function]] = []
-    around: list[int] = []  # the last lines of the units that are open
-    for (first, last), unit in located:
-        while around and around[-1] < first:
-            around.pop()
-        rows.append((len(around), unit))
-        around.append(last)
-    return rows
 
 
 @click.command("watch")

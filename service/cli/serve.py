@@ -78,7 +78,7 @@ def check_port(host: str, port: int) -> None:
 @index_options
 @click.option("--root", "roots", multiple=True, help="Folder that may be indexed; several times for several.")
 def mcp(engine: str | None, name: str, roots: tuple[str, ...]) -> None:
-    """Serve search to a coding agent (Model Context Protocol, stdio)."""
+    """Serve search to a coding agent (Model Context Protocol, stdio): the project of this folder, or an index."""
     import os
 
     from treeline.service.http import logs
@@ -91,7 +91,8 @@ def mcp(engine: str | None, name: str, roots: tuple[str, ...]) -> None:
         log_level="warning",
     )
     logs.configure(settings)
-    server = create_server(settings)
+    follow = not name and settings.engine == "embedded" and f"{PREFIX}INDEX" not in os.environ
+    server = create_server(settings, follow=follow)
     clean_standard_input()
     server.run("stdio")
 

@@ -5,24 +5,25 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
-from treeline.engine.protocol import Hit
-from treeline.search.answer import Answer
 from treeline.search.live import LiveSearcher, open_searcher
-from treeline.search.query import Query
 from treeline.search.resolve import Ambiguous, resolve
 from treeline.search.settings import Settings
+from treeline.service.mcp.indexing import allowed_folder
 from treeline.service.present.text import summary, visible
+from treeline.service.projects import refresh_project, settings_of
 
 # Code runs at 3 to 4 characters a token with the usual tokenizers; the low end keeps the promise.
 CHARACTERS_PER_TOKEN = 3
 HANDLE_LENGTH = 8
 MIN_BUDGET = 100  # tokens; below it not even one headline would fit
 SUMMARY_LENGTH = 120
+LEFT_OUT = "… {:,} more lines; ask for a part of them or a larger max_tokens"
 CUT_MARK = "… cut; get_function with a larger max_tokens shows all"
 
 
@@ -99,51 +100,100 @@ def render(items: Sequence[Item], budget: int, *, opening: str = "", with_code: 
 REMEMBERED = 10_000  # handles kept for one conversation
 
 
-class Library:
-    """The index behind the tools: opened when first asked, with the handles it has given out. An agent may call several
-    tools at once, each in a thread of its own."""
+def within_budget(lines: Sequence[str], budget: int) -> str:
+    """The lines, as many as fit into the budget; how many did not is said."""
+    room = budget * CHARACTERS_PER_TOKEN
+    for number, line in enumerate(lines):
+        room -= len(line) + 1
+        if room < len(LEFT_OUT) and number < len(lines) - 1:
+            return "\n".join([*lines[:number], LEFT_OUT.format(len(lines) - number)])
+    return "\n".join(lines)
 
-    def __init__(self, settings: Settings, searcher: LiveSearcher | None = None) -> None:
+
+class Library:
+    """The indexes behind the tools, and the handles they have given out.
+
+    `follow` means the project that the server runs in, refreshed before it is asked, instead of the settings' index; a
+    tool may name another folder. An agent may call several tools at once, each in a thread of its own.
+    """
+
+    def __init__(self, settings: Settings, searcher: LiveSearcher | None = None, *, follow: bool = False) -> None:
         self.settings = settings
+        self.root = Path.cwd()  # of the project that was asked last; paths of files are relative to it
+        self._follow = follow
         self._searcher = searcher
-        self._handles: OrderedDict[str, str] = OrderedDict()
+        self._open: dict[str, LiveSearcher] = {}
+        self._handles: OrderedDict[str, tuple[str, LiveSearcher]] = OrderedDict()
         self._lock = threading.Lock()
 
     @property
     def searcher(self) -> LiveSearcher:
+        """The index that was asked last, or that is asked where no folder is named."""
         with self._lock:
-            if self._searcher is None:
+            if self._searcher is None and not self._follow:
                 self._searcher = open_searcher(self.settings, without_encoder=True)
-            return self._searcher
+            if self._searcher is not None:
+                return self._searcher
+        return self.ask_project(self.root)
+
+    def ask(self, repo: str) -> tuple[LiveSearcher, str]:
+        """The searcher for a question, and what of `repo` is left as a filter: a folder names a project."""
+        folder = Path(repo).expanduser() if repo else self.root
+        if repo and (repo.startswith(("/", "~", ".")) or (self._follow and folder.is_dir())):
+            return self.ask_project(allowed_folder(repo, self.settings)), ""
+        if self._follow:
+            return self.ask_project(self.root), repo
+        return self.searcher, repo
+
+    def ask_project(self, folder: Path) -> LiveSearcher:
+        """The project around a folder, indexed or refreshed as the terminal does."""
+        refreshed = refresh_project(self.settings, folder)
+        project = refreshed.project
+        with self._lock:
+            found = self._open.get(project.index)
+            if found is None:
+                settings = settings_of(self.settings, project)
+                found = self._open[project.index] = open_searcher(settings, without_encoder=True)
+            self._searcher, self.root = found, project.root
+        if refreshed.published:
+            found.refresh()
+        return found
 
     def refresh(self) -> None:
         if self._searcher is not None:
             self._searcher.refresh()
 
-    def search(self, query: Query) -> Answer:
-        return self.searcher.search(query)
+    def fetch(self, ids: list[str], searcher: LiveSearcher | None = None) -> dict[str, Function]:
+        return {function.id: function for function in (searcher or self.searcher).engine.fetch(ids)}
 
-    def fetch(self, ids: list[str]) -> dict[str, Function]:
-        return {function.id: function for function in self.searcher.engine.fetch(ids)}
-
-    def show(self, items: list[Item], budget: int, opening: str = "", *, with_code: bool = True) -> str:
+    def show(
+        self,
+        items: list[Item],
+        budget: int,
+        opening: str = "",
+        *,
+        with_code: bool = True,
+        searcher: LiveSearcher | None = None,
+    ) -> str:
         """The list as text; its handles are remembered."""
+        source = searcher or self.searcher
         with self._lock:
             for item in items:
-                self._handles[handle(item.function.id)] = item.function.id
+                self._handles[handle(item.function.id)] = (item.function.id, source)
                 self._handles.move_to_end(handle(item.function.id))
             while len(self._handles) > REMEMBERED:
                 self._handles.popitem(last=False)
         return render(items, budget, opening=opening, with_code=with_code)
 
-    def find(self, reference: str) -> Function:
-        """The function that a handle, an id or a name means; a name that means several is told apart."""
+    def find(self, reference: str) -> tuple[Function, LiveSearcher]:
+        """The function that a handle, an id or a name means, and the index it is in; several are told apart."""
         reference = reference.strip().strip("[]")
-        identity = self._handles.get(reference[:HANDLE_LENGTH], "")
-        if identity.startswith(reference) and (function := self.searcher.function(identity)):
-            return function
+        identity, source = self._handles.get(reference[:HANDLE_LENGTH], ("", None))
+        if source and identity.startswith(reference) and (function := source.function(identity)):
+            return function, source
         try:
-            return resolve(self.searcher, reference, otherwise="search_code finds it by what it does")
+            searcher = self.searcher
+            return resolve(searcher, reference, otherwise="search_code finds it by what it does"), searcher
         except Ambiguous as several:
             raise InputError(self._choice(several)) from None
 
@@ -154,6 +204,11 @@ class Library:
         items = [Item(one) for one in several.functions]
         return self.show(items, self.settings.mcp_tokens, said, with_code=False)
 
-    def listed(self, hits: list[Hit], note: Callable[[Hit], str]) -> list[Item]:
-        bodies = self.fetch([hit.id for hit in hits])
-        return [Item(bodies[hit.id], note(hit)) for hit in hits if hit.id in bodies]
+    def file(self, path: str) -> Path:
+        """A file of the project that was asked last, or below an allowed folder."""
+        wanted = Path(path).expanduser()
+        found = (wanted if wanted.is_absolute() else self.root / wanted).resolve()
+        allowed_folder(str(found.parent), self.settings)
+        if not found.is_file():
+            raise InputError(f"{path} is not a file of {self.root}", "give the path as results have it")
+        return found

@@ -39,7 +39,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def converse(home: Path, talk: Callable[[Client], Awaitable[None]], root: Path | None = None) -> None:
     """Start `treeline mcp` as an agent would, and talk to it."""
     arguments = ["-m", "treeline.service.cli", "mcp", *(["--root", str(root)] if root else [])]
-    environment = {"TREELINE_HOME": str(home), "PATH": os.environ["PATH"]}
+    environment = {"TREELINE_HOME": str(home), "TREELINE_INDEX": "default", "PATH": os.environ["PATH"]}
     server = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
 
     async def session() -> None:
@@ -55,10 +55,11 @@ def text(result: CallToolResult) -> str:
     return content.text
 
 
-def test_the_five_tools_are_there_and_say_which_of_them_only_read(home: Path) -> None:
+def test_the_tools_are_there_and_say_which_of_them_only_read(home: Path) -> None:
     async def talk(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert set(tools) == {"search_code", "get_function", "find_callers", "similar_functions", "index_repository"}
+        about_functions = {"get_function", "find_callers", "find_callees", "similar_functions"}
+        assert set(tools) == about_functions | {"search_code", "outline", "read_lines", "index_repository"}
         read_only = {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint}
         assert read_only == set(tools) - {"index_repository"}
         assert all(tool.description for tool in tools.values())

@@ -1,0 +1,92 @@
+"""The agents' server in a project that nobody indexed: it is indexed, refreshed, outlined and read."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from mcp.server.mcpserver.exceptions import ToolError
+
+from tests.ingest.loading import project
+from treeline.search.settings import Settings
+from treeline.service.mcp.library import within_budget
+from treeline.service.mcp.server import create_server
+
+FILES = {
+    "shop/cart.go": "package shop\n\n// Total adds up what is in the cart.\n// It ignores gifts.\n"
+    "func Total(items []int) int {\n\treturn add(items)\n}\n\nfunc add(items []int) int {\n\treturn len(items)\n}\n",
+    "shop/mail.py": 'class Mailer:\n    def send_receipt(self, to):\n        """Send a receipt by mail."""\n',
+}
+Call = Callable[..., str]
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    found = project(tmp_path / "demo", FILES)
+    (found / ".git").mkdir()
+    monkeypatch.chdir(found)
+    return found
+
+
+@pytest.fixture
+def call(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Call a tool of a server that runs in the project."""
+    import anyio
+
+    server = create_server(Settings(home=str(tmp_path / "home"), encoder="none"), follow=True)
+
+    def called(name: str, **arguments: object) -> str:
+        async def ask() -> str:
+            result = await server.call_tool(name, arguments)
+            return "\n".join(block.text for block in result.content)
+
+        return anyio.run(ask)
+
+    return called
+
+
+def test_a_question_indexes_and_refreshes_the_project(call: Call, root: Path) -> None:
+    assert "send_receipt" in call("search_code", query="send a receipt by mail")
+    (root / "shop" / "mail.py").write_text(
+        'def post_letter(to):\n    """Send a receipt by mail."""\n', encoding="utf-8"
+    )
+    answer = call("search_code", query="send a receipt by mail")
+    assert "post_letter" in answer and "send_receipt" not in answer
+
+
+def test_a_folder_as_repo_is_another_project(call: Call, root: Path) -> None:
+    other = project(root / "vendor-zoo", {"zoo.py": 'def feed_lions(zoo):\n    """Feed the lions."""\n'})
+    (other / ".git").mkdir()
+    assert "feed_lions" in call("search_code", query="feed the lions", repo=str(other))
+    with pytest.raises(ToolError, match="outside the allowed folders"):
+        call("search_code", query="x", repo=str(root.parent))
+
+
+def test_kinds_exact_text_and_callees(call: Call) -> None:
+    assert "Mailer" in call("search_code", query="mailer receipt", kind="class", code=False)
+    assert "Total" in call("search_code", query='"adds up what is in the cart"', code=False)
+    assert "add" in call("find_callees", function="Total")
+
+
+def test_a_docstring_outside_of_the_code_is_complete(call: Call) -> None:
+    call("search_code", query="Total")
+    assert "It ignores gifts." in call("get_function", function="Total")
+
+
+def test_a_file_is_outlined_and_read_within_the_project(call: Call, root: Path) -> None:
+    call("search_code", query="receipt")
+    assert "    1 class Mailer\n    2   method " in call("outline", file="shop/mail.py").replace("function", "method")
+    assert call("read_lines", file="shop/mail.py", first=2, last=2) == "    2     def send_receipt(self, to):"
+    assert "has no line 99" in call("read_lines", file="shop/mail.py", first=99)
+    (root.parent / "secret.txt").write_text("secret", encoding="utf-8")
+    with pytest.raises(ToolError, match="outside the allowed folders"):
+        call("read_lines", file="../secret.txt")
+    (root / "link.txt").symlink_to(root.parent / "secret.txt")
+    with pytest.raises(ToolError, match="outside the allowed folders"):
+        call("read_lines", file="link.txt")
+
+
+def test_what_does_not_fit_is_counted() -> None:
+    lines = [f"line {number}" for number in range(1_000)]
+    told = within_budget(lines, 100)
+    assert len(told) <= 300 and "more lines; ask for" in told
+    assert within_budget(lines[:3], 100) == "line 0\nline 1\nline 2"
