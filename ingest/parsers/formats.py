@@ -49,6 +49,8 @@ def blocks(language: str, text: str, file: str, first_line: int = 1) -> Iterator
         found = iter((Block("file", file, lead, first_line, first_line + len(lines) - 1),))
     elif language in DOCUMENTS:
         found = _sections(DOCUMENTS[language](lines), lines, file)
+    elif language in BRACED:
+        found = _braced(BRACED[language], lines, file)
     elif language in KEYED:
         found = _keyed(KEYED[language](lines), lines, file)
     else:
@@ -87,6 +89,55 @@ def _keyed(keys: list[Heading], lines: list[str], file: str) -> Iterator[Block]:
     yield Block("file", file, "\n".join(filter(None, (lead, outline))), 1, len(lines))
     for (start, _, name), (end, _, _) in pairwise([*keys, (len(lines), 0, "")]):
         yield from _pieces("config", name, lines, start, end)
+
+
+def _braced(definition: re.Pattern[str], lines: list[str], file: str) -> Iterator[Block]:
+    """Functions and classes by the line that starts them and the brace that ends them, at the same indentation.
+
+    For languages whose tree-sitter grammar cannot be used: Groovy's knows no functions, Perl's scanner can hang.
+    """
+    rest: list[tuple[int, int]] = []
+    signatures: list[str] = []
+    at, owners = 0, list[tuple[int, str]]()
+    for number, line in enumerate(lines):
+        found = definition.match(line)
+        if found is None:
+            continue
+        end = _closing(lines, number, len(found["indent"]))
+        while owners and owners[-1][0] <= number:
+            owners.pop()
+        owner, kind = owners[-1][1] if owners else "", "class" if found["type"] else "function"
+        if kind == "function" and number < at:
+            continue  # inside another function
+        name = found["type"] or found["name"]
+        qualified = f"{owner}.{name}" if owner else name
+        start = number
+        while start > at and lines[start - 1].lstrip().startswith(("#", "//", "*", "/*")):
+            start -= 1
+        doc = "\n".join(re.sub(r"^\s*(?:#+|//+|/?\*+/?) ?|\*/\s*$", "", one) for one in lines[start:number]).strip()
+        signatures.append(line.rstrip(" {"))
+        if kind == "class":
+            owners.append((end, qualified))
+            yield Block(kind, qualified, line.strip(), number + 1, end, doc, line.strip())
+            continue
+        rest.append((at, start))
+        at = end
+        text = "\n".join(lines[number:end])
+        yield Block("method" if owner else kind, qualified, text, number + 1, end, doc, text)
+    rest.append((at, len(lines)))
+    top = "\n".join(text for start, end in rest if (text := "\n".join(lines[start:end]).strip("\n")))
+    yield Block("file", file, "\n".join((*signatures, top[: 2 * MAX_CHARACTERS])), 1, len(lines))
+
+
+def _closing(lines: list[str], start: int, indent: int) -> int:
+    """The line after the brace that closes what starts on a line."""
+    if lines[start].rstrip().endswith("}"):
+        return start + 1
+    closing = " " * indent + "}"
+    for number in range(start + 1, len(lines)):
+        if lines[number].expandtabs(1).startswith(closing):
+            return number + 1
+    return len(lines)
 
 
 def _pieces(
@@ -237,6 +288,14 @@ DOCUMENTS: dict[str, Callable[[list[str]], list[Heading]]] = {
     "org": _marked(r"(\*{1,6})[ \t]+(\S.*)$"),
     "latex": _named(r"\\(?:chapter|section|subsection|subsubsection)\*?\{([^}]*)\}"),
     "typst": _marked(r"(={1,6})[ \t]+(\S.*)$"),
+}
+BRACED = {
+    "perl": re.compile(r"(?P<indent>\s*)(?:sub\s+(?P<name>[\w:']+)|package\s+(?P<type>[\w:]+)\s*\{)"),
+    "groovy": re.compile(
+        r"(?P<indent>\s*)(?:(?:@\w+\s+)*(?:public |private |protected |static |final |abstract )*"
+        r"(?:(?:class|interface|trait|enum)\s+(?P<type>\w+)|(?:def|void|boolean|int|long|String|[A-Z]\w*(?:<[^>]*>)?)\s+"
+        r"(?P<name>\w+)\s*\([^;=]*\)\s*\{))"
+    ),
 }
 KEYED: dict[str, Callable[[list[str]], list[Heading]]] = {
     "toml": _named(r"\[\[?([^\]]+)\]\]?\s*(?:#.*)?$"),

@@ -224,11 +224,16 @@ def functions_in(grammar: Grammar, captured: Node) -> Iterator[tuple[Node, str]]
         yield from grammar.functions_of(captured)
 
 
+def _start(node: Node) -> int:
+    return node.start_byte
+
+
 def _definitions(grammar: Grammar, captures: dict[str, list[Node]]) -> Iterator[tuple[str, Node, str]]:
     """Every definition once: capture, node and name."""
     seen: set[int] = set()
     for kind in DEFINITIONS:
-        for captured in captures.get(kind, ()):
+        # In the order of the file: a call that names its callback comes before the callback.
+        for captured in sorted(captures.get(kind, ()), key=_start):
             if kind == "function":
                 found = functions_in(grammar, captured)
             elif kind == "constant" and grammar.constants_of is not None:

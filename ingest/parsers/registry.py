@@ -60,7 +60,6 @@ PROGRAMS: dict[str, dict[str, str]] = {
     "scripting": {
         "lua": ".lua .luau .rockspec",
         "bash": ".sh .bash .zsh .ksh .bats .bashrc .zshrc .profile PKGBUILD APKBUILD",
-        "perl": ".pl .pm .t .psgi",
         "r": ".r",
         "julia": ".jl",
         "powershell": ".ps1 .psm1 .psd1",
@@ -104,6 +103,7 @@ FORMATS: dict[str, tuple[str, Comments]] = {
         ".xml .xsd .xsl .xslt .plist .csproj .fsproj .props .targets .pom .xaml .wsdl .storyboard .xib .resx",
         SLASHES,
     ),
+    "perl": (".pl .pm .t .psgi", HASHES),
     "groovy": (".groovy .gradle .gvy Jenkinsfile", SLASHES),
     "css": (".css .scss .sass .less .styl", SLASHES),
     "text": (

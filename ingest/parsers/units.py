@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from treeline.corpus.function import Function
 from treeline.graph.references import FileFacts
@@ -18,6 +19,7 @@ from treeline.ingest.parsers.comments import LICENCE, Doc, leading_comment, with
 from treeline.ingest.parsers.formats import Block, blocks
 from treeline.ingest.parsers.grammar import Grammar
 from treeline.ingest.parsers.outline import Definition, Outline, TooTangled, outline
+from treeline.ingest.parsers.registry import grammar_of
 from treeline.ingest.parsers.tokens import code_tokens, docstring_tokens
 from treeline.ingest.source import Parsed, Problem
 
@@ -96,11 +98,42 @@ def parse_file(
     return Parsed(units, (facts,), tuple(problems))
 
 
+class Entry(NamedTuple):
+    """A line of a file's outline."""
+
+    kind: str
+    name: str
+    first_line: int
+    last_line: int
+    signature: str
+
+
+def file_outline(path: str, source: bytes) -> list[Entry]:
+    """What a file defines or contains, in its order; nothing for what is not text or takes too long to parse."""
+    grammar = grammar_of(path, source)
+    if grammar is None:
+        return []
+    if not grammar.query:
+        found = blocks(grammar.name, source.decode("utf-8", "replace"), PurePosixPath(path).name)
+        return [
+            Entry(one.kind, one.name, one.first_line, one.last_line, one.text.partition("\n")[0][:MAX_SIGNATURE])
+            for one in found
+            if one.kind != "file"
+        ]
+    try:
+        seen = outline(grammar, source, _stem(path))
+    except TooTangled:
+        return []
+    return [
+        Entry(one.kind, one.name, one.first_line, one.last_line, signature(source, one)) for one in seen.definitions
+    ]
+
+
 def signature(source: bytes, found: Definition) -> str:
     """What stands before the body, on one line."""
     end = found.body if found.start < found.body <= found.end else source.find(b"\n", found.start, found.end)
     text = source[found.start : end if end > 0 else found.end].decode("utf-8", "replace")
-    return " ".join(text.split()).rstrip("{ ")[:MAX_SIGNATURE]
+    return " ".join(text.split()).replace("( ", "(").replace(", )", ")").rstrip("{ ")[:MAX_SIGNATURE]
 
 
 def _stem(path: str) -> str:
@@ -147,7 +180,7 @@ class _Maker:
             text = _elided(source, start, one.end, inside, doc)
             if outside:
                 text = "\n".join((text, *(signature(source, member) for member in outside)))
-            texts.append(_cut(text, limit))
+            texts.append(_cut(text.rstrip(), limit))
         return texts[0], texts[-1]
 
     def file(self, grammar: Grammar, source: bytes, seen: Outline, found: Sequence[Definition]) -> Iterator[Function]:

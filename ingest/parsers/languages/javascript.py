@@ -28,6 +28,8 @@ QUERY = """
 (program (expression_statement (assignment_expression left: (member_expression)) @constant))
 (call_expression arguments: (arguments [(function_expression) (arrow_function)])) @function
 (new_expression arguments: (arguments [(function_expression) (arrow_function)])) @function
+((call_expression function: (member_expression property: (_) @_define) arguments: (arguments (object))) @function
+  (#eq? @_define "defineProperty"))
 (class_declaration) @class
 (class name: (_)) @class
 (call_expression function: [(identifier) (member_expression)] @call)
@@ -161,6 +163,9 @@ def _accessors(arguments: list[Node], name: str) -> Iterator[tuple[Node, str]]:
         if argument.type in FUNCTIONS:
             yield argument, name
         for pair in argument.named_children if argument.type == "object" else ():
+            if pair.type == "method_definition" and text_of(pair.child_by_field_name("name")) in ACCESSORS:
+                yield pair, name
+                continue
             value = pair.child_by_field_name("value")
             if value is not None and value.type in FUNCTIONS and text_of(pair.child_by_field_name("key")) in ACCESSORS:
                 yield value, name

@@ -1,4 +1,4 @@
-"""Scripting languages: Lua, Bash, Perl, R, Julia, PowerShell, Vim script."""
+"""Scripting languages: Lua, Bash, R, Julia, PowerShell, Vim script."""
 
 from __future__ import annotations
 
@@ -59,38 +59,6 @@ BASH = """
 (command name: (command_name (word) @call))
 ((command name: (command_name) @_source argument: (word) @import) (#any-of? @_source "source" "."))
 """
-
-# Perl -------------------------------------------------------------------------------------------------------------
-
-PERL = """
-[(subroutine_declaration_statement) (method_declaration_statement)] @function
-[(package_statement) (class_statement)] @class
-(source_file (expression_statement (assignment_expression left: (variable_declaration)) @constant))
-((use_statement module: (package) @_constant) @constant (#eq? @_constant "constant"))
-(function_call_expression function: (function) @call)
-(method_call_expression method: (method) @call)
-(use_statement) @import
-"""
-
-
-def _perl_constants(node: Node) -> Iterator[tuple[Node, str]]:
-    if node.type == "use_statement":
-        words = re.findall(r"\b([A-Za-z_]\w*)\s*=>", text_of(node)[:2_000])
-        yield node, words[0] if words else ""
-        return
-    left = node.child_by_field_name("left")
-    variable = left.child_by_field_name("variable") if left is not None else None
-    yield node, text_of(variable).lstrip("$@%")
-
-
-def _perl_name(node: Node) -> str:
-    return dotted(field_name(node)) or field_name(node)
-
-
-def _perl_imports(statement: Node) -> list[Import]:
-    module = text_of(statement.child_by_field_name("module"))
-    return [Import(dotted(module), "", module.rpartition("::")[2])] if module and module[0].isupper() else []
-
 
 # R ----------------------------------------------------------------------------------------------------------------
 
@@ -208,14 +176,6 @@ GRAMMARS = (
         query=BASH,
         comments=HASH_LINES,
         imports_of=lambda word: [Import(re.sub(r"^.*/", "./", text_of(word)), "", "")],
-    ),
-    Grammar(
-        name="perl",
-        query=PERL,
-        name_of=_perl_name,
-        constants_of=_perl_constants,
-        imports_of=_perl_imports,
-        comments=HASH_LINES,
     ),
     Grammar(name="r", query=R, name_of=_r_name, body_of=_r_body, imports_of=_first_argument, comments=ROXYGEN),
     Grammar(

@@ -92,3 +92,35 @@ def test_references_and_imports() -> None:
         ("./paths", "join", "join"),
         ("./paths", "sep", "sep"),
     ]
+
+
+def test_a_function_that_is_all_of_a_file_has_the_name_of_the_file() -> None:
+    assert see(".js", "module.exports = function () { return 1; };\n").names == ["file"]
+    assert see(".js", "export default () => 1;\n").names == ["file"]
+
+
+def test_getters_have_the_name_of_their_property_and_callbacks_tell_what_they_are_for() -> None:
+    source = """
+        Object.defineProperty(app, 'router', {
+          get: function () {
+            return make();
+          }
+        });
+        app.get('/users/:id', function (request, response) {
+          const id = request.params.id;
+          const user = find(id);
+          response.send(user);
+        });
+    """
+    assert see(".js", source).names == ["router", "get(/users/:id)"]
+
+
+def test_an_inner_function_belongs_to_a_short_outer_one_and_stands_alone_in_a_long_one() -> None:
+    inner = "  function inner() {\n    return 1;\n  }\n"
+    assert see(".js", f"function outer() {{\n{inner}}}\n").names == ["outer"]
+    long = "  step();\n" * 80
+    assert see(".js", f"function outer() {{\n{long}{inner}}}\n").names == ["outer", "outer.inner"]
+
+
+def test_a_long_callback_is_found() -> None:
+    assert see(".js", "work(function () {\n" + "  step();\n" * 80 + "});\n").names == ["work(callback)"]

@@ -634,24 +634,6 @@ SAMPLES: dict[str, tuple[str, str, list[tuple[str, str]], tuple[str, str]]] = {
         [("constant", "LIMIT"), ("constant", "PLACE"), ("function", "add"), ("function", "close")],
         ("add", "Adds one."),
     ),
-    "perl": (
-        "Store.pm",
-        """
-        package Shop::Store;
-        use strict;
-        use constant LIMIT => 3;
-        our $VERSION = '1';
-        # Adds one.
-        sub add { my ($x) = @_; return next_one($x); }
-        """,
-        [
-            ("class", "Shop.Store"),
-            ("constant", "LIMIT"),
-            ("constant", "VERSION"),
-            ("function", "add"),
-        ],
-        ("add", "Adds one."),
-    ),
     "r": (
         "store.R",
         """

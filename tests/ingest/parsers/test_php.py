@@ -53,3 +53,8 @@ def test_references_and_imports_with_dots_between_their_parts() -> None:
         ("App.Support", "Arr", "A"),
         ("Vendor", "Client", "Client"),
     ]
+
+
+def test_old_offsets_in_braces_do_not_lose_the_rest_of_a_file() -> None:
+    seen = see(".php", "<?php\nfunction a($s, $i) { return $s{$i} . $s[1]{0}; }\nfunction b() { return 1; }\n")
+    assert seen.names == ["a", "b"]

@@ -69,3 +69,10 @@ def test_mix_ins_and_superclasses_are_extended_and_files_imported() -> None:
     seen = see(".rb", SOURCE)
     assert seen.targets("extends") == ["Base.Thing", "Enumerable"]
     assert seen.imports == [("json", "", ""), ("./lib/net", "", "")]
+
+
+def test_a_shift_is_no_here_document_and_a_here_document_is_one() -> None:
+    source = (
+        'def a(x)\n  x<<y\nend\ndef b\n  z <<"text"\nend\ndef c\n  <<~END\n    def no; end\n  END\nend\ndef d; end\n'
+    )
+    assert see(".rb", source).names == ["a", "b", "c", "d"]

@@ -47,3 +47,26 @@ def test_markup_in_tsx_is_read() -> None:
     assert seen.names == ["Page"]
     assert "Main" in seen.targets("uses", "Page")
     assert seen.targets("calls", "Page") == ["text"]
+
+
+def test_a_constant_names_the_callback_that_makes_it() -> None:
+    source = """
+        export const ZodType: Maker<Type> = core.$constructor("ZodType", (inst, def) => {
+          inst.def = def;
+          inst.parse = (data) => parse(inst, data);
+          inst.check = () => true;
+          return inst;
+        });
+    """
+    assert see(".ts", source).names == ["ZodType"]
+
+
+def test_variance_and_type_exports_are_read() -> None:
+    source = """
+        export type * as core from "./core";
+        interface Box<in out T, out U extends string = string> { value: T }
+        function after() { return 1; }
+    """
+    seen = see(".ts", source)
+    assert seen.names == ["after"]
+    assert ("interface", "Box") in seen.units
