@@ -5,5 +5,6 @@
 
 from treeline.graph.callgraph.build import build
 from treeline.graph.callgraph.graph import ARTIFACT, CallGraph, Direction, GraphSymbol, Step, load
+from treeline.graph.callgraph.resolve import POSSIBLE
 
-__all__ = ["ARTIFACT", "CallGraph", "Direction", "GraphSymbol", "Step", "build", "load"]
+__all__ = ["ARTIFACT", "POSSIBLE", "CallGraph", "Direction", "GraphSymbol", "Step", "build", "load"]

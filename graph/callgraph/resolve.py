@@ -78,8 +78,11 @@ PARENT = frozenset({"super", "parent", "base"})
 UNKNOWN = "?"  # the receiver is an expression
 OWN_CLASS, SAME_FILE, SAME_PACKAGE = "own class", "same file", "same package"
 ONLY_ONE = "only one of that name"
+POSSIBLE = "possible: the only method of that name"  # the receiver's type is not known
 ALL_METHODS = "has all its methods"
-HOWS = (OWN_CLASS, SAME_FILE, IMPORTED, SAME_PACKAGE, ONLY_ONE, ALL_METHODS)
+# A stored graph tells them by their places here.
+HOWS = (OWN_CLASS, SAME_FILE, IMPORTED, SAME_PACKAGE, ONLY_ONE, ALL_METHODS, POSSIBLE)
+TYPED = frozenset({"go", "java", "typescript", "rust", "c", "cpp", "csharp", "kotlin", "scala", "swift"})
 BARE_NAME_IS_OWN_METHOD = frozenset({"java", "ruby"})
 
 Found = tuple[Sequence[int], str]  # symbols, and how they were found
@@ -130,7 +133,7 @@ class Resolver:
         if first in SELF or first in PARENT or first.startswith("@"):
             return self._of_self(file, own, parts, guess)
         if first == UNKNOWN:
-            return self._any_method(file, own, last) if guess else NOTHING
+            return self._any_method(file, last) if guess else NOTHING
         scope = self._name(file, own, first)
         if file.language == "ruby" and last == "new" and len(parts) > 1:
             parts = parts[:-1]  # Ruby creates an object of a class by calling its `new`
@@ -141,7 +144,7 @@ class Resolver:
         if scope.outside or scope.files:
             return NOTHING
         if len(parts) > 1:
-            return self._any_method(file, own, last) if guess and not self._foreign(file, first) else NOTHING
+            return self._any_method(file, last) if guess and not self._foreign(file, first) else NOTHING
         return self._only_one(file, last)
 
     def _of_self(self, file: File, own: int | None, parts: list[str], guess: bool) -> Found:
@@ -153,7 +156,7 @@ class Resolver:
                     return (member,), OWN_CLASS
         if len(parts) == 1:
             return ((own,), OWN_CLASS) if own is not None and parts[0] in ("self", "static", "cls") else NOTHING
-        return self._any_method(file, None, parts[-1]) if guess and parts[0] not in PARENT else NOTHING
+        return self._any_method(file, parts[-1]) if guess and parts[0] not in PARENT else NOTHING
 
     def _name(self, file: File, own: int | None, name: str) -> Scope:
         """A first name: of the own class where the language means it, of the file, imported, of the package."""
@@ -197,18 +200,17 @@ class Resolver:
                 return Scope(files=inside, how=IMPORTED)
         return Scope(outside=scope.outside or bool(scope.files))
 
-    def _any_method(self, file: File, own: int | None, name: str) -> Found:
-        """A method called on something of unknown type, if only one method of the repository has that name, or of the
-        same file, which is the likelier one."""
-        if own is not None and file.language == "go":  # the receiver is a variable of any name
-            member = self.classes.member(own, name)
-            if member is not None:
-                return (member,), OWN_CLASS
+    def _any_method(self, file: File, name: str) -> Found:
+        """A method called on something of unknown type, if only one method of the repository has that name.
+
+        Where types are not declared, one of the same file is the likelier one. None of this is known for sure.
+        """
         if name in COMMON_METHODS.get(dialect(file.language), ()):
             return NOTHING
         found = self._methods.get(name) or self._declared.get(name, {})
-        here = found.get(file.path)
-        return _only({file.path: here} if here else found)
+        here = found.get(file.path) if file.language not in TYPED else None
+        nodes, how = _only({file.path: here} if here else found)
+        return nodes, POSSIBLE if how else how
 
     def _only_one(self, file: File, name: str) -> Found:
         """A bare name that only one function of the repository has, where it can be visible without an import."""

@@ -95,6 +95,7 @@ class Grammar:
     name_of: Callable[[Node], str] | None = None
     # The name of what a definition belongs to when that does not enclose it (a Go receiver).
     owner_of: Callable[[Node], str] = empty
+    receiver_of: Callable[[Node], str] = empty  # the variable that stands for the object a method is called on
     # The name under which a class qualifies its members, from its own.
     scope_of: Callable[[str], str] = same_name
     # The docstring; by default the comment above.

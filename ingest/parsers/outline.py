@@ -128,6 +128,7 @@ class _Scope:
     is_function: bool
     # Whether what it contains belongs to it: nothing inside is a unit of its own.
     is_closed: bool
+    receiver: str = ""  # the variable that stands for the object a method is called on
 
 
 @dataclass(slots=True)
@@ -189,7 +190,8 @@ class _Sweep:
             )
         if capture != "constant":
             closed = is_function and last - first < grammar.inner_after
-            scopes.append(_Scope(node.end_byte, qualified, is_function, closed))
+            receiver = grammar.receiver_of(node) if is_function else ""
+            scopes.append(_Scope(node.end_byte, qualified, is_function, closed, receiver))
 
     def _continues(self, name: str, end: int, last_line: int) -> bool:
         """Whether this is another clause of the function right before; that one is made longer."""
@@ -203,6 +205,9 @@ class _Sweep:
         relation = RELATION_OF[capture]
         start, end = self.grammar.target_of(node)
         name = target(self.source, start, end)
+        first, dot, rest = name.partition(".")
+        if dot and any(first == scope.receiver for scope in self.scopes):
+            name = f"self.{rest}"
         key = (relation, self.scope, name)
         if name and key not in self.references:
             reference = Reference(relation, self.scope, name, node.start_point.row + 1)

@@ -22,7 +22,7 @@ from treeline.corpus.counting import counted
 from treeline.corpus.function import Function
 from treeline.engine.hits import chosen, ids_of, rescored
 from treeline.engine.protocol import Engine, Filters, Hit
-from treeline.graph.callgraph import ARTIFACT, CallGraph, Direction, GraphSymbol, Step, load
+from treeline.graph.callgraph import ARTIFACT, POSSIBLE, CallGraph, Direction, GraphSymbol, Step, load
 from treeline.graph.callgraph.classes import CONSTRUCTORS, last_of
 from treeline.graph.references import Relation
 from treeline.rerank.candidates import Candidate
@@ -111,6 +111,7 @@ class Exact:
     unresolved_calls: int = 0  # further functions that have the call in their code
     unresolved_classes: tuple[str, ...] = ()  # with an unresolved base of that name; the functions are theirs
     all_unresolved_calls: bool = True  # whether all of those were counted
+    possible: int = 0  # of those found, by the only method of that name: the receiver's type is not known
     where: str = "this index"  # or the repository that was asked for
     narrowed: bool = False  # by language or path, so there may be others
 
@@ -139,7 +140,10 @@ class Exact:
             near = f"; near it: {', '.join(self.near)}" if self.near else ""
             return f"no {NOUNS[self.asked]} called {self.symbol} in {self.where}{near}{unresolved}"
         by_class = self.asked == "inherits"
-        answer = self._counted(len(self.others) if by_class else self.found, "class" if by_class else "function")
+        known = len(self.others) if by_class else self.found - self.possible
+        answer = self._counted(known, "class" if by_class else "function")
+        if self.possible and not by_class:
+            answer += f"; {self.possible:,} {'more ' if known else ''}possibly"
         if self.others:
             named = first_named(self.others)
             answer += f": {named}" if by_class else f"; also {named}"
@@ -275,6 +279,12 @@ def first_named(names: Sequence[str]) -> str:
     return ", ".join(distinct[:OTHERS_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
+def _possible(graph: CallGraph, steps: Sequence[Step], found: Sequence[str]) -> int:
+    """How many of the functions found were reached by an edge that is not certain."""
+    guesses = [step.node for step in steps if step.how == POSSIBLE]
+    return len({id_ for ids in graph.ids_of(guesses) for id_ in ids}.intersection(found)) if guesses else 0
+
+
 def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -> ExactList:
     """What a structural question asks for, and the answer in words."""
     symbols = [node for symbol in route.symbols for node in graph.named(symbol, filters.repo)]
@@ -291,6 +301,7 @@ def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -
         depth=route.depth,
         definitions=len(_definitions(graph, symbols, route.relations, led=bool(steps))),
         found=len(found.hits),
+        possible=_possible(graph, steps, ids_of(found.hits)),
         functions=len(listed.hits),
         others=tuple(_describe(one) for one in map(graph.symbol, others) if _passes(one, filters)),
         near=() if symbols else tuple(graph.near(route.symbols[0], NEAR_NAMES)),

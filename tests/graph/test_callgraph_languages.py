@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.graph.parsed import graph_of, names
-from treeline.graph.callgraph import CallGraph
+from treeline.graph.callgraph import POSSIBLE, CallGraph
 from treeline.graph.references import Relation
 
 INHERITS: tuple[Relation, ...] = ("implements", "extends")
@@ -361,3 +361,39 @@ def test_what_changes_when_it_is_touched(case: Case, graph: CallGraph) -> None:
     for name, expected in case.touched.items():
         steps = graph.walk(graph.named(name), EVERYTHING, "in", depth=10)
         assert names(graph, (step.node for step in steps)) == expected, name
+
+
+def test_a_go_method_of_another_type_is_not_taken_for_the_receivers_own() -> None:
+    files = {
+        "gin.go": """
+package gin
+
+func (engine *Engine) addRoute(method string) {
+	root := engine.trees.get(method)
+	root.addRoute(method)
+	engine.count()
+}
+
+func (engine *Engine) count() {}
+""",
+        "tree.go": """
+package gin
+
+type Engine struct{}
+type node struct{}
+
+func (n *node) addRoute(path string) { n.insert(path) }
+func (n *node) insert(path string) {}
+""",
+    }
+    graph = graph_of(files, "go")
+    steps = graph.walk(graph.named("Engine.addRoute"), ("calls",), "out")
+    assert names(graph, (step.node for step in steps)) == {"gin.go:Engine.count"}
+    assert not graph.walk(graph.named("addRoute"), ("calls",), "in")
+
+
+def test_the_only_method_of_that_name_on_an_unknown_receiver_is_only_possible() -> None:
+    files = {"a.py": "class A:\n    def launch(self): pass\n", "b.py": "def run(thing):\n    thing.launch()\n"}
+    graph = graph_of(files, "python")
+    (step,) = graph.walk(graph.named("run"), ("calls",), "out")
+    assert step.how == POSSIBLE

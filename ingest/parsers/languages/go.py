@@ -46,6 +46,17 @@ def owner_of(node: Node) -> str:
     return written.replace("*", " ").split()[-1] if written.strip("* ") else ""
 
 
+def receiver_of(node: Node) -> str:
+    """The receiver's variable: `(q *Queue[T])` gives `q`."""
+    receiver = node.child_by_field_name("receiver")
+    found = (
+        next((one for one in receiver.named_children if one.type == "parameter_declaration"), None)
+        if receiver
+        else None
+    )
+    return text_of(found.child_by_field_name("name")) if found is not None else ""
+
+
 def imports_of(spec: Node) -> list[Import]:
     path = text_of(spec.child_by_field_name("path")).strip('"`')
     alias = text_of(spec.child_by_field_name("name"))
@@ -59,6 +70,7 @@ GRAMMARS = (
         name="go",
         query=QUERY,
         owner_of=owner_of,
+        receiver_of=receiver_of,
         imports_of=imports_of,
     ),
 )

@@ -47,7 +47,7 @@ def test_the_comment_above_is_the_docstring_and_a_trailing_one_is_not() -> None:
 def test_embedding_calls_uses_and_imports() -> None:
     seen = see(".go", SOURCE)
     assert seen.targets("extends") == ["Base", "Closer"]
-    assert seen.targets("calls", "Queue.Push") == ["fmt.Println", "str.ToUpper", "q.grow"]
+    assert seen.targets("calls", "Queue.Push") == ["fmt.Println", "str.ToUpper", "self.grow"]
     assert "handler" in seen.targets("uses", "Queue.Push")
     assert ("Reader.Read", "function") in seen.symbols
     assert ("Queue", "class") in seen.symbols
