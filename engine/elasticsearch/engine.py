@@ -12,7 +12,8 @@ from elasticsearch import ConnectionTimeout, Elasticsearch, NotFoundError
 
 from treeline.corpus.errors import EngineUnavailable
 from treeline.corpus.function import Address, Function
-from treeline.engine.elasticsearch.client import server_errors
+from treeline.engine.elasticsearch.client import addresses, server_errors
+from treeline.engine.elasticsearch.columns import Columns, FetchedColumns
 from treeline.engine.elasticsearch.mapping import (
     ADDRESS_FIELDS,
     ARTIFACT,
@@ -26,6 +27,7 @@ from treeline.engine.elasticsearch.mapping import (
     too_long,
     words,
 )
+from treeline.engine.hits import Hits
 from treeline.engine.names import index_name
 from treeline.engine.protocol import NO_FILTERS, Filters, Hit, IndexInfo, Vectors, normalize
 from treeline.engine.text import MOST_NEIGHBOURS, MOST_TERMS, WORDS, Matcher, casings
@@ -40,7 +42,11 @@ CANDIDATES_PER_RESULT = 2
 FEWEST_CANDIDATES = 200
 OVERSAMPLE = 1.5
 MOST_FACETS = 10_000
-EXACT_CANDIDATES = 500
+EXACT_PAGE = 100  # candidates read at once
+SHORTEST_WILDCARD = 3  # letters; fewer are in most words
+TEXTS = ["original_string", "code", "docstring", "func_name"]
+# The serial alone, from a column: unpacking a record takes longer than finding it.
+SERIALS: dict[str, Any] = {"source": False, "stored_fields": "_none_", "docvalue_fields": ["serial"]}
 ID_LENGTH = 32
 # Documents by their ids come within milliseconds: a node that takes this long hangs, and another one is asked.
 HANGING_SECONDS = 2.0
@@ -57,15 +63,19 @@ class ElasticsearchEngine:
         self._index = index_name(name, generation)
         self._info = info_of(name, generation, meta)
         self._fields = [f"vector{number}" for _, _, number in meta["encoders"]]  # in the order of the encoders
+        fetched = FetchedColumns(self._entries_of, meta.get("next_serial", 0))
+        complete = bool(meta.get("complete")) and meta.get("generation") == generation
+        identity = f"{addresses(client)} {self._info.identity}" if complete else ""
+        self._columns = Columns(name, identity, fetched, self._all_entries)
 
     @property
     def info(self) -> IndexInfo:
         return self._info
 
-    def keyword(self, terms: Sequence[str], k: int, filters: Filters = NO_FILTERS) -> list[Hit]:
+    def keyword(self, terms: Sequence[str], k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         return self._hits([{"match": {TERMS: " ".join(terms[:MOST_TERMS])}}], k, filters) if terms else []
 
-    def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> list[Hit]:
+    def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         wanted = " ".join(words(text).split()[:MOST_TERMS])
         match = {"match": {WORDS: {"query": wanted, "fuzziness": FUZZINESS}}}
         return self._hits([match], k, filters) if wanted else []
@@ -78,35 +88,21 @@ class ElasticsearchEngine:
         found = {option["text"]: option["freq"] for part in answer["suggest"]["near"] for option in part["options"]}
         return {word: answer["hits"]["total"]["value"], **found}
 
-    def named(self, name: str, k: int, filters: Filters = NO_FILTERS) -> list[Hit]:
-        return self._hits([{"term": {field: name}} for field in ("func_name", "leaf")], k, filters)
+    def named(self, name: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
+        return self._hits([{"term": {field: name}} for field in ("func_name.keyword", "leaf")], k, filters)
 
     def phrase(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        return self._exact(Matcher.phrase(text), k, filters) if text.strip() else []
+        return self._exact(Matcher.phrase(text), k, filters) if text.strip() and k > 0 else []
 
     def regex(self, pattern: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        return self._exact(Matcher.regex(pattern), k, filters) if pattern else []
-
-    def _exact(self, matcher: Matcher, k: int, filters: Filters) -> Sequence[Hit]:
-        """Candidates by the words in the text, each read until k match."""
-        wanted = [
-            {"wildcard": {WORDS: {"value": f"*{word}*"}}}
-            for literal in matcher.literals
-            for word in words(literal).split()
-            if len(word) > 2
-        ]
-        query = {"bool": {"filter": [UNITS, *wanted, *clauses(filters)]}}
-        found = self._search(query=query, size=EXACT_CANDIDATES, source=True)["hits"]
-        units = [function_of(hit["_source"]) for hit in found]
-        units.sort(key=lambda unit: matcher.rank(unit.func_name, len(unit.original_string)))
-        matching = matcher.first(units, lambda unit: (unit.original_string, unit.docstring), max(k, 0))
-        return [Hit(unit.id, float(len(matching) - at), unit.address) for at, unit in enumerate(matching)]
+        matcher = Matcher.regex(pattern)
+        return self._exact(matcher, k, filters) if pattern and k > 0 else []
 
     @property
     def damaged(self) -> tuple[str, ...]:
         return ()
 
-    def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> list[Hit]:
+    def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> Sequence[Hit]:
         number = self._info.encoder_number(encoder)
         query = np.asarray(vector, dtype=np.float32).ravel()
         self._info.check_query(query, number)
@@ -122,9 +118,9 @@ class ElasticsearchEngine:
             "rescore_vector": {"oversample": OVERSAMPLE},
             "filter": clauses(filters),
         }
-        found = self._search(knn=knn, size=k, **columns(*ADDRESS_FIELDS))["hits"]
+        found = self._search(knn=knn, size=k, **SERIALS)["hits"]
         # The server's score is (1 + cosine) / 2.
-        return [Hit(id_of(hit), 2 * hit["_score"] - 1, address_of(hit["fields"])) for hit in found]
+        return self._found(found, [2 * hit["_score"] - 1 for hit in found])
 
     def fetch(self, ids: Sequence[str]) -> list[Function]:
         found = {hit["_id"]: function_of(hit["_source"]) for hit in self._by_ids(ids, NO_FILTERS, source=True)}
@@ -188,13 +184,63 @@ class ElasticsearchEngine:
     def close(self) -> None:
         """The client belongs to the store."""
 
-    def _hits(self, should: list[dict[str, Any]], k: int, filters: Filters) -> list[Hit]:
+    def _hits(self, should: list[dict[str, Any]], k: int, filters: Filters) -> Sequence[Hit]:
         if k <= 0 or not should:
             return []
         query = {"bool": {"should": should, "minimum_should_match": 1, "filter": clauses(filters)}}
         size = min(k, MOST_HITS)
-        found = self._search(query=query, size=size, **columns(*ADDRESS_FIELDS))["hits"]
-        return [Hit(id_of(hit), hit["_score"], address_of(hit["fields"])) for hit in found]
+        found = self._search(query=query, size=size, **SERIALS)["hits"]
+        return self._found(found, [hit["_score"] for hit in found])
+
+    def _found(self, hits: Sequence[Mapping[str, Any]], scores: Sequence[float]) -> Hits:
+        serials = np.array([hit["fields"]["serial"][0] for hit in hits], dtype=np.int64)
+        return Hits(*self._columns.table_and_rows(serials), np.array(scores, dtype=np.float64))
+
+    def _entries_of(self, serials: Sequence[int]) -> dict[int, tuple[str, Address]]:
+        """Ids and addresses by serial."""
+        found: dict[int, tuple[str, Address]] = {}
+        for start in range(0, len(serials), PAGE):
+            page = list(serials[start : start + PAGE])
+            search = self._search_soon if len(page) < FEW else self._search
+            query = {"bool": {"filter": [{"terms": {"serial": page}}]}}
+            for hit in search(query=query, size=len(page), **columns("serial", *ADDRESS_FIELDS))["hits"]:
+                found[hit["fields"]["serial"][0]] = (id_of(hit), address_of(hit["fields"]))
+        return found
+
+    def _all_entries(self) -> Iterator[tuple[int, tuple[str, Address]]]:
+        for hit in self._all(PAGE, **columns("serial", *ADDRESS_FIELDS)):
+            yield hit["fields"]["serial"][0], (id_of(hit), address_of(hit["fields"]))
+
+    def _exact(self, matcher: Matcher, k: int, filters: Filters) -> Sequence[Hit]:
+        """Units whose name contains the text, then the others by size; each is read until k match."""
+        matching: dict[int, float] = {}
+        for narrowing in exact_stages(matcher):
+            query = {"bool": {"filter": [UNITS, *narrowing, *clauses(filters)]}}
+            for page in self._pages(query, EXACT_PAGE, matcher):
+                page.sort(key=lambda hit: (*matcher.rank(hit["_source"]["func_name"], hit["sort"][0]), hit["sort"][1]))
+                new = [hit for hit in page if hit["sort"][1] not in matching]
+                for hit in matcher.first(new, texts_of, k - len(matching)):
+                    matching[hit["sort"][1]] = 0.0
+                if len(matching) >= k or matcher.timed_out:
+                    break
+            if len(matching) >= k or matcher.timed_out:
+                break
+        serials = np.array(list(matching), dtype=np.int64)
+        hits = Hits(*self._columns.table_and_rows(serials), np.arange(len(serials), 0.0, -1.0))
+        hits.complete = not matcher.timed_out
+        return hits
+
+    def _pages(self, query: Mapping[str, Any], size: int, matcher: Matcher) -> Iterator[list[dict[str, Any]]]:
+        """Candidates with their texts, short ones first."""
+        after: dict[str, Any] = {}
+        while not matcher.expired:
+            found = self._search(
+                query=query, size=size, sort=[{"size": "asc"}, {"serial": "asc"}], source_includes=TEXTS, **after
+            )["hits"]
+            yield found
+            if len(found) < size:
+                return
+            after = {"search_after": found[-1]["sort"]}
 
     def _by_ids(self, ids: Sequence[str], filters: Filters, **wanted: Any) -> Iterator[dict[str, Any]]:
         distinct = [id for id in dict.fromkeys(ids) if len(id) == ID_LENGTH]
@@ -247,6 +293,34 @@ def whole_answer(client: Elasticsearch, index: str, **request: Any) -> Any:
 def columns(*fields: str) -> dict[str, Any]:
     """Asks for the id and these columns of each hit; unpacking its record would take longer than finding it."""
     return {"source": False, "stored_fields": "_none_", "docvalue_fields": [ID, *fields]}
+
+
+def texts_of(hit: Mapping[str, Any]) -> tuple[str, str]:
+    """A unit as written, and its docstring."""
+    source = hit["_source"]
+    return source.get("original_string", source["code"]), source.get("docstring", "")
+
+
+def exact_stages(matcher: Matcher) -> list[list[dict[str, Any]]]:
+    """Filters for the candidates of an exact search, stage by stage: the best ones come first.
+
+    Of the words in the text, the first and the last may be parts of longer ones.
+    """
+    wanted: list[dict[str, Any]] = []
+    for literal in matcher.literals:
+        middle = literal.split()[1:-1]
+        if len(middle) > 1:
+            phrase = {"query": " ".join(middle), "type": "phrase", "fields": ["code", "docstring"]}
+            wanted.append({"multi_match": phrase})
+        found = words(literal).split()
+        for at, word in enumerate(found):
+            partial = (at == 0 and literal.startswith(word)) or (at == len(found) - 1 and literal.endswith(word))
+            if len(word) >= SHORTEST_WILDCARD or not partial:
+                wanted.append({"wildcard": {WORDS: f"*{word}*"}} if partial else {"term": {WORDS: word}})
+    if not matcher.name:
+        return [wanted]
+    name = {"value": f"*{matcher.name}*", "case_insensitive": True}
+    return [[*wanted, {"wildcard": {"func_name.keyword": name}}], wanted]
 
 
 def id_of(hit: Mapping[str, Any]) -> str:

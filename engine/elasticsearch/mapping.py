@@ -15,7 +15,7 @@ from treeline.corpus.function import Address, Function
 from treeline.engine.protocol import EncoderSpec, Filters, IndexInfo, Vectors
 from treeline.engine.text import NO_TERM, TERMS, WORDS, leaf
 
-FORMAT = 4  # of mappings and documents; another one is refused instead of misread
+FORMAT = 5  # of mappings and documents; another one is refused instead of misread
 ARTIFACT = "artifact"
 UNITS: dict[str, Any] = {"exists": {"field": "kind"}}  # all but the artifacts, which have none
 ROLLED_BACK = "rolled_back"  # in what a generation says of itself, once it was rejected
@@ -29,7 +29,7 @@ LONGEST_PREFIX = 1_000  # bytes that the server takes as a prefix; nothing here 
 # it), and searching looks at enough candidates to make up for it.
 EF_CONSTRUCTION = 50
 ID = "id"  # `_id` again as a column: the server keeps `_id` with the whole record, which it unpacks to read it
-ADDRESS_FIELDS = ("repo", "path", "func_name", "language", "url", "kind")
+ADDRESS_FIELDS = ("repo", "path", "func_name.keyword", "language", "url", "kind")
 
 _stored = {"type": "keyword", "index": False, "doc_values": False}
 
@@ -39,16 +39,18 @@ PROPERTIES: dict[str, Any] = {
     "serial": {"type": "long"},
     "repo": {"type": "keyword"},
     "path": {"type": "keyword"},
-    "func_name": {"type": "keyword"},
+    # As in the paper, for its own query and for Kibana: match, fuzziness, phrase and exists.
+    "func_name": {"type": "text", "analyzer": "standard", "fields": {"keyword": {"type": "keyword"}}},
+    "docstring": {"type": "text", "analyzer": "standard"},
+    "code": {"type": "text", "analyzer": "standard"},
     "leaf": {"type": "keyword"},
     "language": {"type": "keyword"},
     "partition": {"type": "keyword"},
     "url": {"type": "keyword", "index": False},
     "sha": _stored,
     "original_string": _stored,
-    "code": _stored,
+    "size": {"type": "integer", "index": False},
     "code_tokens": _stored,
-    "docstring": _stored,
     "docstring_tokens": _stored,
     TERMS: {"type": "text", "analyzer": "whitespace", "index_options": "freqs"},
     WORDS: {"type": "text", "analyzer": "standard", "index_options": "freqs"},
@@ -84,7 +86,7 @@ def mapping(encoders: Sequence[tuple[EncoderSpec, int]], meta: Mapping[str, Any]
     return {
         "dynamic": "strict",
         "_meta": {"treeline": dict(meta)},
-        "_source": {"excludes": [ID, TERMS, WORDS, "vector*", "leaf"]},
+        "_source": {"excludes": [ID, TERMS, WORDS, "vector*", "leaf", "size"]},
         "properties": fields,
     }
 
@@ -105,15 +107,17 @@ def document(
         "partition": function.partition,
         "url": function.url,
         "sha": function.sha,
-        "original_string": function.original_string,
+        "size": len(function.original_string),
+        "code": function.code,
         "code_tokens": function.code_tokens,
-        "docstring": function.docstring,
         "docstring_tokens": function.docstring_tokens,
         TERMS: terms or NO_TERM,
         WORDS: words(f"{function.func_name}\n{function.docstring}\n{function.code}"),
     }
-    if function.code != function.original_string:
-        made["code"] = function.code
+    if function.docstring:  # so that `exists` tells
+        made["docstring"] = function.docstring
+    if function.original_string != function.code:
+        made["original_string"] = function.original_string
     made.update({f"vector{number}": row for number, row in vectors.items() if row is not None})
     return made
 
@@ -124,11 +128,11 @@ def function_of(source: Mapping[str, Any]) -> Function:
         repo=source["repo"],
         path=source["path"],
         func_name=source["func_name"],
-        original_string=source["original_string"],
+        original_string=source.get("original_string", source["code"]),
         language=source["language"],
-        code=source.get("code", source["original_string"]),
+        code=source["code"],
         code_tokens=tuple(source["code_tokens"]),
-        docstring=source["docstring"],
+        docstring=source.get("docstring", ""),
         docstring_tokens=tuple(source["docstring_tokens"]),
         sha=source["sha"],
         partition=source["partition"],

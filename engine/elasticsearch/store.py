@@ -116,14 +116,20 @@ class ElasticsearchStore:
     ) -> ElasticsearchWriter:
         metas = self._metas(name)
         try:
-            current = "" if fresh else self.current(name)
+            live = self.current(name)
         except IndexMissing:
-            current = ""
+            live = ""
+        current = "" if fresh else live
         specs = [[encoder.name, encoder.dimension] for encoder in encoders]
         plan: dict[str, Any] = {"fingerprint": fingerprint, "base": current, "wanted": specs}
         interrupted = None
         for generation, meta in metas.items():
-            if not _is_complete(generation, meta):
+            if _is_complete(generation, meta):
+                # A load that died before it moved the alias leaves a generation that was never current.
+                if live and generation > live and not meta.get(ROLLED_BACK):
+                    with server_errors(self._client):
+                        self._admin.indices.delete(index=index_name(name, generation))
+            else:
                 if meta.get("checkpoint") and all(meta.get(key) == value for key, value in plan.items()):
                     interrupted = (generation, meta)
                 else:

@@ -170,6 +170,7 @@ class ElasticsearchWriter:
             # A published generation never changes; this is also what lets the next one begin as its clone.
             settings = {"refresh_interval": None, "blocks.write": True}
             self._client.indices.put_settings(index=self._index, settings=settings)
+            self._check_base()
             flip_alias(self._client, self._name, self._index)
         self._tidy_up()
         self._close()
@@ -225,6 +226,15 @@ class ElasticsearchWriter:
             self._do([Action(id, None) for id in ids])
         # Replacing a function after the checkpoint took away its older version; it is counted as it now stands.
         self._meta["functions"] = engine.count()
+
+    def _check_base(self) -> None:
+        """What was built on a generation that is no longer current must not become current itself."""
+        base = self._meta.get("base")
+        if base and index_name(self._name, base) not in self._client.indices.get_alias(name=alias_name(self._name)):
+            raise TreelineError(
+                f"the index {self._name!r} was rolled back or replaced while it was being written",
+                "nothing was published; run the command again",
+            )
 
     def _tidy_up(self) -> None:
         """Leave the server to merge in its own time what it never would by itself: a search asks every segment."""

@@ -5,6 +5,7 @@ Hundreds of hits get their address in a fraction of a millisecond, and a million
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ REPO, PATH, NAME, LANGUAGE, PARTITION, URL, FRAGMENT, KIND = range(len(COLUMNS))
 STRINGS_CACHED = 200_000  # a column
 ENTRIES_CACHED = 20_000  # some 10 MB; what is shown once is often shown again
 ID_BYTES = 16
+# Python 3.11 fails when threads parse at once, and numpy parses the header of an array: python/cpython#106905.
+_PARSING = threading.Lock()
 
 Positions = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -58,7 +61,8 @@ class Row:
 
 def map_array(path: Path) -> NDArray[Any]:
     """An array in a file, memory-mapped; a plain array, because slicing numpy's own `memmap` is slower."""
-    return np.asarray(np.load(path, mmap_mode="r"))
+    with _PARSING:
+        return np.asarray(np.load(path, mmap_mode="r"))
 
 
 class Strings(Sequence[str]):

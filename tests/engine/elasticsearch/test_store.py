@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,12 +22,12 @@ from tests.elasticsearch_server import Cluster, free_port
 from tests.engine.functions import ENCODER, SAMPLE, build, function, terms_of, vectors, write
 from tests.survival.proxy import failing_proxy
 from treeline.corpus.errors import CredentialsRefused, EngineUnavailable, IndexOutdated, InputError, TreelineError
-from treeline.engine.elasticsearch import ElasticsearchStore, bulk, client, engine, lease
+from treeline.engine.elasticsearch import ElasticsearchStore, bulk, client, columns, engine, lease
 from treeline.engine.elasticsearch.bulk import Action, Bulk, _requests
 from treeline.engine.elasticsearch.client import server_errors
 from treeline.engine.elasticsearch.mapping import WHOLE_NUMBERS, whole_numbers
 from treeline.engine.elasticsearch.writer import MOST_SEGMENTS
-from treeline.engine.names import ALL_CURRENT, index_name
+from treeline.engine.names import ALL_CURRENT, alias_name, index_name
 from treeline.engine.protocol import EncoderSpec
 
 NAME = "only-elasticsearch"
@@ -430,3 +431,57 @@ def test_the_lease_knows_a_process_by_its_start() -> None:
     mine = lease._process(os.getpid())
     assert lease._is_running(mine)
     assert not lease._is_running(f"{os.getpid()}:1")
+
+
+@pytest.mark.elasticsearch
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ({"match": {"docstring": {"query": "Convrt integer", "fuzziness": 1}}}, {"int_to_string"}),
+        ({"match_phrase": {"docstring": "sort a list"}}, {"Sorter.quick_sort"}),
+        ({"match_phrase": {"code": "return loads"}}, {"parse_json"}),
+        ({"match": {"func_name": "parse_json"}}, {"parse_json"}),
+        ({"term": {"func_name.keyword": "Sorter.quick_sort"}}, {"Sorter.quick_sort"}),
+        ({"exists": {"field": "code"}}, {one.func_name for one in SAMPLE}),
+        ({"exists": {"field": "docstring"}}, {one.func_name for one in SAMPLE if one.docstring}),
+    ],
+    ids=str,
+)
+def test_the_papers_query_and_kibanas_are_answered(
+    server: ElasticsearchStore, query: dict[str, Any], names: set[str]
+) -> None:
+    build(server, NAME)
+    found = server.client.search(index=alias_name(NAME), query=query, source_includes=["func_name"])["hits"]["hits"]
+    assert {hit["_source"]["func_name"] for hit in found} == names
+
+
+@pytest.mark.elasticsearch
+def test_addresses_come_from_columns_read_ahead_once_a_service_asks_often(
+    server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    build(server, NAME)
+    opened = server.open(NAME)
+    expected = list(opened.keyword(["valu"], 10))
+    assert {hit.id: hit.address for hit in expected} == {one.id: one.address for one in SAMPLE[1:]}
+    for _ in range(columns.ASKED_OFTEN):
+        opened.keyword(["valu"], 10)
+    until(lambda: opened._columns._local() is not None)
+    monkeypatch.setattr(columns.FetchedColumns, "entries", lambda *_: pytest.fail("asked the server"))
+    assert list(opened.keyword(["valu"], 10)) == expected
+    assert list(server.open(NAME).keyword(["valu"], 10)) == expected  # another process finds them on the disk
+
+
+@pytest.mark.elasticsearch
+def test_what_began_from_a_generation_that_was_rolled_back_is_not_published(server: ElasticsearchStore) -> None:
+    build(server, NAME)
+    build(server, NAME, fresh=False, fingerprint="g")
+    with server.begin(NAME, [ENCODER], "h") as writer:
+        write(writer, [function("late")])
+        before = server.roll_back(NAME)
+        with pytest.raises(TreelineError, match="rolled back"):
+            writer.publish()
+    assert server.current(NAME) == before.generation
+    with server.begin(NAME, [ENCODER], "i") as writer:  # removes the complete one that never was current
+        writer.publish()
+    assert server.roll_back(NAME).generation == before.generation
