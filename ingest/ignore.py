@@ -8,7 +8,8 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from functools import lru_cache
+from pathlib import Path
 
 from treeline.ingest.parsers.registry import LOCK_FILES, language_of, may_be_read
 from treeline.ingest.source import ReadOptions
@@ -50,18 +51,29 @@ HEADER_BYTES = 1_024
 MAX_MEAN_LINE = 300
 
 
-def reason_by_name(path: PurePosixPath) -> str:
+def reason_by_name(path: str) -> str:
     """Why a file is left out by default, judged by its path, or ''."""
-    folders = set(path.parts[:-1])
-    if any(part.startswith(".") for part in path.parts):
+    folder, _, name = path.rpartition("/")
+    of_folder = _reason_by_folder(folder)
+    if of_folder == "hidden" or name.startswith("."):
         return "hidden"
-    if folders & VENDORED_FOLDERS or OLD_RUBY in f"/{path}":
+    if of_folder == "vendored":
         return "vendored"
-    if folders & TEST_FOLDERS or TEST_FILE.match(path.name):
+    if of_folder == "test" or TEST_FILE.match(name):
         return "test"
-    if folders & GENERATED_FOLDERS or GENERATED_FILE.match(path.name):
-        return "generated"
-    return ""
+    return "generated" if of_folder or GENERATED_FILE.match(name) else ""
+
+
+@lru_cache(maxsize=1_000)
+def _reason_by_folder(folder: str) -> str:
+    parts = set(folder.split("/"))
+    if any(part.startswith(".") for part in parts):
+        return "hidden"
+    if parts & VENDORED_FOLDERS or OLD_RUBY in f"/{folder}/":
+        return "vendored"
+    if parts & TEST_FOLDERS:
+        return "test"
+    return "generated" if parts & GENERATED_FOLDERS else ""
 
 
 def is_source(path: str) -> bool:
@@ -75,7 +87,7 @@ def folder_reason(path: str, is_ignored: bool, options: ReadOptions) -> str:
         return "git's own folder"
     if is_ignored:
         return "ignored folder"
-    by_name = "" if options.include_tests else reason_by_name(PurePosixPath(path, "_"))
+    by_name = "" if options.include_tests else _reason_by_folder(path)
     return f"{by_name} folder" if by_name else ""
 
 
@@ -87,7 +99,7 @@ def file_reason(path: str, is_ignored: bool, options: ReadOptions) -> str:
         return "other language"
     if is_ignored:
         return "ignored"
-    return "" if options.include_tests else reason_by_name(PurePosixPath(path))
+    return "" if options.include_tests else reason_by_name(path)
 
 
 def is_generated(source: bytes) -> bool:
@@ -236,7 +248,7 @@ class IgnoreRules:
         return False
 
 
-def read_plain(path: Path, limit: int) -> bytes | str:
+def read_plain(path: str | Path, limit: int) -> bytes | str:
     """The content of a plain file that is not a link, or the reason why not."""
     try:
         # Neither a link nor a pipe that nobody writes to may hold us up.

@@ -215,28 +215,30 @@ class _Known:
         for table in (self.files, self.digests, self.folders, self.rules):
             table.clear()  # type: ignore[attr-defined]
 
-    def is_current(self, root: Path) -> bool:
-        """Whether no folder, ignore file or file has another stamp, and none is too young to be told apart."""
+    def listing(self, root: Path) -> Listing | None:
+        """The files with their stamps of now; None when folders or ignore files say that there may be others.
+
+        What is younger than the last look by less than a tick may have changed without another stamp.
+        """
+        from treeline.ingest.sources.folder import Listing, Stamp
+
         top, young = f"{root}/", self.checked_ns - CLOCK_TICK_NS
-        lstat = os.lstat
         try:
             for path, mtime_ns in self.folders.items():
-                if mtime_ns >= young or lstat(top + path).st_mtime_ns != mtime_ns:
-                    return False
-            for table in (self.rules, self.files):
-                for path, (size, mtime_ns, ctime_ns, inode) in table.items():
-                    status = lstat(top + path)
-                    if (
-                        ctime_ns >= young
-                        or status.st_ctime_ns != ctime_ns
-                        or status.st_mtime_ns != mtime_ns
-                        or status.st_size != size
-                        or status.st_ino != inode
-                    ):
-                        return False
+                if mtime_ns >= young or os.lstat(top + path).st_mtime_ns != mtime_ns:
+                    return None
+            for path, stamp in self.rules.items():
+                if stamp.ctime_ns >= young or Stamp.of(os.lstat(top + path)) != stamp:
+                    return None
+            stamps = {path: Stamp.of(os.lstat(top + path)) for path in self.files}
         except OSError:
-            return False
-        return bool(self.folders)
+            return None
+        return Listing(stamps, self.folders, self.rules) if self.folders else None
+
+    def has_read(self, listing: Listing) -> bool:
+        """Whether every file is as it was when it was read."""
+        young = self.checked_ns - CLOCK_TICK_NS
+        return listing.files == self.files and all(stamp.ctime_ns < young for stamp in self.files.values())
 
     def reliable_digests(self, listing: Listing) -> dict[str, str]:
         """Of files whose stamps say that their content is as it was."""
@@ -285,17 +287,31 @@ class _Refreshing:
         known = _Known(database)
         if known.fingerprint != self.fingerprint:
             known.forget()
-        if generation and known.generation == generation and known.is_current(self.project.root):
+        checked_ns = time.time_ns()
+        listing = known.listing(self.project.root)
+        if listing is not None and known.generation == generation and known.has_read(listing):
             seconds = time.perf_counter() - start
             return Refreshed(self.project, len(known.files), seconds=seconds, skipped=known.skipped)
-        return self._update(database, known, generation, start)
+        return self._update(database, known, listing, generation, checked_ns, start)
 
-    def _update(self, database: sqlite3.Connection, known: _Known, generation: str, start: float) -> Refreshed:
-        """Walk the folder, hash what may have changed, and load what has."""
+    def _update(
+        self,
+        database: sqlite3.Connection,
+        known: _Known,
+        listing: Listing | None,
+        generation: str,
+        checked_ns: int,
+        start: float,
+    ) -> Refreshed:
+        """Walk the folder if need be, hash what may have changed, and load what has."""
         from treeline.ingest.sources.folder import Folder
 
-        checked_ns, root = time.time_ns(), self.project.root
-        folder = Folder(str(root), root, self.project.name, self.options, max_files=self.max_files)
+        root = self.project.root
+        folder = Folder(
+            str(root), root, self.project.name, self.options, max_files=self.max_files, known_listing=listing
+        )
+        if listing is not None:
+            folder.left_out.update(known.skipped)
         before = known.digests
         reliable = known.reliable_digests(folder.listing)
         known.digests = dict(reliable)

@@ -94,22 +94,29 @@ def merge_parts(folder: Path, parts: Sequence[Path], kept: Sequence[Positions]) 
     """Write the slices of the kept rows of several folders: parts, or a generation to start from."""
     total = sum(map(len, kept))
     slices = open_memmap(folder / SLICES, "w+", np.uint8, (BITS, max(-(-total // 8), 1)))
-    pending = np.zeros((0, BITS), dtype=np.uint8)  # rows that do not yet fill a byte, one bit a byte
+    pending = np.zeros((BITS, 0), dtype=np.uint8)  # rows that do not yet fill a byte, one bit a byte
     start = 0
     for part, positions in zip(parts, kept, strict=True):
         sliced = (part / SLICES).exists()
         stored: Bytes = map_array(part / (SLICES if sliced else SIGNATURES))
         for at in range(0, len(positions), BLOCK):
             chosen = positions[at : at + BLOCK]
-            if sliced:
-                first, last = int(chosen[0]) // 8, int(chosen[-1]) // 8 + 1
-                bits = np.unpackbits(stored[:, first:last], axis=1).T[chosen - 8 * first]
-            else:
-                bits = np.unpackbits(stored[chosen], axis=1)
-            pending = np.concatenate([pending, bits])
-            whole = len(pending) // 8 * 8
-            slices[:, start : start + whole // 8] = np.packbits(pending[:whole].T, axis=1)
-            start, pending = start + whole // 8, pending[whole:]
-    if len(pending):
-        slices[:, start:] = np.packbits(pending.T, axis=1)
+            # Never transposed as a whole: that took a second of the 1.2 that an update of 10,000 units took.
+            bits = _columns(stored, chosen) if sliced else np.unpackbits(stored[chosen], axis=1).T
+            pending = np.concatenate([pending, bits], axis=1) if pending.shape[1] else bits
+            whole = pending.shape[1] // 8 * 8
+            slices[:, start : start + whole // 8] = np.packbits(pending[:, :whole], axis=1)
+            start, pending = start + whole // 8, pending[:, whole:]
+    if pending.shape[1]:
+        slices[:, start:] = np.packbits(pending, axis=1)
     slices.flush()
+
+
+def _columns(stored: Bytes, chosen: Positions) -> Bytes:
+    """The bits of some rows (in rising order), one column a row."""
+    first, last = int(chosen[0]), int(chosen[-1])
+    bits = np.unpackbits(stored[:, first // 8 : last // 8 + 1], axis=1)
+    inner = chosen - first // 8 * 8
+    if len(chosen) == last - first + 1:
+        return bits[:, inner[0] : inner[-1] + 1]
+    return np.ascontiguousarray(bits[:, inner])

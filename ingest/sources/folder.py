@@ -81,7 +81,7 @@ class Listing:
 class FileUnit:
     """One file; it is read once, when its digest or its chunks are first asked for."""
 
-    file: Path
+    file: str | Path
     key: str
     size: int
     place_of: Callable[[bytes], Place]  # by its content: a remote may have another
@@ -154,9 +154,13 @@ class Folder:
     digests: dict[str, str] = field(default_factory=dict)
     """Of files that need not be read: their stamps are as they were."""
     max_files: int = sys.maxsize
+    known_listing: Listing | None = None
+    """Of a folder that need not be walked again."""
 
     @cached_property
     def listing(self) -> Listing:
+        if self.known_listing is not None:
+            return self.known_listing
         self.left_out.clear()
         listing = Listing()
         self._walk(listing)
@@ -178,7 +182,9 @@ class Folder:
     def _unit(self, relative: str, left_out: Counter[str], known_digest: str = "") -> FileUnit:
         size = self.listing.files[relative].size
         where = partial(self._place, relative)
-        return FileUnit(self.root / relative, readable(relative), size, where, self.options, left_out, known_digest)
+        return FileUnit(
+            f"{self.root}/{relative}", readable(relative), size, where, self.options, left_out, known_digest
+        )
 
     @cached_property
     def _top(self) -> Path:

@@ -99,7 +99,7 @@ def _sources(package: Distribution) -> Iterator[tuple[PurePosixPath, Path]]:
 
 
 def _source_bytes(package: Distribution) -> int:
-    return sum(_size(file) for path, file in _sources(package) if not reason_by_name(path))
+    return sum(_size(file) for path, file in _sources(package) if not reason_by_name(str(path)))
 
 
 def _size(file: Path) -> int:
@@ -111,7 +111,7 @@ def _size(file: Path) -> int:
 
 def _of_package(name: str, package: Distribution, options: ReadOptions, left_out: Counter[str]) -> Iterator[Unit]:
     for path, file in sorted(_sources(package)):
-        reason = "" if options.include_tests else reason_by_name(path)
+        reason = "" if options.include_tests else reason_by_name(str(path))
         if reason:
             left_out[reason] += 1
         elif file.exists():
