@@ -31,6 +31,7 @@ from treeline.search.plan import CALLEES, GRAPH, TEXT_CALLS, Route
 from treeline.search.structure import CALLS, INHERITS, NEAR_NAMES, functions_of, seeds_of
 
 DEFINITION, NEAR_NAME, BY_WORDS = "definition", "near name", "shares words"
+CALLERS = frozenset({"function", "method"})
 CLASS_KINDS = frozenset({"class", "interface", "type", "enum"})
 UNRESOLVED = "unresolved"  # the relation of a result whose code has the call, which the graph does not know
 # What a relation is called from its other end: a callee is `called`.
@@ -260,7 +261,9 @@ def call_name(name: str) -> str:
 
 
 def has_call(function: Function, symbol: str) -> bool:
-    """Whether the function's code has the call; its own name above its body is none."""
+    """Whether the function's code has the call; its own name above its body is none, nor is one in an outline."""
+    if function.kind not in CALLERS:
+        return False
     own = function.func_name.rpartition(".")[2] == symbol
     return len(re.findall(rf"(?<![\w$]){re.escape(symbol)}\s*\(", function.code)) > own
 
