@@ -55,7 +55,9 @@ ENGLISH = re.compile(r"[A-Za-z][\w']*")
 ONE_WORD = re.compile(r"[^\W\d]\w+")  # `Flask`, `open`: a word like any other, and maybe the name of something
 UNCORRECTED = re.compile(r"\"[^\"]*\"|`[^`]*`")  # what stands in quotes is right as it is
 LONGEST_STRUCTURAL = 200  # characters; a longer text is no question about one symbol
-VERBATIM_WORDS = 4  # a shorter query stands word for word in places that have nothing to do with it
+# A shorter query stands word for word in places that have nothing to do with it: with 3 the judged questions lose .006
+# of NDCG@10, with 4 nothing.
+VERBATIM_WORDS = 4
 SPELLING_SECONDS = 0.5  # for the engine to find near spellings; without them the query goes on as typed
 # Times the usual depth where words are excluded: the engines find functions that have words, not those that lack them.
 # Of a word that all but one in 200 functions have, a page is left.
