@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import orjson
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from tantivy import Query
 
 from treeline.corpus.errors import IndexOutdated
@@ -38,6 +38,8 @@ from treeline.engine.text import MOST_TERMS, TERMS, WORDS, Matcher, complete_nam
 SCANNED_AT_ONCE = 1_000
 COMPLETIONS_CACHED = 2_000  # short prefixes come again and again while somebody types
 BODIES_CACHED = 2_000  # units, some 17 MB; what is shown once is often shown again
+NAMES_RANKED = 2_000  # of those that contain what is searched for
+SHORTEST_PART = 3  # letters of a name; fewer are in most names
 FORMAT = 6  # of a generation's files; another one is refused instead of misread
 
 
@@ -225,19 +227,26 @@ class EmbeddedEngine:
         mask = self._table.mask(filters)
         if mask is not None:
             candidates = candidates[mask[candidates]]
-        # Name codes that contain the text go first, then short units; the exact rank needs the name itself.
+        # Names that contain the text go first, then short units; the rank among the names needs the names themselves.
         other = np.ones(len(candidates), dtype=np.bool_)
         if matcher.name:
-            named = self._table.strings[NAME].codes_containing(matcher.name)
-            other = ~np.isin(self._table.codes[candidates, NAME], named)
+            other = ~np.isin(self._table.codes[candidates, NAME], self._names_with(matcher.name))
         candidates = candidates[np.lexsort((candidates, self._table.sizes[candidates], other))]
-        first = candidates[: int((~other).sum())]
+        first = candidates[: min(int((~other).sum()), NAMES_RANKED)]
         ranks = map(matcher.rank, self._table.parts("func_name", first), self._table.sizes[first].tolist())
         order = [position for _, position in sorted(zip(ranks, first.tolist(), strict=True))]
         found = matcher.first([*order, *candidates[len(first) :].tolist()], self._bodies.texts, max(k, 0))
         hits = self._hits(np.array(found, dtype=np.int64), np.arange(len(found), 0, -1))
         hits.complete = not matcher.timed_out
         return hits
+
+    def _names_with(self, text: str) -> NDArray[np.int64]:
+        """The codes of names that contain the text; that are the text, where it is in most of them."""
+        names = self._table.strings[NAME]
+        if len(text) >= SHORTEST_PART:
+            return names.codes_containing(text)
+        exact = names.code(text)
+        return np.array([] if exact is None else [exact], dtype=np.int64)
 
     def _hits(self, positions: Positions, scores: ArrayLike) -> Hits:
         return Hits(self._table, positions, np.asarray(scores, dtype=np.float64))

@@ -115,3 +115,11 @@ def test_a_pattern_that_explodes_is_stopped(store: Store, name: str) -> None:
 )
 def test_only_what_every_match_contains_is_looked_up(pattern: str, literals: list[str]) -> None:
     assert required_literals(pattern) == literals
+
+
+def test_a_name_is_not_found_across_two_that_stand_side_by_side(store: Store, name: str) -> None:
+    build(store, name, [function(one, code=f"x = '{one} more'\n") for one in ("xab", "cab", "y", "abc_long_name")])
+    engine = store.open(name)
+    assert [hit.address.func_name for hit in engine.phrase("abc", 10)] == ["abc_long_name"]
+    assert [hit.address.func_name for hit in engine.phrase("y", 10)] == ["y"]
+    engine.close()
