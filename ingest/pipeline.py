@@ -27,7 +27,7 @@ from treeline.engine.protocol import EncoderSpec, IndexInfo, Store
 from treeline.ingest import artifacts
 from treeline.ingest.generation import Generation, Start, start
 from treeline.ingest.source import Problem, Progress, Source, Unit, Unreadable, no_progress
-from treeline.ingest.sources import disambiguate, is_missing
+from treeline.ingest.sources import check_overlap, disambiguate, is_missing
 from treeline.ingest.state import Manifest, entry_key
 from treeline.ingest.workers import BatchResult, Clock, Task, Workers, outcome, peak_memory_kb, processors
 
@@ -199,6 +199,8 @@ def load(
     beginning = start(store, name, options.encoders, options.work / VECTOR_CACHE, fresh=options.fresh)
     try:
         names = {*beginning.before.sources, *once} - {*options.remove}
+        for source in once.values():
+            check_overlap(source, names)
         distinct = [disambiguate(source, names) for source in once.values()]
         with _Interrupts() as interrupts:
             return _Load(store, name, distinct, options, progress, beginning, interrupts).run(begun)

@@ -29,7 +29,7 @@ SERVICE = (
 
 
 # What the pipeline may know of sources: how to name one beside others.
-OPENING = {f"treeline.ingest.sources.{name}" for name in ("disambiguate", "is_missing")}
+OPENING = {f"treeline.ingest.sources.{name}" for name in ("check_overlap", "disambiguate", "is_missing")}
 
 
 def imported(path: Path) -> set[str]:

@@ -115,6 +115,25 @@ def disambiguate(source: Source, others: Collection[str]) -> Source:
     return replace(source, repo=f"{above}/{source.repo}") if source.repo in known else source
 
 
+def check_overlap(source: Source, others: Collection[str]) -> None:
+    """Refuse a folder that lies in a folder of the index, or around one: its files would be in it twice."""
+    from treeline.ingest.sources.folder import Folder
+
+    if not isinstance(source, Folder) or source.name != str(source.root):
+        return
+    for other in others:
+        path = Path(other)
+        if other == source.name or not path.is_absolute() or not path.is_dir():
+            continue
+        if source.root.is_relative_to(path):
+            raise InputError(
+                f"{source.name} lies in {other}, which the index already has",
+                f"index {other} to bring it up to date, or choose another --name",
+            )
+        if path.is_relative_to(source.root):
+            raise InputError(f"the index already has {other}, which lies in {source.name}", f"add --remove {other}")
+
+
 def is_missing(name: str) -> bool:
     """Whether a source is named by a path on this machine that no longer exists."""
     path = Path(name.removeprefix(CODESEARCHNET))

@@ -151,3 +151,16 @@ def test_the_speed_of_a_slow_load_is_told_in_whole_functions_or_not_at_all(
     summary = loaded(tmp_path / "home", project(tmp_path / "demo", TWO_FILES))
     show_summary(replace(summary, seconds={"total": seconds}))
     assert told in capsys.readouterr().out
+
+
+def test_a_folder_in_a_folder_of_the_index_is_not_added_a_second_time(tmp_path: Path) -> None:
+    outer = project(tmp_path / "outer", {"a.py": "def f():\n    return 1\n", "pkg/b.py": "def g():\n    return 2\n"})
+    loaded(tmp_path / "home", outer)
+    with pytest.raises(InputError, match=r"outer/pkg lies in .*outer, which the index already has"):
+        loaded(tmp_path / "home", outer / "pkg")
+    assert names(tmp_path / "home") == ["f", "g"]
+    loaded(tmp_path / "other", outer / "pkg")
+    with pytest.raises(InputError, match=r"add --remove .*outer/pkg"):
+        loaded(tmp_path / "other", outer)
+    loaded(tmp_path / "other", outer, remove=(str(outer / "pkg"),))
+    assert names(tmp_path / "other") == ["f", "g"]
