@@ -34,9 +34,12 @@ def order(query: str, candidates: list[Candidate], diversity: float = 0.5) -> li
 
 def test_in_a_collection_a_result_pays_for_those_above_from_its_repository() -> None:
     head = Candidates.of(both("aaab", [0.9, 0.8, 0.7, 0.6]))
-    paid = TreeRanking().prices(np.array([1.0, 0.9, 0.8, 0.75]), np.ones(4) / 4, local_tree(head))
-    entitled = 10 * 3 / 4  # places of ten
-    assert paid.tolist() == pytest.approx([0.0, REPOSITORY_PRICE / entitled, 2 * REPOSITORY_PRICE / entitled, 0.0])
+    scores, mass = np.array([1.0, 0.9, 0.8, 0.75]), np.ones(4) / 4
+    paid = TreeRanking().prices(scores, mass, local_tree(head))
+    assert paid.tolist() == pytest.approx([0.0, REPOSITORY_PRICE, 2 * REPOSITORY_PRICE, 0.0])
+    places = 10 * 3 / 4  # that the first repository is entitled to where files are units too
+    whole = TreeRanking().prices(scores, mass, local_tree(head)._replace(whole=True))
+    assert whole.tolist() == pytest.approx([0.0, REPOSITORY_PRICE / places, 2 * REPOSITORY_PRICE / places, 0.0])
 
 
 @given(
