@@ -213,12 +213,13 @@ class Candidates(Sequence[Candidate]):
     def evidence(self, lane: str) -> Evidence | None:
         return next((given for given in self._lanes if given.lane == lane), None)
 
-    def led_by(self, lane: str) -> Self:
-        """What this lane found first, the order otherwise kept."""
+    def led_by(self, lane: str, *, ranked: bool = False) -> Self:
+        """What this lane found first, in the list's order or, `ranked`, in the lane's; the rest as it was."""
         given = self.evidence(lane)
         if given is None:
             return self
-        order = np.argsort(given.places == ABSENT, kind="stable")
+        absent = given.places == ABSENT
+        order = np.argsort(np.where(absent, np.iinfo(np.int64).max, given.ranks) if ranked else absent, kind="stable")
         made = self._at(order)
         further = order - np.arange(len(order))
         made._moved = further if made._moved is None else made._moved + further

@@ -287,7 +287,7 @@ class Searcher:
 def lead(candidates: Sequence[Candidate], results: LaneResults) -> Sequence[Candidate]:
     """The candidates with those of the leading lanes first."""
     for lane in reversed(results.leading):
-        candidates = Candidates.of(candidates).led_by(lane)
+        candidates = Candidates.of(candidates).led_by(lane, ranked=lane == PATH)
     return candidates
 
 

@@ -1,6 +1,7 @@
 """Files, paths and lines as queries: what is there comes first."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -20,7 +21,11 @@ MORE = {
 @pytest.fixture(scope="module")
 def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
     store = EmbeddedStore(tmp_path_factory.mktemp("home"))
-    publish(store, *parsed(FILES | MORE))
+    functions, facts = parsed(FILES | MORE)
+    ping = next(one for one in functions if one.func_name == "ping")
+    url = f"{ping.url.partition('#')[0]}#L1-L6"
+    file = replace(ping, func_name="client.py", code="def ping()\ndef pong()", url=url, kind="file")
+    publish(store, [*functions, file], facts)
     made = Searcher(store.open(NAME), {shipped().name: shipped()})
     yield made
     made.close()
@@ -52,20 +57,21 @@ def test_a_query_may_be_a_path_or_a_line(text: str, location: Location | None) -
 def test_a_file_name_finds_what_is_in_the_file_first(searcher: Searcher) -> None:
     found = names(searcher.search(Query("url.py")))
     assert set(found[:3]) == {"parse_url", "join_url", "normalise"}
+    assert names(searcher.search(Query("v2/client.py")))[0] == "client.py"
 
 
 def test_a_path_tells_files_of_one_name_apart(searcher: Searcher) -> None:
-    assert set(names(searcher.search(Query("v2/client.py")))[:2]) == {"ping", "pong"}
-    both = set(names(searcher.search(Query("client.py")))[:5])
-    assert both == {"ping", "pong", "Client.send", "Client.open", "fetch_page"}
+    assert set(names(searcher.search(Query("v2/client.py")))[:3]) == {"client.py", "ping", "pong"}
+    both = set(names(searcher.search(Query("client.py")))[:6])
+    assert both == {"client.py", "ping", "pong", "Client.send", "Client.open", "fetch_page"}
 
 
 def test_a_folder_finds_what_is_in_it(searcher: Searcher) -> None:
-    assert set(names(searcher.search(Query("web/v2/")))[:2]) == {"ping", "pong"}
+    assert set(names(searcher.search(Query("web/v2/")))[:3]) == {"client.py", "ping", "pong"}
 
 
 def test_a_line_finds_the_function_there_first(searcher: Searcher) -> None:
-    assert names(searcher.search(Query("v2/client.py:6")))[0] == "pong"
+    assert names(searcher.search(Query("v2/client.py:6")))[:2] == ["pong", "client.py"]
     assert names(searcher.search(Query("web/v2/client.py:1")))[0] == "ping"
 
 
