@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from treeline.corpus.analysis import terms
@@ -47,6 +48,7 @@ class Named(NamedTuple):
     rest: str
 
 
+@lru_cache(maxsize=256)
 def named(question: str) -> Named:
     """A language that is said first, last or after "in"; none where several are mentioned, or nothing else is said."""
     if len({LANGUAGES[word.lower()] for word in MENTIONED.findall(question)}) > 1:

@@ -135,6 +135,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
             values[row.name] = _parse(row.name, raw, type(row.default), **row.metadata)
     settings = Settings(**values)
     check_name(settings.index)
+    _check_methods(settings)
     return settings
 
 
@@ -166,6 +167,20 @@ def open_store(settings: Settings) -> Store:
 def listed(value: str) -> list[str]:
     """The parts of a setting that are separated by commas."""
     return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def _check_methods(settings: Settings) -> None:
+    """Refuse unknown methods now, not at the first search. Other settings than the defaults are rare, so the methods
+    are imported only for these."""
+    if (settings.rerank, settings.fusion) != ("default", "default"):
+        from treeline.rerank.registry import FUSIONS, NAMES
+
+        for name, known in (("rerank", NAMES), ("fusion", FUSIONS)):
+            value = getattr(settings, name)
+            if value != "default" and value not in known:
+                raise InputError(
+                    f"{PREFIX}{name.upper()}={value!r} is not known", f"choose from: default, {', '.join(known)}"
+                )
 
 
 def _refuse_unknown(environment: Mapping[str, str]) -> None:

@@ -94,6 +94,13 @@ def test_a_word_that_is_not_known_is_refused_with_those_that_are(row: object) ->
         assert from_environment({name: choice.upper()}) == Settings(**{name.removeprefix(PREFIX).lower(): choice})
 
 
+@pytest.mark.parametrize("variable", ["TREELINE_RERANK", "TREELINE_FUSION"])
+def test_an_unknown_method_is_refused_at_the_start(variable: str) -> None:
+    with pytest.raises(InputError, match=f"{variable}='algorithm9' is not known") as told:
+        from_environment({variable: "algorithm9"})
+    assert "choose from: default, " in told.value.hint
+
+
 def test_what_cannot_be_the_name_of_an_index_is_refused() -> None:
     with pytest.raises(InputError, match="'My Code' cannot be the name of an index"):
         from_environment({"TREELINE_INDEX": "My Code"})
