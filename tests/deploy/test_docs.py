@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.reference import PAGE, page
+from scripts.reference import pages
 from treeline.search.settings import PREFIX, Settings
 from treeline.service.cli import COMMANDS
 
@@ -40,5 +40,6 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert (page.parent / link).exists(), link
 
 
-def test_the_command_line_page_is_current() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run make docs"
+def test_pages_that_are_made_from_the_code_are_current() -> None:
+    for page, text in pages().items():
+        assert page.read_text(encoding="utf-8") == text, "run make docs"
