@@ -182,6 +182,8 @@ class Line:
 @click.option("--url", default="", help="--http: a server that already runs.")
 @click.option("--clients", multiple=True, type=click.IntRange(1), help="--http: how many at once; repeat for steps.")
 @click.option("--minutes", default=0.0, help="--http: length of a soak.")
+@click.option("--repository", default="", metavar="DIR", help="Measure asking in a repository instead.")
+@click.option("--semble", default="", metavar="PYTHON", help="--repository: a Python with semble, measured beside it.")
 @click.option("--scale", default=0, type=click.IntRange(0), metavar="N", help="Grow an index to N functions instead.")
 @click.option("--leave", is_flag=True, help="--scale: leave the index, and go on from the one that --json tells of.")
 @click.option("--json", "json_file", default="", metavar="FILE", help="Write the figures; - for stdout.")
@@ -194,6 +196,8 @@ def command(
     url: str,
     clients: tuple[int, ...],
     minutes: float,
+    repository: str,
+    semble: str,
     scale: int,
     leave: bool,
     json_file: str,
@@ -208,8 +212,13 @@ def command(
         document = http.run(
             settings.index, engine=settings.engine, url=url, clients=steps, minutes=minutes, tell=console.print
         )
+    elif repository:
+        from treeline.eval.bench import repository as asking
+
+        document = asking.run(Path(repository), rounds=rounds, semble=semble, tell=console.print)
     elif scale:
-        from treeline.eval.bench import plots, scale
+        from treeline.eval.bench import plots
+        from treeline.eval.bench import scale as growth
 
         file = Path(json_file) if json_file not in {"", "-"} else None
 
@@ -219,7 +228,7 @@ def command(
                 file.with_suffix(".svg").write_text(plots.scale_svg(found), encoding="utf-8")
 
         before = orjson.loads(file.read_bytes())["steps"] if leave and file and file.exists() else ()
-        document = scale.run(scale, settings=settings, before=before, leave=leave, tell=console.print, keep=keep)
+        document = growth.run(scale, settings=settings, before=before, leave=leave, tell=console.print, keep=keep)
     else:
         document = in_process(settings, source, rounds, console)
     _write(stamp(document), json_file, console)
