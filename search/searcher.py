@@ -129,7 +129,7 @@ class Searcher:
         """Why nothing was found, or what the query asks for that the index does not have."""
         hints = self._planner.hints(results.plan, found=bool(results.found), excluded=results.excluded)
         missing = results.no_match if results.plan.required and not results.found else ""
-        return (missing, *hints) if missing else tuple(hints)
+        return tuple(filter(None, (missing, results.cut_short, *hints)))
 
     def rank(self, query: Query) -> Ranking:
         """The re-ranked list without bodies, as long as the page and the re-ranker's depth need it."""

@@ -196,14 +196,21 @@ class LaneResults:
         empty."""
         if self._phrases is not None and self._phrases.required and not len(self._phrases.hits):
             missing = self._phrases.missing or (*self.plan.phrases, self.plan.regex and f"/{self.plan.regex}/")
-            what = " or ".join(one if one.startswith("/") else f"“{one}”" for one in missing if one)
             together = "" if self._phrases.missing else " together"
-            return f"nothing here contains {what}{together}" + (WITHOUT_IT if len(self.found) else "")
+            unsure = " (as far as could be looked in time)" if self._phrases.stopped else ""
+            return f"nothing here contains {_quoted(missing)}{together}{unsure}" + (WITHOUT_IT if self.found else "")
         if self._pieces is None:
             return ""
         if not self._by_meaning:
             return f"{NO_MATCH} has only pieces of them" if self._pieces else ""
         return f"{NO_MATCH} is the nearest by meaning{', or has pieces of them' if self._pieces else ''}"
+
+    @property
+    def cut_short(self) -> str:
+        """A sentence where looking for a phrase or an expression took too long, and what was found is not all."""
+        if self._phrases is None or not self._phrases.stopped or not len(self._phrases.hits):
+            return ""
+        return f"looking for {_quoted(self._phrases.stopped)} took too long: there may be more"
 
     @property
     def leading(self) -> tuple[str, ...]:
@@ -243,6 +250,10 @@ class LaneResults:
         """The same search with these lanes alone; `dense` stands for every encoder's."""
         kept = tuple(ranked for ranked in self.lists if ranked.lane in lanes or base(ranked.lane) in lanes)
         return replace(self, lists=kept)
+
+
+def _quoted(phrases: Sequence[str]) -> str:
+    return " or ".join(one if one.startswith("/") else f"“{one}”" for one in phrases if one)
 
 
 def base(lane: str) -> str:

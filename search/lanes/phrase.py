@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from treeline.engine.hits import chosen, ids_of, rescored
+from treeline.engine.hits import Hits, chosen, ids_of, rescored
 from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.rerank.ranked_list import RankedList
 from treeline.search.plan import EXACT, Plan
@@ -20,10 +20,12 @@ FEW = 3  # an unquoted query leads to so many places at most: what stands everyw
 
 @dataclass(frozen=True, slots=True)
 class PhraseList(RankedList):
-    """The units found. `missing` are the required phrases that no unit has."""
+    """The units found. `missing` are the required phrases that no unit has, `stopped` those whose search ran out of
+    time."""
 
     required: bool = field(kw_only=True)
     missing: tuple[str, ...] = field(default=(), kw_only=True)
+    stopped: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 def exact_lane(engine: Engine, plan: Plan) -> PhraseList:
@@ -35,11 +37,12 @@ def exact_lane(engine: Engine, plan: Plan) -> PhraseList:
     if plan.regex:
         found[f"/{plan.regex}/"] = engine.regex(plan.regex, MOST, plan.filters)
     missing = tuple(what for what, hits in found.items() if not len(hits))
+    stopped = tuple(what for what, hits in found.items() if isinstance(hits, Hits) and not hits.complete)
     fewest, *others = sorted(found.values(), key=len)
     for hits in others:
         having = set(ids_of(hits))
         fewest = chosen(fewest, [at for at, id_ in enumerate(ids_of(fewest)) if id_ in having])
-    return PhraseList(EXACT, _scored(fewest), required=True, missing=missing)
+    return PhraseList(EXACT, _scored(fewest), required=True, missing=missing, stopped=stopped)
 
 
 def require(lists: Sequence[RankedList]) -> tuple[RankedList, ...]:

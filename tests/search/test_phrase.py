@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.search.small_index import NAME, parsed, publish, shipped
 from treeline.corpus.errors import InputError
 from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.embedded.engine import EmbeddedEngine
+from treeline.engine.hits import Hits
 from treeline.search.answer import Answer
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
@@ -122,3 +125,35 @@ def test_a_word_inside_quotes_is_not_corrected(searcher: Searcher) -> None:
     answer = searcher.search(Query('"a proprety name" proprety'))
     assert answer.corrections.words in ((), (("proprety", "property"),))
     assert '"a proprety name"' in answer.corrections.text
+
+
+def test_a_search_that_ran_out_of_time_is_said_not_to_be_all(
+    searcher: Searcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    regex = type(searcher.engine).regex
+
+    def hurried(engine: EmbeddedEngine, *asked: Any) -> Any:
+        hits = regex(engine, *asked)
+        return Hurried(hits.table, hits.rows, hits.scores)
+
+    class Hurried(Hits):
+        def __init__(self, *columns: Any) -> None:
+            super().__init__(*columns)
+            self.complete = False
+
+    none = _none(searcher)
+    monkeypatch.setattr(type(searcher.engine), "regex", hurried)
+    found = searcher.search(Query(r"/Expecting [a-z]+\"/"))
+    assert names(found) == ["expect_value"]
+    assert found.hints == (r"looking for /Expecting [a-z]+\"/ took too long: there may be more",)
+    monkeypatch.setattr(type(searcher.engine), "regex", lambda *_: Hurried(*none))
+    nothing = searcher.search(Query("/no_such_thing/ value"))
+    assert nothing.no_match.startswith(
+        "nothing here contains /no_such_thing/ (as far as could be looked in time); what"
+    )
+
+
+def _none(searcher: Searcher) -> tuple[Any, Any, Any]:
+    hits = searcher.engine.regex("Expecting", 1)
+    assert isinstance(hits, Hits)
+    return hits.table, hits.rows[:0], hits.scores[:0]
