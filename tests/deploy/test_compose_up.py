@@ -255,7 +255,7 @@ def test_elasticsearch_wants_a_password_and_speaks_tls(stack: Stack) -> None:
 
 def test_a_key_made_in_the_container_lets_a_program_vote(stack: Stack) -> None:
     _, answer = stack.get("/api/search?k=1&q=print+a+message")
-    vote = {"query": "print a message", "id": answer["results"][0]["id"], "signal": "up"}
+    vote = {"query": "print a message", "function": answer["results"][0]["id"], "signal": "up"}
     assert stack.get("/api/feedback", vote)[0] in (401, 403)
     made = stack.shell("docker compose exec -T service treeline keys create me --scope write")
     key = next(word for word in made.split() if len(word) > 30)
@@ -267,7 +267,7 @@ def test_a_load_beside_the_service_disturbs_no_search(stack: Stack) -> None:
     farm.mkdir()
     (farm / "llamas.py").write_text('def tame_llamas(herd):\n    """Calm a herd."""\n    return sorted(herd)\n')
     load = (
-        "docker compose run --rm --no-TTY --volume ./farm:/src/farm:ro "
+        'docker compose run --rm --no-TTY --volume "$PWD/farm:/src/farm:ro" '
         "--entrypoint treeline service index /src/farm --name default"
     )
     with ThreadPoolExecutor(1) as pool:
@@ -310,7 +310,7 @@ def test_a_dropped_index_comes_back_from_a_snapshot(stack: Stack) -> None:
     block = documented(operations_page(), "es() {").splitlines()
     restore = next(position for position, line in enumerate(block) if "_restore" in line)
     stack.shell("\n".join(block[:restore]))
-    stack.shell("docker compose exec -T service treeline status --name default --drop --yes")
+    stack.shell("docker compose exec -T service treeline status --name default --drop")
     function = "\n".join(line for line in block[:restore] if not line.startswith("es "))
     stack.shell(f"{function}\n{block[restore]}")
     stack.wait_until(lambda: stack.names("calm a herd")[:1] == ["tame_llamas"], "the restored index is not served")
