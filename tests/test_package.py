@@ -19,7 +19,8 @@ ROOT = Path(__file__).parent.parent
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    command = [Path(sys.executable).with_name("uv"), "build", "--quiet", "--wheel", "--out-dir", folder, ROOT]
+    uv = Path(sys.executable).with_name("uv")
+    command: list[str | Path] = [uv, "build", "--quiet", "--wheel", "--out-dir", folder, ROOT]
     subprocess.run(command, check=True)
     return next(folder.glob("*.whl"))
 
@@ -45,7 +46,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("environment")
     uv = Path(sys.executable).with_name("uv")
     subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, folder], check=True)
-    command = [uv, "pip", "install", "--quiet", "--python", folder / "bin" / "python"]
+    command: list[str | Path] = [uv, "pip", "install", "--quiet", "--python", folder / "bin" / "python"]
     subprocess.run([*command, "-c", ROOT / "constraints.txt", wheel], check=True)
     return folder / "bin"
 

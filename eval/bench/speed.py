@@ -206,10 +206,10 @@ def command(
     console = Console(stderr=json_file == "-", highlight=False)
     settings = settings_for(engine, name)
     if http:
-        from treeline.eval.bench import http
+        from treeline.eval.bench import http as load
 
-        steps = clients or http.CLIENTS
-        document = http.run(
+        steps = clients or load.CLIENTS
+        document = load.run(
             settings.index, engine=settings.engine, url=url, clients=steps, minutes=minutes, tell=console.print
         )
     elif repository:

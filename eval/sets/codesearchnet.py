@@ -297,16 +297,16 @@ def command(
     try:
         languages = searcher.engine.facets()["language"]
         urls = {address.url for _, address in searcher.engine.addresses()}
-        data = dataset(queries, judgements, set(languages), urls.__contains__)
+        cases = dataset(queries, judgements, set(languages), urls.__contains__)
         variants, baseline = select_variants(compare, ablate)
         if repeat_paper:
             variants, baseline = paper_variants(), paper_variants()[0].name
-        _, document = run(data, searcher, variants, baseline, output.console)
+        _, document = run(cases, searcher, variants, baseline, output.console)
         if repeat_paper:
             document = {**with_paper_table(document), "dataset": "codesearchnet-paper"}
         elif ablate:
             document["dataset"] = "codesearchnet-ablation"
-        write_runs(data, LaneCache(searcher).system(DEFAULT), predictions, trec, output.console)
+        write_runs(cases, LaneCache(searcher).system(DEFAULT), predictions, trec, output.console)
     finally:
         searcher.close()
     finish(document, output)

@@ -154,9 +154,9 @@ def command(
     with loading(output.console) as progress:
         searcher = records_searcher(f"docstrings-{partition}-{pool_name}", experiment.pool, settings, progress)
     try:
-        data = dataset(experiment, pool_name)
+        cases = dataset(experiment, pool_name)
         variants, baseline = select_variants(compare, ablate, (KEYWORD, DENSE, HYBRID, ROUTED, DEFAULT))
-        _, document = run(data, searcher, variants, baseline, output.console)
+        _, document = run(cases, searcher, variants, baseline, output.console)
     finally:
         searcher.close()
     document["dataset"] += "-ablation" if ablate else ""

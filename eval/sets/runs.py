@@ -103,7 +103,9 @@ def standard_measures(run: Path, qrels: Path) -> dict[str, float]:
     from ir_measures import RR, R, nDCG
 
     found = ir_measures.calc_aggregate(
-        [nDCG @ 10, RR, R @ 100], ir_measures.read_trec_qrels(str(qrels)), ir_measures.read_trec_run(str(run))
+        [nDCG @ 10, RR, R @ 100],
+        ir_measures.read_trec_qrels(str(qrels)),  # type: ignore[no-untyped-call]
+        ir_measures.read_trec_run(str(run)),  # type: ignore[no-untyped-call]
     )
     return {str(measure): float(value) for measure, value in found.items()}
 

@@ -145,7 +145,7 @@ def command(
     """Web-style questions; choose on `dev`, report on `test`."""
     asked = read(Path(questions) if questions else QUERIES)
     compared: tuple[Variant, ...] = COMPARED
-    if misspell:
+    if mistyped:
         asked, compared = misspell(asked), (AS_TYPED, *COMPARED)
     settings = evaluation_settings(engine, name)
     if full:
@@ -159,11 +159,11 @@ def command(
         pool = "test and valid partitions"
     try:
         urls = {address.url for _, address in searcher.engine.addresses()}
-        data = dataset(asked, split, urls.__contains__, pool)
+        cases = dataset(asked, split, urls.__contains__, pool)
         variants, baseline = select_variants(compare, ablate, compared)
-        _, document = run(data, searcher, variants, baseline, output.console)
+        _, document = run(cases, searcher, variants, baseline, output.console)
     finally:
         searcher.close()
-    marks = {"-mistyped": misspell, "-full": full, "-ablation": ablate}
+    marks = {"-mistyped": mistyped, "-full": full, "-ablation": ablate}
     document["dataset"] += "".join(mark for mark, given in marks.items() if given)
     finish(document, output)

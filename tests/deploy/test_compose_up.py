@@ -145,7 +145,7 @@ def copy_checkout(target: Path) -> None:
 
 def base_image() -> str:
     [base] = set(re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE))
-    return base
+    return str(base)
 
 
 def write_archive(folder: Path) -> None:
