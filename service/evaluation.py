@@ -138,15 +138,6 @@ DATASETS = {HEADLINE_DATASET: "CodeSearchNet"}  # as they write themselves
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """One number for the front page, with what it is of."""
-
-    value: str
-    label: str
-    about: str
-
-
-@dataclass(frozen=True, slots=True)
 class QueryRow:
     """One question of the per-query table: its words when they are known, each system's value, focus minus baseline."""
 
@@ -156,47 +147,8 @@ class QueryRow:
     difference: float | None
 
 
-def headline(settings: Settings) -> list[Figure]:
-    """Quality of the default against the keyword baseline, from the newest run on the 99 queries; else nothing."""
-    runs, _ = result_files(settings)
-    run = next((run for run in runs if run.evaluation.dataset == HEADLINE_DATASET), None)
-    return figures(run.evaluation) if run else []
-
-
-def figures(run: Evaluation) -> list[Figure]:
-    focus, baseline = run.system(run.focus), run.system(run.baseline)
-    if focus is None or run.headline not in focus.means:
-        return []
-    label = label_of(run, run.headline)
-    mean = focus.means[run.headline]
-    interval = (
-        f"; 95 % interval {mean.low:.3f}–{mean.high:.3f}" if mean.low is not None and mean.high is not None else ""
-    )
-    against = ""
-    measured = measured_on(run)
-    if baseline is not None and baseline is not focus and run.headline in baseline.means:
-        against = f"; {baseline.name} alone {baseline.means[run.headline].mean:.3f}"
-    found = [Figure(f"{mean.mean:.3f}", label, f"{measured}{interval}{against}")]
-    if "p50" in focus.latency:
-        found.append(
-            Figure(f"{focus.latency['p50']:.1f} ms", "median search", f"{measured}; 95th percentile {p95(focus)}")
-        )
-    return found
-
-
-def measured_on(run: Evaluation) -> str:
-    """What the figures are of, seldom the index that is open: `on CodeSearchNet, 182,431 functions, …`."""
-    functions, _, _ = str(run.facts.get("index", "")).partition(" functions")
-    size = f"{functions} functions, " if functions else ""
-    return f"on {DATASETS.get(run.dataset, run.dataset)}, {size}{run.queries} queries"
-
-
 def label_of(run: Evaluation, metric: str) -> str:
     return next((one.label for one in run.metrics if one.name == metric), metric)
-
-
-def p95(system: System) -> str:
-    return f"{system.latency['p95']:.1f}\u00a0ms" if "p95" in system.latency else "not measured"
 
 
 def chart_data(run: Evaluation) -> dict[str, Any]:

@@ -81,6 +81,8 @@ def _field(switch: Switch) -> Any:
         return (int, Field(switch.default, ge=switch.least, description=switch.help))
     if isinstance(switch.default, float):
         return (float, Field(switch.default, ge=switch.least, le=switch.most, description=switch.help))
+    if isinstance(switch.default, float):
+        return (float, Field(switch.default, ge=switch.least, le=switch.most, description=switch.help))
     length = NAME_LENGTH if switch.methods else FILTER_LENGTH
     return (Text, Field(switch.default, max_length=length, description=switch.help))
 

@@ -133,6 +133,8 @@ def search_options(command: Command) -> Command:
             continue
         if isinstance(switch.default, int):
             kind = click.IntRange(switch.least)
+        elif isinstance(switch.default, float):
+            kind = click.FloatRange(switch.least, switch.most)
         if isinstance(switch.default, float):
             kind = click.FloatRange(switch.least, switch.most)
         command = click.option(name, switch.name, type=kind, metavar=switch.metavar or None, help=about)(command)

@@ -13,7 +13,6 @@ from treeline.corpus.errors import TreelineError
 from treeline.service.evaluation import (
     chart_data,
     chosen,
-    headline,
     metrics_by_query,
     query_rows,
     query_texts,
@@ -37,9 +36,7 @@ def home() -> BaseResponse:
         index, problem = here.figures(), None
     except TreelineError as error:
         index, problem = None, error
-    page = render_template(
-        "home.html", examples=EXAMPLES, index=index, problem=problem, figures=headline(here.settings)
-    )
+    page = render_template("home.html", examples=EXAMPLES, index=index, problem=problem)
     return Response(page, headers={"Cache-Control": "private, no-cache"})
 
 

@@ -66,6 +66,7 @@ class ResultView:
     place: PlaceView
     summary: Markup
     code: Snippet
+    first_line: int
     lanes: tuple[LaneView, ...]
     score: str
     cluster: int | None  # the re-ranker's
@@ -82,18 +83,26 @@ def result_views(
     """The page's results, their links carrying the search they are of; bars are drawn on one scale, to be compared."""
     shares = [one.share for result in answer.results for one in result.candidate.contributions]
     largest = max(shares, default=0.0) or 1.0
-    return [_view(result, search, words, largest, clusters) for result in answer.results]
+    phrases = answer.plan.phrases
+    return [_view(result, search, words, phrases, largest, clusters) for result in answer.results]
 
 
 def _view(
-    result: Result, search: str, words: frozenset[str], largest: float, clusters: CorpusClusters | None
+    result: Result,
+    search: str,
+    words: frozenset[str],
+    phrases: tuple[str, ...],
+    largest: float,
+    clusters: CorpusClusters | None,
 ) -> ResultView:
     function, candidate = result.function, result.candidate
+    first_line = (function.address.lines or (1, 1))[0]
     return ResultView(
         rank=result.rank,
         place=place_view(function.id, function.address, search),
         summary=coded(summary(function.docstring), partial(mark_prose, words=words)),
-        code=preview(function.language, function.code, words),
+        code=preview(function.language, function.original_string, words, first_line, phrases),
+        first_line=first_line,
         lanes=lane_views(candidate, largest),
         score=f"{candidate.score:.4f}",
         cluster=candidate.cluster,

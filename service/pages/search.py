@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -11,6 +12,7 @@ from flask import Response, render_template, request
 from pydantic import ValidationError
 
 from treeline.corpus.errors import InputError
+from treeline.rerank.registry import FUSIONS
 from treeline.search.answer import Answer
 from treeline.search.lanes.graph import BELOW
 from treeline.search.overview import clusters_of
@@ -28,13 +30,26 @@ blueprint = APIBlueprint("search_page", __name__, enable_openapi=False)
 
 PAGE_SIZE = 10
 MOST_CHOICES = 12  # of a filter
-MODES = (
-    ("hybrid", "Hybrid", "Keywords, meaning and the call graph together"),
-    ("keyword", "Keyword", "The words of the question, stemmed (BM25)"),
-    ("dense", "Meaning", "What the question means (nearest vectors)"),
-    ("tfidf", "TF-IDF", "Rare words and word pairs"),
-    ("graph", "Call graph", "Who calls, extends or uses a symbol"),
+# The ways to look that most people need. `text` and `callers` phrase the question; everything else is under Advanced.
+LOOKS = (
+    ("", "Best", "By words, meaning and the call graph together"),
+    ("text", "Exact text", "Code that has these words exactly as they are, in a row"),
+    ("callers", "Callers", "What calls, uses or extends a function or class"),
 )
+MODES = (
+    ("hybrid", "Everything"),
+    ("keyword", "Keywords only"),
+    ("dense", "Meaning only"),
+    ("graph", "Call graph only"),
+)
+FUSION_LABELS = {"default": "Default", "adaptive": "Weighted by question", "rrf": "Reciprocal ranks"}
+ROUTES = {
+    "conceptual": "understood as a description",
+    "identifier": "understood as a name",
+    "structural": "understood as a question about calls",
+    "mixed": "understood as a description with names",
+}
+STRUCTURAL = re.compile(r"\b(call|use|extend|inherit|implement)(s|ers?|ed)?\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +71,11 @@ def search() -> Response:
     common = {
         "state": state,
         "unknown": unknown_parameters(),
+        "looks": LOOKS,
         "modes": MODES,
+        "fusions": {name: FUSION_LABELS.get(name, name) for name in ("default", *FUSIONS)},
+        "diversity": state["diversity"] or f"{settings.diversity:g}",
+        "usual_diversity": f"{settings.diversity:g}",
         "diversities": DIVERSITIES,
         "feedback_on": settings.feedback,
         "link": lambda **change: link(state, **change),
@@ -84,6 +103,9 @@ def search() -> Response:
         lanes=LANES,
         below=BELOW,
         widened=", then ".join(STAGES.get(stage, stage) for stage in answer.relaxed),
+        map_address="/api/map?" + query_string(state | {"q": answer.query.text, "look": "", "page": ""}),
+        understood=ROUTES.get(answer.route, answer.route),
+        functions=context().searcher.info.functions,
         index_name=context().searcher.info.name,
         index_empty=not context().searcher.info.functions,
         may_vote=settings.feedback and guard.may_vote(),
@@ -95,7 +117,8 @@ def search() -> Response:
 
 def wanted(state: dict[str, str]) -> tuple[int, Question]:
     """The page number and the question that a page's address asks for."""
-    given = {name: value for name, value in state.items() if value and name != "page"}
+    given = {name: value for name, value in state.items() if value and name not in {"page", "look"}}
+    given["q"] = phrased(state["q"], state["look"])
     try:
         page = int(state["page"] or 1)
         if page < 1:
@@ -106,6 +129,15 @@ def wanted(state: dict[str, str]) -> tuple[int, Question]:
         raise InputError(f"{first['loc'][0]}: {first['msg'].lower()}", "use the switches of the page") from error
     except ValueError as error:
         raise InputError(f"there is no page {state['page'][:20]!r}", "pages count from 1") from error
+
+
+def phrased(question: str, look: str) -> str:
+    """The question as the way of looking puts it."""
+    if look == "text" and not (question.startswith(('"', "/")) and question.endswith(question[0])):
+        return '"' + question.replace('"', '\\"') + '"'
+    if look == "callers" and not STRUCTURAL.search(question):
+        return f"what calls {question}"
+    return question
 
 
 def pages(answer: Answer, page: int) -> dict[str, Any]:
@@ -135,8 +167,8 @@ def facet_choices(answer: Answer, state: dict[str, str]) -> dict[str, list[Choic
 
 
 # What the address of a search may carry; `map` is the script's.
-SWITCHES = ("mode", "diversity", "rerank", "fusion", "expand", "callees", "as_typed", "feedback")
-STATE = ("q", *SWITCHES, "language", "repo", "path", "page")
+SWITCHES = ("look", "mode", "diversity", "rerank", "fusion", "expand", "callees", "as_typed", "feedback")
+STATE = ("q", *SWITCHES, "language", "repo", "path", "kind", "page")
 SCRIPTS = ("map",)
 DEFAULTS = {
     "mode": "hybrid",
@@ -162,7 +194,12 @@ def search_state() -> dict[str, str]:
         return state
     if not said.words:
         return state
-    filters = {"language": said.filters.language, "repo": said.filters.repo, "path": said.filters.path_prefix}
+    filters = {
+        "language": said.filters.language,
+        "repo": said.filters.repo,
+        "path": said.filters.path_prefix,
+        "kind": said.filters.kind,
+    }
     return state | {"q": said.text} | {name: value for name, value in filters.items() if value}
 
 
@@ -181,14 +218,8 @@ def query_string(state: dict[str, str]) -> str:
     return urlencode({name: value for name, value in state.items() if value and DEFAULTS.get(name) != value})
 
 
-# How different the results are: what the page offers of the switch `diversity`.
-DIVERSITIES = (
-    ("0", "As fused", "by relevance alone"),
-    ("0.25", "Similar", "a little room for other places in the tree"),
-    ("0.5", "Balanced", "each file or repository by its share of the relevance"),
-    ("0.75", "Varied", "more from other places in the tree"),
-    ("1", "One of each", "the best of each cluster of the tree first"),
-)
+# How different the results are, in the steps of the page's slider.
+DIVERSITIES = {"0": "off", "0.25": "low", "0.5": "balanced", "0.75": "high", "1": "one of each"}
 
 EXAMPLES = (
     "function that retries with exponential backoff",

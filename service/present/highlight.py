@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,7 +16,9 @@ from pygments.util import ClassNotFound
 from treeline.corpus.analysis import UNSPACED, WORD, spans, terms
 from treeline.service.present.text import INVISIBLE, character_name, code_point
 
-PREVIEW_LINES = 12
+PREVIEW_LINES = 3
+MOST_LOOKED_AT = 400  # lines of a function, for those that match best
+DOCSTRING = re.compile(r"\s*[rRuUbBfF]?(\"\"\"|''')")
 LINE_LENGTH = 240  # a longer line is data or minified, and is cut
 WHOLE_LENGTH = 60_000  # characters of one function that a page shows
 INDENT = 4
@@ -44,12 +47,62 @@ class Snippet:
 
     html: Markup
     more: int
+    numbers: str = ""  # of the lines, one below the other
 
 
-def preview(language: str, text: str, words: frozenset[str]) -> Snippet:
-    """The first lines of a function, for a list of results."""
+def preview(language: str, text: str, words: frozenset[str], first: int = 1, phrases: Sequence[str] = ()) -> Snippet:
+    """The head of a function and its lines that match best, for a list of results.
+
+    `first` is its first line in the file. A line that has one of the `phrases` as it is comes before all others.
+    """
     lines = dedented(text.strip("\n").split("\n"), language)
-    return Snippet(marked(_cut(lines[:PREVIEW_LINES]), language, words), max(0, len(lines) - PREVIEW_LINES))
+    chosen = best_lines(lines, words, phrases)
+    shown = _cut([lines[at] for at in chosen])
+    numbers = "\n".join(str(first + at) for at in chosen)
+    return Snippet(marked(shown, language, words), len(lines) - len(chosen), numbers)
+
+
+def best_lines(lines: list[str], words: frozenset[str], phrases: Sequence[str] = ()) -> list[int]:
+    """The first line, and of the rest the few in a row that have the most of the words; the docstring is not among
+    them, its first sentence is shown above."""
+    if len(lines) <= PREVIEW_LINES:
+        return list(range(len(lines)))
+    body = [at for at in range(_after_docstring(lines), min(len(lines), MOST_LOOKED_AT)) if lines[at].strip()]
+    sought = [phrase.lower() for phrase in phrases]
+    exact = [any(phrase in lines[at].lower() for phrase in sought) for at in body]
+    found = [words.intersection(words_in(lines[at])) for at in body]
+    size = PREVIEW_LINES - 1
+    starts = range(max(1, len(body) - size + 1))
+
+    def worth(at: int) -> tuple[bool, int, int, int]:
+        """Exact text first, then as many of the words as can be had, beginning with a line that has some."""
+        together = frozenset().union(*found[at : at + size])
+        return any(exact[at : at + size]), len(together), len(found[at]) + exact[at], -at
+
+    best = max(starts, key=worth)
+    return [0, *body[best : best + size]]
+
+
+def _after_docstring(lines: list[str]) -> int:
+    """Where the body begins: behind a head of several lines and a docstring in it."""
+    at = 1
+    while at < len(lines) - 1 and not lines[at - 1].rstrip().endswith((":", "{", ")")):
+        at += 1
+    opening = DOCSTRING.match(lines[at])
+    if not opening:
+        return at
+    closed = lines[at][opening.end() :].rstrip().endswith(opening[1])
+    while not closed and at < len(lines) - 1:
+        at += 1
+        closed = opening[1] in lines[at]
+    return min(at + 1, len(lines) - 1)
+
+
+def words_in(line: str) -> Iterator[str]:
+    """The stems of a line's words and parts of words."""
+    for match in WORD.finditer(line):
+        for _, _, stem in parts_of(match[0]):
+            yield stem
 
 
 def whole(language: str, text: str, words: frozenset[str]) -> Snippet:

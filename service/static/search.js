@@ -86,7 +86,7 @@ for (const form of all("[data-switches]")) {
     if (!form.elements.q.value) return;
     const state = new URLSearchParams();
     for (const [name, value] of new FormData(form)) {
-      if (value && !(name === "mode" && value === "hybrid") && !(name === "diversity" && value === "0.5")) state.set(name, value);
+      if (value && value !== form.elements[name].dataset?.usual) state.set(name, value);
     }
     busy();
     location.assign(`/search?${state}`);
@@ -195,7 +195,10 @@ for (const result of all(".result")) {
     try {
       const reply = await fetch(`/functions/${id}/code?q=${encodeURIComponent(question())}`);
       if (!reply.ok) throw new Error(String(reply.status));
-      one("pre.code code", result).innerHTML = await reply.text(); // escaped by the server, as the preview was
+      const code = one("pre.code code", result), gutter = one(".gutter", result);
+      code.innerHTML = await reply.text(); // escaped by the server, as the preview was
+      const first = Number(gutter.dataset.first);
+      gutter.textContent = code.textContent.replace(/\n$/, "").split("\n").map((_, line) => first + line).join("\n");
     } catch { location.assign(more.href); return; } // its page has the code, or says what is the matter
     more.remove();
     one("pre.code", result).focus();

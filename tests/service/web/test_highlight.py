@@ -63,3 +63,33 @@ def test_long_functions_and_lines_are_cut_and_say_so() -> None:
     snippet = preview("python", "def f():\n" + "    x = 1\n" * 40 + "    return x", frozenset())
     assert snippet.html.count("\n") == PREVIEW_LINES - 1 and snippet.more == 42 - PREVIEW_LINES
     assert len(preview("python", "x = '" + "a" * 10_000 + "'", frozenset()).html) < 1_000
+
+
+LONG = """def retry(call, times):
+    \"\"\"Try again and again.
+
+    The delay grows.
+    \"\"\"
+    first = 1
+
+    second = 2
+    wait = backoff(delay)
+    sleep(wait)
+    return call()
+"""
+
+
+def test_a_preview_has_the_head_and_the_lines_that_match_best_with_their_numbers() -> None:
+    shown = preview("python", LONG, question_words("backoff with a delay"), 40)
+    assert shown.numbers == "40\n48\n49"
+    assert "backoff" in shown.html and "again and again" not in shown.html
+    assert shown.more == 8
+
+
+def test_a_preview_prefers_the_line_that_has_the_exact_text() -> None:
+    assert preview("python", LONG, question_words("delay"), 1, ("second = 2",)).numbers == "1\n8\n9"
+
+
+def test_a_short_function_is_shown_whole() -> None:
+    shown = preview("python", "def f():\n    return 1\n", frozenset(), 7)
+    assert (shown.numbers, shown.more) == ("7\n8", 0)

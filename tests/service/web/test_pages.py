@@ -95,8 +95,8 @@ def test_paging_goes_on_where_the_last_page_ended(client: FlaskClient) -> None:
 
 def test_an_answer_that_was_kept_tells_how_many_and_no_time(client: FlaskClient) -> None:
     first, again = (page(client, "/search?q=an+answer+to+keep").partition('id="found">')[2] for _ in range(2))
-    assert re.match(r"[\d,]+ results<span class=\"quiet\"> in [\d.]+ ms</span>", first)
-    assert re.match(r"[\d,]+ results<span class=\"quiet\"> </span>", again)
+    assert re.match(r"The best [\d,]+ of [\d,]+<span class=\"quiet\"> in [\d.]+ ms</span>", first)
+    assert re.match(r"The best [\d,]+ of [\d,]+<span class=\"quiet\"> </span>", again)
 
 
 def test_nothing_found_says_what_to_try(client: FlaskClient) -> None:
@@ -131,7 +131,7 @@ def test_a_lane_that_was_left_out_is_named(app: APIFlask, monkeypatch: pytest.Mo
     monkeypatch.setattr(searcher, "search", degraded)
     answer = app.test_client().get("/search?q=parse", headers=HTML)
     html = answer.get_data(as_text=True)
-    assert "Meaning was left out.</b> Took longer than 3 s." in html and "it was widened: near spellings" in html
+    assert "Meaning was left out.</b> Took longer than 3 s." in html and "widened to near spellings" in html
     again = app.test_client().get("/api/search?q=parse")
     assert "ETag" not in again.headers and again.headers["Cache-Control"] == "no-store"
 

@@ -4,6 +4,9 @@ import html
 import re
 
 from flask.testing import FlaskClient
+from pytest import mark
+
+from treeline.service.pages.search import phrased
 
 HTML = {"Accept": "text/html"}
 NARROWED = "q=return&mode=keyword&rerank=none&fusion=score_sum&expand=true&repo=text&page=2"
@@ -47,7 +50,10 @@ def test_pages_filters_and_forms_keep_how_the_question_was_asked(client: FlaskCl
     assert "/search?q=return&fusion=score_sum&expand=true&repo=text" in links(text, '/search[^"]*')
     forms = re.findall('<form[^>]* action="/search".*?</form>', text, re.S)
     assert len(forms) == 3
-    assert all('name="fusion" value="score_sum"' in form and 'name="expand" value="true"' in form for form in forms)
+    switches = next(form for form in forms if "data-switches" in form)
+    assert '<option value="score_sum" selected>' in switches and 'name="expand" value="true" checked' in switches
+    others = [form for form in forms if form is not switches]
+    assert all('name="fusion" value="score_sum"' in form and 'name="expand" value="true"' in form for form in others)
 
 
 def test_a_parameter_that_no_search_has_is_told_and_left_out(client: FlaskClient) -> None:
@@ -66,6 +72,30 @@ def test_a_wrong_question_keeps_the_box_and_the_switches(client: FlaskClient) ->
 
 def test_the_page_offers_one_number_in_place_of_the_methods(client: FlaskClient) -> None:
     text = page(client, "/search?q=return&diversity=1")
-    assert '<option value="1" title="the best of each cluster of the tree first" selected>' in text
+    assert '<input type="range" name="diversity" min="0" max="1" step="0.25" value="1"' in text
     assert 'name="rerank"' not in text and "algorithm2" not in text
     assert "diversity" in page(client, "/search?q=return&diversity=7", 400)
+
+
+@mark.parametrize(
+    ("question", "look", "asked"),
+    [
+        ("open a file", "", "open a file"),
+        ("raise ValueError", "text", '"raise ValueError"'),
+        ('"quoted already"', "text", '"quoted already"'),
+        ('say "hi"', "text", '"say \\"hi\\""'),
+        ("/retr(y|ies)/", "text", "/retr(y|ies)/"),
+        ("heappush", "callers", "what calls heappush"),
+        ("who uses heappush", "callers", "who uses heappush"),
+    ],
+)
+def test_a_way_of_looking_phrases_the_question(question: str, look: str, asked: str) -> None:
+    assert phrased(question, look) == asked
+
+
+@mark.parametrize("look", ["", "text", "callers"])
+def test_every_control_answers_and_the_map_asks_the_same(client: FlaskClient, look: str) -> None:
+    text = page(client, f"/search?q=heappush&look={look}")
+    assert f'name="look" value="{look}" checked' in text
+    (address,) = re.findall('data-map-api="([^"]*)"', text)
+    assert client.get(address.replace("&amp;", "&")).status_code == 200
