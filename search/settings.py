@@ -154,7 +154,7 @@ def open_store(settings: Settings) -> Store:
         from treeline.engine.elasticsearch import ElasticsearchStore
 
         return ElasticsearchStore(
-            listed(settings.elasticsearch_url),
+            split_commas(settings.elasticsearch_url),
             user=settings.elasticsearch_user,
             password=settings.elasticsearch_password,
             api_key=settings.elasticsearch_api_key,
@@ -164,7 +164,7 @@ def open_store(settings: Settings) -> Store:
     raise InputError(f"there is no engine {settings.engine!r}", f"choose one of: {', '.join(ENGINES)}")
 
 
-def listed(value: str) -> list[str]:
+def split_commas(value: str) -> list[str]:
     """The parts of a setting that are separated by commas."""
     return [part.strip() for part in value.split(",") if part.strip()]
 

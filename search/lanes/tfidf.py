@@ -94,7 +94,7 @@ class TfidfLane:
         def make() -> bytes:
             return build(tfidf_rows(self._engine, progress))
 
-        return make() if self._cache is None else kept(self._cache, self._engine.info, make)
+        return make() if self._cache is None else cached_matrix(self._cache, self._engine.info, make)
 
 
 def tfidf_rows(engine: Engine, progress: Progress = no_progress) -> Iterator[tuple[str, list[str]]]:
@@ -105,7 +105,7 @@ def tfidf_rows(engine: Engine, progress: Progress = no_progress) -> Iterator[tup
         yield function.id, analyse(function).split()
 
 
-def kept(cache: Path, info: IndexInfo, make: Callable[[], bytes]) -> bytes:
+def cached_matrix(cache: Path, info: IndexInfo, make: Callable[[], bytes]) -> bytes:
     """The kept matrix of this generation, or the one that `make` makes now; two processes never both make it."""
     path = path_of(cache, info)
     data = _read(path)

@@ -18,7 +18,7 @@ from treeline.encoder.registry import check_shipped, is_shipped
 from treeline.engine.protocol import Store
 from treeline.ingest.source import ReadOptions
 from treeline.ingest.state import ARTIFACT, sources_in
-from treeline.search.settings import Settings, from_environment, listed, open_store
+from treeline.search.settings import Settings, from_environment, open_store, split_commas
 from treeline.service.cli.options import OutputPath, index_options, settings_for
 from treeline.service.cli.text import show_summary
 
@@ -170,7 +170,7 @@ def index_sources(
 
 def allowed_hosts(settings: Settings) -> frozenset[str]:
     """Where a git URL may lead."""
-    return frozenset(listed(settings.git_hosts.lower()))
+    return frozenset(split_commas(settings.git_hosts.lower()))
 
 
 def fingerprint(reading: ReadOptions) -> str:

@@ -14,7 +14,7 @@ from flask import Request, Response, g, request
 from flask.json.provider import JSONProvider
 from werkzeug.datastructures import Headers
 
-from treeline.search.settings import Settings, listed
+from treeline.search.settings import Settings, split_commas
 
 REVALIDATE = "private, no-cache"  # may be kept, but must be asked about: an index can change at any moment
 NEVER = "no-store"
@@ -100,7 +100,7 @@ def allow_plotly_styles() -> None:
 
 
 def init_app(app: APIFlask, settings: Settings) -> None:
-    origins = frozenset(listed(settings.cors_origins))
+    origins = frozenset(split_commas(settings.cors_origins))
     by_styles = {
         styles: [*FIXED.items(), ("Content-Security-Policy", POLICY.format(styles=styles))]
         for styles in (STRICT_STYLES, PLOTLY_STYLES)

@@ -9,7 +9,7 @@ import pytest
 from tests.search.small_index import NAME, parsed, publish, small_store
 from treeline.engine.protocol import IndexInfo
 from treeline.search.lanes import tfidf
-from treeline.search.lanes.tfidf import kept, path_of
+from treeline.search.lanes.tfidf import cached_matrix, path_of
 from treeline.search.live import LiveSearcher
 
 INFO = IndexInfo(name="some", engine="embedded", generation="000001", functions=3, encoders=(), created="today")
@@ -28,17 +28,17 @@ class Maker:
 
 def test_the_second_time_it_is_read(tmp_path: Path) -> None:
     make = Maker()
-    assert kept(tmp_path, INFO, make) == kept(tmp_path, INFO, make)
+    assert cached_matrix(tmp_path, INFO, make) == cached_matrix(tmp_path, INFO, make)
     assert make.times == 1
 
 
 @pytest.mark.parametrize("damage", [b"", b"short", b"x" * 616])
 def test_a_damaged_file_is_never_believed(tmp_path: Path, damage: bytes) -> None:
     make = Maker()
-    whole = kept(tmp_path, INFO, make)
+    whole = cached_matrix(tmp_path, INFO, make)
     path_of(tmp_path, INFO).write_bytes(damage)
-    assert kept(tmp_path, INFO, make) == whole
-    assert kept(tmp_path, INFO, make) == whole
+    assert cached_matrix(tmp_path, INFO, make) == whole
+    assert cached_matrix(tmp_path, INFO, make) == whole
     assert make.times == 2
 
 
@@ -46,8 +46,8 @@ def test_a_damaged_file_is_never_believed(tmp_path: Path, damage: bytes) -> None
 def test_another_generation_has_its_own_in_place_of_the_old_one(tmp_path: Path, change: dict[str, str]) -> None:
     make = Maker()
     other = replace(INFO, **change)  # type: ignore[arg-type]  # each is a text
-    kept(tmp_path, INFO, make)
-    kept(tmp_path, other, make)
+    cached_matrix(tmp_path, INFO, make)
+    cached_matrix(tmp_path, other, make)
     assert make.times == 2
     assert path_of(tmp_path, other).exists()
     assert not path_of(tmp_path, INFO).exists()
@@ -62,7 +62,7 @@ def test_the_file_is_told_by_the_indexs_own_identity(tmp_path: Path, monkeypatch
 def test_where_nothing_can_be_written_it_is_made_every_time(tmp_path: Path) -> None:
     make = Maker()
     (tmp_path / tfidf.FOLDER).write_text("a file where a folder should be")
-    assert kept(tmp_path, INFO, make) == kept(tmp_path, INFO, make) == make()
+    assert cached_matrix(tmp_path, INFO, make) == cached_matrix(tmp_path, INFO, make) == make()
 
 
 def test_two_at_once_make_it_once(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_two_at_once_make_it_once(tmp_path: Path) -> None:
 
     def ask() -> None:
         both.wait()
-        kept(tmp_path, INFO, make)
+        cached_matrix(tmp_path, INFO, make)
 
     threads = [threading.Thread(target=ask) for _ in range(2)]
     for thread in threads:
@@ -84,7 +84,7 @@ def test_two_at_once_make_it_once(tmp_path: Path) -> None:
 def test_forgetting_leaves_other_indexes_alone(tmp_path: Path) -> None:
     other = replace(INFO, name="other")
     for info in (INFO, other):
-        kept(tmp_path, info, Maker())
+        cached_matrix(tmp_path, info, Maker())
     tfidf.forget(tmp_path, INFO.name)
     assert not path_of(tmp_path, INFO).exists()
     assert path_of(tmp_path, other).exists()
