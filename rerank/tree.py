@@ -140,7 +140,7 @@ def local_tree(head: Candidates) -> LocalTree:
 
 def shares(groups: Positions, mass: Floats) -> Floats:
     """The part of the relevance that each group holds."""
-    held: Floats = np.bincount(groups, mass)
+    held = np.bincount(groups, mass).astype(np.float64)
     return held / (held.sum() or 1.0)
 
 
@@ -178,7 +178,7 @@ def file_evidence(head: Candidates, scores: Floats, tree: LocalTree, query: str)
     words = frozenset(terms(query))
     around = [(_words(repo), *fact.folders) for repo, fact in zip(tree.repo_names, facts, strict=True)]
     return FileEvidence(
-        np.bincount(tree.files, added, count),
+        np.bincount(tree.files, added, count).astype(np.float64),
         NAME * label_match([(fact.stem,) for fact in facts], words),
         FOLDER * label_match(around, words),
         LENGTH * np.log(longest / USUAL_LENGTH),
@@ -270,9 +270,9 @@ class TreeRanking:
         order = (-scores).argsort(kind="stable")
         paid = np.zeros(len(scores))
         if spread and tree.repos.any():
-            used = before(tree.repos, order)
+            used = before(tree.repos, order).astype(np.float64)
             if tree.whole:
-                used = used / np.maximum(1.0, PAGE * shares(tree.repos, mass))[tree.repos]
+                used /= np.maximum(1.0, PAGE * shares(tree.repos, mass))[tree.repos]
             # Among functions alone a repository is entitled to one place. By its share the 99 questions lose .004 of
             # NDCG within (p = .01), because a repository with many weak matches holds more than it should.
             paid += REPOSITORY_PRICE * np.minimum(used, MOST_PAID)

@@ -136,7 +136,7 @@ class Query:
     @classmethod
     def of(cls, text: str, switches: Mapping[str, Any], settings: Settings, *, explain: bool = True) -> Self:
         """A query from switches by name; those that are absent or None take the settings' defaults."""
-        values = {
+        values: dict[Switch, Any] = {
             switch: switches[switch.name] if switches.get(switch.name) is not None else switch.default_in(settings)
             for switch in SWITCHES
         }
