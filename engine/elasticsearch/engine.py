@@ -18,7 +18,6 @@ from treeline.engine.elasticsearch.mapping import (
     ADDRESS_FIELDS,
     ARTIFACT,
     ID,
-    TERMS,
     UNITS,
     address_of,
     clauses,
@@ -30,7 +29,7 @@ from treeline.engine.elasticsearch.mapping import (
 from treeline.engine.hits import Hits
 from treeline.engine.names import index_name
 from treeline.engine.protocol import NO_FILTERS, Filters, Hit, IndexInfo, Vectors, normalize
-from treeline.engine.text import MOST_NEIGHBOURS, MOST_TERMS, WORDS, Matcher, casings
+from treeline.engine.text import MOST_NEIGHBOURS, MOST_TERMS, TERMS, WORDS, Matcher, casings
 
 PAGE = 1_000
 SCAN_PAGE = 200  # whole records

@@ -71,7 +71,7 @@ class Strings(Sequence[str]):
     def __init__(self, folder: Path, name: str) -> None:
         self._ends = map_array(folder / f"{name}.ends.npy")
         self._utf8 = map_array(folder / f"{name}.utf8.npy")
-        self._decode = lru_cache(STRINGS_CACHED)(_decoder(memoryview(self._ends), memoryview(self._utf8)))
+        self._decode = lru_cache(STRINGS_CACHED)(_decoder(self._ends.data, self._utf8.data))
 
     @staticmethod
     def write(folder: Path, name: str, strings: Sequence[str]) -> None:

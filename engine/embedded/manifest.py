@@ -157,11 +157,11 @@ def guarded(
     """Raises `IndexDamaged` instead of an answer, or a traceback, from a damaged file. For methods of an engine."""
 
     @wraps(method)
-    def call(self: Any, *args: Params.args, **kwargs: Params.kwargs) -> Result:
-        health: Health = self.health
+    def call(engine: Any, /, *args: Params.args, **kwargs: Params.kwargs) -> Result:
+        health: Health = engine.health
         health.check()
         try:
-            return method(self, *args, **kwargs)
+            return method(engine, *args, **kwargs)
         except (TreelineError, KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
         except BaseException:  # tantivy's panics are no `Exception`
