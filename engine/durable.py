@@ -41,7 +41,7 @@ FULL_BELOW = 50 << 20  # bytes; tantivy gives up with some space left, because i
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Turn what the operating system says about a failing disk into a word to the person."""
+    """Turn the operating system's errors about a disk into a message that names the fix."""
     try:
         yield
     except OSError as error:
@@ -63,7 +63,7 @@ def _kind(number: int | None) -> type[TreelineError]:
 
 
 def _likely_cause(path: Path) -> int | None:
-    """Why a thread of the text index gave up, or an array was written in part, when all that is said is that."""
+    """The likely cause when tantivy or numpy reports a failure without an error number."""
     if shutil.disk_usage(path).free < FULL_BELOW:
         return errno.ENOSPC
     if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:
@@ -72,7 +72,7 @@ def _likely_cause(path: Path) -> int | None:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """The file has its old content or all of the new one, whatever happens."""
+    """Write a file so that a crash leaves the old content or all of the new."""
     beside = path.with_name(f".{path.name}.new")
     with beside.open("wb") as file:
         file.write(data)
@@ -103,12 +103,12 @@ def sync_tree(folder: Path) -> None:
 
 
 def link_tree(source: Path, target: Path) -> None:
-    """A second name for every file of a folder of files that are never changed in place: see `link_or_copy`."""
+    """Link every file of a folder whose files never change in place: see `link_or_copy`."""
     shutil.copytree(source, target, copy_function=link_or_copy)
 
 
 def link_or_copy(source: str | Path, target: str | Path) -> None:
-    """A second name for a file that is never changed in place; a copy on disks that know no second names."""
+    """Hard-link a file that never changes in place; copy it on disks without hard links."""
     try:
         os.link(source, target)
     except OSError as error:

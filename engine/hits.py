@@ -1,6 +1,6 @@
-"""What a search found, as columns: row numbers and scores. A `Hit` with its address is made only when it is looked at.
+"""Ranked lists as columns: row numbers and scores. A `Hit` with its address is made only when somebody reads it.
 
-A question brings six hundred hits and shows ten. Making an object of each took longer than finding them.
+A query brings six hundred hits and shows ten. Making an object of each took longer than finding them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Shared = Literal["repo", "language", "kind"]  # parts that many have in common
 
 
 class Entries(Protocol):
-    """Whoever can say which function a row is."""
+    """A table that knows the unit of each row."""
 
     def entries(self, positions: Rows) -> list[tuple[str, Address]]: ...
 
@@ -40,7 +40,7 @@ class Entries(Protocol):
 
 
 class Hits(Sequence[Hit]):
-    """Found functions, best first; equal to the list of its hits."""
+    """Hits, best first; equal to a list of the same hits."""
 
     __slots__ = ("complete", "rows", "scores", "table")
 
@@ -77,7 +77,7 @@ class Hits(Sequence[Hit]):
 
 
 class Ids(Sequence[str]):
-    """The ids of some rows, for whoever wants them; the table itself takes the rows."""
+    """The ids of some rows. The table they came from reads the rows instead."""
 
     __slots__ = ("rows", "table")
 
@@ -103,10 +103,9 @@ class Ids(Sequence[str]):
 
 
 class Keys:
-    """The functions of several lists as numbers that can be compared across the lists.
+    """The hits of several lists as numbers that can be compared across the lists.
 
-    Those are the rows where every list comes from one table; where one is a plain list of hits, the ids are numbered
-    as they come.
+    They are rows where every list comes from one table. Otherwise the ids are numbered as they come.
     """
 
     def __init__(self, lists: Sequence[Sequence[Hit]]) -> None:
@@ -130,25 +129,25 @@ class Keys:
         return [self._first[key].id for key in keys.tolist()]
 
     def parts(self, part: Part, keys: Rows) -> list[str]:
-        """One part of each key's address: asking for one is cheaper than making all addresses."""
+        """One part of each key's address; cheaper than making addresses."""
         if self._table is not None:
             return self._table.parts(part, keys)
         return [getattr(self._first[key].address, part) for key in keys.tolist()]
 
     def groups(self, part: Shared, keys: Rows) -> NDArray[np.integer]:
-        """Numbers that are equal for keys that share the part: its number is at hand before its name."""
+        """Numbers that are equal for keys that share the part."""
         if self._table is not None:
             return self._table.codes_of(part, keys)
         return np.unique(np.array(self.parts(part, keys), dtype=np.str_), return_inverse=True)[1]
 
     def most(self, part: Shared, keys: Rows, limit: int) -> dict[str, int]:
-        """How many keys have each of the most frequent, equals by name: codes are in the order of their names."""
+        """How many keys have each of the most frequent values; equals by name, because codes are in that order."""
         table = self._table
         if table is not None and len(keys) and (only := table.constant(part)) is not None:
             return {only: len(keys)}
         shared = np.array(self.parts(part, keys)) if table is None else table.codes_of(part, keys)
         shared.sort()
-        first = firsts(shared)
+        first = run_starts(shared)
         counts = np.bincount(first.cumsum())[1:]
         most = (-counts).argsort(kind="stable")[:limit]
         named = shared[first][most].tolist()
@@ -168,8 +167,8 @@ class Keys:
         return found
 
 
-def firsts(ordered: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where equals that stand together begin: what `np.unique` is made of, which takes half as long again."""
+def run_starts(ordered: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where runs of equal values start in a sorted array; `np.unique` takes half as long again."""
     first = np.empty(len(ordered), dtype=np.bool_)
     first[:1] = True
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
@@ -182,44 +181,44 @@ def scores_of(hits: Sequence[Hit]) -> Scores:
 
 
 def ids_of(hits: Sequence[Hit]) -> list[str]:
-    """The ids alone: ten thousand addresses that nobody will read would take longer than finding them."""
+    """The ids, without making addresses."""
     return hits.table.ids_at(hits.rows) if isinstance(hits, Hits) else [hit.id for hit in hits]
 
 
-def chosen(hits: Sequence[Hit], places: Sequence[int]) -> Sequence[Hit]:
-    """Those at these places."""
+def select(hits: Sequence[Hit], places: Sequence[int]) -> Sequence[Hit]:
+    """The hits at these places."""
     if isinstance(hits, Hits):
         at = np.asarray(places, dtype=np.int64)
         return Hits(hits.table, hits.rows[at], hits.scores[at])
     return [hits[place] for place in places]
 
 
-def rescored(hits: Sequence[Hit], scores: Sequence[float]) -> Sequence[Hit]:
-    """The same functions with other scores."""
+def with_scores(hits: Sequence[Hit], scores: Sequence[float]) -> Sequence[Hit]:
+    """The same hits with other scores."""
     if isinstance(hits, Hits):
         return Hits(hits.table, hits.rows, np.array(scores, dtype=np.float64))
     return [Hit(hit.id, score, hit.address) for hit, score in zip(hits, scores, strict=True)]
 
 
 class Distinct:
-    """The different functions of several lists together."""
+    """The distinct hits of several lists."""
 
     def __init__(self, lists: Sequence[Sequence[Hit]] = ()) -> None:
         self._keys = Keys(lists)
         rows = np.concatenate([NO_ROWS, *self._keys.of])
         rows.sort()
-        self._rows = rows[firsts(rows)]
+        self._rows = rows[run_starts(rows)]
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def most(self, part: Shared, limit: int) -> dict[str, int]:
-        """How many there are of each of the most frequent, most first, equals by name."""
+        """How many hits have each of the most frequent values, most first, equals by name."""
         return self._keys.most(part, self._rows, limit)
 
 
-def joined(parts: Sequence[Sequence[Hit]], limit: int) -> tuple[Sequence[Hit], list[int]]:
-    """The first `limit` of the parts one after the other, each function where it comes first, and of which part."""
+def concatenate(parts: Sequence[Sequence[Hit]], limit: int) -> tuple[Sequence[Hit], list[int]]:
+    """The first `limit` distinct hits of the lists one after the other, and the number of the list of each."""
     if len(parts) == 1:
         return parts[0][:limit], [0] * min(limit, len(parts[0]))
     rows = np.concatenate(Keys(parts).of) if parts else NO_ROWS

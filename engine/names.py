@@ -1,6 +1,6 @@
-"""What an index may be called, so that both engines can have it, and so that nothing of ours is called the same.
+"""Names of indexes and order of generations, for both engines.
 
-What is not an index gets a name that begins with a dot, which no index may: a folder `.feedback` in the home, an index
+What is not an index gets a name that starts with a dot, which no index may: a folder `.feedback` in the home, an index
 `treeline-.feedback-NAME` on Elasticsearch.
 """
 
@@ -67,7 +67,7 @@ def _short(name: str) -> str:
 
 
 def newest_before(name: str, current: str, generations: Iterable[IndexInfo]) -> IndexInfo:
-    """Of these, newest first, the one that a roll-back leads to: never to one that was rejected itself."""
+    """Where a roll-back leads: the newest generation before the current one that was not itself rejected."""
     for info in generations:
         if info.generation < current and not info.rolled_back:
             return info
@@ -75,7 +75,7 @@ def newest_before(name: str, current: str, generations: Iterable[IndexInfo]) -> 
 
 
 def prunable(complete: Sequence[str], current: str, rejected: Iterable[str], keep: int) -> list[str]:
-    """Of the complete ones, newest first: the rejected and, beyond the newest `keep`, the rest; never the current."""
+    """Generations to remove: the rejected ones, and all but the newest `keep`; never the current one."""
     doomed = set(rejected)
     spared = {current, *[generation for generation in complete if generation not in doomed][: max(keep, 1)]}
     return [generation for generation in complete if generation not in spared]

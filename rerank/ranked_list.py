@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from treeline.engine.hits import Keys, Rows, Scores, firsts, scores_of
+from treeline.engine.hits import Keys, Rows, Scores, run_starts, scores_of
 from treeline.engine.protocol import Hit
 from treeline.rerank.candidates import ABSENT, Candidate, Candidates, Evidence, LaneColumns, Positions
 
@@ -64,7 +64,7 @@ def _numbered(rows: Rows) -> tuple[Rows, Positions]:
     """The distinct rows, and for each row its number among them."""
     order = rows.argsort()
     ordered = rows[order]
-    first = firsts(ordered)
+    first = run_starts(ordered)
     which = np.empty_like(order)
     which[order] = first.cumsum() - 1
     return ordered[first], which

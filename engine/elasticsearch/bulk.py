@@ -1,4 +1,4 @@
-"""Bulk requests that lose nothing: sent in parallel, backed off and repeated while the server is busy or away."""
+"""Bulk requests, sent in parallel and repeated with back-off while the server is busy or away."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Bulk:
 
 
 def _requests(actions: Sequence[Action]) -> list[list[Action]]:
-    """Cut into requests of a bearable size."""
+    """Split actions into requests of limited size."""
     requests: list[list[Action]] = []
     size = 0
     for action in actions:

@@ -1,4 +1,4 @@
-"""The way to an Elasticsearch cluster: several hosts, quick to notice that one is gone, errors that speak."""
+"""The client of an Elasticsearch cluster: several hosts, short connect time-outs, readable errors."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class QuickToConnect(Urllib3HttpNode):
 def connect(
     urls: Sequence[str], *, user: str = "", password: str = "", api_key: str = "", ca: str = ""
 ) -> Elasticsearch:
-    """A client that goes on to the next host when one does not answer. Nothing is sent yet."""
+    """A client that tries the next host when one does not answer. Sends nothing yet."""
     if not urls:
         raise InputError("there is no address of an Elasticsearch", AS_ADDRESS)
     for url in urls:
@@ -95,7 +95,7 @@ def connect(
 
 
 def _check_address(url: str) -> None:
-    """As the client would, but its complaint repeats the password."""
+    """Check the address here: the client's own error repeats the password."""
     try:
         is_address = url_to_node_config(url).scheme in ("http", "https")
     except ValueError:
@@ -105,7 +105,7 @@ def _check_address(url: str) -> None:
 
 
 def _check_credentials(user: str, password: str, api_key: str) -> None:
-    """Of two ways to say who asks, one would be passed over in silence."""
+    """Refuse two kinds of credentials at once: one would be ignored silently."""
     if api_key and (user or password):
         raise InputError(
             "there are an API key and a user for Elasticsearch",
@@ -131,7 +131,7 @@ def _check_authority(ca: str) -> None:
 
 @contextmanager
 def server_errors(client: Elasticsearch, *, missing: bool = True) -> Iterator[None]:
-    """Turn what the client raises into a word to the person (`missing`: also that something is not there)."""
+    """Turn the client's errors into ours (`missing`: also that something is not there)."""
     try:
         yield
     except TransportError as error:

@@ -1,4 +1,4 @@
-"""One writer an index on Elasticsearch: a document that says who writes, kept alive by heartbeats."""
+"""One writer per index on Elasticsearch: a lease document, kept alive by heartbeats."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ MAPPINGS = {
 
 
 class Lease:
-    """Held by a writer until released; taken over from one that is silent for long, at once from one of this machine
-    that has died."""
+    """Held by a writer until released. Another takes it over when the writer is silent for long, or at once when it
+    died on this machine."""
 
     def __init__(self, client: Elasticsearch, name: str) -> None:
         self._client = client.options(request_timeout=ADMIN_SECONDS)

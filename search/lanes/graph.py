@@ -20,7 +20,7 @@ from pathlib import Path
 from treeline.corpus.analysis import parts, terms
 from treeline.corpus.counting import counted
 from treeline.corpus.function import Function
-from treeline.engine.hits import chosen, ids_of, rescored
+from treeline.engine.hits import ids_of, select, with_scores
 from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.graph.callgraph import ARTIFACT, POSSIBLE, CallGraph, Direction, GraphSymbol, Step, load
 from treeline.graph.callgraph.classes import CONSTRUCTORS, last_of
@@ -238,7 +238,7 @@ def text_calls_lane(engine: Engine, symbol: str, k: int, filters: Filters) -> Te
     bodies = {function.id: function for function in engine.fetch(ids)}
     positions = [at for at, id_ in enumerate(ids) if id_ in bodies and has_call(bodies[id_], symbol)]
     # All score the same: how often the words are in a function says nothing about whether it calls.
-    found = rescored(chosen(hits, positions), [1.0] * len(positions))
+    found = with_scores(select(hits, positions), [1.0] * len(positions))
     return TextCallsList(TEXT_CALLS, found, complete=len(hits) < k)
 
 
@@ -251,7 +251,7 @@ def text_bases_lane(engine: Engine, graph: CallGraph | None, symbol: str, k: int
     ids = dict.fromkeys(id_ for node in classes for id_ in functions_of(graph, node))
     hits = engine.locate(list(ids), filters)[:k]
     named = tuple(map(_describe, classes.values()))
-    return TextCallsList(TEXT_CALLS, rescored(hits, [1.0] * len(hits)), complete=True, classes=named)
+    return TextCallsList(TEXT_CALLS, with_scores(hits, [1.0] * len(hits)), complete=True, classes=named)
 
 
 def call_name(name: str) -> str:
@@ -428,7 +428,7 @@ def _located(engine: Engine, reached: Iterable[Reached], filters: Filters) -> Ra
         first.setdefault(found[0], found)
     hits = engine.locate(list(first), filters)
     reasons = [first[id_] for id_ in ids_of(hits)]
-    return RankedList(GRAPH, rescored(hits, [score for _, score, _ in reasons]), [stage for _, _, stage in reasons])
+    return RankedList(GRAPH, with_scores(hits, [score for _, score, _ in reasons]), [stage for _, _, stage in reasons])
 
 
 def _first(ranked: RankedList, k: int) -> RankedList:

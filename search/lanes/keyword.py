@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from treeline.corpus.analysis import analyse, terms
-from treeline.engine.hits import joined
+from treeline.engine.hits import concatenate
 from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.rerank.expansion import BACKGROUND, expand
 from treeline.rerank.ranked_list import RankedList
@@ -33,7 +33,7 @@ def keyword_lane(engine: Engine, text: str, k: int, filters: Filters, *, expande
     for stage, found in _stages(engine, text, k, filters, expanded):
         stages.append(stage)
         parts.append(found)
-        hits, part = joined(parts, k)
+        hits, part = concatenate(parts, k)
         if len(hits) >= min(ENOUGH, k):
             break
     return RankedList(KEYWORD, hits, stages * len(part) if len(stages) == 1 else [stages[number] for number in part])

@@ -12,7 +12,7 @@ from treeline.corpus.analysis import analyse, terms
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder
-from treeline.engine.hits import Distinct, chosen, ids_of, rescored, scores_of
+from treeline.engine.hits import Distinct, ids_of, scores_of, select, with_scores
 from treeline.engine.protocol import Engine, Filters
 from treeline.rerank.ranked_list import RankedList
 from treeline.search.lanes.graph import (
@@ -129,7 +129,7 @@ def path_lane(engine: Engine, locations: Locations | None, plan: Plan) -> Ranked
     else:
         hits = sorted(units, key=lambda hit: hit.address.kind != "file")[: plan.depth]
         stages = ["in this file"] * len(hits)
-    return RankedList(PATH, rescored(hits, [1 / (1 + rank) for rank in range(len(hits))]), stages)
+    return RankedList(PATH, with_scores(hits, [1 / (1 + rank) for rank in range(len(hits))]), stages)
 
 
 def dense_lane(
@@ -286,7 +286,7 @@ def _contains(function: Function, words: Sequence[frozenset[str]]) -> bool:
 def _keep(ranked: RankedList, dropped: set[str]) -> RankedList:
     positions = [at for at, id_ in enumerate(ids_of(ranked.hits)) if id_ not in dropped]
     stages = [ranked.stages[at] for at in positions] if ranked.stages else ranked.stages
-    kept = replace(ranked, hits=chosen(ranked.hits, positions), stages=stages)
+    kept = replace(ranked, hits=select(ranked.hits, positions), stages=stages)
     if not isinstance(kept, ExactList):
         return kept
     gone = len(ranked.hits) - len(positions)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from treeline.engine.hits import Hits, chosen, ids_of, rescored
+from treeline.engine.hits import Hits, ids_of, select, with_scores
 from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.rerank.ranked_list import RankedList
 from treeline.search.plan import EXACT, Plan
@@ -41,7 +41,7 @@ def exact_lane(engine: Engine, plan: Plan) -> PhraseList:
     fewest, *others = sorted(found.values(), key=len)
     for hits in others:
         having = set(ids_of(hits))
-        fewest = chosen(fewest, [at for at, id_ in enumerate(ids_of(fewest)) if id_ in having])
+        fewest = select(fewest, [at for at, id_ in enumerate(ids_of(fewest)) if id_ in having])
     return PhraseList(EXACT, _scored(fewest), required=True, missing=missing, stopped=stopped)
 
 
@@ -66,10 +66,10 @@ def _verbatim(engine: Engine, texts: Sequence[str], filters: Filters) -> Sequenc
 
 def _scored(hits: Sequence[Hit]) -> Sequence[Hit]:
     """All score the same: either the text is there or it is not."""
-    return rescored(hits, [1.0] * len(hits))
+    return with_scores(hits, [1.0] * len(hits))
 
 
 def _only(ranked: RankedList, ids: set[str]) -> RankedList:
     positions = [at for at, id_ in enumerate(ids_of(ranked.hits)) if id_ in ids]
     stages = [ranked.stages[at] for at in positions] if ranked.stages else ranked.stages
-    return replace(ranked, hits=chosen(ranked.hits, positions), stages=stages)
+    return replace(ranked, hits=select(ranked.hits, positions), stages=stages)

@@ -20,7 +20,7 @@ from treeline.corpus.analysis import analyse, terms
 from treeline.corpus.errors import EngineUnavailable
 from treeline.corpus.tfidf import ARTIFACT, Tfidf, build, load
 from treeline.engine.durable import write_atomically
-from treeline.engine.hits import rescored
+from treeline.engine.hits import with_scores
 from treeline.engine.protocol import Engine, Filters, IndexInfo
 from treeline.rerank.ranked_list import RankedList
 from treeline.search.plan import TFIDF
@@ -68,7 +68,7 @@ class TfidfLane:
             raise EngineUnavailable("the TF-IDF matrix of this index is being made", "ask again in a minute")
         found = dict(matrix.search(terms(text), k if filters == Filters() else LOOKED_AT * k))
         located = self._engine.locate(list(found), filters)[:k]
-        return RankedList(TFIDF, rescored(located, [found[hit.id] for hit in located]))
+        return RankedList(TFIDF, with_scores(located, [found[hit.id] for hit in located]))
 
     def _started(self) -> threading.Thread:
         """The thread that makes the matrix; a new one some time after one has failed."""

@@ -19,11 +19,11 @@ from treeline.engine.hits import (
     Rows,
     Scores,
     Shared,
-    chosen,
+    concatenate,
     ids_of,
-    joined,
-    rescored,
     scores_of,
+    select,
+    with_scores,
 )
 from treeline.engine.protocol import Hit
 
@@ -74,7 +74,7 @@ def test_columns_equal_the_list_of_their_hits() -> None:
     assert hits != list(hits)[:2] and hits != columns([7, 3, 6])
     assert [hit.address.func_name for hit in hits] == ["f7", "f3", "f5"]
     assert ids_of(hits) == ids_of(list(hits)) == [hit.id for hit in hits]
-    assert list(chosen(hits, [2, 0])) == chosen(list(hits), [2, 0]) == [hits[2], hits[0]]
+    assert list(select(hits, [2, 0])) == select(list(hits), [2, 0]) == [hits[2], hits[0]]
     assert scores_of(hits).tolist() == scores_of(list(hits)).tolist() == [3.0, 2.0, 1.0]
 
 
@@ -84,7 +84,7 @@ def test_lists_join_and_count_alike_in_either_form(plain: tuple[int, ...], first
     both = [columns(first), columns(second)]
     parts = [list(hits) if number in plain else hits for number, hits in enumerate(both)]
     ids = [hit.id for hits in both for hit in hits]
-    hits, part = joined(parts, 10)
+    hits, part = concatenate(parts, 10)
     assert [hit.id for hit in hits] == list(dict.fromkeys(ids))[:10]
     assert part == [0 if hit.id in ids[: len(first)] else 1 for hit in hits]
     together = Distinct(parts)
@@ -102,4 +102,4 @@ def test_lists_join_and_count_alike_in_either_form(plain: tuple[int, ...], first
 def test_other_scores_leave_the_functions() -> None:
     hits = columns([4, 2])
     for form in (hits, list(hits)):
-        assert rescored(form, [0.5, 0.25]) == [Hit(hit.id, hit.score / 4, hit.address) for hit in hits]
+        assert with_scores(form, [0.5, 0.25]) == [Hit(hit.id, hit.score / 4, hit.address) for hit in hits]
