@@ -33,6 +33,12 @@ class Location:
     path: str
     line: int = NO_LINE
 
+    @property
+    def certain(self) -> bool:
+        """Whether it can be nothing else: it has a line or a file's extension. `either/or` may be words."""
+        name = self.path.rpartition("/")[2]
+        return bool(self.line) or name.rpartition(".")[2].lower() in EXTENSIONS
+
     def fits(self, path: str) -> bool:
         return _ends(path, self.path) or _ends(self.path, path)
 

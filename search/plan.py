@@ -266,7 +266,7 @@ def route(text: str) -> Route:
     quoted = tuple(dict.fromkeys(next(filter(None, found.groups())) for found in QUOTED.finditer(text)))
     words = len(text.split())
     location = parse_path(text)
-    if location is not None and not is_identifier(text):
+    if location is not None and location.certain and not is_identifier(text):
         return Route("identifier", (location.path.rpartition("/")[2],), words=words, location=location)
     found = _structural(text, quoted, words) or _definition(text, quoted, words) or _by_names(text, quoted, words)
     return replace(found, location=location)

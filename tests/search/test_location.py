@@ -9,6 +9,7 @@ from tests.search.small_index import FILES, NAME, parsed, publish, shipped
 from treeline.engine.embedded import EmbeddedStore
 from treeline.search.answer import Answer
 from treeline.search.location import Location, parse_path
+from treeline.search.plan import route
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
 
@@ -77,6 +78,11 @@ def test_a_line_finds_the_function_there_first(searcher: Searcher) -> None:
 
 def test_a_path_that_is_not_there_is_words(searcher: Searcher) -> None:
     assert searcher.search(Query("nowhere/parse_url.py")).results
+
+
+def test_words_with_a_slash_are_still_understood() -> None:
+    assert route("tcp/ip").kind == "conceptual" and "dense" in route("tcp/ip").lanes()
+    assert route("src/app.py").kind == "identifier"
 
 
 @pytest.mark.parametrize("text", ["json.loads", "either/or", "tcp/ip"])
