@@ -14,6 +14,7 @@ from pathlib import Path
 
 import orjson
 
+from treeline.ingest.parsers.formats import DOCUMENTS, KEYED
 from treeline.ingest.parsers.registry import grammar_of
 from treeline.ingest.parsers.units import Place, parse_file
 
@@ -28,10 +29,13 @@ TYPES = frozenset(
 # Not definitions: imported names that ctags calls aliases or modules, and constructors, which are in their type.
 OTHER = {
     ("Python", "module"), ("Rust", "module"), ("Haskell", "module"), ("PHP", "alias"), ("Sh", "alias"),
-    ("Ruby", "alias"), ("Haskell", "constructor"), ("Elixir", "test"),
+    ("Ruby", "alias"), ("OCaml", "module"), ("Erlang", "module"), ("Fortran", "module"), ("Julia", "module"),
+    ("EmacsLisp", "alias"), ("C#", "typedef"), ("ObjectiveC", "category"), ("Haskell", "constructor"),
+    ("Elixir", "test"),
 }  # fmt: skip
-ANONYMOUS = re.compile(r"__anon|<lambda>|Anonymous|Companion$")
+ANONYMOUS = re.compile(r"__anon|<lambda>|Anonymous|anonFunc|Companion$|(?:class|default|deriving|infix[lr]?|pattern)$")
 SEPARATOR = re.compile(r"::|:|->|#")
+SKIPPED = frozenset((*DOCUMENTS, *KEYED, "text"))
 MAX_BYTES = 2_000_000
 
 
@@ -68,7 +72,7 @@ def parts(name: str) -> set[str]:
 
 
 def plain(name: str) -> str:
-    return re.sub(r"<.*>", "", name).rpartition(".")[2].rpartition("::")[2]
+    return re.sub(r"<.*>|\{.*\}", "", name).rpartition(".")[2].rpartition("::")[2]
 
 
 def main() -> None:
@@ -83,8 +87,8 @@ def main() -> None:
             by_file[str(tag["path"])].append(tag)
         for path, some in sorted(by_file.items()):
             source = Path(path).read_bytes()
-            grammar = grammar_of(path, source[:512])
-            if grammar is None or not grammar.query or len(source) > MAX_BYTES:
+            grammar = grammar_of(path, source)
+            if grammar is None or grammar.name in SKIPPED or len(source) > MAX_BYTES:
                 continue
             parsed = parse_file(grammar, source, Place("", path, "", ""), path, MAX_BYTES)
             names = {part for unit in parsed.functions if unit.kind != "file" for part in parts(unit.func_name)}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from treeline.ingest.parsers.registry import by_suffix, grammars
+from treeline.ingest.parsers.formats import BRACED, DOCUMENTS, KEYED
+from treeline.ingest.parsers.registry import FORMATS, PROGRAMS, grammars
 from treeline.service.cli import cli
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -22,7 +22,23 @@ on standard output. Exit codes: 0 done, 1 a failure, 2 bad input, 130 interrupte
 1 nothing found, 2 an error.
 """
 TABLE = re.compile(r"(<!-- languages -->\n).*?(<!-- end -->)", re.DOTALL)
-KINDS = ("function", "class", "interface", "type", "enum", "constant")
+# Languages whose call graph is resolved and tested.
+IN_DEPTH = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
+# Formats without names for their parts.
+PLAIN = frozenset({"properties", "xml", "css"})
+# Names whose spelling is not the capitalised key.
+TITLES = {
+    "cpp": "C++", "csharp": "C#", "fsharp": "F#", "objc": "Objective-C", "javascript": "JavaScript", "php": "PHP",
+    "typescript": "TypeScript", "ocaml": "OCaml", "elisp": "Emacs Lisp", "commonlisp": "Common Lisp", "hcl": "HCL",
+    "powershell": "PowerShell", "vim": "Vim script", "proto": "Protocol Buffers", "graphql": "GraphQL", "css": "CSS",
+    "restructuredtext": "reStructuredText", "asciidoc": "AsciiDoc", "latex": "LaTeX", "toml": "TOML", "ini": "INI",
+    "yaml": "YAML", "json": "JSON", "cmake": "CMake", "sql": "SQL", "html": "HTML and templates", "xml": "XML",
+    "text": "Plain text", "properties": "Properties", "org": "Org", "d": "D", "c": "C", "r": "R",
+}  # fmt: skip
+CAPTURED = re.compile(r"@(function|interface|class|enum|type|constant)\b")
+KIND_WORDS = {"function": "functions", "class": "classes", "interface": "interfaces", "enum": "enums"} | {
+    "type": "types", "constant": "constants"
+}  # fmt: skip
 
 
 def pages() -> dict[Path, str]:
@@ -48,16 +64,23 @@ def helps(command: click.Command, name: str, parent: click.Context | None = None
 
 
 def language_table() -> str:
-    """One row for each language with a grammar: its files, the units found in them, and whether calls are known."""
-    suffixes: defaultdict[str, list[str]] = defaultdict(list)
-    for suffix, grammar in by_suffix().items():
-        suffixes[grammar.name].append(suffix)
+    """What is seen of each language and format: its files, its units, and how far calls are known."""
     rows = ["| language | files | units | calls |", "|---|---|---|---|"]
-    for name, grammar in sorted({one.name: one for one in grammars().values()}.items()):
-        captures = set(re.findall(r"@([a-z]+)", grammar.query))
-        units = ", ".join(kind for kind in KINDS if kind in captures)
-        calls = "yes" if captures & {"call", "bare"} else ""
-        rows.append(f"| {name} | `{' '.join(sorted(suffixes[name]))}` | {units} | {calls} |")
+    for name in grammars():
+        files = " ".join(
+            names for some in PROGRAMS.values() for key, names in some.items() if key.split(":")[0] == name
+        )
+        grammar = grammars()[name]
+        found = set(CAPTURED.findall(grammar.query))
+        units = ", ".join(words for kind, words in KIND_WORDS.items() if kind in found)
+        depth = "in depth" if name in IN_DEPTH else "by name" if "@call" in grammar.query else ""
+        rows.append(f"| {TITLES.get(name, name.capitalize())} | `{files}` | {units} | {depth} |")
+    for name, (files, _) in FORMATS.items():
+        units = (
+            "sections" if name in DOCUMENTS else "functions, classes" if name in BRACED else "keys or targets"
+            if name in KEYED and name not in PLAIN else "blocks"
+        )  # fmt: skip
+        rows.append(f"| {TITLES.get(name, name.capitalize())} | `{files}` | {units} | |")
     return "\n".join(rows) + "\n"
 
 

@@ -11,7 +11,6 @@ from functools import cache
 from importlib import import_module
 
 from treeline.ingest.parsers.comments import DASHES, HASHES, SLASHES, Comments
-from treeline.ingest.parsers.formats import DOCUMENTS, KEYED
 from treeline.ingest.parsers.grammar import Grammar
 
 # Module in `languages/` → language (a dialect after a colon) → suffixes and whole file names.
@@ -81,13 +80,13 @@ PROGRAMS: dict[str, dict[str, str]] = {
 FORMATS: dict[str, tuple[str, Comments]] = {
     "markdown": (".md .markdown .mdx .rmd .qmd", HASHES),
     "restructuredtext": (".rst", HASHES),
-    "asciidoc": (".adoc .asciidoc .asc", SLASHES),
+    "asciidoc": (".adoc .asciidoc", SLASHES),
     "org": (".org", HASHES),
     "latex": (".tex", Comments((b"%",), None)),
     "typst": (".typ", SLASHES),
     "toml": (".toml", HASHES),
     "ini": (".ini .cfg .conf .editorconfig .desktop .service", Comments((b"#", b";"), None)),
-    "properties": (".properties .env .env.example", HASHES),
+    "properties": (".properties", HASHES),
     "yaml": (".yml .yaml", HASHES),
     "json": (".json .jsonc .json5 .webmanifest", SLASHES),
     "dockerfile": (".dockerfile Dockerfile Containerfile", HASHES),
@@ -136,6 +135,7 @@ LOCK_FILES = frozenset(
 )
 # Bytes of a file that are looked at to tell its kind.
 HEAD = 8_192
+OBJC_HEADER = re.compile(rb"^@(?:interface|protocol|class|import)\b|^#import\b", re.MULTILINE)
 CPP_HEADER = re.compile(
     rb"\b(?:class|namespace|template|constexpr|public:|private:|virtual|using|typename)\b|std::|#include <\w+>"
 )
@@ -179,9 +179,11 @@ def _entry(path: str, head: bytes = b"") -> tuple[str, str] | None:
         return None
     found = _named(path)
     if found is not None:
-        # C and C++ share a suffix; a header is C++ where it says something that only C++ has.
-        is_c = found[0] == "cpp" and path.endswith(".h") and head and not CPP_HEADER.search(head)
-        return ("c", found[1]) if is_c else found
+        # Three languages share a suffix; a header is C++ or Objective-C where it says something that C does not have.
+        if found[0] == "cpp" and path.endswith(".h") and head:
+            language = "objc" if OBJC_HEADER.search(head) else "cpp" if CPP_HEADER.search(head) else "c"
+            return language, found[1]
+        return found
     if head.startswith(b"#!") and (mark := SHEBANG.match(head)):
         language = INTERPRETERS.get(mark[1].decode().rstrip("0123456789"), "")
         found = next((one for one in _files().values() if one[0] == language), None)
@@ -271,7 +273,3 @@ def by_suffix() -> Mapping[str, Grammar]:
 def languages() -> tuple[str, ...]:
     """Every language and format by name."""
     return tuple(dict.fromkeys((*grammars(), *FORMATS)))
-
-
-# Formats whose units are named by headings or keys.
-STRUCTURED = frozenset((*DOCUMENTS, *KEYED))

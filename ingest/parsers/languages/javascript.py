@@ -212,7 +212,7 @@ def _required(declarator: Node) -> list[Import]:
     return [Import(module, text_of(part), text_of(part)) for part in parts]
 
 
-GRAMMARS = (
+GRAMMARS: tuple[Grammar, ...] = (
     Grammar(
         name="javascript",
         query=QUERY + ONLY_JAVASCRIPT,

@@ -64,6 +64,7 @@ BASH = """
 
 R = """
 (binary_operator lhs: [(identifier) (string) (extract_operator)] rhs: (function_definition)) @function
+(argument name: (identifier) value: (function_definition)) @function
 ((call function: (identifier) @_class) @class
   (#any-of? @_class "setClass" "setRefClass" "R6Class" "setGeneric" "setMethod" "setValidity"))
 (program (binary_operator lhs: (identifier)) @constant)
@@ -74,7 +75,14 @@ ROXYGEN = Comments((b"#'", b"#"), None)
 ASSIGNS = frozenset({"<-", "=", "<<-"})
 
 
+# Arguments that take a callback; any other named function is a method of an R6 class, or one of a list.
+CALLBACKS = frozenset("FUN f fn fun error warning finally callback predicate .f".split())
+
+
 def _r_name(node: Node) -> str:
+    if node.type == "argument":
+        name = field_name(node)
+        return "" if name in CALLBACKS else name
     if node.type == "call":
         arguments = node.child_by_field_name("arguments")
         first = re.match(r"\(\s*[\"']([^\"']+)", text_of(arguments))
@@ -85,7 +93,7 @@ def _r_name(node: Node) -> str:
 
 
 def _r_body(node: Node) -> int:
-    function = node.child_by_field_name("rhs")
+    function = node.child_by_field_name("rhs") or node.child_by_field_name("value")
     body = function.child_by_field_name("body") if function is not None else None
     return body.start_byte if body is not None else 0
 

@@ -135,6 +135,10 @@ CONVENTION = re.compile(
     rb"[A-Z0-9_]*|WINAPI|CALLBACK|INLINE|__ptr32|__declspec\(\w+\)|__attribute__\(\([^()\n]*(?:\([^()]*\))?\)\))"
     rb"(?=[ \t\n])"
 )
+# Between `class` and the name: `class LIB_EXPORT Store {`.
+CLASS_MACRO = re.compile(
+    rb"(\b(?:class|struct|union|enum)\s+)([A-Z][A-Z0-9_]+(?:\([^()\n]*\))?)(?=\s+[A-Za-z_]\w*\s*[:{<])"
+)
 DECLTYPE = re.compile(rb"\bdecltype\((\w+)\)")
 NAMED = frozenset(
     """identifier field_identifier type_identifier destructor_name operator_name qualified_identifier operator_cast
@@ -147,6 +151,7 @@ C_FUNCTIONS = ("function_definition", "preproc_function_def")
 def _blank_macros(source: bytes) -> bytes:
     source = MACRO.sub(lambda found: b" " * len(found[0]), source)
     source = CONVENTION.sub(lambda found: b" " * len(found[0]), source)
+    source = CLASS_MACRO.sub(lambda found: found[1] + b" " * len(found[2]), source)
     return DECLTYPE.sub(lambda found: b"decltype_" + found[1] + b"_", source)
 
 
@@ -301,6 +306,14 @@ OBJECTIVE_C = (
 )
 
 
+NS_ENUM = re.compile(rb"\bNS_(?:ENUM|OPTIONS|CLOSED_ENUM|ERROR_ENUM)\(\s*\w+\s*,\s*(\w+)\s*\)")
+
+
+def _objc_repair(source: bytes) -> bytes:
+    """`NS_ENUM(NSInteger, State)` is `enum State`."""
+    return NS_ENUM.sub(lambda found: (b"enum " + found[1]).ljust(len(found[0])), source)
+
+
 def _objc_name(node: Node) -> str:
     if node.type in ("method_definition", "method_declaration"):
         parts = [text_of(child) for child in node.named_children if child.type == "identifier"]
@@ -435,6 +448,7 @@ GRAMMARS = (
         functions_of=_objc_functions,
         constants_of=_c_constants,
         body_of=_objc_body,
+        repair=_objc_repair,
         scope_of=_implemented,
         comments=C_COMMENTS,
         mend=_blank_macros,
