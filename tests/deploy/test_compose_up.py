@@ -30,7 +30,6 @@ ROOT = Path(__file__).parents[2]
 NODES = ("elasticsearch", "elasticsearch-2", "elasticsearch-3")
 PASSWORDS = {"ELASTIC_PASSWORD": "elastic-1", "KIBANA_PASSWORD": "kibana-1", "TREELINE_PASSWORD": "treeline-1"}
 PATIENCE = 600  # seconds; only what hangs takes as long
-GRACE = 30  # seconds that the compose file gives the service to stop
 # Elasticsearch's own check of a node that may be joined by others.
 FEW_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 65_535
 # A small part of the image itself: a first load of seconds.
@@ -94,9 +93,9 @@ class Stack:
         self.wait_until(lambda: self.get("/readyz")[0] == 200, "the service is not ready")
 
     def names(self, question: str) -> list[str]:
+        """The names of the first results; none while the service has no index to search."""
         status, answer = self.get(f"/api/search?k=5&q={question.replace(' ', '+')}")
-        assert status == 200
-        return [result["func_name"] for result in answer["results"]]
+        return [result["func_name"] for result in answer["results"]] if status == 200 else []
 
 
 def readme_commands() -> list[str]:
@@ -282,16 +281,14 @@ def test_a_load_beside_the_service_disturbs_no_search(stack: Stack) -> None:
 
 
 def test_it_stops_within_its_grace_period_and_comes_back_with_its_data(stack: Stack) -> None:
-    begin = time.monotonic()
     stack.shell("docker compose stop service")
-    assert time.monotonic() - begin < GRACE
-    assert "(137)" not in stack.shell("docker compose ps --all service")  # killed
+    assert "(137)" not in stack.shell("docker compose ps --all service"), "it was killed after its grace period"
     stack.shell("docker compose start service")
     stack.wait_until_ready()
     stack.shell("docker compose down")
     stack.shell("docker compose up --detach")
     stack.wait_until_ready()
-    assert stack.names("calm a herd")[0] == "tame_llamas"
+    stack.wait_until(lambda: stack.names("calm a herd")[:1] == ["tame_llamas"], "the data is not kept")
 
 
 def documented(page: str, first: str) -> str:
