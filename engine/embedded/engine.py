@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import orjson
 from numpy.typing import ArrayLike, NDArray
 from tantivy import Query
 
-from treeline.corpus.errors import IndexOutdated
+from treeline.corpus.errors import IndexDamaged, IndexOutdated
 from treeline.corpus.function import Address, Function
 from treeline.engine.embedded import fulltext
 from treeline.engine.embedded.columns import KIND, LANGUAGE, NAME, PARTITION, PATH, REPO, Positions, Table
@@ -72,9 +72,10 @@ def write_info(info: IndexInfo, **more: Any) -> bytes:
 class EmbeddedEngine:
     """See `treeline.engine.protocol.Engine`. Opens every file at once, so it outlives the pruning of its generation."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, on_damage: Callable[[IndexDamaged], None] = lambda _: None) -> None:
+        """`on_damage` is told of a damaged file that answers depend on, also when it is found later."""
         self._info = read_info(folder)
-        self.health = Health(folder)
+        self.health = Health(folder, on_damage)
         self._notices: tuple[str, ...] = ()
         self._open(folder)
         self.health.verify_in_background()

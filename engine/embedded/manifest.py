@@ -109,8 +109,9 @@ def _size(path: Path) -> int:
 class Health:
     """What is known about the damage of an open generation; without a manifest (in the making) nothing is checked."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, on_damage: Callable[[IndexDamaged], None] = lambda _: None) -> None:
         self._folder = folder
+        self._on_damage = on_damage
         self.damaged: tuple[str, ...] = ()
         self.manifest: Manifest | None = None
         self._pending: list[str] = []
@@ -143,6 +144,8 @@ class Health:
             if file not in self.damaged:
                 self.damaged = (*self.damaged, file)
                 log.warning("%s is damaged: %s", self._folder, file)
+                if not file.startswith(ARTIFACTS):
+                    self._on_damage(IndexDamaged(str(self._folder), file))
 
     def check(self) -> None:
         """Raise when a file that answers depend on is damaged."""

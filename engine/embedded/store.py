@@ -134,7 +134,8 @@ class EmbeddedStore:
         first = self._unusable.get(self._inode(name, self._pointer(name)))
         for generation in self._usable(name):
             try:
-                engine = EmbeddedEngine(self._home / name / generation)
+                mark = partial(self._unusable.__setitem__, self._inode(name, generation))
+                engine = EmbeddedEngine(self._home / name / generation, mark)
             except IndexDamaged as error:
                 damage = error
             except UNREADABLE as error:

@@ -122,6 +122,23 @@ def test_the_last_good_generation_is_served_and_loaded_onto(tmp_path: Path) -> N
     assert (engine.info.generation, engine.damaged) == ("000003", ())
 
 
+def test_damage_found_later_makes_the_store_lead_to_the_last_good_generation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifest, "VERIFIED_AT_OPEN", 0)
+    store = of_two_generations(tmp_path)
+    target = tmp_path / "x" / "000002" / "rows" / "by_id.npy"
+    data = target.read_bytes()
+    target.unlink()
+    target.write_bytes(data[:-1] + b"\x7f")
+    engine = store.open("x")
+    engine.health.verify()
+    with pytest.raises(IndexDamaged, match=r"rows/by_id\.npy"):
+        engine.keyword(["valu"], 1)
+    assert store.info("x").generation == "000001"  # which a service that watches for changes opens
+    assert "rows/by_id.npy" in store.open("x").damaged[0]
+
+
 def test_the_only_generation_is_refused_by_the_name_of_its_damaged_file(tmp_path: Path) -> None:
     store = EmbeddedStore(tmp_path)
     build(store, "x")
