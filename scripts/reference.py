@@ -33,7 +33,8 @@ TITLES = {
     "powershell": "PowerShell", "vim": "Vim script", "proto": "Protocol Buffers", "graphql": "GraphQL", "css": "CSS",
     "restructuredtext": "reStructuredText", "asciidoc": "AsciiDoc", "latex": "LaTeX", "toml": "TOML", "ini": "INI",
     "yaml": "YAML", "json": "JSON", "cmake": "CMake", "sql": "SQL", "html": "HTML and templates", "xml": "XML",
-    "text": "Plain text", "properties": "Properties", "org": "Org", "d": "D", "c": "C", "r": "R",
+    "text": "Plain text", "properties": "Properties", "org": "Org",
+    "jupyter": "Jupyter notebooks", "d": "D", "c": "C", "r": "R",
 }  # fmt: skip
 CAPTURED = re.compile(r"@(function|interface|class|enum|type|constant)\b")
 KIND_WORDS = {"function": "functions", "class": "classes", "interface": "interfaces", "enum": "enums"} | {

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+import orjson
+
 # A unit that a person reads at a glance and an encoder takes in whole.
 MAX_LINES = 60
 MAX_CHARACTERS = 4_000
@@ -43,10 +45,12 @@ Heading = tuple[int, int, str]
 def blocks(language: str, text: str, file: str, first_line: int = 1) -> Iterator[Block]:
     """The units of a text in this format, at most `MAX_BLOCKS`."""
     lines = text.removeprefix("\ufeff").split("\n")
-    if len(text) > MAX_TEXT and language not in DOCUMENTS:
+    if len(text) > MAX_TEXT and language not in DOCUMENTS and language != "jupyter":
         # Data: its start is enough to find it by.
         lead = text[:MAX_CHARACTERS]
         found = iter((Block("file", file, lead, first_line, first_line + len(lines) - 1),))
+    elif language == "jupyter":
+        found = _cells(text, file)
     elif language in DOCUMENTS:
         found = _sections(DOCUMENTS[language](lines), lines, file)
     elif language in BRACED:
@@ -57,6 +61,22 @@ def blocks(language: str, text: str, file: str, first_line: int = 1) -> Iterator
         found = _pieces("file", file, lines, 0, len(lines), first_line)
     for _, block in zip(range(MAX_BLOCKS), found, strict=False):
         yield block
+
+
+def _cells(text: str, file: str) -> Iterator[Block]:
+    """The cells of a notebook: code under the last heading above it, and prose as sections."""
+    try:
+        cells = orjson.loads(text)["cells"]
+        sources = [("".join(cell["source"]), cell["cell_type"] == "code") for cell in cells]
+    except (ValueError, KeyError, TypeError):
+        return
+    title, last = file, text.count("\n") + 1
+    for number, (source, is_code) in enumerate(sources, 1):
+        if not is_code and (heading := ATX.match(source.partition("\n")[0])):
+            title = _title(heading[2])
+        if source.strip():
+            name = title if not is_code else f"{title}:{number}"
+            yield Block("file" if is_code else "section", name, source, 1, last, "" if is_code else source, "")
 
 
 def _sections(headings: list[Heading], lines: list[str], file: str) -> Iterator[Block]:

@@ -22,6 +22,9 @@ PROGRAMS: dict[str, dict[str, str]] = {
         "javascript": ".js .jsx .mjs .cjs .es6",
         "typescript": ".ts .mts .cts",
         "typescript:tsx": ".tsx",
+        "vue": ".vue",
+        "svelte": ".svelte",
+        "astro": ".astro",
     },
     "systems": {
         "rust": ".rs",
@@ -79,6 +82,7 @@ PROGRAMS: dict[str, dict[str, str]] = {
 # Documents, configuration and text: no grammar, only suffixes and names.
 FORMATS: dict[str, tuple[str, Comments]] = {
     "markdown": (".md .markdown .mdx .rmd .qmd", HASHES),
+    "jupyter": (".ipynb", HASHES),
     "restructuredtext": (".rst", HASHES),
     "asciidoc": (".adoc .asciidoc", SLASHES),
     "org": (".org", HASHES),
@@ -95,7 +99,7 @@ FORMATS: dict[str, tuple[str, Comments]] = {
     "sql": (".sql .ddl .psql", DASHES),
     "html": (
         ".html .htm .xhtml .j2 .jinja .jinja2 .tmpl .gohtml .mustache .hbs .handlebars .erb .eex .heex .ejs .twig"
-        " .liquid .pug .haml .slim .cshtml .razor .jsp .ftl .vue .svelte .astro",
+        " .liquid .pug .haml .slim .cshtml .razor .jsp .ftl",
         Comments((b"//",), (b"<!--", b"-->")),
     ),
     "xml": (
@@ -124,7 +128,7 @@ BINARY = frozenset(
     .class .pyc .pyo .pyd .so .dylib .dll .exe .o .a .lib .obj .bin .dat .db .sqlite .sqlite3 .parquet .arrow .feather
     .npy .npz .pkl .pickle .h5 .hdf5 .onnx .pt .pth .safetensors .gguf .model .wasm .beam .hi .rlib .rmeta .pdb .idb
     .doc .docx .xls .xlsx .ppt .pptx .odt .ods .key .numbers .pem .crt .cer .der .p12 .pfx .jks .keystore .gpg .sig
-    .asc .map .snap .lock .sum .csv .tsv .jsonl .ndjson .geojson .log .diff .patch .orig .rej .swp .ipynb .mo .po .pot
+    .asc .map .snap .lock .sum .csv .tsv .jsonl .ndjson .geojson .log .diff .patch .orig .rej .swp .mo .po .pot
     .gitignore .treelineignore .gitattributes .gitmodules .dockerignore .npmignore .mailmap .ds_store
     .nib .strings .pbxproj .xcworkspacedata .typed .gitkeep .keep .min.js .min.css""".split()
 )

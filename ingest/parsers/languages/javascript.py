@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tree_sitter import Node
 
@@ -277,4 +278,28 @@ def _typescript(pack: str, query: str) -> Grammar:
     )
 
 
-GRAMMARS = (*GRAMMARS, _typescript("typescript", WITHOUT_JSX), _typescript("tsx", QUERY))
+# Vue, Svelte and Astro: the scripts of a component; its markup is top-level code.
+SCRIPT = re.compile(rb"<script\b[^>]*>(.*?)</script>|\A---\r?\n(.*?)\n---", re.DOTALL | re.IGNORECASE)
+NOT_NEWLINE = re.compile(rb"[^\n]")
+
+
+def only_scripts(source: bytes) -> bytes:
+    """The text of a component with everything but its scripts blanked."""
+    pieces, at = [], 0
+    for found in SCRIPT.finditer(source):
+        start, end = found.span(1 if found[1] is not None else 2)
+        pieces += [NOT_NEWLINE.sub(b" ", source[at:start]), source[start:end]]
+        at = end
+    return repair(b"".join((*pieces, NOT_NEWLINE.sub(b" ", source[at:]))))
+
+
+def _component(name: str) -> Grammar:
+    return replace(_typescript("typescript", WITHOUT_JSX), name=name, repair=only_scripts)
+
+
+GRAMMARS = (
+    *map(_component, ("vue", "svelte", "astro")),
+    *GRAMMARS,
+    _typescript("typescript", WITHOUT_JSX),
+    _typescript("tsx", QUERY),
+)

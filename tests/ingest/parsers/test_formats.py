@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from textwrap import dedent
 
 from treeline.corpus.function import Function
@@ -154,3 +155,16 @@ def test_a_file_that_no_name_tells_is_known_by_its_first_bytes() -> None:
     assert language_of("yarn.lock", b"text") is None
     assert language_of("list.h", b"struct a { int b; };\n") == "c"
     assert language_of("list.h", b"namespace a { class B; }\n") == "cpp"
+
+
+def test_a_notebook_is_its_cells() -> None:
+    notebook = {
+        "cells": [
+            {"cell_type": "markdown", "source": ["# Load\n", "Read the table."]},
+            {"cell_type": "code", "source": ["rows = read()\n", "rows.head()"], "outputs": ["x" * 1000]},
+        ]
+    }
+    found = units("study.ipynb", json.dumps(notebook))
+    assert [(unit.kind, unit.func_name) for unit in found] == [("section", "Load"), ("file", "Load:2")]
+    assert found[1].original_string == "rows = read()\nrows.head()"
+    assert units("broken.ipynb", "{") == []

@@ -14,6 +14,22 @@ from treeline.ingest.source import MAX_FUNCTION_BYTES
 IN_DEPTH = {"python", "java", "go", "javascript", "typescript", "php", "ruby"}
 # File, sample, units (kind and name) in order without the file's own, and the docstring of one of them.
 SAMPLES: dict[str, tuple[str, str, list[tuple[str, str]], tuple[str, str]]] = {
+    **{
+        name: (
+            f"Page.{name}",
+            """
+            <template><p>{{ total }}</p></template>
+            <script lang="ts">
+            const limit: number = 3;
+            // Adds one.
+            export function add(item: number) { return next(item); }
+            </script>
+            """,
+            [("constant", "limit"), ("function", "add")],
+            ("add", "Adds one."),
+        )
+        for name in ("vue", "svelte", "astro")
+    },
     "rust": (
         "queue.rs",
         """
