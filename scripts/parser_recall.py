@@ -16,7 +16,7 @@ import orjson
 
 from treeline.ingest.parsers.formats import DOCUMENTS, KEYED
 from treeline.ingest.parsers.registry import grammar_of
-from treeline.ingest.parsers.units import Place, parse_file
+from treeline.ingest.parsers.units import FileLocation, parse_file
 
 # The kinds of tags that are definitions, by ctags' names for them.
 FUNCTIONS = frozenset(
@@ -90,7 +90,7 @@ def main() -> None:
             grammar = grammar_of(path, source)
             if grammar is None or grammar.name in SKIPPED or len(source) > MAX_BYTES:
                 continue
-            parsed = parse_file(grammar, source, Place("", path, "", ""), path, MAX_BYTES)
+            parsed = parse_file(grammar, source, FileLocation("", path, "", ""), path, MAX_BYTES)
             names = {part for unit in parsed.functions if unit.kind != "file" for part in parts(unit.func_name)}
             names |= {part for facts in parsed.facts for symbol in facts.symbols for part in parts(symbol.name)}
             spans = [unit.address.lines or (0, 0) for unit in parsed.functions if unit.kind in ("function", "method")]

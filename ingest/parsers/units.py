@@ -44,7 +44,7 @@ GENERIC = frozenset({"index", "main", "mod", "init", "__init__", "lib"})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileLocation:
     """Where a file lives; `url` is its address without lines."""
 
     repo: str
@@ -56,7 +56,7 @@ class Place:
 def parse_file(
     grammar: Grammar,
     source: bytes,
-    place: Place,
+    place: FileLocation,
     file: str,
     max_function_bytes: int,
     kinds: frozenset[str] = frozenset(),
@@ -148,7 +148,7 @@ class _Maker:
 
     language: str
     line_comment: str
-    place: Place
+    place: FileLocation
 
     def definitions(self, source: bytes, found: Sequence[Definition], kinds: frozenset[str]) -> Iterator[Function]:
         members: dict[str, list[Definition]] = defaultdict(list)

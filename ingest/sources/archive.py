@@ -30,7 +30,7 @@ from treeline.ingest.ignore import (
     folder_reason,
     is_source,
 )
-from treeline.ingest.parsers.units import Place
+from treeline.ingest.parsers.units import FileLocation
 from treeline.ingest.source import ReadOptions, Unit, Unreadable, leads_out, readable
 from treeline.ingest.sources.folder import FileUnit, always
 from treeline.ingest.sources.shards import BLOCK, DAMAGE, MAX_RATIO
@@ -202,7 +202,7 @@ class Archive:
             if _inside(member.name) != self.top + path:
                 raise InputError(f"{self.path} was changed while it was read", "run the command again")
             file, key = self.path / self.top / path, readable(path)
-            place = Place(self.repo, key, "", f"file://{quote(os.fsencode(file))}")
+            place = FileLocation(self.repo, key, "", f"file://{quote(os.fsencode(file))}")
             yield MemberUnit(file, key, member.size, always(place), self.options, self.left_out, member=member)
 
 

@@ -26,7 +26,7 @@ from treeline.ingest.ignore import (
     read_plain,
 )
 from treeline.ingest.parsers.registry import grammar_of, language_of
-from treeline.ingest.parsers.units import Place, parse_file
+from treeline.ingest.parsers.units import FileLocation, parse_file
 from treeline.ingest.source import Chunk, Listed, Parsed, Problem, ReadOptions, Rejected, Unit, readable
 from treeline.ingest.sources.checkout import Checkout, PublishedFiles, checkout_of, published_files, read_git_file
 
@@ -39,7 +39,7 @@ class FileChunk:
     """The text of one file, to be parsed in a worker."""
 
     source: bytes
-    place: Place
+    place: FileLocation
     file: str
     max_function_bytes: int
     kinds: frozenset[str] = frozenset()
@@ -84,7 +84,7 @@ class FileUnit:
     file: str | Path
     key: str
     size: int
-    place_of: Callable[[bytes], Place]  # by its content: a remote may have another
+    place_of: Callable[[bytes], FileLocation]  # by its content: a remote may have another
     options: ReadOptions
     left_out: Counter[str]
     known_digest: str = ""
@@ -110,7 +110,7 @@ class FileUnit:
         return "generated" if not self.options.include_tests and is_generated(content) else ""
 
     @cached_property
-    def place(self) -> Place:
+    def place(self) -> FileLocation:
         return self.place_of(self._content if isinstance(self._content, bytes) else b"")
 
     @cached_property
@@ -136,7 +136,7 @@ class FileUnit:
             yield FileChunk(content, self.place, readable(str(self.file)), limit, kinds)
 
 
-def always(place: Place) -> Callable[[bytes], Place]:
+def always(place: FileLocation) -> Callable[[bytes], FileLocation]:
     """The place of a file that is there whatever its content."""
     return lambda _: place
 
@@ -200,18 +200,18 @@ class Folder:
     def _published(self) -> PublishedFiles | None:
         return published_files(self._top)
 
-    def _place(self, relative: str, content: bytes) -> Place:
+    def _place(self, relative: str, content: bytes) -> FileLocation:
         """On the web where the remote has it as it is here or nobody can say, otherwise on this machine."""
         here = f"file://{quote(os.fsencode(self.root / relative))}"
         checkout = self.checkout
         if not checkout or not checkout.web:
-            return Place(self.repo, readable(relative), checkout.sha if checkout else "", here)
+            return FileLocation(self.repo, readable(relative), checkout.sha if checkout else "", here)
         path = self._prefix + readable(relative)
         known = self._published
         sha = known.sha if known else checkout.sha
         if known and not known.has(self._prefix + relative, content):
-            return Place(self.repo, path, "", here)
-        return Place(self.repo, path, sha, checkout.url(path, sha))
+            return FileLocation(self.repo, path, "", here)
+        return FileLocation(self.repo, path, sha, checkout.url(path, sha))
 
     def _walk(self, listing: Listing) -> None:
         """Folder by folder, the upper ones first; links are never followed."""

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from treeline.corpus.errors import InputError
 from treeline.ingest.ignore import reason_by_name
-from treeline.ingest.parsers.units import Place
+from treeline.ingest.parsers.units import FileLocation
 from treeline.ingest.source import Listed, ReadOptions, Unit
 from treeline.ingest.sources.folder import FileUnit, Folder, always
 
@@ -41,7 +41,7 @@ def _standard_library(options: ReadOptions, left_out: Counter[str]) -> Iterator[
     folder = Folder("python", root, "python", options)
     for path, stamp in folder.listing.files.items():
         if path.endswith(".py") and not NOT_LIBRARY & set(PurePosixPath(path).parts):
-            place = Place("python", path, "", f"{web}/{quote(path)}")
+            place = FileLocation("python", path, "", f"{web}/{quote(path)}")
             yield FileUnit(root / path, f"python/{path}", stamp.size, always(place), options, left_out)
     left_out.update(folder.left_out)
 
@@ -115,5 +115,5 @@ def _of_package(name: str, package: Distribution, options: ReadOptions, left_out
         if reason:
             left_out[reason] += 1
         elif file.exists():
-            place = Place(name, str(path), "", file.absolute().as_uri())
+            place = FileLocation(name, str(path), "", file.absolute().as_uri())
             yield FileUnit(file.resolve(), f"{name}/{path}", _size(file), always(place), options, left_out)

@@ -8,7 +8,7 @@ from textwrap import dedent
 from treeline.corpus.function import Function
 from treeline.graph.references import FileFacts
 from treeline.ingest.parsers.registry import by_suffix
-from treeline.ingest.parsers.units import Place, parse_file
+from treeline.ingest.parsers.units import FileLocation, parse_file
 from treeline.ingest.source import MAX_FUNCTION_BYTES
 
 
@@ -49,7 +49,7 @@ class Seen:
 
 
 def see(suffix: str, source: str) -> Seen:
-    place = Place("owner/name", f"src/file{suffix}", "0" * 40, "https://github.com/owner/name/blob/0/src/file")
+    place = FileLocation("owner/name", f"src/file{suffix}", "0" * 40, "https://github.com/owner/name/blob/0/src/file")
     text = dedent(source).lstrip("\n").encode()
     parsed = parse_file(by_suffix()[suffix], text, place, "file", MAX_FUNCTION_BYTES)
     assert not parsed.problems

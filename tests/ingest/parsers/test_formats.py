@@ -7,7 +7,7 @@ from textwrap import dedent
 
 from treeline.corpus.function import Function
 from treeline.ingest.parsers.registry import grammar_of, language_of
-from treeline.ingest.parsers.units import Place, parse_file
+from treeline.ingest.parsers.units import FileLocation, parse_file
 from treeline.ingest.source import MAX_FUNCTION_BYTES
 
 
@@ -15,7 +15,8 @@ def units(file: str, source: str) -> list[Function]:
     text = dedent(source).lstrip("\n").encode()
     grammar = grammar_of(file, text)
     assert grammar is not None
-    return list(parse_file(grammar, text, Place("o/r", file, "", "file:///f"), file, MAX_FUNCTION_BYTES).functions)
+    location = FileLocation("o/r", file, "", "file:///f")
+    return list(parse_file(grammar, text, location, file, MAX_FUNCTION_BYTES).functions)
 
 
 def named(file: str, source: str) -> list[tuple[str, str]]:

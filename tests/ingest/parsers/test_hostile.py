@@ -14,12 +14,12 @@ from treeline.ingest.parsers import outline as outlining
 from treeline.ingest.parsers.names import MAX_TARGET, dotted
 from treeline.ingest.parsers.outline import _machine
 from treeline.ingest.parsers.registry import by_suffix, grammars
-from treeline.ingest.parsers.units import Place, parse_file
+from treeline.ingest.parsers.units import FileLocation, parse_file
 from treeline.ingest.source import Parsed
 
 LANGUAGES = sorted(grammars())
 SUFFIXES = sorted(by_suffix())
-PLACE = Place("repo", "file", "", "file:///file")
+PLACE = FileLocation("repo", "file", "", "file:///file")
 FRAGMENTS = [
     *"{ } ( ) [ ] ; = # // /* */ -> :: => \\ \n \t \0 é 🦜 \u202e ' \" `${".split(" "),
     *("def f(", "class A:", "function(", '"""', "/** x */", "\r\n", "    ", "def self.", "end", "func (a *B) C() {"),

@@ -8,7 +8,7 @@ import pytest
 
 from treeline.corpus.function import Function
 from treeline.ingest.parsers.registry import grammar_of, grammars
-from treeline.ingest.parsers.units import Place, parse_file
+from treeline.ingest.parsers.units import FileLocation, parse_file
 from treeline.ingest.source import MAX_FUNCTION_BYTES
 
 IN_DEPTH = {"python", "java", "go", "javascript", "typescript", "php", "ruby"}
@@ -807,7 +807,7 @@ def units(file: str, source: str) -> list[Function]:
     text = dedent(source).lstrip("\n").encode()
     grammar = grammar_of(file, text)
     assert grammar is not None
-    place = Place("owner/name", f"src/{file}", "", "https://example.org/file")
+    place = FileLocation("owner/name", f"src/{file}", "", "https://example.org/file")
     return list(parse_file(grammar, text, place, file, MAX_FUNCTION_BYTES).functions)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.ingest.parsers.parsing import see
 from treeline.ingest.parsers.registry import by_suffix
-from treeline.ingest.parsers.units import Place, parse_file
+from treeline.ingest.parsers.units import FileLocation, parse_file
 from treeline.ingest.source import MAX_FUNCTION_BYTES
 
 SOURCE = """
@@ -55,7 +55,7 @@ def test_comments_above_are_the_docstring() -> None:
 
 def test_an_end_without_a_begin_is_no_docstring() -> None:
     source = b"def a; end\n=end\ndef b; end\n"
-    parsed = parse_file(by_suffix()[".rb"], source, Place("o/r", "a.rb", "", ""), "a.rb", MAX_FUNCTION_BYTES)
+    parsed = parse_file(by_suffix()[".rb"], source, FileLocation("o/r", "a.rb", "", ""), "a.rb", MAX_FUNCTION_BYTES)
     assert [(found.func_name, found.docstring) for found in parsed.functions[:-1]] == [("a", ""), ("b", "")]
 
 
