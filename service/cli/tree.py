@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from treeline.search.live import LiveSearcher
 
 
+CLUSTERS = 10  # of a query's results, as in the paper
+
+
 @click.command("tree")
 @click.argument("query", required=False)
 @index_options
@@ -51,7 +54,7 @@ def tree(
             whole = _whole(searcher.engine, split)
             tree = tree if query else whole
         if write and tree is not None:
-            exported = tree.networkx(forest=forest)
+            exported = _located(tree, searcher.engine, forest, query)
             write(exported)
             click.echo(f"written with every folder on the way: {counted(len(exported), 'node')}")
     finally:
@@ -79,6 +82,28 @@ def _of_results(searcher: LiveSearcher, query: str, depth: int, dimensions: int 
         outcome = f"average distortion {refined.after:.3f}" if refined.kept else "no better, so it is left as it was"
         click.echo(f"refined in {dimensions} dimensions: {outcome}")
     return grow((candidate.id, candidate.address) for candidate in found)
+
+
+def _located(tree: Tree, engine: Engine, forest: bool, query: str | None) -> nx.DiGraph[int]:
+    """The tree with its places in the disk; the results of a query also with their clusters."""
+    from treeline.graph import embedding, global_embedding
+    from treeline.ingest.artifacts import obtain
+
+    if not query:
+        stored = obtain(engine, "embedding")
+        return tree.networkx(forest=forest, embedding=global_embedding.load(stored).embedding if stored else None)
+    from treeline.graph.local_tree import local_tree
+    from treeline.rerank.hyperbolic_kmeans import cluster
+
+    ids = list(tree.leaves)
+    hits = engine.locate(ids)
+    labels = cluster(local_tree([hit.address for hit in hits]), CLUSTERS).tolist()
+    weights = (tree.parents >= 0).astype(float)
+    return tree.networkx(
+        forest=forest,
+        embedding=embedding.embed(tree.parents, weights),
+        clusters=dict(zip((hit.id for hit in hits), labels, strict=True)),
+    )
 
 
 def _whole(engine: Engine, split: bool) -> Tree:
