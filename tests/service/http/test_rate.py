@@ -1,6 +1,7 @@
 """A burst may come at once, then the rate holds, for all processes together."""
 
 import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -83,7 +84,7 @@ def test_a_disk_that_fails_later_is_lived_with(tmp_path: Path, monkeypatch: pyte
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(guard.os, "pwrite", full)
+    monkeypatch.setattr(os, "pwrite", full)
     assert limiter.wait("b", 1, 1) == 0
     assert limiter.wait("b", 1, 1) > 0
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import CallToolResult, TextContent
 
 from tests.ingest.loading import project
 from treeline.search.settings import Settings
@@ -37,7 +38,8 @@ def call(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     def called(name: str, **arguments: object) -> str:
         async def ask() -> str:
             result = await server.call_tool(name, arguments)
-            return "\n".join(block.text for block in result.content)
+            assert isinstance(result, CallToolResult)
+            return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
 
         return anyio.run(ask)
 
