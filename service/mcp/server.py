@@ -17,7 +17,6 @@ from mcp_types import ToolAnnotations
 from pydantic import Field, ValidationError
 
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.engine.protocol import Filters
 from treeline.search.answer import Answer, Result
 from treeline.search.lanes.graph import UnresolvedCalls, relation_of
 from treeline.search.live import LiveSearcher
@@ -64,7 +63,7 @@ def add_search(server: MCPServer, library: Library) -> None:
     def search_code(
         query: Question,
         k: Count = 8,
-        mode: Literal["hybrid", "keyword", "dense"] = "hybrid",
+        mode: Literal["hybrid", "keyword", "dense"] | None = None,
         language: Language = "",
         repo: Repository = "",
         path_prefix: Annotated[str, Field(description="Only paths that begin with this.")] = "",
@@ -74,8 +73,8 @@ def add_search(server: MCPServer, library: Library) -> None:
     ) -> str:
         """Find code by what it does, by name, or by exact text in quotes, best first."""
         searcher, of_repo = library.ask(repo)
-        filters = Filters(language=language, repo=of_repo, path_prefix=path_prefix, kind=kind)
-        answer = searcher.search(Query(query, k=k, mode=mode, filters=filters))
+        filters = {"language": language, "repo": of_repo, "path": path_prefix, "kind": kind}
+        answer = searcher.search(Query.of(query, {"k": k, "mode": mode, **filters}, library.settings))
         said = _said(answer)
         if not answer.results:
             why = map(visible, answer.hints)

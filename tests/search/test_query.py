@@ -66,3 +66,7 @@ def test_what_no_switch_allows_is_refused(switches: dict[str, float], message: s
 def test_methods_are_chosen_by_name() -> None:
     names = {switch.name: set(method_names(switch)) for switch in SWITCHES if switch.methods}
     assert {"rrf", "adaptive"} <= names["fusion"] and {"none", "algorithm2"} <= names["rerank"]
+
+
+def test_a_switch_that_is_not_set_takes_the_default() -> None:
+    assert Query.of("x", {"mode": None, "k": 8}, Settings(mode="keyword")) == Query("x", k=8, mode="keyword")
