@@ -196,16 +196,16 @@ def load(
     """Bring the index up to date with the sources; other sources in it stay as they are."""
     begun = time.perf_counter()
     once = {source.name: source for source in sources}
-    beginning = start(store, name, options.encoders, options.work / VECTOR_CACHE, fresh=options.fresh)
+    started = start(store, name, options.encoders, options.work / VECTOR_CACHE, fresh=options.fresh)
     try:
-        names = {*beginning.before.sources, *once} - {*options.remove}
+        names = {*started.before.sources, *once} - {*options.remove}
         for source in once.values():
             check_overlap(source, names)
         distinct = [disambiguate(source, names) for source in once.values()]
         with _Interrupts() as interrupts:
-            return _Load(store, name, distinct, options, progress, beginning, interrupts).run(begun)
+            return _Load(store, name, distinct, options, progress, started, interrupts).run(begun)
     finally:
-        beginning.close()
+        started.close()
 
 
 class _Interrupts:
@@ -234,7 +234,7 @@ class _Load:
     sources: Sequence[Source]
     options: LoadOptions
     progress: Progress
-    beginning: Start
+    start: Start
     interrupts: _Interrupts
     after: Manifest = field(default_factory=Manifest)
     clock: Clock = field(default_factory=Clock)
@@ -243,13 +243,13 @@ class _Load:
     bytes_total: int = 0
 
     def run(self, begun: float) -> Summary:
-        before = self.beginning.before
-        self.beginning.check_removable(self.name, self.options.remove)
+        before = self.start.before
+        self.start.check_removable(self.name, self.options.remove)
         self.bytes_total = sum(source.size for source in self.sources)
         count = processors() if self.options.workers is None else self.options.workers
         # An update is likely to be small, and starting processes takes longer than a small load.
-        here = SMALL_BYTES if self.beginning.previous is not None or self.bytes_total < SMALL_BYTES else 0
-        with self._generation() as generation, Workers(count, self.beginning.light_encoders(), here) as workers:
+        here = SMALL_BYTES if self.start.previous is not None or self.bytes_total < SMALL_BYTES else 0
+        with self._generation() as generation, Workers(count, self.start.light_encoders(), here) as workers:
             self._keep_other_sources(generation)
             reading = Reader(self.sources, before, self.after, generation, self.clock, self._advance, self._be_strict)
             self._load(reading, generation, workers, count + SPARE_BATCHES)
@@ -263,8 +263,8 @@ class _Load:
         return self._summary(info, generation, reading, time.perf_counter() - begun)
 
     def _generation(self) -> Generation:
-        previous = self.beginning.previous
-        specs = tuple(EncoderSpec(encoder.name, encoder.dimension) for encoder in self.beginning.encoders.values())
+        previous = self.start.previous
+        specs = tuple(EncoderSpec(encoder.name, encoder.dimension) for encoder in self.start.encoders.values())
         fingerprint = blake2b(digest_size=12)
         for part in (
             previous.info.generation if previous else "",
@@ -280,7 +280,7 @@ class _Load:
             specs,
             fingerprint.hexdigest(),
             previous,
-            self.beginning.state,
+            self.start.state,
             self.options.work if self.options.resumable else None,
             self.options.fresh,
             self.options.checkpoint_seconds,
@@ -289,7 +289,7 @@ class _Load:
     def _keep_other_sources(self, generation: Generation) -> None:
         """Only what is loaded now, or is to be removed, may change."""
         changing = {source.name for source in self.sources} | set(self.options.remove)
-        for key, entry in self.beginning.before.entries.items():
+        for key, entry in self.start.before.entries.items():
             if entry.source not in changing:
                 self.after.entries[key] = entry
                 generation.ledger.see(entry)
@@ -312,7 +312,7 @@ class _Load:
         self.memory[batch.process] = batch.peak_memory_kb
         for chunk in batch.chunks:
             self._be_strict(chunk.problems)
-        generation.write(batch, self.after, self.beginning.encoders, self.clock)
+        generation.write(batch, self.after, self.start.encoders, self.clock)
         self._advance(size)
 
     def _advance(self, size: int) -> None:
@@ -342,7 +342,7 @@ class _Load:
             engine=info.engine,
             generation=info.generation,
             sources=tuple(self.after.sources),
-            encoders=tuple(self.beginning.encoders),
+            encoders=tuple(self.start.encoders),
             published=generation.begun,
             resumed=generation.resumed,
             units={kind: reading.units[kind] for kind in ("read", "unchanged", "removed")},

@@ -200,7 +200,10 @@ class _Known:
         from treeline.ingest.sources.folder import Stamp
 
         row = database.execute("SELECT fingerprint, generation, checked_ns, skipped FROM project").fetchone()
-        self.fingerprint, self.generation, self.checked_ns, skipped = row or ("", "", 0, "{}")
+        fingerprint, generation, checked_ns, skipped = row or ("", "", 0, "{}")
+        self.fingerprint: str = fingerprint
+        self.generation: str = generation
+        self.checked_ns: int = checked_ns
         self.skipped: dict[str, int] = orjson.loads(skipped)
         self.files: dict[str, Stamp] = {}
         self.digests: dict[str, str] = {}
@@ -213,7 +216,7 @@ class _Known:
     def forget(self) -> None:
         self.generation = ""
         for table in (self.files, self.digests, self.folders, self.rules):
-            table.clear()  # type: ignore[attr-defined]
+            table.clear()
 
     def listing(self, root: Path) -> Listing | None:
         """The files with their stamps of now; None when folders or ignore files say that there may be others.

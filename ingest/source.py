@@ -120,7 +120,7 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class UnitList:
     """A source whose units are known beforehand."""
 
     name: str

@@ -350,8 +350,9 @@ class Journal:
         self._unlink()
 
     def _unlink(self) -> None:
-        for end in ("-wal", "-shm", "") if self.path else ():
-            self.path.with_name(self.path.name + end).unlink(missing_ok=True)
+        if self.path is not None:
+            for end in ("-wal", "-shm", ""):
+                self.path.with_name(self.path.name + end).unlink(missing_ok=True)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Cursor]:

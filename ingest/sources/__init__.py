@@ -11,7 +11,7 @@ from pathlib import Path
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
-from treeline.ingest.source import Listed, ReadOptions, Source, readable
+from treeline.ingest.source import ReadOptions, Source, UnitList, readable
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ def _open(spec: str, options: ReadOptions) -> Source:
 
     if not path.name.endswith(LINES):
         raise InputError(f"{spec} is not a kind of file that can be read", f"a source is {FORMS}")
-    return Listed(str(path.resolve()), (FileShard(path, path.name, options),))
+    return UnitList(str(path.resolve()), (FileShard(path, path.name, options),))
 
 
 def disambiguate(source: Source, others: Collection[str]) -> Source:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from treeline.corpus.errors import InputError
 from treeline.ingest.download import LANGUAGES, fetch_language
-from treeline.ingest.source import Listed, ReadOptions, Unit, Unreadable, readable
+from treeline.ingest.source import ReadOptions, Unit, UnitList, Unreadable, readable
 from treeline.ingest.sources.pool import POOL, Pool
 from treeline.ingest.sources.shards import (
     DAMAGE,
@@ -26,7 +26,7 @@ SHARDS = "final/jsonl"
 HINT = f"give the folder that holds LANGUAGE/{SHARDS}, a LANGUAGE.zip, a {PARQUET} or a {POOL} file"
 
 
-def open_codesearchnet(where: str, options: ReadOptions) -> Listed:
+def open_codesearchnet(where: str, options: ReadOptions) -> UnitList:
     """`where` is a folder, a file, or the name of a language, which is downloaded unless it was before."""
     root = Path(where).expanduser()
     if where in LANGUAGES and not root.exists():
@@ -38,7 +38,7 @@ def open_codesearchnet(where: str, options: ReadOptions) -> Listed:
     units = tuple(_units(root, options))
     if not units:
         raise InputError(f"no CodeSearchNet shards in {root}", HINT)
-    return Listed(f"codesearchnet:{root.resolve()}", units)
+    return UnitList(f"codesearchnet:{root.resolve()}", units)
 
 
 def is_codesearchnet(folder: Path) -> bool:

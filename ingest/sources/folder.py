@@ -26,8 +26,13 @@ from treeline.ingest.ignore import (
     read_plain,
 )
 from treeline.ingest.parsers.registry import grammar_of, language_of
+<<<<<<< HEAD
 from treeline.ingest.parsers.units import FileLocation, parse_file
 from treeline.ingest.source import Chunk, Listed, Parsed, Problem, ReadOptions, Rejected, Unit, readable
+=======
+from treeline.ingest.parsers.units import Place, parse_file
+from treeline.ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected, Unit, UnitList, readable
+>>>>>>> c9058c2 (Name a list of units for what it is, and satisfy mypy in ingest)
 from treeline.ingest.sources.checkout import Checkout, PublishedFiles, checkout_of, published_files, read_git_file
 
 # A walk that is limited to some files looks at so many entries for each.
@@ -263,15 +268,15 @@ class Folder:
         git = self.root / path / ".git"
         return "worktree" if git.is_file() and "/worktrees/" in read_git_file(git) else ""
 
-    def alone(self, name: str) -> Listed:
+    def alone(self, name: str) -> UnitList:
         """One file of this folder; whoever names it wants it, be it a test or ignored."""
         wanted = replace(self, options=replace(self.options, include_tests=True))
         file = self.root / name
         if reason := file_reason(name, False, wanted.options):
-            return Listed(str(file), (), {reason: 1})
+            return UnitList(str(file), (), {reason: 1})
         where = partial(wanted._place, name)
         size = file.stat().st_size
-        return Listed(str(file), (FileUnit(file, readable(name), size, where, wanted.options, wanted.left_out),))
+        return UnitList(str(file), (FileUnit(file, readable(name), size, where, wanted.options, wanted.left_out),))
 
 
 def ignored_above(top: Path, inner: str) -> IgnoreRules | None:

@@ -238,7 +238,7 @@ class Pool:
     def chunks(self) -> Iterator[Chunk]:
         options = self.options.for_workers()
         waiting: list[tuple[int, dict[str, object] | str]] = []
-        number = told = 0
+        number = reported = 0
         try:
             with self.stored.open() as stream:
                 keep = memo_keys(stream)
@@ -246,14 +246,14 @@ class Pool:
                 for number, record in enumerate(unpickle_records(stream, keep), 1):
                     waiting.append((number, flat(record)))
                     if len(waiting) == RECORDS_A_CHUNK:
-                        position = max(told, position_of(stream))
-                        yield Records(self.stored.name, tuple(waiting), position - told, options)
-                        waiting, told = [], position
+                        position = max(reported, position_of(stream))
+                        yield Records(self.stored.name, tuple(waiting), position - reported, options)
+                        waiting, reported = [], position
         except DAMAGE as error:
             if waiting:
                 yield Records(self.stored.name, tuple(waiting), 0, options)
             yield Rejected(
-                (Problem(self.stored.name, number + 1, f"cannot be read further: {error}"),), self.size - told
+                (Problem(self.stored.name, number + 1, f"cannot be read further: {error}"),), self.size - reported
             )
             return
-        yield Records(self.stored.name, tuple(waiting), max(0, self.size - told), options)
+        yield Records(self.stored.name, tuple(waiting), max(0, self.size - reported), options)

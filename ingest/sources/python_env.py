@@ -14,7 +14,7 @@ from urllib.parse import quote
 from treeline.corpus.errors import InputError
 from treeline.ingest.ignore import reason_by_name
 from treeline.ingest.parsers.units import FileLocation
-from treeline.ingest.source import Listed, ReadOptions, Unit
+from treeline.ingest.source import UnitList, ReadOptions, Unit
 from treeline.ingest.sources.folder import FileUnit, Folder, always
 
 PROJECT = "treeline"
@@ -27,12 +27,12 @@ REQUIREMENT = re.compile(r"\s*([\w.-]+)\s*(?:\[[^\]]*\])?[^;]*(?:;(.*))?")
 SEPARATORS = re.compile(r"[-_.]+")
 
 
-def open_python_env(options: ReadOptions) -> Listed:
+def open_python_env(options: ReadOptions) -> UnitList:
     left_out: Counter[str] = Counter()
     units = [*_standard_library(options, left_out)]
     for name, package in sorted(_packages(options, left_out).items()):
         units += _of_package(name, package, options, left_out)
-    return Listed("python-env", tuple(units), left_out)
+    return UnitList("python-env", tuple(units), left_out)
 
 
 def _standard_library(options: ReadOptions, left_out: Counter[str]) -> Iterator[Unit]:

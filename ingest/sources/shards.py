@@ -93,12 +93,12 @@ def line_chunks(
     """Cut a shard into chunks of lines; a line that is too long is left out, the rest of it goes in."""
     batch = _Batch()
     options = options.for_workers()
-    told = 0
+    reported = 0
 
     def finish(position: int) -> Lines:
-        nonlocal batch, told
+        nonlocal batch, reported
         done, batch = batch, _Batch()
-        share, told = max(0, position - told), max(told, position)
+        share, reported = max(0, position - reported), max(reported, position)
         return Lines(file, tuple(done.lines), share, defaults, options, tuple(done.problems))
 
     number = position = 0
@@ -120,8 +120,8 @@ def line_chunks(
         batch.problems.append(Problem(file, number + 1, f"cannot be read further: {error or type(error).__name__}"))
     if batch.lines or batch.problems:
         yield finish(opened.size)
-    elif told < opened.size:
-        yield Rejected((), opened.size - told)
+    elif reported < opened.size:
+        yield Rejected((), opened.size - reported)
 
 
 def position_of(raw: IO[bytes]) -> int:
@@ -256,7 +256,7 @@ class ZipEntry:
 def zip_entries(archive: Path, inside: str, options: ReadOptions) -> Iterator[ZipEntry | Unreadable]:
     """Every member in the order of its name; one that would leave the archive's folder is refused.
 
-    `inside` goes before the members' keys, so that those of several archives are told apart.
+    `inside` goes before the members' keys, so that those of several archives are reported apart.
     """
     try:
         with zipfile.ZipFile(archive) as opened:
@@ -324,7 +324,7 @@ class ParquetShard(StoredFile):
         import pyarrow  # type: ignore[import-untyped]
         from pyarrow import parquet
 
-        options, row, told = self.options.for_workers(), 1, 0
+        options, row, reported = self.options.for_workers(), 1, 0
         try:
             texts = [field.name for field in parquet.read_schema(self.path) if pyarrow.types.is_string(field.type)]
             # Repeated texts stay one text until the batch is cut to size.
@@ -337,12 +337,12 @@ class ParquetShard(StoredFile):
                     for batch in _small_batches(read):
                         share = self.size * batch.num_rows // max(1, meta.num_rows)
                         yield Rows(self.name, row, batch, share, self.defaults, options)
-                        row, told = row + batch.num_rows, told + share
+                        row, reported = row + batch.num_rows, reported + share
         except (pyarrow.ArrowException, OSError, ValueError, MemoryError) as error:
             reason = f"cannot be read further: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-            yield Rejected((Problem(self.name, row, reason),), self.size - told)
+            yield Rejected((Problem(self.name, row, reason),), self.size - reported)
             return
-        yield Rejected((), self.size - told)
+        yield Rejected((), self.size - reported)
 
 
 def _check_group(number: int, group: Any) -> None:

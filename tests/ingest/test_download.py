@@ -257,7 +257,7 @@ def test_an_archive_with_another_hash_is_refused(known: Server, tmp_path: Path, 
 
 
 def test_parquet_files_serve_where_there_is_no_zip(known: Server, tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow  # type: ignore[import-untyped]
     from pyarrow import parquet
 
     known.refuse = ("/official", "/zenodo")

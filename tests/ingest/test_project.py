@@ -21,6 +21,7 @@ from treeline.graph import callgraph
 from treeline.ingest import artifacts
 from treeline.ingest import project as projects
 from treeline.ingest.project import Project, Refreshed, find_project, forget, refresh, watch
+from treeline.ingest.source import Parsed
 
 CODE = "def {0}(x):\n    return {0}_helper(x)\n\n\ndef {0}_helper(x):\n    return x\n"
 
@@ -144,7 +145,12 @@ def test_only_the_changed_file_is_parsed(root: Path, store: Store, home: Path, m
     refreshed(root, store, home)
     parsed: list[str] = []
     original = FileChunk.parse
-    monkeypatch.setattr(FileChunk, "parse", lambda chunk: (parsed.append(chunk.file), original(chunk))[1])
+
+    def noted(chunk: FileChunk) -> Parsed:
+        parsed.append(chunk.file)
+        return original(chunk)
+
+    monkeypatch.setattr(FileChunk, "parse", noted)
     (root / "a.py").write_text(CODE.format("changed"))
     refreshed(root, store, home)
     assert parsed == [str(root / "a.py")]
