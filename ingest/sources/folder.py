@@ -26,13 +26,8 @@ from treeline.ingest.ignore import (
     read_plain,
 )
 from treeline.ingest.parsers.registry import grammar_of, language_of
-<<<<<<< HEAD
 from treeline.ingest.parsers.units import FileLocation, parse_file
-from treeline.ingest.source import Chunk, Listed, Parsed, Problem, ReadOptions, Rejected, Unit, readable
-=======
-from treeline.ingest.parsers.units import Place, parse_file
 from treeline.ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected, Unit, UnitList, readable
->>>>>>> c9058c2 (Name a list of units for what it is, and satisfy mypy in ingest)
 from treeline.ingest.sources.checkout import Checkout, PublishedFiles, checkout_of, published_files, read_git_file
 
 # A walk that is limited to some files looks at so many entries for each.

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from treeline.corpus.errors import InputError
 from treeline.ingest.ignore import reason_by_name
 from treeline.ingest.parsers.units import FileLocation
-from treeline.ingest.source import UnitList, ReadOptions, Unit
+from treeline.ingest.source import ReadOptions, Unit, UnitList
 from treeline.ingest.sources.folder import FileUnit, Folder, always
 
 PROJECT = "treeline"
