@@ -23,6 +23,7 @@ MAX_BLOCKS = 400
 MAX_TEXT = 200_000  # characters
 MAX_OUTLINE = 4_000
 MAX_HEADING = 120
+MAX_LINE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +53,20 @@ def blocks(language: str, text: str, file: str, first_line: int = 1) -> Iterator
     elif language == "jupyter":
         found = _cells(text, file)
     elif language in DOCUMENTS:
-        found = _sections(DOCUMENTS[language](lines), lines, file)
+        found = _sections(DOCUMENTS[language](_readable(lines)), lines, file)
     elif language in BRACED:
         found = _braced(BRACED[language], lines, file)
     elif language in KEYED:
-        found = _keyed(KEYED[language](lines), lines, file)
+        found = _keyed(KEYED[language](_readable(lines)), lines, file)
     else:
         found = _pieces("file", file, lines, 0, len(lines), first_line)
     for _, block in zip(range(MAX_BLOCKS), found, strict=False):
         yield block
+
+
+def _readable(lines: list[str]) -> list[str]:
+    """Lines in which a heading or key may stand: in very long ones the expressions would take quadratic time."""
+    return [line if len(line) <= MAX_LINE else "" for line in lines]
 
 
 def _cells(text: str, file: str) -> Iterator[Block]:
@@ -120,7 +126,7 @@ def _braced(definition: re.Pattern[str], lines: list[str], file: str) -> Iterato
     signatures: list[str] = []
     at, owners = 0, list[tuple[int, str]]()
     for number, line in enumerate(lines):
-        found = definition.match(line)
+        found = definition.match(line) if len(line) <= MAX_LINE else None
         if found is None:
             continue
         end = _closing(lines, number, len(found["indent"]))

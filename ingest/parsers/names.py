@@ -1,8 +1,9 @@
-"""Names as written in any language, brought to one form: parts with dots between them."""
+"""Names and tokens in any language: dotted names for the call graph, and CodeSearchNet's tokens of code and docs."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
 
 SEPARATORS = re.compile(r"\?->|->|::|\?\.|&\.|!\.|\\")
 SPACE = re.compile(r"\s+")
@@ -14,6 +15,13 @@ UNKNOWN = "?"
 MAX_TARGET = 200
 # About 20 MB of names.
 REMEMBERED = 100_000
+
+# Every part takes time in proportion to the text, also where something is opened again and again and never closed: no
+# string begins behind a backslash, as in a heap of `\"`, and a block comment that is not closed goes to the end.
+STRING = r'(?<!\\)(?:"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`)'
+WORD = r"[\w$@]+|[^\w\s]"
+PROSE = re.compile(r"\w+|[^\w\s]")
+PARAGRAPH = re.compile(r"\r?\n[ \t]*\r?\n")
 
 
 def dotted(text: str) -> str:
@@ -46,3 +54,18 @@ def target(source: bytes, start: int, end: int) -> str:
         return _names[source[start:end]]
     name = dotted(source[end - MAX_TARGET : end].decode("utf-8", "replace"))
     return f"{UNKNOWN}.{name.rpartition('.')[2]}" if name else ""
+
+
+@cache
+def _pattern(line_comment: str) -> re.Pattern[str]:
+    comment = re.escape(line_comment) + ".*" + (r"|/\*[\s\S]*?(?:\*/|\Z)" if line_comment == "//" else "")
+    return re.compile(f"(?:{comment})|({STRING}|{WORD})")
+
+
+def code_tokens(code: str, line_comment: str) -> tuple[str, ...]:
+    return tuple(token for token in _pattern(line_comment).findall(code) if token)
+
+
+def docstring_tokens(docstring: str) -> tuple[str, ...]:
+    """Of the first paragraph, as CodeSearchNet has it."""
+    return tuple(PROSE.findall(PARAGRAPH.split(docstring.strip(), maxsplit=1)[0]))

@@ -253,7 +253,7 @@ TYPES = """
 JSX = ("(jsx_opening_element", "(jsx_self_closing_element")
 WITHOUT_JSX = "\n".join(line for line in QUERY.splitlines() if not line.startswith(JSX))
 # What the grammar cannot read yet, blanked before parsing: variance annotations and `export type * as`.
-VARIANCE = re.compile(rb"(?<=[<,\n])(\s*)((?:in|out)(?:\s+out)?)(?=\s+[A-Z]\w*\s*(?:[,>=]|extends))")
+VARIANCE = re.compile(rb"(?<=[<,\n])([ \t]*)((?:in|out)(?:[ \t]+out)?)(?=\s+[A-Z]\w*\s*(?:[,>=]|extends))")
 TYPE_STAR = re.compile(rb"(?<=export )type(?= +\*)")
 
 
@@ -279,17 +279,16 @@ def _typescript(pack: str, query: str) -> Grammar:
 
 
 # Vue, Svelte and Astro: the scripts of a component; its markup is top-level code.
-SCRIPT = re.compile(rb"<script\b[^>]*>(.*?)</script>|\A---\r?\n(.*?)\n---", re.DOTALL | re.IGNORECASE)
+SCRIPT, SCRIPT_END = re.compile(rb"<script\b[^<>]{0,500}>|\A---\r?\n"), re.compile(rb"</script>|\n---")
 NOT_NEWLINE = re.compile(rb"[^\n]")
 
 
 def only_scripts(source: bytes) -> bytes:
     """The text of a component with everything but its scripts blanked."""
     pieces, at = [], 0
-    for found in SCRIPT.finditer(source):
-        start, end = found.span(1 if found[1] is not None else 2)
-        pieces += [NOT_NEWLINE.sub(b" ", source[at:start]), source[start:end]]
-        at = end
+    while (opened := SCRIPT.search(source, at)) and (closed := SCRIPT_END.search(source, opened.end())):
+        pieces += [NOT_NEWLINE.sub(b" ", source[at : opened.end()]), source[opened.end() : closed.start()]]
+        at = closed.start()
     return repair(b"".join((*pieces, NOT_NEWLINE.sub(b" ", source[at:]))))
 
 

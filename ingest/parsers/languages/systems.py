@@ -128,16 +128,19 @@ CPP = (
 """
 )
 # Macros that stand where the grammar expects a declaration: alone on a line, or before a type.
-MACRO = re.compile(rb"^[ \t]*([A-Z][A-Z0-9]*_[A-Z0-9_]+(?:\([^()\n]*\))?)(?=[ \t]*$|[ \t]+[a-z])", re.MULTILINE)
+MACRO = re.compile(
+    rb"^[ \t]*([A-Z][A-Z0-9]{0,40}_[A-Z0-9_]{1,60}(?:\([^()\n]*\))?)(?=[ \t]*$|[ \t]+[a-z])", re.MULTILINE
+)
 # Calling conventions and linkage between a type and a name: `static DWORD WINAPI run(void* data)`.
 CONVENTION = re.compile(
-    rb"\b(?:_*[A-Z][A-Z0-9_]*(?:API|CALL|CALLBACK|INLINE|EXPORT|IMPORT|EXTERN|CONV|CONSTEXPR|NOEXCEPT|NODISCARD)"
-    rb"[A-Z0-9_]*|WINAPI|CALLBACK|INLINE|__ptr32|__declspec\(\w+\)|__attribute__\(\([^()\n]*(?:\([^()]*\))?\)\))"
+    rb"\b(?:_{0,2}[A-Z][A-Z0-9_]{0,40}(?:API|CALL|CALLBACK|INLINE|EXPORT|IMPORT|EXTERN|CONV|CONSTEXPR|NOEXCEPT|NODISCARD)"
+    rb"[A-Z0-9_]{0,40}|WINAPI|CALLBACK|INLINE|__ptr32|__declspec\(\w+\)|__attribute__\(\([^()\n]*(?:\([^()]*\))?\)\))"
     rb"(?=[ \t\n])"
 )
 # Between `class` and the name: `class LIB_EXPORT Store {`.
 CLASS_MACRO = re.compile(
-    rb"(\b(?:class|struct|union|enum)\s+)([A-Z][A-Z0-9_]+(?:\([^()\n]*\))?)(?=\s+[A-Za-z_]\w*\s*[:{<])"
+    rb"(\b(?:class|struct|union|enum)[ \t]{1,9})([A-Z][A-Z0-9_]{1,60}(?:\([^()\n]{0,200}\))?)"
+    rb"(?=[ \t]+[A-Za-z_]\w{0,100}\s{0,9}[:{<])"
 )
 DECLTYPE = re.compile(rb"\bdecltype\((\w+)\)")
 NAMED = frozenset(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from treeline.ingest.parsers.outline import single
 from treeline.ingest.parsers.registry import by_suffix, grammars
-from treeline.ingest.parsers.single import single
 
 LANGUAGES = {"python", "java", "go", "javascript", "typescript", "php", "ruby"}
 

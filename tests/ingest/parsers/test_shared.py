@@ -12,9 +12,8 @@ import orjson
 import pytest
 
 from tests.ingest.reading import SHARED
-from treeline.ingest.parsers.outline import outline
+from treeline.ingest.parsers.outline import outline, single
 from treeline.ingest.parsers.registry import grammars
-from treeline.ingest.parsers.single import single
 
 pytestmark = [
     pytest.mark.shared,

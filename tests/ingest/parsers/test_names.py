@@ -6,7 +6,7 @@ from time import process_time
 
 import pytest
 
-from treeline.ingest.parsers.tokens import code_tokens
+from treeline.ingest.parsers.names import code_tokens
 
 
 def test_comments_are_dropped_and_strings_stay_whole() -> None:

@@ -1,7 +1,7 @@
 """A lone function's references and imports come in the order of its text; the parser hands them out in none."""
 
+from treeline.ingest.parsers.outline import single
 from treeline.ingest.parsers.registry import grammars
-from treeline.ingest.parsers.single import single
 
 NAMES = [f"name_{number}" for number in range(200)]
 SOURCE = "def many():\n" + "".join(f"    {name}()\n    {name}()\n" for name in NAMES)
