@@ -54,7 +54,7 @@ class Changes:
     """Repositories whose facts may differ from before."""
 
     def before(self, name: str) -> bytes | None:
-        """An artifact to bring up to date; nothing where it is quicker, or better, to make a new one."""
+        """The artifact to update; None when it is better to make a new one."""
         if self.previous is None:
             return None
         few = FEW * self.previous.info.functions
@@ -253,7 +253,7 @@ def _located(view: Engine, ids: Sequence[str]) -> Addresses:
 
 
 class _AllAddresses:
-    """Those of a whole generation, read when first asked for and once."""
+    """All addresses of a generation, read once, when first needed."""
 
     def __init__(self, view: Engine) -> None:
         self._view = view

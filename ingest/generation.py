@@ -24,14 +24,14 @@ from treeline.ingest.workers import BatchResult, ChunkResult, Clock, Workers, lo
 
 
 class Ledger:
-    """An id counts once; where it turns up again it is a duplicate."""
+    """Accounts for every function of a load. An id that turns up again is a duplicate."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter(indexed=0, updated=0, unchanged=0, duplicate=0)
         self._seen: set[bytes] = set()
 
     def see(self, entry: Entry) -> None:
-        """Functions of another source: not counted, but theirs."""
+        """Functions of another source: known, but not counted."""
         self._seen.update(row_ids(entry.records))
 
     def keep(self, entry: Entry) -> None:
@@ -145,7 +145,7 @@ def _encoders(previous: Engine | None, name: str, asked: Sequence[str], cache: P
     return encoders
 
 
-# In place of a row of the batch's vectors: the text is as it was, so the index has its vector.
+# Instead of a row number: the text is unchanged, so the index has its vector.
 KEPT = -1
 # Between two checkpoints lies as much time as a load has taken so far, within reason: a text index in few pieces
 # answers faster, and each checkpoint makes another piece.

@@ -126,7 +126,7 @@ class Reader:
         """The chunks of a unit that are still to be done, and its end; nothing when it has not changed."""
         key = entry_key(source, unit.key)
         if key in self.after.entries:
-            # Two members of a zip may have one name; the second is told, as everything that is left out is.
+            # Two members of a zip may have the same name. The second is reported.
             self._repeated[key] += 1
             again = f"{unit.key} ({self._repeated[key] + 1})"
             key, unit = entry_key(source, again), Unreadable(again, "another one of the source has the same name")
@@ -157,7 +157,7 @@ class Reader:
             number += 1
 
 
-# As much is done in this process before others are started.
+# This much is done in this process before workers are started.
 SMALL_BYTES = 1_000_000
 # Batches under way beyond one for each worker, so that neither side waits: a checkpoint takes as long as several.
 SPARE_BATCHES = 6
@@ -181,7 +181,7 @@ class LoadOptions:
     rejects: Path | None = None
     workers: int | None = None
     lazy_artifacts: bool = False
-    """Leave the side products (call graph, tree, clusters) to whoever first looks at them."""
+    """Leave out the call graph, tree and clusters; `artifacts.obtain` makes them when they are needed."""
     may_empty: bool = False
     """The index may become empty; otherwise that is refused, because a folder that is not mounted looks empty."""
     resumable: bool = True

@@ -31,7 +31,7 @@ MAX_ARCHIVE_FILES = 250_000
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that was left out, where, and why; `line` is 0 when the whole file is meant."""
+    """Something that was left out, where, and why. `line` is 0 for a whole file."""
 
     file: str
     line: int
@@ -132,17 +132,17 @@ class UnitList:
         return sum(unit.size for unit in self.listed)
 
     def units(self) -> Iterator[Unit]:
-        """Copies: a unit keeps what it has read, and goes with it once it is done."""
+        """Copies, because a unit keeps what it has read until it is dropped."""
         return map(copy, self.listed)
 
 
 def readable(path: str) -> str:
-    """A path as text, also when its bytes are none: these are told by their numbers (`caf\\xe9.py`)."""
+    """A path as text. Bytes that are not valid UTF-8 are escaped (`caf\\xe9.py`)."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def leads_out(member: PurePosixPath) -> bool:
-    """Whether a file of an archive would lie outside of the archive's folder."""
+    """Whether a member of an archive would be written outside its folder."""
     return member.is_absolute() or ".." in member.parts
 
 
@@ -151,7 +151,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def no_progress(_what: str, _done: int, _total: int) -> None:
-    """Nobody is watching."""
+    """Report nothing."""
 
 
 def default_cache() -> Path:

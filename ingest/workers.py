@@ -95,7 +95,7 @@ def run_tasks(items: Sequence[Task], encoders: Mapping[str, Encoder]) -> BatchRe
             terms = [analyse(function) for function in changed]
         chunks.append(
             ChunkResult(
-                # The bytes of the chunk need not travel back.
+                # The chunk's bytes are not sent back.
                 replace(item, chunk=None, known=b""),
                 records=b"".join(records),
                 functions=changed,
@@ -172,7 +172,7 @@ class Workers:
         return self._send(_run_here, items)
 
     def call(self, function: Callable[Given, Made], *given: Given.args, **named: Given.kwargs) -> Future[Made]:
-        """Have a worker do something else; done here when none was started, for then there was little to do."""
+        """Run any function in a worker, or here when no worker was started."""
         if not self._processes:
             return _done(function(*given, **named))
         return self._send(partial(function, **named), *given)
@@ -181,7 +181,7 @@ class Workers:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """After an error nobody takes what is under way, and who interrupts twice leaves no workers that wait."""
+        """Stop the workers, at once after an error."""
         for process in self._processes:
             if kind is not None:
                 process.kill()
@@ -336,7 +336,7 @@ def _answer(data: bytes) -> bytes:
 
 
 def _follow(parent: int) -> None:
-    """A parent that was killed, perhaps before this began, cannot tell its workers to end."""
+    """Exit when the parent is gone: a killed parent cannot stop its workers."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)

@@ -51,7 +51,7 @@ HINT = "it may be damaged or cut off: fetch it again, or unpack it and give the 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file, or (`kind`) what is none; it can be read until the next one is asked for."""
+    """A file, or something else (`kind`). It can be read until the next member is taken."""
 
     name: str
     size: int
@@ -74,7 +74,7 @@ class Member:
 
 
 def suffix_of_archive(name: str) -> str:
-    """With which suffix a name is that of an archive, as it is written there; '' for another."""
+    """The archive suffix of a name, as written; '' if it has none."""
     found = max((suffix for suffix in ZIP + TAR if name.lower().endswith(suffix)), key=len, default="")
     return name[len(name) - len(found) :]
 
@@ -97,7 +97,7 @@ def members(path: Path, options: ReadOptions) -> Iterator[Member]:
 
 
 class _TooMuch(Exception):
-    """More than an archive of source code has."""
+    """The archive is larger than source code is."""
 
 
 def _over(ceiling: int) -> _TooMuch:
@@ -194,7 +194,7 @@ class Archive:
         return str(self.path)
 
     def units(self) -> Iterator[Unit]:
-        """Opened once and gone through once: a tar cannot be entered in the middle."""
+        """Read in one pass, because a tar has no random access."""
         yield from self.refused
         for number, member in enumerate(members(self.path, self.options)):
             if (path := self.chosen.get(number)) is None:
@@ -207,7 +207,7 @@ class Archive:
 
 
 def open_archive(path: Path, options: ReadOptions) -> Archive:
-    """List what is in it, so that one that cannot be read is refused before anything of it is loaded."""
+    """List its members first, so that a damaged archive is refused before anything is loaded."""
     path = path.resolve()
     options.progress(f"listing {path.name}", 0, 0)
     listed: list[_Entry] = []

@@ -28,13 +28,13 @@ SETTINGS = {
 
 
 def git_command(arguments: Sequence[str], scheme: str = "") -> list[str]:
-    """The command line; without a scheme git reaches nothing but the files that are here."""
+    """The command line. Without a scheme, git may only use local files."""
     settings = SETTINGS | ({f"protocol.{scheme}.allow": "always"} if scheme else {})
     return ["git", *(part for name, value in settings.items() for part in ("-c", f"{name}={value}")), *arguments]
 
 
 def git_environment() -> dict[str, str]:
-    """This process's, without what it says to git."""
+    """This process's environment without its GIT_ variables."""
     return {key: value for key, value in os.environ.items() if not key.startswith("GIT_")} | {
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ASKPASS": "true",
@@ -139,7 +139,7 @@ class PublishedFiles:
     blobs: Mapping[str, str]
 
     def has(self, path: str, content: bytes) -> bool:
-        """Whether the file is there as it is here; the ends of its lines do not matter, which git may have changed."""
+        """Whether the remote has this content. Line endings are ignored, because git may change them."""
         known = self.blobs.get(path)
         if not known:
             return False
@@ -147,7 +147,7 @@ class PublishedFiles:
 
 
 def published_files(top: Path) -> PublishedFiles | None:
-    """What git knows of the checkout's remote; None where git cannot say (it is not there, or not allowed to)."""
+    """What git knows of the checkout's remote; None if git is missing or refuses."""
     try:
         sha = _newest(top)
         return PublishedFiles(sha, _blobs(top, sha) if sha else {})
@@ -156,7 +156,7 @@ def published_files(top: Path) -> PublishedFiles | None:
 
 
 def _newest(top: Path) -> str:
-    """Of a checkout that never heard of its remote's branches, such as a fetched commit: the one checked out."""
+    """The newest published commit; HEAD for a checkout without remote branches, such as a fetched commit."""
     head = _git(top, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
     if not _git(top, "for-each-ref", "--count=1", REMOTE_REFS):
         return head

@@ -92,7 +92,7 @@ class FileUnit:
 
     @cached_property
     def _content(self) -> bytes | str:
-        """Its bytes, or why there are none. A generated file is counted now: one that is as it was is not parsed."""
+        """Its bytes, or why it cannot be read. What is passed over is counted here."""
         content = self._read()
         if reason := self._reason(content):
             self.left_out[reason] += 1
@@ -201,7 +201,7 @@ class Folder:
         return published_files(self._top)
 
     def _place(self, relative: str, content: bytes) -> FileLocation:
-        """On the web where the remote has it as it is here or nobody can say, otherwise on this machine."""
+        """Its web address if the remote has the same content (or git cannot tell), otherwise its path here."""
         here = f"file://{quote(os.fsencode(self.root / relative))}"
         checkout = self.checkout
         if not checkout or not checkout.web:
@@ -264,7 +264,7 @@ class Folder:
         return "worktree" if git.is_file() and "/worktrees/" in read_git_file(git) else ""
 
     def alone(self, name: str) -> UnitList:
-        """One file of this folder; whoever names it wants it, be it a test or ignored."""
+        """One file of this folder, read even if it is a test or ignored."""
         wanted = replace(self, options=replace(self.options, include_tests=True))
         file = self.root / name
         if reason := file_reason(name, False, wanted.options):
@@ -292,7 +292,7 @@ def open_folder(where: str, options: ReadOptions, name: str = "", repo: str = ""
         raise InputError(f"{where} is not a folder")
     checkout = checkout_of(root)
     if checkout and ignored_above(checkout.top, root.relative_to(checkout.top).as_posix()) is None:
-        # A folder that its checkout ignores is no part of it; whoever names it wants what is in it.
+        # A folder that its checkout ignores is read as a folder of its own.
         checkout = None
     known = checkout.repo if checkout and checkout.web else ""
     return Folder(name or str(root), root, repo or known or root.name or "root", options, checkout)

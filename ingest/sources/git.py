@@ -97,7 +97,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _fetch(url: str, ref: str, scheme: str, clone: Path, progress: Progress) -> None:
-    """The newest commit alone, checked out; nothing of the repository is run."""
+    """Check out the newest commit. Nothing in the repository is run."""
     if not (clone / ".git").is_dir():
         shutil.rmtree(clone, ignore_errors=True)
         _git(["init", "--quiet", "--template=", str(clone)], scheme)
@@ -124,7 +124,7 @@ def _git(arguments: list[str], scheme: str, progress: Progress | None = None, ur
 
 
 def _watch(process: subprocess.Popen[bytes], progress: Progress | None, url: str) -> bytes:
-    """What git says, passed on as progress; a git that takes too long is ended."""
+    """Collect what git prints, report its progress, and stop it after a timeout."""
     assert process.stderr is not None
     deadline, said = time.monotonic() + TIMEOUT_S, b""
     descriptor = process.stderr.fileno()

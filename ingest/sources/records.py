@@ -36,7 +36,7 @@ REQUIRED = {"repo": "repo", "path": "path", "func_name": "func_name", "original_
 
 
 class BadRecord(ValueError):
-    """A record that cannot become a `Function`; the message is the reason."""
+    """A record that cannot become a `Function`, and why."""
 
 
 def parse_records(
@@ -130,7 +130,7 @@ def _tokens(record: Mapping[str, object], names: Sequence[str]) -> tuple[str, ..
 
 
 def _first_line(url: str) -> int:
-    """In the file, from the URL; counted from 1 when it does not say."""
+    """The first line in the file, from the URL; 1 if the URL has none."""
     found = LINES_IN_URL.search(url)
     return int(found[1]) if found else 1
 
