@@ -22,8 +22,8 @@ from treeline.rerank.ranked_list import QueryTraits
 from treeline.rerank.registry import fusion
 from treeline.search.executor import Run
 from treeline.search.location import Location, parse_path
-from treeline.search.query import MODES, WORD, Parts, Query, combine, narrowing, parse
-from treeline.search.settings import Settings
+from treeline.search.query import WORD, Parts, Query, combine, narrowing, parse
+from treeline.search.settings import MODES, Settings
 from treeline.search.spelling import PRODUCTS, Corrections, correct, doubtful
 from treeline.search.structure import CALLS, INHERITS, defined, structural
 

@@ -236,7 +236,7 @@ def parse(text: str) -> Parts:
     words = PART.sub(take, text)
     if filters != NO_FILTERS or without or regex:
         words = " ".join(words.split())
-    return Parts(words, filters, *(tuple(dict.fromkeys(some)) for some in (without, phrases)), regex)
+    return Parts(words, filters, tuple(dict.fromkeys(without)), tuple(dict.fromkeys(phrases)), regex)
 
 
 def combine(one: Filters, other: Filters) -> Filters:

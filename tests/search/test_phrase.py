@@ -133,7 +133,7 @@ def test_a_search_that_ran_out_of_time_is_said_not_to_be_all(
     regex = type(searcher.engine).regex
 
     def hurried(engine: EmbeddedEngine, *asked: Any) -> Any:
-        hits = regex(engine, *asked)
+        hits: Any = regex(engine, *asked)
         return Hurried(hits.table, hits.rows, hits.scores)
 
     class Hurried(Hits):

@@ -17,9 +17,9 @@ from treeline.rerank.candidates import Candidate
 from treeline.rerank.registry import FUSIONS
 from treeline.search import plan
 from treeline.search.answer import Answer
-from treeline.search.query import MODES, Query
+from treeline.search.query import Query
 from treeline.search.searcher import Searcher
-from treeline.search.settings import Settings
+from treeline.search.settings import MODES, Settings
 
 
 @pytest.fixture(scope="module", params=["embedded", pytest.param("elasticsearch", marks=pytest.mark.elasticsearch)])
