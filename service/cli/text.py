@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -18,13 +19,14 @@ from treeline.search.answer import Answer, Result
 from treeline.search.lanes.graph import UnresolvedCalls, relation_of
 from treeline.search.overview import Similar, cluster_of
 from treeline.search.structure import Neighbour
-from treeline.service.present.text import describe_neighbours, distinct_functions, summary, visible
+from treeline.service.present.text import ROUTES, STAGES, describe_neighbours, distinct_functions, summary, visible
 
 if TYPE_CHECKING:
     from treeline.graph.corpus_clusters import CorpusClusters
     from treeline.ingest.pipeline import Summary
 
 LINES_SHOWN = 8
+PROJECT_SUFFIX = re.compile(r"\.[0-9a-f]{10}$")  # of the index of a project, which is called like its folder
 INDENT = " " * 4
 BODY_INDENT = 4  # of a body that no closing word or bracket ends, below its `def`
 CLOSING = ("}", ")", "]", "end")
@@ -151,12 +153,13 @@ def _why(candidate: Candidate, clusters: CorpusClusters | None) -> Iterator[str]
 
 
 def _footer(answer: Answer, info: IndexInfo) -> str:
-    relaxed = f", relaxed: {', '.join(answer.relaxed)}" if answer.relaxed else ""
     first, last = answer.results[0].rank, answer.results[-1].rank
+    understood = ROUTES.get(answer.route, answer.route)
+    stages = ", ".join(STAGES.get(stage, stage) for stage in answer.relaxed)
+    widened = f", widened to {stages}" if stages else ""
     return (
-        f"{first}–{last} of {answer.total:,} from {counted(info.functions, 'function')} in {info.name!r}"
-        f"{_narrowed(answer)}"
-        f" · {answer.route}{relaxed} · {answer.timings.get('total', 0.0):.0f} ms"
+        f"{first}–{last} of the best {answer.total:,} of {info.functions:,} in {PROJECT_SUFFIX.sub('', info.name)}"
+        f"{_narrowed(answer)} · {understood}{widened} · {answer.timings.get('total', 0.0):.0f} ms"
     )
 
 

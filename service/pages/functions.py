@@ -127,7 +127,7 @@ def code(function_id: str) -> Response:
     """The whole code alone, for a preview to unfold."""
     found = find(function_id)
     words = question_words(words_of(request.args.get("q", "")[: context().settings.max_query_length]))
-    shown = whole(found.language, found.code, words)
+    shown = whole(found.language, found.original_string, words)
     rest = Markup('\n<span class="c">{}</span>').format(not_shown(shown)) if shown.more else ""
     return Response(f"{shown.html}{rest}", mimetype="text/html", headers={"Cache-Control": "private, max-age=60"})
 

@@ -14,7 +14,7 @@ from treeline.search.answer import Answer, Result
 from treeline.search.lanes.graph import relation_of
 from treeline.search.overview import cluster_of
 from treeline.service.present.highlight import Snippet, mark_prose, preview
-from treeline.service.present.text import coded, summary, visible, web_address
+from treeline.service.present.text import STAGES, coded, summary, visible, web_address
 
 LANES = {
     "keyword": "Keyword",
@@ -23,11 +23,6 @@ LANES = {
     "graph": "Call graph",
     "callees": "Callees",
     "text_calls": "Calls in text",
-}
-STAGES = {
-    "exact": "exact words",
-    "fuzzy": "near spellings",
-    "chunks": "parts of the question",
 }
 BAR_WIDTH = 120
 

@@ -23,8 +23,9 @@ from treeline.service.http import guard
 from treeline.service.http.context import context, search_or_cached
 from treeline.service.http.errors import for_people, status_of
 from treeline.service.http.response import allow_plotly_styles, server_timing
-from treeline.service.pages.results import LANES, STAGES, result_views
+from treeline.service.pages.results import LANES, result_views
 from treeline.service.present.highlight import question_words
+from treeline.service.present.text import ROUTES, STAGES
 
 blueprint = APIBlueprint("search_page", __name__, enable_openapi=False)
 
@@ -43,12 +44,6 @@ MODES = (
     ("graph", "Call graph only"),
 )
 FUSION_LABELS = {"default": "Default", "adaptive": "Weighted by question", "rrf": "Reciprocal ranks"}
-ROUTES = {
-    "conceptual": "understood as a description",
-    "identifier": "understood as a name",
-    "structural": "understood as a question about calls",
-    "mixed": "understood as a description with names",
-}
 STRUCTURAL = re.compile(r"\b(call|use|extend|inherit|implement)(s|ers?|ed)?\b", re.IGNORECASE)
 
 

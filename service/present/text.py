@@ -18,6 +18,18 @@ INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff\ud800-\udfff]"
 )
+# How a question was understood, and how it was widened, for people.
+ROUTES = {
+    "conceptual": "understood as a description",
+    "identifier": "understood as a name",
+    "structural": "understood as a question about calls",
+    "mixed": "understood as a description with names",
+}
+STAGES = {
+    "exact": "exact words",
+    "fuzzy": "near spellings",
+    "chunks": "parts of the question",
+}
 WEB = frozenset({"http", "https"})
 
 

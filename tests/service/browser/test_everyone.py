@@ -108,7 +108,7 @@ def test_tab_reaches_every_control_and_the_skip_link_comes_first(page: Page) -> 
     for _ in range(60):
         page.keyboard.press("Tab")
         seen.add(page.evaluate("(({activeElement: one}) => one.name || one.className || one.localName)(document)"))
-    assert {"q", "mode", "diversity", "path", "code"} <= seen
+    assert {"q", "look", "diversity", "path", "code"} <= seen
 
 
 def foreign(page: Page) -> str:

@@ -59,19 +59,43 @@ def test_names_are_suggested_and_taken_with_the_arrow_keys(page: Page) -> None:
     expect(page.locator(".result h2").first).to_contain_text("heappush")
 
 
-def test_mode_and_diversity_are_switched_and_stay_in_the_address(page: Page) -> None:
+def test_look_and_diversity_are_switched_and_stay_in_the_address(page: Page) -> None:
     ask(page, "open a file")
-    page.get_by_text("Keyword", exact=True).first.click()
-    expect(page).to_have_url(re.compile("mode=keyword"))
+    page.get_by_text("Callers", exact=True).click()
+    expect(page).to_have_url(re.compile("look=callers"))
     page.wait_for_load_state()  # a switch that is turned before the script is there does nothing
-    expect(page.get_by_role("radio", name="Keyword")).to_be_checked()
-    page.get_by_role("combobox", name="Diversity").select_option("1")
-    expect(page).to_have_url(re.compile("mode=keyword.*diversity=1"))
+    expect(page.get_by_role("radio", name="Callers")).to_be_checked()
+    page.get_by_role("slider", name="Diversity").fill("1")
+    expect(page).to_have_url(re.compile("look=callers.*diversity=1"))
     page.reload()
-    expect(page.get_by_role("radio", name="Keyword")).to_be_checked()
-    expect(page.get_by_role("combobox", name="Diversity")).to_have_value("1")
+    expect(page.get_by_role("radio", name="Callers")).to_be_checked()
+    expect(page.get_by_role("slider", name="Diversity")).to_have_value("1")
     page.go_back()
-    expect(page.get_by_role("combobox", name="Diversity")).to_have_value("0.5")
+    expect(page.get_by_role("slider", name="Diversity")).to_have_value("0.5")
+
+
+def test_advanced_switches_fold_out_and_stay_in_the_address(page: Page) -> None:
+    ask(page, "open a file")
+    expect(page.get_by_role("combobox", name="Look by")).to_be_hidden()
+    page.get_by_text("Advanced").click()
+    page.get_by_role("combobox", name="Look by").select_option("keyword")
+    expect(page).to_have_url(re.compile("mode=keyword"))
+    expect(page.get_by_role("combobox", name="Look by")).to_have_value("keyword")
+
+
+def test_four_results_fit_on_a_usual_screen(page: Page) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    ask(page, "open a file")
+    boxes = [result.bounding_box() for result in page.locator(".result").all()]
+    assert sum(1 for box in boxes if box and box["y"] + box["height"] <= 900) >= 4
+
+
+def test_a_visitor_votes_with_the_pages_token(page: Page) -> None:
+    ask(page, "open a file")
+    assert "treeline-token" in {cookie["name"] for cookie in page.context.cookies()}
+    with page.expect_request("**/api/feedback") as sent:
+        page.locator("[data-vote=up]").first.click()
+    assert sent.value.headers["x-treeline-token"]
 
 
 def test_why_here_shows_each_lanes_rank_and_share_as_bars(page: Page) -> None:
