@@ -110,8 +110,8 @@ def main() -> None:
                     misses[grammar.name].append(f"{path}:{line} {kind} {name}")
     for key in sorted(listed):
         print(f"{key[0]:12} {key[1]:9} {found[key]:6} of {listed[key]:6} {found[key] / listed[key]:7.1%}")
-    for language, some in misses.items():
-        for miss in some[: given.misses]:
+    for language, missed in misses.items():
+        for miss in missed[: given.misses]:
             print(language, miss)
 
 

@@ -14,6 +14,8 @@ from treeline.ingest.parsers.comments import SLASHES, Comments, Doc, comment_abo
 NEVER = 1 << 30
 # A hook's name for the function that a whole file stands for: `module.exports = function …`.
 FILE_NAME = "\0"
+# Between what is implemented and the type that implements it: `Display for Queue`.
+FOR = " for "
 
 
 def text_of(node: Node | None) -> str:
@@ -39,6 +41,11 @@ def same(node: Node) -> Node:
 
 def same_name(name: str) -> str:
     return name
+
+
+def implemented(name: str) -> str:
+    """The type that a name such as `Display for Queue` adds members to."""
+    return name.rpartition(FOR)[2]
 
 
 def empty(_node: Node) -> str:

@@ -26,11 +26,13 @@ PROGRAMS: dict[str, dict[str, str]] = {
         "svelte": ".svelte",
         "astro": ".astro",
     },
-    "systems": {
-        "rust": ".rs",
+    "c_family": {
         "c": ".c",
         "cpp": ".cc .cpp .cxx .c++ .h .hh .hpp .hxx .h++ .ipp .inl .tpp .cu .cuh .ino",
         "objc": ".m .mm",
+    },
+    "systems": {
+        "rust": ".rs",
         "swift": ".swift",
         "zig": ".zig .zon",
         "nim": ".nim .nims .nimble",

@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import HASHES, NO_DOC, Comments, Doc, comment_above
-from treeline.ingest.parsers.grammar import Grammar, field_name, text_of
+from treeline.ingest.parsers.grammar import Grammar, field_name, implemented, text_of
 
 # Elixir -----------------------------------------------------------------------------------------------------------
 
@@ -118,10 +118,6 @@ def _elixir_imports(call: Node) -> list[Import]:
 def _elixir_target(node: Node) -> tuple[int, int]:
     end = node.start_byte if text_of(node) in SPECIAL else node.end_byte
     return node.start_byte, end
-
-
-def _last_part(name: str) -> str:
-    return name.rpartition(" for ")[2]
 
 
 ELIXIR_COMMENTS = Comments((b"#",), None, re.compile(rb"@(?:spec|impl|since|deprecated|dialyzer|doc\b)"))
@@ -336,7 +332,7 @@ GRAMMARS = (
         query=ELIXIR,
         name_of=_elixir_name,
         constants_of=_elixir_constants,
-        scope_of=_last_part,
+        scope_of=implemented,
         doc_of=_elixir_doc,
         body_of=_elixir_body,
         imports_of=_elixir_imports,
@@ -348,7 +344,7 @@ GRAMMARS = (
         name="haskell",
         query=HASKELL,
         name_of=_haskell_name,
-        scope_of=_last_part,
+        scope_of=implemented,
         body_of=_haskell_body,
         imports_of=_haskell_imports,
         comments=Comments((b"--",), (b"{-", b"-}"), re.compile(rb"\{-#")),

@@ -1,4 +1,4 @@
-"""Systems languages: Rust, C, C++, Objective-C, Swift, Zig, Nim, D, Odin, Fortran, Pascal, Ada."""
+"""Systems languages beside C: Rust, Swift, Zig, Nim, D, Odin, Fortran, Pascal, Ada."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import DASHES, Comments, Doc, comment_above
-from treeline.ingest.parsers.grammar import Grammar, child_of, field_body, field_name, text_of
+from treeline.ingest.parsers.grammar import FOR, Grammar, child_of, field_name, implemented, text_of
 from treeline.ingest.parsers.names import dotted
 
 GENERICS = re.compile(r"<.*>", re.DOTALL)
-FOR = " for "
 
 
 def plain_type(text: str) -> str:
@@ -54,13 +53,9 @@ USED = re.compile(r"\s*(?:pub(?:\([^)]*\))?\s+)?use\s+|;\s*$")
 def _rust_name(node: Node) -> str:
     if node.type != "impl_item":
         return field_name(node)
-    implemented = plain_type(text_of(node.child_by_field_name("type")))
+    name = plain_type(text_of(node.child_by_field_name("type")))
     trait = node.child_by_field_name("trait")
-    return implemented if trait is None else f"{GENERICS.sub('', text_of(trait))}{FOR}{implemented}"
-
-
-def _implemented(name: str) -> str:
-    return name.rpartition(FOR)[2]
+    return name if trait is None else f"{GENERICS.sub('', text_of(trait))}{FOR}{name}"
 
 
 def _rust_imports(statement: Node) -> list[Import]:
@@ -92,120 +87,6 @@ def _split(text: str) -> Iterator[str]:
             start = at + 1
     if text[start:].strip():
         yield text[start:]
-
-
-# C and C++ --------------------------------------------------------------------------------------------------------
-
-C = """
-(function_definition declarator: (_)) @function
-(preproc_function_def) @function
-(struct_specifier name: (_) body: (_)) @class
-(union_specifier name: (_) body: (_)) @class
-(enum_specifier name: (_) body: (_)) @enum
-(type_definition type: (struct_specifier !name body: (_))) @class
-(type_definition type: (union_specifier !name body: (_))) @class
-(type_definition type: (enum_specifier !name body: (_))) @enum
-(type_definition) @type
-(preproc_def value: (_)) @constant
-(declaration declarator: [(init_declarator) (array_declarator)]) @constant
-(call_expression function: [(identifier) (field_expression)] @call)
-(parameter_declaration type: (type_identifier) @uses)
-(parameter_declaration declarator: (identifier) @local)
-(init_declarator declarator: (identifier) @local)
-(preproc_include) @import
-"""
-CPP = (
-    C
-    + """
-(class_specifier name: (_) body: (_)) @class
-(alias_declaration) @type
-(concept_definition) @type
-(call_expression function: (qualified_identifier) @call)
-(call_expression function: (template_function name: (_) @call))
-(base_class_clause [(type_identifier) (qualified_identifier)] @extends)
-(base_class_clause (template_type name: (type_identifier) @extends))
-(new_expression type: (type_identifier) @call)
-"""
-)
-# Macros that stand where the grammar expects a declaration: alone on a line, or before a type.
-MACRO = re.compile(
-    rb"^[ \t]*([A-Z][A-Z0-9]{0,40}_[A-Z0-9_]{1,60}(?:\([^()\n]*\))?)(?=[ \t]*$|[ \t]+[a-z])", re.MULTILINE
-)
-# Calling conventions and linkage between a type and a name: `static DWORD WINAPI run(void* data)`.
-CONVENTION = re.compile(
-    rb"\b(?:_{0,2}[A-Z][A-Z0-9_]{0,40}(?:API|CALL|CALLBACK|INLINE|EXPORT|IMPORT|EXTERN|CONV|CONSTEXPR|NOEXCEPT|NODISCARD)"
-    rb"[A-Z0-9_]{0,40}|WINAPI|CALLBACK|INLINE|__ptr32|__declspec\(\w+\)|__attribute__\(\([^()\n]*(?:\([^()]*\))?\)\))"
-    rb"(?=[ \t\n])"
-)
-# Between `class` and the name: `class LIB_EXPORT Store {`.
-CLASS_MACRO = re.compile(
-    rb"(\b(?:class|struct|union|enum)[ \t]{1,9})([A-Z][A-Z0-9_]{1,60}(?:\([^()\n]{0,200}\))?)"
-    rb"(?=[ \t]+[A-Za-z_]\w{0,100}\s{0,9}[:{<])"
-)
-DECLTYPE = re.compile(rb"\bdecltype\((\w+)\)")
-NAMED = frozenset(
-    """identifier field_identifier type_identifier destructor_name operator_name qualified_identifier operator_cast
-    template_function""".split()
-)
-C_COMMENTS = Comments(attribute=re.compile(rb"template\s*<[^{};]*$|\[\[|__attribute__|[A-Z][A-Z0-9_]+(?:\([^()]*\))?$"))
-C_FUNCTIONS = ("function_definition", "preproc_function_def")
-
-
-def _blank_macros(source: bytes) -> bytes:
-    source = MACRO.sub(lambda found: b" " * len(found[0]), source)
-    source = CONVENTION.sub(lambda found: b" " * len(found[0]), source)
-    source = CLASS_MACRO.sub(lambda found: found[1] + b" " * len(found[2]), source)
-    return DECLTYPE.sub(lambda found: b"decltype_" + found[1] + b"_", source)
-
-
-def _declared(node: Node | None) -> Node | None:
-    """The name inside a declarator, under pointers, parameters and initial values."""
-    while node is not None and node.type not in NAMED:
-        inner = node.child_by_field_name("declarator")
-        if inner is None:
-            inner = next((child for child in node.named_children if child.type.endswith("declarator")), None)
-            if inner is None:
-                inner = next((child for child in node.named_children if child.type in NAMED), None)
-        node = inner
-    return node
-
-
-def _c_name(node: Node) -> str:
-    if node.type in ("function_definition", "declaration", "type_definition"):
-        found = _declared(node.child_by_field_name("declarator"))
-    else:
-        found = node.child_by_field_name("name")
-    if found is None:
-        return ""
-    if found.type == "operator_cast":
-        return f"operator {text_of(found.child_by_field_name('type'))}"
-    text = text_of(found)
-    if found.type == "qualified_identifier":
-        return ".".join(part.strip() for part in GENERICS.sub("", text).split("::") if part.strip())
-    return GENERICS.sub("", text) if "operator" not in text else " ".join(text.split())
-
-
-def _c_functions(node: Node) -> Iterator[tuple[Node, str]]:
-    name = _c_name(node)
-    # `return x;` or `if (…) {…}` after a macro that the grammar misread.
-    if name and name not in ("if", "for", "while", "switch", "return", "defined", "sizeof"):
-        yield node, name
-
-
-def _c_constants(node: Node) -> Iterator[tuple[Node, str]]:
-    if node.type != "declaration":
-        yield node, field_name(node)
-        return
-    for declarator in node.children_by_field_name("declarator"):
-        if declarator.type in ("init_declarator", "array_declarator"):
-            name = _declared(declarator)
-            yield node, text_of(name) if name is not None and name.type == "identifier" else ""
-            return
-
-
-def _included(statement: Node) -> list[Import]:
-    path = text_of(statement.child_by_field_name("path"))
-    return [Import(("./" if path.startswith('"') else "") + path.strip('<>"'), "", "")]
 
 
 # Swift ------------------------------------------------------------------------------------------------------------
@@ -295,50 +176,7 @@ def _zig_constants(node: Node) -> Iterator[tuple[Node, str]]:
         yield node, text_of(node.child_by_field_name("variable_type_function"))
 
 
-# Objective-C, Nim and others --------------------------------------------------------------------------------------
-
-OBJECTIVE_C = (
-    C
-    + """
-(method_definition) @function
-(method_declaration) @signature
-[(class_interface) (class_implementation)] @class
-(protocol_declaration) @interface
-(message_expression method: (identifier) @call)
-"""
-)
-
-
-NS_ENUM = re.compile(rb"\bNS_(?:ENUM|OPTIONS|CLOSED_ENUM|ERROR_ENUM)\(\s*\w+\s*,\s*(\w+)\s*\)")
-
-
-def _objc_repair(source: bytes) -> bytes:
-    """`NS_ENUM(NSInteger, State)` is `enum State`."""
-    return NS_ENUM.sub(lambda found: (b"enum " + found[1]).ljust(len(found[0])), source)
-
-
-def _objc_name(node: Node) -> str:
-    if node.type in ("method_definition", "method_declaration"):
-        parts = [text_of(child) for child in node.named_children if child.type == "identifier"]
-        takes = any(child.type == "method_parameter" for child in node.named_children)
-        return ":".join(parts) + (":" if takes else "")
-    if node.type in ("class_interface", "class_implementation", "protocol_declaration"):
-        name, category = text_of(child_of(node, "identifier")), text_of(node.child_by_field_name("category"))
-        return f"{category}{FOR}{name}" if category else name
-    return _c_name(node)
-
-
-def _objc_functions(node: Node) -> Iterator[tuple[Node, str]]:
-    if node.type == "method_definition":
-        yield node, _objc_name(node)
-    else:
-        yield from _c_functions(node)
-
-
-def _objc_body(node: Node) -> int:
-    body = child_of(node, "compound_statement") if node.type == "method_definition" else None
-    return body.start_byte if body is not None else field_body(node)
-
+# Nim and others ----------------------------------------------------------------------------------------------------
 
 NIM = """
 [(proc_declaration) (func_declaration) (method_declaration) (iterator_declaration) (converter_declaration)] @function
@@ -444,19 +282,6 @@ def _ada_name(node: Node) -> str:
 
 
 GRAMMARS = (
-    Grammar(
-        name="objc",
-        query=OBJECTIVE_C,
-        name_of=_objc_name,
-        functions_of=_objc_functions,
-        constants_of=_c_constants,
-        body_of=_objc_body,
-        repair=_objc_repair,
-        scope_of=_implemented,
-        comments=C_COMMENTS,
-        mend=_blank_macros,
-        imports_of=_included,
-    ),
     Grammar(name="nim", query=NIM, name_of=_nim_name, doc_of=_nim_doc, comments=NIM_COMMENTS),
     Grammar(name="d", query=D, name_of=_d_name, comments=Comments(attribute=re.compile(rb"@\w"))),
     Grammar(name="odin", query=ODIN, name_of=lambda node: text_of(child_of(node, "identifier"))),
@@ -467,35 +292,15 @@ GRAMMARS = (
         name="rust",
         query=RUST,
         name_of=_rust_name,
-        scope_of=_implemented,
+        scope_of=implemented,
         comments=RUST_COMMENTS,
         imports_of=_rust_imports,
-    ),
-    Grammar(
-        name="c",
-        query=C,
-        name_of=_c_name,
-        functions_of=_c_functions,
-        constants_of=_c_constants,
-        comments=C_COMMENTS,
-        mend=_blank_macros,
-        imports_of=_included,
-    ),
-    Grammar(
-        name="cpp",
-        query=CPP,
-        name_of=_c_name,
-        functions_of=_c_functions,
-        constants_of=_c_constants,
-        comments=C_COMMENTS,
-        mend=_blank_macros,
-        imports_of=_included,
     ),
     Grammar(
         name="swift",
         query=SWIFT,
         name_of=_swift_name,
-        scope_of=_implemented,
+        scope_of=implemented,
         comments=Comments(attribute=re.compile(rb"@\w")),
         imports_of=lambda node: [Import(text_of(node), "*", "")],
         mend=_swift_mend,
