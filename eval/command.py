@@ -26,6 +26,7 @@ from treeline.service.cli.options import LazyGroup, settings_for
 
 DATASETS = {
     "codesearchnet": ("treeline.eval.sets.codesearchnet", "CodeSearchNet's 99 questions, with the official NDCG."),
+    "direction": ("treeline.eval.sets.direction", "Opposite functions: is each question nearer to its own?"),
     "docstrings": ("treeline.eval.sets.docstrings", "Docstrings ask, their functions (stripped of them) answer."),
     "encoders": ("treeline.eval.bench.encoders", "Other encoders beside the static one."),
     "judged": ("treeline.eval.sets.judged", "Questions whose first answers were judged one by one."),

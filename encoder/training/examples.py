@@ -17,7 +17,7 @@ from treeline.encoder.text import first_sentence
 from treeline.encoder.tokens import identifier_parts
 from treeline.encoder.training.grammar import dress, reworded
 
-COMMENT = re.compile(r"(?:^|\s)#+\s*([A-Za-z][^\n#]{10,120})$", re.MULTILINE)
+COMMENT = re.compile(r"(?:^|\s)(?:#+|//+)\s*([A-Za-z][^\n#]{10,120})$", re.MULTILINE)
 DIRECTIVE = re.compile(r"(?i)\b(type:|noqa|pylint|todo|fixme|xxx|copyright|coding[:=])")
 FEWEST_WORDS, MOST_WORDS = 2, 24
 SENTENCE, ANSWERED, GENERATED = "sentence", "answered", "generated"  # styles that are learnt from in their own way

@@ -1,0 +1,156 @@
+"""Direction and negation: does a question for one function rank it above the function that does the opposite?
+
+Pairs come from the names in one repository, by rule: `csv_to_json` and `json_to_csv` (arrow), `encode_url` and
+`decode_url` (verb), `is_not_empty` and `is_empty` (negation). The first name's words are the question. It is answered
+right when the first function scores higher than the second, so a coin gets half of them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+import orjson
+from rich.console import Console
+from rich.table import Table
+
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Function
+from treeline.encoder.protocol import DEFAULT_ENCODER, Encoder
+from treeline.encoder.registry import load
+from treeline.encoder.tokens import identifier_parts
+from treeline.ingest.sources import functions_of, open_source
+
+ARROWS = frozenset({"to", "2", "from", "into"})
+NEGATIONS = frozenset({"not", "without", "no", "except", "non"})
+TEMPLATES = ("{}", "convert {}", "how to convert {}", "turn {}")
+MOST = {"arrow": 150, "verb": 60, "negation": 60}  # pairs of a language; most names are verbs, which are easy
+OPPOSITES = """encode decode|encrypt decrypt|serialize deserialize|compress decompress|pack unpack|zip unzip|
+import export|push pop|read write|load save|marshal unmarshal|upload download|escape unescape|quote unquote|
+lock unlock|attach detach|
+subscribe unsubscribe|connect disconnect|enable disable|show hide|open close|start stop|add remove|insert delete|
+increment decrement|login logout|mount unmount|register unregister|install uninstall|expand collapse|bind unbind|
+wrap unwrap|parse format|send receive|acquire release|grant revoke|join split|upper lower|enqueue dequeue|min max|
+first last|before after|left right|up down|forward backward|horizontal vertical|next previous|head tail|
+local remote|absolute relative|input output|request response|client server|source target|parent child|old new"""
+
+
+class Pair(NamedTuple):
+    """A question, the number of the function that it asks for, and that of the opposite."""
+
+    question: str
+    answer: int
+    opposite: int
+    kind: str
+
+
+def _antonyms() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in OPPOSITES.replace("\n", "").split("|"):
+        one, other = pair.split()
+        found.setdefault(one, other)
+        found.setdefault(other, one)
+    return found
+
+
+ANTONYMS = _antonyms()
+
+
+def opposites(words: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The names that would say the opposite, each with its kind."""
+    for place, word in enumerate(words):
+        before, after = tuple(words[:place]), tuple(words[place + 1 :])
+        if word in ARROWS and before and after:
+            yield (*after, word, *before), "arrow"
+        if word in ANTONYMS and len(words) > 1:
+            yield (*before, ANTONYMS[word], *after), "verb"
+        if word in NEGATIONS and before + after:
+            yield before + after, "negation"
+            yield (*before, "with", *after), "negation"
+
+
+def pairs(functions: Sequence[Function], seed: int = 0) -> list[Pair]:
+    """Pairs of one repository and language, at most `MOST` of a language and kind; always the same for one seed."""
+    names: dict[tuple[str, str], dict[tuple[str, ...], int]] = defaultdict(dict)
+    for number, function in enumerate(functions):
+        if function.kind in ("function", "method"):
+            words = tuple(identifier_parts(function.func_name.rpartition(".")[2]))
+            names[function.repo, function.language].setdefault(words, number)
+    rng = random.Random(seed)
+    found: list[Pair] = []
+    for _, known in sorted(names.items()):
+        for words, number in known.items():
+            for name, kind in opposites(words):
+                other = known.get(name)
+                if other is not None and other != number:
+                    found.append(Pair(_question(words, kind, rng), number, other, kind))
+                    if kind == "negation":
+                        found.append(Pair(_question(name, kind, rng), other, number, kind))
+    rng.shuffle(found)
+    counts: Counter[tuple[str, str]] = Counter()
+    kept = []
+    for pair in found:
+        key = (functions[pair.answer].language, pair.kind)
+        counts[key] += 1
+        if counts[key] <= MOST[pair.kind]:
+            kept.append(pair)
+    return kept
+
+
+def _question(words: Iterable[str], kind: str, rng: random.Random) -> str:
+    text = " ".join("to" if word == "2" else word for word in words)
+    return rng.choice(TEMPLATES).format(text) if kind == "arrow" else text
+
+
+def correct(chosen: Sequence[Pair], functions: Sequence[Function], encoder: Encoder) -> list[bool]:
+    """For each pair whether the question is nearer to its own function."""
+    numbers = sorted({number for pair in chosen for number in (pair.answer, pair.opposite)})
+    rows = {number: row for row, number in enumerate(numbers)}
+    vectors = encoder.encode_functions([functions[number] for number in numbers])
+    asked = encoder.encode_queries([pair.question for pair in chosen])
+    return [
+        bool(query @ vectors[rows[pair.answer]] > query @ vectors[rows[pair.opposite]])
+        for query, pair in zip(asked, chosen, strict=True)
+    ]
+
+
+def summarise(chosen: Sequence[Pair], functions: Sequence[Function], right: Sequence[bool]) -> list[dict[str, Any]]:
+    """The share of right answers by kind and by language, with the normal 95 % interval."""
+    groups: dict[str, list[bool]] = defaultdict(list)
+    for pair, one in zip(chosen, right, strict=True):
+        for group in (pair.kind, f"{pair.kind}, {functions[pair.answer].language}"):
+            groups[group].append(one)
+    rows = []
+    for group, values in sorted(groups.items()):
+        share = float(np.mean(values))
+        margin = 1.96 * float(np.sqrt(share * (1 - share) / len(values)))
+        rows.append({"pairs": group, "count": len(values), "right": share, "margin": margin})
+    return rows
+
+
+@click.command("direction")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--encoder", default=DEFAULT_ENCODER, show_default=True, help="Which encoder is measured.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Another seed takes other pairs.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures here, too.")
+def command(sources: tuple[str, ...], encoder: str, seed: int, json_file: Path | None) -> None:
+    """Pairs of opposite functions: is each question nearer to its own?"""
+    functions = [function for source in sources for function in functions_of(open_source(source))]
+    chosen = pairs(functions, seed)
+    if not chosen:
+        raise InputError("no two functions of these sources are opposites by name", "add sources")
+    loaded = load(encoder)
+    if loaded is None:
+        raise InputError("the encoder 'none' has no vectors", "name another with --encoder")
+    rows = summarise(chosen, functions, correct(chosen, functions, loaded))
+    table = Table("pairs", "count", "right", "±", title=f"direction, {loaded.name}")
+    for row in rows:
+        table.add_row(row["pairs"], str(row["count"]), f"{row['right']:.3f}", f"{row['margin']:.3f}")
+    Console(highlight=False).print(table)
+    if json_file:
+        json_file.write_bytes(orjson.dumps({"encoder": loaded.name, "seed": seed, "figures": rows}))

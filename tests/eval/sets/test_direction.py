@@ -1,0 +1,68 @@
+"""Pairs of opposite functions: which names make one, and who is right."""
+
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from tests.search.small_index import parsed
+from treeline.encoder.registry import load
+from treeline.eval.sets import direction
+
+FILES = {
+    "a.py": """
+def csv_to_json(rows):
+    return json.dumps(list(csv.reader(rows)))
+
+def json_to_csv(text):
+    return csv.writer(json.loads(text))
+
+def encode_url(text):
+    return quote(text)
+
+def decode_url(text):
+    return unquote(text)
+
+def is_empty(box):
+    return not box
+
+def is_not_empty(box):
+    return bool(box)
+
+def lonely(box):
+    return box
+""",
+}
+
+
+def test_opposites_are_found_by_name() -> None:
+    functions, _ = parsed(FILES)
+    names = [function.func_name for function in functions]
+    found = {(names[pair.answer], names[pair.opposite], pair.kind) for pair in direction.pairs(functions)}
+    assert found == {
+        ("csv_to_json", "json_to_csv", "arrow"),
+        ("json_to_csv", "csv_to_json", "arrow"),
+        ("encode_url", "decode_url", "verb"),
+        ("decode_url", "encode_url", "verb"),
+        ("is_empty", "is_not_empty", "negation"),
+        ("is_not_empty", "is_empty", "negation"),
+    }
+
+
+def test_a_seed_makes_the_same_questions_again() -> None:
+    functions, _ = parsed(FILES)
+    assert direction.pairs(functions, 3) == direction.pairs(functions, 3)
+
+
+def test_the_shipped_encoder_tells_encoding_from_decoding() -> None:
+    functions, _ = parsed(FILES)
+    verbs = [pair for pair in direction.pairs(functions) if pair.kind == "verb"]
+    encoder = load()
+    assert encoder is not None
+    assert direction.correct(verbs, functions, encoder) == [True, True]
+
+
+def test_the_command_counts_every_pair(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(FILES["a.py"], encoding="utf-8")
+    done = CliRunner().invoke(direction.command, [str(tmp_path)], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "arrow, python" in done.output and "negation" in done.output
