@@ -107,6 +107,7 @@ def test_a_model_of_another_layout_says_what_it_lacks(tmp_path: Path) -> None:
 
 
 def test_the_default_path_loads_no_torch() -> None:
-    code = "import sys; from treeline.encoder.registry import load; load().encode_queries(['x']); print('torch' in sys.modules)"
+    load_it = "from treeline.encoder.registry import load; load().encode_queries(['x'])"
+    code = f"import sys; {load_it}; print('torch' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "False"
