@@ -79,6 +79,11 @@ class Route:
     location: Location | None = None  # the file, folder or line that the whole query names
 
     @property
+    def alone(self) -> bool:
+        """Whether the query is a name and nothing else, or asks for its definition."""
+        return self.kind == "identifier" and self.words == 1 and len(self.symbols) == 1
+
+    @property
     def traits(self) -> QueryTraits:
         return QueryTraits(self.kind, self.words)
 

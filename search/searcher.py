@@ -186,7 +186,7 @@ class Searcher:
         plan = results.plan
         vectors = self.engine.vectors if self.info.encoders else None
         context = RerankContext(
-            query=plan.text,
+            query=plan.route.symbols[0] if plan.route.alone else plan.text,
             vectors=vectors,
             texts=self._texts,
             explain=plan.query.explain,
