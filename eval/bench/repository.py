@@ -60,7 +60,7 @@ def run(repository: Path, *, rounds: int, semble: str, tell: Callable[[str], Non
         raise InputError(f"{repository} is not a folder", "name a repository to ask in")
     found: list[Spent] = []
     with tempfile.TemporaryDirectory(prefix="treeline-bench-") as scratch:
-        tools = {"treeline": _Treeline(Path(scratch))}
+        tools: dict[str, _Tool] = {"treeline": _Treeline(Path(scratch))}
         if semble:
             tools["semble"] = _Semble(Path(scratch), semble)
         spent: dict[tuple[str, str], list[tuple[float, float]]] = {}
@@ -71,8 +71,8 @@ def run(repository: Path, *, rounds: int, semble: str, tell: Callable[[str], Non
                 shutil.copytree(repository, copy, symlinks=True)
                 for moment, times in _moments(tool, copy).items():
                     spent.setdefault((name, moment), []).append(times)
-        for (name, moment), times in spent.items():
-            wall, processor = (round(median(column), 3) for column in zip(*times, strict=True))
+        for (name, moment), every in spent.items():
+            wall, processor = (round(median(column), 3) for column in zip(*every, strict=True))
             found.append(Spent(name, moment, wall, processor))
             tell(f"{name:9} {moment:17} {wall:6.2f} s, {processor:6.2f} s of processor time")
     return {
