@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Kind = Literal["root", "repository", "folder", "file", "class", "function"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 ROOT, REPOSITORY, FOLDER, FILE, CLASS, FUNCTION = range(6)
+TYPES = frozenset({"class", "interface", "type", "enum"})  # units that have members
 SEPARATOR = "\0"  # the one character that no path on any system contains
 
 
@@ -141,9 +142,13 @@ class _Grower:
                 node = self.child(node, folder, FOLDER)
             node = self.files[place] = self.child(node, name, FILE)
         *classes, name = scopes(address)
+        if address.kind == "file":  # the unit of a file is its node, that of a class the class
+            self.leaves[function_id] = node
+            return
         for scope in classes:
             node = self.child(node, scope, CLASS)
-        self.leaves[function_id] = self.append(node, name, FUNCTION)
+        own = self.child(node, name, CLASS) if address.kind in TYPES else self.append(node, name, FUNCTION)
+        self.leaves[function_id] = own
 
     def child(self, parent: int, label: str, kind: int) -> int:
         key = (parent, label, kind)

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.graph import tree as trees
-from treeline.graph.tree import FILE, FOLDER, FUNCTION, Tree
+from treeline.graph.tree import FILE, FOLDER, Tree
 
 # `path:12`, `path:12:5`, `https://…/path#L12-L20`
 LINE = re.compile(r"(?P<path>.+?)(?::|#L)(?P<line>[0-9]{1,9})(?:[-:]L?[0-9]+)?")
@@ -76,7 +77,8 @@ class Locations:
         """The units of the files that fit best, by line; those of a folder where no file does."""
         files = self._best(list(self._nodes(location, FILE)), location)
         nodes = files or [node for node, path in self._nodes(location, FOLDER) if _ends(path, location.path)]
-        hits = engine.locate([self.ids[leaf] for leaf in self._leaves(nodes)], filters)
+        below = self._below(nodes)
+        hits = engine.locate([id_ for id_, node in self.tree.leaves.items() if below[node]], filters)
         hits = [hit for hit in hits if f"{hit.address.repo}/" in location.path] or list(hits)
         return sorted(hits, key=lambda hit: (hit.address.repo, hit.address.path, hit.address.lines or (0, 0)))
 
@@ -95,15 +97,15 @@ class Locations:
         longest = max((path for _, path in files if _ends(location.path, path)), key=len, default="")
         return [node for node, path in files if not longest or path == longest]
 
-    def _leaves(self, nodes: Sequence[int]) -> list[int]:
-        """The leaves below these nodes."""
+    def _below(self, nodes: Sequence[int]) -> NDArray[np.bool_]:
+        """For every node, whether it is one of these or below one."""
         tree = self.tree
         below = np.zeros(len(tree), dtype=np.bool_)
         below[list(nodes)] = True
         while True:  # a step for every level: a class within a class, a folder within a folder
             more = below | ((tree.kinds >= FOLDER) & below[tree.parents])
             if np.array_equal(more, below):
-                return [int(node) for node in (below & (tree.kinds == FUNCTION)).nonzero()[0]]
+                return below
             below = more
 
 

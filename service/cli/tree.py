@@ -116,7 +116,7 @@ def _whole(engine: Engine, split: bool) -> Tree:
     whole = tree.load(stored)
     size = whole.summary()
     click.echo(
-        f"{size.nodes:,} nodes: {counted(size.functions, 'function')} of {counted(size.repositories, 'repository')}, "
+        f"{size.nodes:,} nodes: {counted(size.functions, 'unit')} of {counted(size.repositories, 'repository')}, "
         f"{size.depth} deep, up to {size.fan_out:,} children"
     )
     disk = global_embedding.load(embedded)

@@ -89,3 +89,13 @@ def test_networkx_nodes_have_their_place_in_the_disk_and_their_cluster() -> None
         assert data.get("cluster") == (3 if data["function"] == "0" else None)
     assert all(data["length"] == pytest.approx(placed.scale, rel=1e-2) for _, _, data in graph.edges(data=True))
     assert len(grown.networkx(forest=True, embedding=placed)) == len(graph) - 1
+
+
+def test_the_unit_of_a_class_or_file_is_its_node() -> None:
+    def unit(name: str, kind: str) -> Address:
+        return Address("o/r", "a.py", name, "python", "", kind)
+
+    grown = tree.grow([("m", unit("C.m", "method")), ("c", unit("C", "class")), ("f", unit("a.py", "file"))])
+    method = grown.path(grown.leaves["m"])
+    assert [grown.leaves["f"], grown.leaves["c"]] == method[-3:-1]
+    assert len(grown) == 5

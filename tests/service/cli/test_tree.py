@@ -37,7 +37,7 @@ def said(*arguments: str) -> str:
 
 def test_the_whole_tree_in_figures() -> None:
     # root, repository, folder, two files, a class, three functions
-    assert "9 nodes: 3 functions of 1 repository, 5 deep" in said()
+    assert "9 nodes: 6 units of 1 repository, 5 deep" in said()
 
 
 def test_a_disk_for_each_repository_is_measured_too() -> None:
@@ -61,7 +61,7 @@ def test_an_export_with_a_question_is_of_its_tree_alone(tmp_path: Path) -> None:
     told = said("send repo:demo path:web/client.py", "--export", str(tmp_path / "part.json"))
     graph = nx.node_link_graph(orjson.loads((tmp_path / "part.json").read_bytes()), edges="edges")
     assert len(graph) == 6  # root, repository, folder, file, class, function
-    assert "functions of" not in told  # the figures of the whole tree are not this one's
+    assert "units of" not in told  # the figures of the whole tree are not this one's
     assert "6 nodes" in told
 
 
@@ -76,7 +76,7 @@ def test_exports_are_what_networkx_reads(tmp_path: Path, forest: bool, nodes: in
     ):
         assert len(graph) == nodes
         assert nx.is_forest(graph)
-        assert sum(bool(function) for _, function in graph.nodes(data="function")) == 3
+        assert sum(bool(function) for _, function in graph.nodes(data="function")) == 6
 
 
 def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
