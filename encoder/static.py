@@ -111,6 +111,13 @@ class StaticEncoder:
         """All token vectors, as functions by the thousand need them; a question takes its few from the stored rows."""
         return np.asarray(self._rows.astype(np.float32) * self._scale[:, None])
 
+    def _rows_for(self, ids: NDArray[np.int32]) -> tuple[Vectors, NDArray[np.integer]]:
+        """A table that has these tokens, and their rows in it: a small repository needs a tenth of all."""
+        if "_table" in self.__dict__ or len(ids) > len(self._rows):
+            return self._table, ids
+        used, places = np.unique(ids, return_inverse=True)
+        return np.asarray(self._rows[used].astype(np.float32) * self._scale[used, None]), places
+
     def _pool_question(self, text: str) -> Vectors:
         """As `_pool`, of one short text: without a matrix for a dozen tokens."""
         ids, counts = self.tokenizer.bag(text[:LONGEST_TEXT], self.limits["query"])
@@ -127,10 +134,11 @@ class StaticEncoder:
         weighted = counts * self._weights[field, ids]
         pooled = np.zeros((len(starts) - 1, self._learnt), dtype=np.float32)
         bounds = starts.tolist()
+        table, ids = self._rows_for(ids)
         for row, start, end in zip(pooled, bounds, bounds[1:], strict=False):
             if end > start:
                 weights = weighted[start:end]
-                np.dot(weights, self._table.take(ids[start:end], axis=0), out=row)
+                np.dot(weights, table.take(ids[start:end], axis=0), out=row)
                 row /= weights.sum()
         return pooled
 

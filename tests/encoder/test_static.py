@@ -111,3 +111,11 @@ def test_the_default_path_loads_no_torch() -> None:
     code = f"import sys; {load_it}; print('torch' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "False"
+
+
+def test_few_functions_have_the_vectors_that_they_have_among_many() -> None:
+    """Few are encoded from the rows they need, many from the whole table."""
+    few, many = StaticEncoder(SHIPPED), StaticEncoder(SHIPPED)
+    assert len(many._table)
+    assert np.array_equal(few.encode_functions(FUNCTIONS), many.encode_functions(FUNCTIONS))
+    assert "_table" not in few.__dict__
