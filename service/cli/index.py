@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from treeline.corpus.errors import CredentialsRefused, EncoderMismatch, EngineUnavailable, IndexOutdated, InputError
+from treeline.corpus.function import KINDS
 from treeline.encoder.protocol import DEFAULT_ENCODER
 from treeline.encoder.registry import check_shipped, is_shipped
 from treeline.engine.protocol import Store
@@ -39,6 +40,7 @@ LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
 @click.option("--remove", multiple=True, metavar="SOURCE", help="Take a source out of the index; repeatable.")
 @click.option("--download", is_flag=True, hidden=True, expose_value=False, help="As it is without.")
 @click.option("--language", "languages", multiple=True, type=click.Choice(LANGUAGES), help="Only this; repeatable.")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only units of this; repeatable.")
 @click.option("--partition", "partitions", multiple=True, type=click.Choice(PARTITIONS), help="Only this; repeatable.")
 @click.option("--include-tests", is_flag=True, help="Also test, vendored and generated files.")
 @click.option("--package", "packages", multiple=True, metavar="NAME", help="python-env: also this; * for all.")
@@ -55,6 +57,7 @@ def index(
     strict: bool,
     remove: tuple[str, ...],
     languages: tuple[str, ...],
+    kinds: tuple[str, ...],
     partitions: tuple[str, ...],
     include_tests: bool,
     packages: tuple[str, ...],
@@ -79,6 +82,7 @@ def index(
     with resumable(), progress_bar() as progress:
         reading = ReadOptions(
             languages=frozenset(languages),
+            kinds=frozenset(kinds),
             partitions=frozenset(partitions),
             include_tests=include_tests,
             packages=frozenset(packages),
@@ -175,7 +179,7 @@ def allowed_hosts(settings: Settings) -> frozenset[str]:
 
 def fingerprint(reading: ReadOptions) -> str:
     """What decides which functions come out of the sources."""
-    sets = (reading.languages, reading.partitions, reading.packages)
+    sets = (reading.languages, reading.kinds, reading.partitions, reading.packages)
     return repr([*(sorted(values) for values in sets), reading.include_tests, reading.ref])
 
 

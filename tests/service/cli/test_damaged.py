@@ -30,14 +30,14 @@ def told() -> str:
 
 @pytest.mark.parametrize(
     ("file", "left"),
-    [("info.json", 0.5), ("rows/id.npy", 0.0), ("artifacts/embedding", 0.5), ("artifacts/manifest", 0.5)],
+    [("info.json", 0.5), ("rows/id.npy", 0.0), ("artifacts/embedding", 0.5), ("artifacts/tree", 0.5)],
 )
 def test_its_status_does_not_hide_the_others(home: Path, file: str, left: float) -> None:
     damaged = home / "hurt" / "000002" / file
     data = damaged.read_bytes()
     damaged.write_bytes(data[: int(len(data) * left)])
     shown = told()
-    assert "good: 1 function, 1 repository" in shown
+    assert "good: 2 functions, 1 repository" in shown
     assert "hurt: " in shown and ("cannot be opened" in shown or "cannot be read" in shown)
 
 

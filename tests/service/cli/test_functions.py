@@ -10,6 +10,7 @@ import pytest
 from tests.ingest.loading import project
 from tests.service.cli.test_commands import only_line, treeline
 
+FUNCTIONS = ("--kind", "function", "--kind", "method")  # no classes and files among them
 FILES = {
     "reading.py": '''
 def read_json(path):
@@ -57,7 +58,7 @@ class Shout {
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("functions")
-    done = treeline(folder / "home", "index", str(project(folder / "demo", FILES)))
+    done = treeline(folder / "home", "index", str(project(folder / "demo", FILES)), *FUNCTIONS)
     assert done.returncode == 0, done.stderr
     return folder / "home"
 
@@ -146,7 +147,7 @@ def test_a_line_means_the_function_of_the_file_that_fits_best(tmp_path: Path) ->
     code = "class A:\n    def outer(self):\n        return 1\n\n    def other(self):\n        return 2\n"
     files = {"app.py": code, "web/app.py": code, "cli/app.py": code, "no.py": "x = 1\n"}
     home = tmp_path / "home"
-    treeline(home, "index", str(project(tmp_path / "three", files)))
+    treeline(home, "index", str(project(tmp_path / "three", files)), *FUNCTIONS)
     assert treeline(home, "show", "app.py:3").stdout.startswith("A.outer  three  app.py:2\n")
     assert treeline(home, "show", "/x/web/app.py:6").stdout.startswith("A.other  three  web/app.py:5\n")
     outside = only_line(treeline(home, "show", "cli/app.py:4"))

@@ -47,7 +47,7 @@ def test_its_status_does_not_hide_the_others(source: str) -> None:
     told = CliRunner().invoke(status.status, [], catch_exceptions=False).output
     assert "default: " in told and "another version" in told
     assert told.count(f"  source {source}\n") == 2  # also of the one to be made anew
-    assert "good: 1 function, 1 repository" in told
+    assert "good: 2 functions, 1 repository" in told
 
 
 def test_made_afresh_it_is_not_gone_back_from(source: str, tmp_path: Path) -> None:
