@@ -91,7 +91,7 @@ class Matcher:
     under that name would be called, if the text could be a name.
     """
 
-    def __init__(self, literals: Sequence[str], *, cased: bool, name: str, pattern: str = "") -> None:
+    def __init__(self, literals: Sequence[str], seconds: float, *, cased: bool, name: str, pattern: str = "") -> None:
         self.literals = tuple(literals)
         self.cased = cased
         self.name = name
@@ -99,27 +99,27 @@ class Matcher:
         if pattern:
             self._pattern = _compile(pattern, cased=cased)
         self.timed_out = False
-        self._deadline = time.monotonic() + EXACT_SECONDS
+        self._deadline = time.monotonic() + seconds
 
     @classmethod
-    def phrase(cls, text: str) -> Matcher:
+    def phrase(cls, text: str, seconds: float = EXACT_SECONDS) -> Matcher:
         """The text itself, with any whitespace where it has some."""
         words = text.split()
         cased = text != text.lower()
-        made = cls([fold(text)], cased=cased, name=words[0] if len(words) == 1 else "")
+        made = cls([fold(text)], seconds, cased=cased, name=words[0] if len(words) == 1 else "")
         made._words = words if cased else fold(text).split()
         made._phrase = " ".join(made._words)
         return made
 
     @classmethod
-    def regex(cls, pattern: str) -> Matcher:
+    def regex(cls, pattern: str, seconds: float = EXACT_SECONDS) -> Matcher:
         if len(pattern) > LONGEST_PATTERN:
             raise InputError(
                 f"the regular expression has {len(pattern)} characters", f"use at most {LONGEST_PATTERN:,}"
             )
         plain = ESCAPE.sub("", pattern)  # `\S` is no upper-case letter
         name = pattern if re.fullmatch(r"\w+", pattern) else ""
-        return cls(required_literals(pattern), cased=plain != plain.lower(), name=name, pattern=pattern)
+        return cls(required_literals(pattern), seconds, cased=plain != plain.lower(), name=name, pattern=pattern)
 
     @property
     def expired(self) -> bool:

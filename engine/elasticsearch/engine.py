@@ -41,6 +41,7 @@ CANDIDATES_PER_RESULT = 2
 FEWEST_CANDIDATES = 200
 OVERSAMPLE = 1.5
 MOST_FACETS = 10_000
+EXACT_SECONDS = 2.0  # the server's time included
 EXACT_PAGE = 100  # candidates read at once
 SHORTEST_WILDCARD = 3  # letters; fewer are in most words
 TEXTS = ["original_string", "code", "docstring", "func_name"]
@@ -91,11 +92,17 @@ class ElasticsearchEngine:
         return self._hits([{"term": {field: name}} for field in ("func_name.keyword", "leaf")], k, filters)
 
     def phrase(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        return self._exact(Matcher.phrase(text), k, filters) if text.strip() and k > 0 else []
+        """Units that have it in whole words; where there is none, those that have it inside longer ones."""
+        if not text.strip() or k <= 0:
+            return []
+        matcher = Matcher.phrase(text, EXACT_SECONDS)
+        whole = self._exact(matcher, k, filters, exact_stages(matcher, whole_words=True))
+        return whole or self._exact(matcher, k, filters, exact_stages(matcher, whole_words=False))
 
     def regex(self, pattern: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        matcher = Matcher.regex(pattern)
-        return self._exact(matcher, k, filters) if pattern and k > 0 else []
+        matcher = Matcher.regex(pattern, EXACT_SECONDS)
+        stages = exact_stages(matcher, whole_words=False)
+        return self._exact(matcher, k, filters, stages) if pattern and k > 0 else []
 
     @property
     def damaged(self) -> tuple[str, ...]:
@@ -210,21 +217,22 @@ class ElasticsearchEngine:
         for hit in self._all(PAGE, **columns("serial", *ADDRESS_FIELDS)):
             yield hit["fields"]["serial"][0], (id_of(hit), address_of(hit["fields"]))
 
-    def _exact(self, matcher: Matcher, k: int, filters: Filters) -> Sequence[Hit]:
-        """Units whose name contains the text, then the others by size; each is read until k match."""
-        matching: dict[int, float] = {}
-        for narrowing in exact_stages(matcher):
+    def _exact(
+        self, matcher: Matcher, k: int, filters: Filters, stages: Sequence[list[dict[str, Any]]]
+    ) -> Sequence[Hit]:
+        """The candidates of each stage by size; each is read until k match."""
+        found: dict[int, None] = {}
+        for narrowing in stages:
             query = {"bool": {"filter": [UNITS, *narrowing, *clauses(filters)]}}
             for page in self._pages(query, EXACT_PAGE, matcher):
                 page.sort(key=lambda hit: (*matcher.rank(hit["_source"]["func_name"], hit["sort"][0]), hit["sort"][1]))
-                new = [hit for hit in page if hit["sort"][1] not in matching]
-                for hit in matcher.first(new, texts_of, k - len(matching)):
-                    matching[hit["sort"][1]] = 0.0
-                if len(matching) >= k or matcher.timed_out:
+                new = [hit for hit in page if hit["sort"][1] not in found]
+                found.update((hit["sort"][1], None) for hit in matcher.first(new, texts_of, k - len(found)))
+                if len(found) >= k or matcher.timed_out:
                     break
-            if len(matching) >= k or matcher.timed_out:
+            if len(found) >= k or matcher.timed_out:
                 break
-        serials = np.array(list(matching), dtype=np.int64)
+        serials = np.array(list(found), dtype=np.int64)
         hits = Hits(*self._columns.table_and_rows(serials), np.arange(len(serials), 0.0, -1.0))
         hits.complete = not matcher.timed_out
         return hits
@@ -300,10 +308,11 @@ def texts_of(hit: Mapping[str, Any]) -> tuple[str, str]:
     return source.get("original_string", source["code"]), source.get("docstring", "")
 
 
-def exact_stages(matcher: Matcher) -> list[list[dict[str, Any]]]:
+def exact_stages(matcher: Matcher, *, whole_words: bool) -> list[list[dict[str, Any]]]:
     """Filters for the candidates of an exact search, stage by stage: the best ones come first.
 
-    Of the words in the text, the first and the last may be parts of longer ones.
+    The first and the last word of the text may be parts of longer ones, unless `whole_words`. Looking for parts goes
+    through the whole dictionary of words.
     """
     wanted: list[dict[str, Any]] = []
     for literal in matcher.literals:
@@ -313,11 +322,15 @@ def exact_stages(matcher: Matcher) -> list[list[dict[str, Any]]]:
             wanted.append({"multi_match": phrase})
         found = words(literal).split()
         for at, word in enumerate(found):
-            partial = (at == 0 and literal.startswith(word)) or (at == len(found) - 1 and literal.endswith(word))
-            if len(word) >= SHORTEST_WILDCARD or not partial:
-                wanted.append({"wildcard": {WORDS: f"*{word}*"}} if partial else {"term": {WORDS: word}})
+            edge = (at == 0 and literal.startswith(word)) or (at == len(found) - 1 and literal.endswith(word))
+            if whole_words or not edge:
+                wanted.append({"term": {WORDS: word}})
+            elif len(word) >= SHORTEST_WILDCARD:
+                wanted.append({"wildcard": {WORDS: f"*{word}*"}})
     if not matcher.name:
         return [wanted]
+    if whole_words:
+        return [[{"term": {"leaf": {"value": matcher.name, "case_insensitive": True}}}], wanted]
     name = {"value": f"*{matcher.name}*", "case_insensitive": True}
     return [[*wanted, {"wildcard": {"func_name.keyword": name}}], wanted]
 
