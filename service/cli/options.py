@@ -19,14 +19,12 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from treeline.corpus.errors import InputError
-from treeline.engine.names import check_name
-from treeline.ingest.source import Progress, no_progress
-from treeline.search.query import SWITCHES
-from treeline.search.settings import PREFIX, Settings, from_environment
 
 if TYPE_CHECKING:
     from treeline.corpus.function import Function
+    from treeline.ingest.source import Progress
     from treeline.search.live import LiveSearcher
+    from treeline.search.settings import Settings
 
 
 class LazyGroup(click.Group):
@@ -122,6 +120,8 @@ WITHOUT_OPTION = frozenset({"feedback", "code"})
 
 def search_options(command: Command) -> Command:
     """The switches of a search as options; one that is not given takes the setting's default."""
+    from treeline.search.query import SWITCHES
+
     for switch in reversed(SWITCHES):
         if switch.name in WITHOUT_OPTION:
             continue
@@ -150,12 +150,17 @@ def _not_empty(context: click.Context, parameter: click.Parameter, value: str) -
 
 def settings_for(engine: str | None, name: str) -> Settings:
     """The environment's settings, with what the command line says."""
+    from treeline.engine.names import check_name
+    from treeline.search.settings import from_environment
+
     settings = from_environment()
     return replace(settings, engine=engine or settings.engine, index=check_name(name) if name else settings.index)
 
 
 def target_settings(engine: str | None, name: str) -> Settings:
     """The settings of the index to ask: the one named, else the project of this folder, refreshed first."""
+    from treeline.search.settings import PREFIX
+
     settings = settings_for(engine, name)
     if name or settings.engine != "embedded" or f"{PREFIX}INDEX" in os.environ:
         return settings
@@ -171,6 +176,8 @@ def target_settings(engine: str | None, name: str) -> Settings:
 @contextmanager
 def lazy_progress() -> Iterator[Progress]:
     """A progress bar that is imported when there is something to report, for somebody who watches."""
+    from treeline.ingest.source import no_progress
+
     with ExitStack() as stack:
         bars: list[Progress] = []
 
@@ -186,6 +193,8 @@ def lazy_progress() -> Iterator[Progress]:
 
 def how_to_index(settings: Settings) -> str:
     """The command that makes the index these settings name, with the options that the environment does not say."""
+    from treeline.search.settings import from_environment
+
     usual = from_environment()
     engine = f" --engine {settings.engine}" if settings.engine != usual.engine else ""
     name = f" --name {settings.index}" if settings.index != usual.index else ""

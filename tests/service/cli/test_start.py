@@ -28,7 +28,7 @@ def test_a_cold_search_imports_nothing_heavy_and_is_quick(tmp_path: Path) -> Non
         started = processor_time()
         done = subprocess.run(
             [sys.executable, "-c", script],
-            env={"TREELINE_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"},
+            env={"TREELINE_HOME": str(tmp_path / "home"), "TREELINE_INDEX": "default", "PATH": "/usr/bin:/bin"},
             capture_output=True,
             text=True,
             timeout=240,
