@@ -1,8 +1,8 @@
 """The gunicorn worker that serves: gunicorn runs the processes, waitress speaks HTTP in them.
 
 waitress reads every request whole before it gives it to a thread, so clients that are silent or slow cost memory but
-no thread. Measured with 1,000 idle and 200 slow connections: gunicorn's own threads gave no answer in 30 s, granian
-neither (a slow body holds a thread of its own), waitress kept a p95 of 77 ms (docs/speed.md).
+no thread. With 1,000 idle and 200 slow connections, gunicorn's own threads gave no answer in 30 s; this worker kept a
+p95 of 112 ms (one run each on a busy machine, docs/research/speed.md).
 """
 
 from __future__ import annotations
