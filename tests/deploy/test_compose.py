@@ -82,7 +82,7 @@ def test_images_are_pinned_and_of_one_stack_version(name: str) -> None:
         assert example["STACK_VERSION"] == "8.19.21"
 
 
-@pytest.mark.parametrize("name", services.keys() - ONE_SHOT)
+@pytest.mark.parametrize("name", sorted(services.keys() - ONE_SHOT))
 def test_what_keeps_running_says_when_it_is_healthy_and_comes_back(name: str) -> None:
     service = services[name]
     assert service["restart"] == "unless-stopped"
@@ -90,7 +90,7 @@ def test_what_keeps_running_says_when_it_is_healthy_and_comes_back(name: str) ->
     assert "mem_limit" in service
 
 
-@pytest.mark.parametrize("name", ONE_SHOT)
+@pytest.mark.parametrize("name", sorted(ONE_SHOT))
 def test_what_runs_once_is_not_restarted(name: str) -> None:
     assert services[name]["restart"] == "no"
 

@@ -445,7 +445,7 @@ def test_the_lease_knows_a_process_by_its_start() -> None:
         ({"exists": {"field": "code"}}, {one.func_name for one in SAMPLE}),
         ({"exists": {"field": "docstring"}}, {one.func_name for one in SAMPLE if one.docstring}),
     ],
-    ids=str,
+    ids=lambda value: str(sorted(value)),
 )
 def test_the_papers_query_and_kibanas_are_answered(
     server: ElasticsearchStore, query: dict[str, Any], names: set[str]
