@@ -13,7 +13,8 @@ from rich.console import Console
 
 from treeline.corpus.errors import InputError
 from treeline.engine.protocol import Filters, Hit
-from treeline.eval.command import (
+from treeline.eval.dataset import Case, DataSet, Metric, System, evaluate
+from treeline.eval.harness import (
     Output,
     choice_options,
     evaluation_settings,
@@ -22,7 +23,6 @@ from treeline.eval.command import (
     run,
     select_variants,
 )
-from treeline.eval.dataset import Case, DataSet, Metric, System, evaluate
 from treeline.eval.metrics import OFFICIAL_DEPTH, count_distinct, ndcg, official_ndcg, reciprocal_rank
 from treeline.eval.report.document import PAPER_HEAD, Document, summarise
 from treeline.eval.sets import runs

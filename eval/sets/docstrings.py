@@ -13,7 +13,8 @@ import click
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.engine.protocol import Hit
-from treeline.eval.command import (
+from treeline.eval.dataset import Case, DataSet, Metric
+from treeline.eval.harness import (
     Output,
     choice_options,
     evaluation_settings,
@@ -23,7 +24,6 @@ from treeline.eval.command import (
     run,
     select_variants,
 )
-from treeline.eval.dataset import Case, DataSet, Metric
 from treeline.eval.indexes import ENGINE, read_functions, records_searcher
 from treeline.eval.metrics import ndcg, reciprocal_rank, success
 from treeline.eval.sets.codesearchnet import data_folder

@@ -13,7 +13,8 @@ import click
 
 from treeline.corpus.errors import InputError
 from treeline.engine.protocol import Hit
-from treeline.eval.command import (
+from treeline.eval.dataset import Case, DataSet, Metric, read_jsonl
+from treeline.eval.harness import (
     Output,
     choice_options,
     evaluation_settings,
@@ -22,7 +23,6 @@ from treeline.eval.command import (
     run,
     select_variants,
 )
-from treeline.eval.dataset import Case, DataSet, Metric, read_jsonl
 from treeline.eval.metrics import count_distinct, deduplicate, ndcg, reciprocal_rank
 from treeline.search.live import open_searcher
 from treeline.service.cli.options import index_options

@@ -16,7 +16,8 @@ import click
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.engine.protocol import Hit
-from treeline.eval.command import (
+from treeline.eval.dataset import Case, DataSet, Metric
+from treeline.eval.harness import (
     Output,
     choice_options,
     evaluation_settings,
@@ -25,7 +26,6 @@ from treeline.eval.command import (
     run,
     select_variants,
 )
-from treeline.eval.dataset import Case, DataSet, Metric
 from treeline.eval.metrics import reciprocal_rank, success
 from treeline.search.live import open_searcher
 from treeline.service.cli.options import index_options

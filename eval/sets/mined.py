@@ -19,7 +19,8 @@ from rich.console import Console
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
 from treeline.engine.protocol import Hit
-from treeline.eval.command import (
+from treeline.eval.dataset import Case, DataSet, Evaluation, Metric, join, read_jsonl
+from treeline.eval.harness import (
     Output,
     choice_options,
     evaluation_settings,
@@ -29,7 +30,6 @@ from treeline.eval.command import (
     run,
     select_variants,
 )
-from treeline.eval.dataset import Case, DataSet, Evaluation, Metric, join, read_jsonl
 from treeline.eval.indexes import ENGINE, source_searcher
 from treeline.eval.metrics import ndcg, recall, reciprocal_rank, success
 from treeline.eval.report.document import summarise

@@ -15,7 +15,8 @@ import click
 from treeline.corpus.errors import InputError
 from treeline.encoder.training.grammar import mistyped as with_a_slip
 from treeline.engine.protocol import Hit
-from treeline.eval.command import (
+from treeline.eval.dataset import Case, DataSet, Metric, read_jsonl
+from treeline.eval.harness import (
     Output,
     choice_options,
     evaluation_settings,
@@ -25,7 +26,6 @@ from treeline.eval.command import (
     run,
     select_variants,
 )
-from treeline.eval.dataset import Case, DataSet, Metric, read_jsonl
 from treeline.eval.indexes import source_searcher
 from treeline.eval.metrics import count_distinct, ndcg, recall, reciprocal_rank, success
 from treeline.eval.sets.codesearchnet import data_folder

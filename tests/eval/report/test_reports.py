@@ -10,8 +10,8 @@ from rich.console import Console
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
 from treeline.engine.protocol import Hit
-from treeline.eval.command import Output, finish
 from treeline.eval.dataset import Case, DataSet, Metric, Ranked, System, evaluate
+from treeline.eval.harness import Output, finish
 from treeline.eval.metrics import reciprocal_rank
 from treeline.eval.report import results, terminal
 from treeline.eval.report.document import Document, summarise
