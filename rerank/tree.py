@@ -57,7 +57,9 @@ OTHER_CLASS = 0.5  # of that, where the query names another class or module
 BY_KIND = dict.fromkeys(("class", "interface", "type", "enum"), 0.2) | {"constant": -0.5}  # a type rather than a value
 WHOLE = 0.2  # a definition that is no member of another
 REPOSITORY_PRICE = 0.08  # for using up the entitlement of a repository once
-FILE_PRICE = 3.0  # for a second result of a file: more than all evidence, so each file comes once first
+# For each result of its file before it. A price beyond all evidence gains .004 by file (not significant) and buries
+# functions beside a better one (docs/research/tree-ranking.md).
+FILE_PRICE = 0.9
 MOST_PAID = 3  # times the price of a repository; one that is full of answers comes back
 OPPOSITE = 0.2  # a name that converts the other way (direction.py)
 FOREIGN = 0.5  # another language than the query names (language.py)

@@ -91,10 +91,12 @@ def test_a_file_whose_units_match_together_rises() -> None:
         ("many.py", "first", "function", 0.95),
         ("many.py", "second", "function", 0.9),
         ("many.py", "third", "function", 0.85),
+        ("near.py", "near", "function", 0.8),
         ("far.py", "far", "function", 0.0),
     )
     assert order("routing", rows)[:2] == ["many.py:first", "one.py:Alone"]
-    assert order("routing", rows)[2] == "far.py:far"  # each file once before the second of any
+    # Another file goes before the second of one, unless it is much weaker.
+    assert order("routing", rows)[2:] == ["near.py:near", "many.py:second", "far.py:far", "many.py:third"]
 
 
 def test_words_of_the_file_name_count_and_words_that_all_files_have_do_not() -> None:
