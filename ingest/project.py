@@ -40,6 +40,7 @@ CLOCK_TICK_NS = 2_000_000_000
 SMALL_BYTES = 5_000_000
 # How long a first question waits for another process that is making the index.
 PATIENCE_S = 120.0
+NO_PROJECT = "go to the folder of a project, or name an index with --name"
 SCHEMA = """CREATE TABLE project (root TEXT, fingerprint TEXT, generation TEXT, checked_ns INTEGER, skipped TEXT);
 CREATE TABLE file (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, inode INTEGER, digest TEXT)
     WITHOUT ROWID;
@@ -105,7 +106,7 @@ def find_project(path: Path, home: Path) -> Project:
     """The project a path belongs to.
 
     The nearest git root (also of a worktree or a submodule) is a project. Outside of git it is the nearest folder that
-    already is one, or else the folder itself.
+    already is one, or else the folder itself. The file system's root is none: it holds far more than code.
     """
     folder = path.expanduser().resolve()
     if not folder.exists():
@@ -115,7 +116,11 @@ def find_project(path: Path, home: Path) -> Project:
     upwards = (folder, *folder.parents)
     root = next((one for one in upwards if _is_git_root(one)), None)
     if root is None:
-        root = next((one for one in upwards if _file_of(one, home).exists()), folder)
+        root = next((one for one in upwards[:-1] if _file_of(one, home).exists()), folder)
+        if root == Path(root.anchor):
+            raise InputError(f"{root} is the file system's root, not a project", NO_PROJECT)
+    if not os.access(root, os.R_OK | os.X_OK):
+        raise InputError(f"{root} may not be read", NO_PROJECT)
     return _project(root)
 
 
@@ -405,7 +410,8 @@ def _lock(database: sqlite3.Connection, patience: float) -> bool:
 
 def _is_git_root(folder: Path) -> bool:
     git = folder / ".git"
-    return git.is_dir() or git.is_file()
+    # `is_dir` raises in a folder that may not be entered, where `access` says no.
+    return os.access(git, os.F_OK) and (git.is_dir() or git.is_file())
 
 
 def _project(root: Path) -> Project:

@@ -261,7 +261,9 @@ class Folder:
     def _other_worktree(self, path: str) -> str:
         """Another worktree of a repository holds the same files again; a submodule does not."""
         git = self.root / path / ".git"
-        return "worktree" if git.is_file() and "/worktrees/" in read_git_file(git) else ""
+        # `is_file` raises in a folder that may not be entered; the walk reports that folder when it comes to it.
+        is_file = os.access(git, os.R_OK) and git.is_file()
+        return "worktree" if is_file and "/worktrees/" in read_git_file(git) else ""
 
     def alone(self, name: str) -> UnitList:
         """One file of this folder, read even if it is a test or ignored."""

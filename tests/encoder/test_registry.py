@@ -35,6 +35,8 @@ def test_an_index_made_with_a_folder_of_here_is_searched_from_anywhere(
     made = CliRunner().invoke(cli, ["index", "shop", "--encoder", "model", "--workers", "0"])
     assert made.exit_code == 0, made.output
     monkeypatch.chdir("/")
-    found = CliRunner().invoke(cli, ["search", "sell apples", "--mode", "dense", "--json"])
+    words = ["search", "sell apples", "--name", "default", "--mode", "dense", "--json"]
+    found = CliRunner().invoke(cli, words)
     assert found.exit_code == 0, found.output
-    assert [one["func_name"] for one in json.loads(found.stdout)["results"]] == ["sell_apples"]
+    results = json.loads(found.stdout)["results"]
+    assert [(one["kind"], one["func_name"]) for one in results] == [("function", "sell_apples"), ("file", "fruit.py")]

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,6 +110,47 @@ def test_a_folder_inside_an_indexed_one_maps_to_it(root: Path, store: Store, hom
     assert find_project(inside, home).root == inside
     refreshed(root, store, home)
     assert find_project(inside, home).root == root
+
+
+def test_the_root_of_the_file_system_is_no_project(home: Path) -> None:
+    with pytest.raises(InputError, match="the file system's root, not a project"):
+        find_project(Path("/"), home)
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Answer as the system does for a folder that may not be entered; the tests may run as root, who may enter all."""
+    access, is_file, scandir = os.access, Path.is_file, os.scandir
+
+    def inside(path: int | str | Path) -> bool:
+        return not isinstance(path, int) and Path(path).is_relative_to(folder)
+
+    def refused_is_file(path: Path) -> bool:
+        if inside(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return is_file(path)
+
+    def refused_scandir(path: int | str | Path) -> Any:
+        if inside(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "access", lambda path, mode, **_: not inside(path) and access(path, mode))
+    monkeypatch.setattr(Path, "is_file", refused_is_file)
+    monkeypatch.setattr(os, "scandir", refused_scandir)
+
+
+def test_a_folder_that_may_not_be_read_is_no_project(root: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse(monkeypatch, root)
+    with pytest.raises(InputError, match="may not be read"):
+        find_project(root, home)
+
+
+def test_a_folder_inside_that_may_not_be_read_is_left_out(
+    root: Path, store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse(monkeypatch, root / "pkg")
+    done = refreshed(root, store, home)
+    assert (done.files, done.skipped["unreadable folder"]) == (1, 1)
 
 
 def test_folders_of_one_name_have_indexes_of_their_own(root: Path, tmp_path: Path, home: Path) -> None:
