@@ -141,7 +141,8 @@ class EmbeddedStore:
             except UNREADABLE as error:
                 if not (self._home / name / generation).is_dir():  # pruned meanwhile
                     raise
-                damage = IndexDamaged(str(self._home / name / generation), str(error))
+                files = self._damaged_files(name, generation)
+                damage = IndexDamaged(str(self._home / name / generation), files[0] if files else str(error))
             else:
                 if first is not None:
                     engine.add_notice(first.message)

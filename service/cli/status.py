@@ -93,8 +93,8 @@ def _sources(store: Store, name: str) -> list[str]:
 def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
     from treeline.graph import global_embedding
 
-    current = store.current(name)
     engine = store.open(name)
+    current = engine.info.generation  # an older one than the last where that is damaged
     try:
         facets = engine.facets()
         embedding = engine.artifact("embedding")
@@ -103,6 +103,7 @@ def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "current": current,
+        "damage": list(engine.damaged),
         "functions": engine.info.functions,
         "encoders": [{"name": spec.name, "dimension": spec.dimension} for spec in engine.info.encoders],
         "languages": facets.get("language", {}),
@@ -175,6 +176,8 @@ def _show(rows: list[dict[str, Any]], settings: Settings, place: str) -> None:
             f" ({languages}), encoder {encoders}{size}"
         )
         _show_sources(row)
+        for damage in row["damage"]:
+            click.echo(f"  damage: {damage} ({MAKE_ANEW})")
         if row["tree"]:
             tree = row["tree"]
             click.echo(f"  tree in the disk: distortion {tree['average_distortion']:.3f}, MAP {tree['map']:.3f}")

@@ -326,7 +326,7 @@ def test_doctor_shows_the_clusters_health_version_alias_count_and_encoder(
     assert treeline(tmp_path, "index", str(demo), "--name", "seen", **there).returncode == 0
     well = treeline(tmp_path, "doctor", "--name", "seen", **there)
     assert well.returncode == 0, well.stdout
-    assert "✓ index: seen: 3 functions, alias treeline-seen → treeline-seen-000001, encoder static:" in well.stdout
+    assert "✓ index: seen: 5 functions, alias treeline-seen → treeline-seen-000001, encoder static:" in well.stdout
     cluster = rf"Elasticsearch: {elasticsearch_cluster.url}: (green|yellow), 1 node, version {VERSION}, \d+ index"
     assert re.search(f"✓ {cluster}", well.stdout), well.stdout
     with Elasticsearch(elasticsearch_cluster.url) as client:  # what the server does itself when its disk is nearly full

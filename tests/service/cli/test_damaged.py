@@ -1,5 +1,6 @@
 """An index with a damaged file: said in words, no obstacle to the others, and a roll-back leads away from it."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -29,23 +30,30 @@ def told() -> str:
 
 
 @pytest.mark.parametrize(
-    ("file", "left"),
-    [("info.json", 0.5), ("rows/id.npy", 0.0), ("artifacts/embedding", 0.5), ("artifacts/tree", 0.5)],
+    ("file", "left", "served"),
+    [
+        ("info.json", 0.5, "000001"),
+        ("rows/id.npy", 0.0, "000001"),
+        ("artifacts/embedding", 0.5, "000002"),
+        ("artifacts/tree", 0.5, "000002"),
+    ],
 )
-def test_its_status_does_not_hide_the_others(home: Path, file: str, left: float) -> None:
+def test_its_status_does_not_hide_the_others(home: Path, file: str, left: float, served: str) -> None:
     damaged = home / "hurt" / "000002" / file
     data = damaged.read_bytes()
     damaged.write_bytes(data[: int(len(data) * left)])
     shown = told()
     assert "good: 2 functions, 1 repository" in shown
-    assert "hurt: " in shown and ("cannot be opened" in shown or "cannot be read" in shown)
+    assert "hurt: 2 functions, 1 repository" in shown
+    assert re.search(rf"^  damage: .*{file} \(make it anew with", shown, re.MULTILINE)
+    assert f"* {served}" in shown
 
 
 def test_an_old_generation_does_not_hide_the_current_one(home: Path, caplog: pytest.LogCaptureFixture) -> None:
     (home / "hurt" / "000001" / "info.json").write_text("{")
     shown = told()
-    assert "hurt: 1 function, 1 repository" in shown and "* 000002" in shown
-    assert "left out: generation 000001 of the index 'hurt'" in caplog.text
+    assert "hurt: 2 functions, 1 repository" in shown and "* 000002" in shown
+    assert "generation 000001 of 'hurt' cannot be read" in caplog.text
     with pytest.raises(TreelineError, match="no generation before 000002"):
         EmbeddedStore(home).roll_back("hurt")
 
@@ -53,7 +61,7 @@ def test_an_old_generation_does_not_hide_the_current_one(home: Path, caplog: pyt
 def test_a_roll_back_leads_away_from_it(home: Path) -> None:
     (home / "hurt" / "000002" / "info.json").write_text("[]")
     store = EmbeddedStore(home)
-    with pytest.raises(TreelineError, match=r"generation 000002 .* cannot be opened"):
+    with pytest.raises(TreelineError, match=r"000002 is damaged: info\.json"):
         store.info("hurt")
     assert store.roll_back("hurt").generation == "000001"
-    assert "hurt: 1 function, 1 repository" in told()
+    assert "hurt: 2 functions, 1 repository" in told()

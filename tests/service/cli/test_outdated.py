@@ -66,7 +66,7 @@ def test_a_server_makes_it_anew_from_what_it_was_made_of(source: str, tmp_path: 
     for _ in range(2):
         make_first_index(settings, (other,))  # for where there is no index at all
         assert store.current("default") == "000002"
-        assert [address.func_name for _, address in store.open("default").addresses()] == ["add_one"]
+        assert [address.func_name for _, address in store.open("default").addresses()] == ["add_one", "numbers.py"]
 
 
 def test_with_the_encoder_of_another_version_it_is_told_and_made_anew(
@@ -96,7 +96,7 @@ def test_a_server_answers_without_the_encoder_until_it_is_made_anew(
     index_of_another_encoder(folder, tmp_path / "home")
     client = create_app(from_environment()).test_client()
     answer = client.get("/api/search?q=add+one").get_json()
-    assert [result["func_name"] for result in answer["results"]] == ["add_one"]
+    assert [result["func_name"] for result in answer["results"]] == ["add_one", "numbers.py"]
     (left_out,) = answer["degraded"]
     assert left_out["lane"] == "dense"
     assert re.search(r"made with encoder 'static:0'.*--fresh", left_out["reason"])
