@@ -39,7 +39,7 @@ def imports(path: Path, *, only_top: bool = False) -> set[str]:
             found.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.add(node.module.partition(".")[0])
-    return found - set(sys.stdlib_module_names) - {"treeline", "tests"}
+    return found - set(sys.stdlib_module_names) - {"treeline", "tests", "scripts"}
 
 
 def undeclared(folders: tuple[str, ...], allowed: set[str], *, only_top: bool = False) -> dict[str, set[str]]:
