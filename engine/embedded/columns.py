@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.function import Address, Function
+from treeline.engine.embedded.manifest import Health, guarded
 from treeline.engine.hits import Ids
 from treeline.engine.protocol import Filters
 
@@ -124,9 +125,13 @@ def _decoder(ends: memoryview, utf8: memoryview) -> Callable[[int], str]:
 
 
 class Table:
-    """The rows of a generation, or of a part in the making, by position."""
+    """The rows of a generation, or of a part in the making, by position.
 
-    def __init__(self, folder: Path) -> None:
+    Hits read their addresses from here after the engine's method has returned, so these reads are guarded as well.
+    """
+
+    def __init__(self, folder: Path, health: Health | None = None) -> None:
+        self.health = health
         self.serials: NDArray[np.int64] = map_array(folder / "serial.npy")
         self.ids: NDArray[np.bytes_] = map_array(folder / "id.npy")
         self.sizes: NDArray[np.int32] = map_array(folder / "size.npy")
@@ -161,6 +166,7 @@ class Table:
             return ids.rows
         return self.positions_of_keys([id_bytes(id) for id in ids])
 
+    @guarded
     def entries(self, positions: Positions) -> list[tuple[str, Address]]:
         """Id and address of each position, cached."""
         return list(map(self._entry, positions.tolist()))
@@ -174,24 +180,29 @@ class Table:
         addresses = map(Address, repos, paths, names, languages, map(add, urls, fragments), kinds)
         return list(zip(self.ids_at(positions), addresses, strict=True))
 
+    @guarded
     def ids_at(self, positions: Positions) -> list[str]:
         """The id of each position."""
         digits = self.ids.take(positions).tobytes().hex()
         return [digits[start : start + 2 * ID_BYTES] for start in range(0, len(digits), 2 * ID_BYTES)]
 
+    @guarded
     def parts(self, part: str, positions: Positions) -> list[str]:
         """One part of the address of each position."""
         column = COLUMNS.index(part)
         found = self._strings_at(column, positions)
         return found if column != URL else list(map(add, found, self._strings_at(FRAGMENT, positions)))
 
+    @guarded
     def codes_of(self, part: str, positions: Positions) -> NDArray[np.integer]:
         """The code of each position's part; equal codes are equal strings, and in their order."""
         return self.codes[:, COLUMNS.index(part)][positions]
 
+    @guarded
     def decode(self, part: str, codes: list[int]) -> list[str]:
         return self.strings[COLUMNS.index(part)].many(codes)
 
+    @guarded
     def constant(self, part: str) -> str | None:
         """The value that every row has, as the language often is; None where they differ."""
         strings = self.strings[COLUMNS.index(part)]

@@ -87,7 +87,7 @@ class EmbeddedEngine:
             for path in (folder / "artifacts").iterdir()
             if f"{ARTIFACTS}{path.name}" not in self.health.damaged
         }
-        self._table = Table(folder / "rows")
+        self._table = Table(folder / "rows", self.health)
         self._grams = Grams(folder / "rows", len(self._table))
         self._searcher = fulltext.open_searcher(folder / "text")
         self._bodies = Bodies(folder / "rows", self._table, self._searcher)

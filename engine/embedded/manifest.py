@@ -157,14 +157,19 @@ class Health:
 def guarded(
     method: Callable[Concatenate[Any, Params], Result],
 ) -> Callable[Concatenate[Any, Params], Result]:
-    """Raises `IndexDamaged` instead of an answer, or a traceback, from a damaged file. For methods of an engine."""
+    """Raises `IndexDamaged` instead of an answer, or a traceback, from a damaged file.
+
+    For methods of objects with a `health`; where that is None, nothing is checked.
+    """
 
     @wraps(method)
-    def call(engine: Any, /, *args: Params.args, **kwargs: Params.kwargs) -> Result:
-        health: Health = engine.health
+    def call(owner: Any, /, *args: Params.args, **kwargs: Params.kwargs) -> Result:
+        health: Health | None = owner.health
+        if health is None:
+            return method(owner, *args, **kwargs)
         health.check()
         try:
-            return method(engine, *args, **kwargs)
+            return method(owner, *args, **kwargs)
         except (TreelineError, KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
         except BaseException:  # tantivy's panics are no `Exception`

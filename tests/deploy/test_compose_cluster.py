@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[2]
 NAMES = ("elasticsearch", "elasticsearch-2", "elasticsearch-3")
 PASSWORD, SERVICE_PASSWORD = 'el"as\\tic 1', "treeline-password"
 ROLES = {"treeline": "role.json", "reader": "reader.json"}
+FOUND = ["tame_llamas", "animals.py"]  # the function, then its file
 services: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
 
 
@@ -217,14 +218,14 @@ def test_an_index_that_is_gone_comes_back_from_a_snapshot(cluster: Cluster, tmp_
         )
     assert store.info("default") == before
     searcher = open_searcher(settings)
-    assert [result.function.func_name for result in searcher.search(Query("calm llamas")).results] == ["tame_llamas"]
+    assert [result.function.func_name for result in searcher.search(Query("calm llamas")).results] == FOUND
     searcher.close()
 
 
 def test_who_only_searches_needs_no_more_than_to_read(cluster: Cluster, tmp_path: Path) -> None:
     reader = replace(settings_of("reader", cluster, tmp_path), feedback=False)
     searcher = open_searcher(reader)
-    assert [result.function.func_name for result in searcher.search(Query("calm llamas")).results] == ["tame_llamas"]
+    assert [result.function.func_name for result in searcher.search(Query("calm llamas")).results] == FOUND
     searcher.close()
     with pytest.raises(TreelineError, match="credentials"):
         open_store(reader).drop(reader.index)

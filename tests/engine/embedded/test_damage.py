@@ -139,6 +139,22 @@ def test_damage_found_later_makes_the_store_lead_to_the_last_good_generation(
     assert "rows/by_id.npy" in store.open("x").damaged[0]
 
 
+@pytest.mark.parametrize(("file", "byte"), [("codes.npy", b"\x7f"), ("url.utf8.npy", b"\xff")])
+def test_hits_read_before_the_verification_ends_name_the_damaged_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, byte: bytes
+) -> None:
+    monkeypatch.setattr(manifest, "VERIFIED_AT_OPEN", 0)
+    monkeypatch.setattr(manifest.Health, "verify_in_background", lambda _: None)  # as if it took long
+    store = of_two_generations(tmp_path)
+    target = tmp_path / "x" / "000002" / "rows" / file
+    data = target.read_bytes()
+    target.unlink()
+    target.write_bytes(data[:128] + byte * (len(data) - 128))  # numpy's header stays
+    hits = store.open("x").locate([one.id for one in SAMPLE])
+    with pytest.raises(IndexDamaged, match=file):
+        list(hits)
+
+
 def test_the_only_generation_is_refused_by_the_name_of_its_damaged_file(tmp_path: Path) -> None:
     store = EmbeddedStore(tmp_path)
     build(store, "x")
