@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 PINS := pyproject.toml constraints.txt
 EXTRAS := elasticsearch,mcp
-TEST_EXTRAS := $(EXTRAS),parquet,report,eval,test,transformers
+TEST_EXTRAS := $(EXTRAS),parquet,eval,test,transformers
 CODE := corpus encoder engine eval graph ingest rerank search service treeline/__init__.py tests scripts
 HOST ?= 127.0.0.1
 PORT ?= 8080

@@ -84,7 +84,6 @@ EXTRAS = {
     "mcp": "mcp",
     "mcp_types": "mcp",
     "onnxruntime": "transformers",
-    "plotly": "report",
     "pyarrow": "parquet",
     "sentence_transformers": "transformers",
     "tokenizers": "transformers",

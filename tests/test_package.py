@@ -76,6 +76,8 @@ def test_the_installed_command_works_in_a_folder_with_packages_of_the_same_names
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/api/search?q=calm+a+herd") as answer,
             ):
                 assert "tame_llamas" in answer.read().decode()
+            with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/search?q=calm") as page:
+                assert "tame_llamas" in page.read().decode()
                 break
             time.sleep(0.3)
         else:
