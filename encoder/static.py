@@ -134,11 +134,11 @@ class StaticEncoder:
         weighted = counts * self._weights[field, ids]
         pooled = np.zeros((len(starts) - 1, self._learnt), dtype=np.float32)
         bounds = starts.tolist()
-        table, ids = self._rows_for(ids)
+        table, rows = self._rows_for(ids)
         for row, start, end in zip(pooled, bounds, bounds[1:], strict=False):
             if end > start:
                 weights = weighted[start:end]
-                np.dot(weights, table.take(ids[start:end], axis=0), out=row)
+                np.dot(weights, table.take(rows[start:end], axis=0), out=row)
                 row /= weights.sum()
         return pooled
 

@@ -40,7 +40,7 @@ CLOCK_TICK_NS = 2_000_000_000
 SMALL_BYTES = 5_000_000
 # How long a first question waits for another process that is making the index.
 PATIENCE_S = 120.0
-NO_PROJECT = "go to the folder of a project, or name an index with --name"
+NO_PROJECT = "use the folder of a project, or name an index"
 SCHEMA = """CREATE TABLE project (root TEXT, fingerprint TEXT, generation TEXT, checked_ns INTEGER, skipped TEXT);
 CREATE TABLE file (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, inode INTEGER, digest TEXT)
     WITHOUT ROWID;
