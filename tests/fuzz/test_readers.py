@@ -303,4 +303,4 @@ def test_a_folder_of_links_that_go_round_in_circles_and_out_is_read_once(tmp_pat
     (project / "out").symlink_to(secret)
     (project / "stolen.py").symlink_to(secret / "keys.py")
     functions, _ = read_all(str(project))
-    assert [function.func_name for function in functions] == ["mine"]
+    assert [function.func_name for function in functions] == ["mine", "mine.py"]
