@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,6 +21,8 @@ settings.register_profile("treeline", UNHURRIED, derandomize=True)
 settings.register_profile("explore", UNHURRIED)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "treeline"))
 
+SHARED = ("docker", "elasticsearch")  # marks of tests that share a server
+
 
 @pytest.fixture(scope="session")
 def elasticsearch_cluster() -> Iterator[Cluster]:
@@ -29,11 +34,30 @@ def elasticsearch_cluster() -> Iterator[Cluster]:
         pytest.skip(str(missing))
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Side by side (`-n 2 --dist loadgroup`), a file stays on one worker, and so do all tests of one shared server."""
-    if not config.pluginmanager.hasplugin("xdist"):
-        return
-    for item in items:
-        shared = next((name for name in ("docker", "elasticsearch") if item.get_closest_marker(name)), "")
-        item.add_marker(pytest.mark.xdist_group(shared or str(item.path)))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Side by side (`-n 2 --dist loadgroup`), a file stays on one worker, and so do all tests of one shared server.
+
+    The mark `xdist_group` would say so too, but xdist 3.8 loses it under pytest 9.2, which has no `_nodeid`.
+    """
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Grouped(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid, config.rootpath)
+
+    return Grouped(config, log)
+
+
+def group_of(nodeid: str, root: Path) -> str:
+    """The server that a test's file or parameter names, otherwise its file. Marks are known to the workers only."""
+    file = nodeid.partition("::")[0]
+    text = _text(root / file)
+    return next((name for name in SHARED if f"mark.{name}" in text or f"[{name}" in nodeid), file)
+
+
+@cache
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
