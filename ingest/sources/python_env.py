@@ -17,7 +17,7 @@ from treeline.ingest.parsers.units import FileLocation
 from treeline.ingest.source import ReadOptions, Unit, UnitList
 from treeline.ingest.sources.folder import FileUnit, Folder, always
 
-PROJECT = "treeline"
+PROJECT = "treeline-search"
 EVERYTHING = "*"
 # Packages with more source than this (torch, plotly) are mostly generated, and only read on request.
 GIANT_BYTES = 15_000_000
