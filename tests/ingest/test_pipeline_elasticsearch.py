@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from tests.elasticsearch_server import Cluster
-from tests.ingest.loading import functions, loaded, project, record, records_file
+from tests.ingest.loading import FUNCTIONS, functions, loaded, project, record, records_file
 from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.ingest.pipeline import LoadOptions, Summary, load
+from treeline.ingest.source import ReadOptions
 from treeline.ingest.sources import open_source
 
 NAME = "pipeline-test"
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.elasticsearch
 
 def loaded_there(cluster: Cluster, work: Path, *specs: Path, **options: Any) -> Summary:
     store = ElasticsearchStore(cluster.urls)
-    sources = [open_source(str(spec)) for spec in specs]
+    sources = [open_source(str(spec), ReadOptions(kinds=FUNCTIONS)) for spec in specs]
     return load(store, NAME, sources, LoadOptions(work=work, workers=0, **options))
 
 
