@@ -26,7 +26,8 @@ COPY search search
 COPY service service
 COPY treeline treeline
 RUN /opt/treeline/bin/pip install --no-cache-dir --no-deps --constraint constraints.txt . \
-    && /opt/treeline/bin/pip uninstall --yes pip
+    && /opt/treeline/bin/pip uninstall --yes setuptools pip \
+    && find /opt/treeline/lib -type d -name tests -prune -exec rm -rf {} +
 
 FROM python:3.11.14-slim-bookworm
 

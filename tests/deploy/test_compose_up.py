@@ -240,7 +240,7 @@ def test_the_image_is_well_under_a_gigabyte(stack: Stack) -> None:
     compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
     names = (compose["services"]["service"]["image"], base_image())
     size, base = (int(stack.docker.run("image", "inspect", "--format", "{{.Size}}", name)) for name in names)
-    assert size - base < 800_000_000
+    assert size - base < 750_000_000
 
 
 def test_elasticsearch_wants_a_password_and_speaks_tls(stack: Stack) -> None:
