@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
 
 from treeline.corpus.errors import MAKE_ANEW, EncoderMismatch, InputError
 from treeline.corpus.function import Function
@@ -26,6 +24,8 @@ FIELDS = ("name", "docstring", "code", "place")  # the order of the weight rows;
 QUERY = len(FIELDS)
 MATRICES = ("table", "function_first", "function_second", "query_first", "query_second")  # in int8, a scale a row
 USUAL = 0.5  # cosine of a best answer; the median is .57 for docstrings, .64 on the web (docs/research/lanes.md)
+# The types of a safetensors file that the encoder has.
+DTYPES = {"F32": "<f4", "F16": "<f2", "I8": "<i1", "U16": "<u2", "I32": "<i4", "I64": "<i8", "U8": "<u1"}
 BATCH = 1_024  # functions per sparse product: large enough to vectorise, small enough for the cache
 
 
@@ -175,12 +175,25 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], list[s
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         vocabulary = (folder / VOCABULARY).read_text(encoding="utf-8").split("\n")
-        tensors = load_file(folder / TENSORS)
+        tensors = _map_tensors(folder / TENSORS)
     except FileNotFoundError as error:
         raise InputError(f"no encoder in {folder}: {error}", "train one with `treeline lab train-encoder`") from error
-    except (SafetensorError, ValueError, OSError) as error:
+    except (ValueError, KeyError, TypeError, OSError) as error:
         raise InputError(f"the encoder in {folder} cannot be read: {error}", "train or fetch it again") from error
     return config, tensors, vocabulary
+
+
+def _map_tensors(file: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of a safetensors file, mapped: a question reads a few rows of 15 MB."""
+    data = np.memmap(file, dtype=np.uint8, mode="r")
+    start = 8 + int(data[:8].view("<u8")[0])
+    header = json.loads(data[8:start].tobytes())
+    header.pop("__metadata__", None)
+    arrays = {}
+    for name, entry in header.items():
+        first, last = entry["data_offsets"]
+        arrays[name] = data[start + first : start + last].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    return arrays
 
 
 SUFFIXES = ("s", "es", "d", "ed", "ing", "ly", "r", "rs", "er", "ers", "or", "ors", "able", "ness", "al")

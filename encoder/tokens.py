@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cached_property
-from itertools import chain, count, islice, pairwise
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
@@ -106,15 +105,11 @@ class Tokenizer:
 
     def bag(self, text: str, limit: int) -> Bag:
         """The row of one short text: counted one by one, which is quicker for a dozen tokens."""
-        ids, listed = self.ids(text, limit), self._pair_ids
-        counted = Counter([*ids, *(listed[pair] for pair in pairwise(ids) if pair in listed)])
+        ids = self.ids(text, limit)
+        pairs, listed = self._listed(np.array(ids, dtype=np.int64))
+        counted = Counter([*ids, *pairs[listed].tolist()])
         distinct = sorted(counted)
         return Bag(np.array(distinct, dtype=np.int32), np.log1p([counted[id_] for id_ in distinct], dtype=np.float32))
-
-    @cached_property
-    def _pair_ids(self) -> dict[tuple[int, int], int]:
-        """The ids of the listed pairs: some milliseconds to make, and a question asks for a dozen."""
-        return dict(zip(map(tuple, self.pairs.tolist()), count(len(self.vocabulary)), strict=False))
 
     def _listed(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """For each two neighbours the id of their pair, and whether it is one of the listed."""

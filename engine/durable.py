@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from filelock import FileLock, Timeout
-
 from treeline.corpus.errors import DiskFull, InputError, TreelineError
 
 ELSEWHERE = "choose another folder with TREELINE_HOME"
@@ -121,6 +119,8 @@ class WriterLock:
     """Lets one writer at a time into an index; the system frees it when the process dies, however it dies."""
 
     def __init__(self, path: Path) -> None:
+        from filelock import FileLock, Timeout  # slow to import, and only writers need it
+
         self._lock = FileLock(path, thread_local=False)
         try:
             self._lock.acquire(blocking=False)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeVar
-
-import regex
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from treeline.corpus.errors import InputError
+
+if TYPE_CHECKING:
+    import regex
 
 # Stands in for "no terms": Lucene's average length leaves out documents without any.
 NO_TERM = "_"
@@ -173,6 +174,8 @@ class Matcher:
 
 
 def _compile(pattern: str, *, cased: bool) -> regex.Pattern[str]:
+    import regex  # slow to import, and few questions need it
+
     flags = regex.MULTILINE | regex.VERSION0 | (0 if cased else regex.IGNORECASE)
     try:
         return regex.compile(pattern, flags)

@@ -24,11 +24,11 @@ import orjson
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import EncoderMismatch, IndexMissing, IndexOutdated, InputError, TreelineError
 from treeline.engine.durable import disk_errors
-from treeline.ingest.source import Progress, ReadOptions, no_progress
+from treeline.ingest.source import Listing, Progress, ReadOptions, Stamp, no_progress
 
 if TYPE_CHECKING:
     from treeline.engine.protocol import Store
-    from treeline.ingest.sources.folder import Folder, Listing, Stamp
+    from treeline.ingest.sources.folder import Folder
 
 FOLDER = ".projects"
 VERSION = 1
@@ -202,8 +202,6 @@ class _Known:
     """What the last refresh saw."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
-        from treeline.ingest.sources.folder import Stamp
-
         row = database.execute("SELECT fingerprint, generation, checked_ns, skipped FROM project").fetchone()
         fingerprint, generation, checked_ns, skipped = row or ("", "", 0, "{}")
         self.fingerprint: str = fingerprint
@@ -228,8 +226,6 @@ class _Known:
 
         What is younger than the last look by less than a tick may have changed without another stamp.
         """
-        from treeline.ingest.sources.folder import Listing, Stamp
-
         top, young = f"{root}/", self.checked_ns - CLOCK_TICK_NS
         try:
             for path, mtime_ns in self.folders.items():

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from treeline.corpus.function import Function
 from treeline.graph.references import FileFacts
@@ -134,6 +134,28 @@ class UnitList:
     def units(self) -> Iterator[Unit]:
         """Copies, because a unit keeps what it has read until it is dropped."""
         return map(copy, self.listed)
+
+
+class Stamp(NamedTuple):
+    """What the file system says of a file; while it stays the same, so does the content."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Stamp:
+        return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+@dataclass(slots=True)
+class Listing:
+    """What a walk through a folder found: source files, the folders entered (with their times), ignore files."""
+
+    files: dict[str, Stamp] = field(default_factory=dict)
+    folders: dict[str, int] = field(default_factory=dict)
+    rules: dict[str, Stamp] = field(default_factory=dict)
 
 
 def readable(path: str) -> str:

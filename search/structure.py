@@ -111,6 +111,11 @@ DEFINITIONS = (
     (r"^(?:go ?to|jump to) (?:definition |the definition )?(?:of )?{of}{x}{end}", False),
     (r"^(?:class|def|func|function|fn|struct|interface|enum|const|trait|type|method|constant) {x}\s*$", True),
 )
+# Every form above has one of these: compiling the forms takes longer than most questions.
+DEFINITION_WORDS = (
+    *("where", "def", "declar", "source", "code", "go", "jump", "class", "fun", "fn", "struct", "interface", "enum"),
+    *("const", "trait", "type", "method"),
+)
 # How far to go, at the end of a question: `depth 3`, `up to 2 levels`.
 DEPTH = re.compile(
     r"[\s,;(]+(?:(?:with|at|to|up to|within) )*"
@@ -143,6 +148,9 @@ def structural(question: str) -> Iterator[tuple[Phrase, str]]:
 def defined(question: str) -> tuple[str, bool]:
     """The symbol whose definition a question asks for, if it does, and whether that is certain: `class Foo` is, "where
     is the timeout defined" may be about the word."""
+    lowered = question.lower()
+    if not any(word in lowered for word in DEFINITION_WORDS):
+        return "", False
     for form, certain in DEFINITIONS:
         found = _compiled(form).search(question)
         if found:

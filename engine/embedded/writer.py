@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import orjson
-from filelock import FileLock
 from numpy.typing import NDArray
 
 from treeline.corpus.errors import InputError, TreelineError
@@ -23,6 +22,9 @@ from treeline.engine.embedded.engine import EmbeddedEngine, read_info, write_inf
 from treeline.engine.embedded.manifest import write_manifest
 from treeline.engine.embedded.rows import BASE, PART, RowsBuilder
 from treeline.engine.protocol import EncoderSpec, IndexInfo, Vectors, new_token, normalize
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 BUILDING = "building"
 CURRENT = "current"
@@ -283,6 +285,8 @@ def read_pointer(home: Path) -> str:
 
 def pointer_lock(home: Path) -> FileLock:
     """Held while the pointer moves. A roll-back does not wait for the load in flight, whose lock is another."""
+    from filelock import FileLock  # slow to import, and only writers need it
+
     return FileLock(home / "pointer.lock", timeout=POINTER_SECONDS)
 
 

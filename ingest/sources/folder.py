@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 from urllib.parse import quote
 
 from treeline.corpus.errors import InputError
@@ -27,7 +26,18 @@ from treeline.ingest.ignore import (
 )
 from treeline.ingest.parsers.registry import grammar_of, language_of
 from treeline.ingest.parsers.units import FileLocation, parse_file
-from treeline.ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected, Unit, UnitList, readable
+from treeline.ingest.source import (
+    Chunk,
+    Listing,
+    Parsed,
+    Problem,
+    ReadOptions,
+    Rejected,
+    Stamp,
+    Unit,
+    UnitList,
+    readable,
+)
 from treeline.ingest.sources.checkout import Checkout, PublishedFiles, checkout_of, published_files, read_git_file
 
 # A walk that is limited to some files looks at so many entries for each.
@@ -53,28 +63,6 @@ class FileChunk:
         if grammar is None:
             return Parsed()
         return parse_file(grammar, self.source, self.place, self.file, self.max_function_bytes, self.kinds)
-
-
-class Stamp(NamedTuple):
-    """What the file system says of a file; while it stays the same, so does the content."""
-
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
-
-    @classmethod
-    def of(cls, status: os.stat_result) -> Stamp:
-        return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-
-
-@dataclass(slots=True)
-class Listing:
-    """What a walk through a folder found: source files, the folders entered (with their times), ignore files."""
-
-    files: dict[str, Stamp] = field(default_factory=dict)
-    folders: dict[str, int] = field(default_factory=dict)
-    rules: dict[str, Stamp] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
