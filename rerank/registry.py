@@ -9,17 +9,13 @@ from zlib import crc32
 import numpy as np
 
 from treeline.corpus.errors import InputError
-from treeline.rerank import hyperbolic_kmeans, kmeans, spectral
-from treeline.rerank.adaptive import adaptive
-from treeline.rerank.algorithm1 import Algorithm1
-from treeline.rerank.algorithm2 import Algorithm2
+from treeline.rerank.algorithms import Algorithm1, Algorithm2
 from treeline.rerank.candidates import DEPTH, Candidate, RerankContext, Reranker, arrange
+from treeline.rerank.clustering import hyperbolic_kmeans, kmeans, spectral
 from treeline.rerank.cross_encoder import MODEL, CrossEncoded
+from treeline.rerank.fusion import adaptive, intersection, rrf, score_sum
 from treeline.rerank.greedy import Greedy
-from treeline.rerank.intersection import intersection
 from treeline.rerank.ranked_list import Fusion
-from treeline.rerank.rrf import rrf
-from treeline.rerank.score_sum import score_sum
 from treeline.rerank.tree import DIVERSITY, TreeRanking
 
 FUSIONS: Mapping[str, Fusion] = {
@@ -33,7 +29,7 @@ DEFAULT_WEIGHTS: Mapping[str, float] = {"keyword": 1.0, "dense": 3.0, "tfidf": 0
 
 
 def fusion(name: str) -> Fusion:
-    """The method of that name; `default` is the default's."""
+    """The fusion method of that name."""
     found = FUSIONS.get(DEFAULT_FUSION if name == "default" else name)
     if found is None:
         raise InputError(f"unknown fusion {name!r}", f"choose one of: default, {', '.join(FUSIONS)}")
@@ -42,7 +38,7 @@ def fusion(name: str) -> Fusion:
 
 @dataclass(frozen=True, slots=True)
 class RandomOrder:
-    """A random order, the floor of the paper's table. The same question and seed give the same order."""
+    """A random order, the floor of the paper's table; the same for the same query and seed."""
 
     seed: int = 0
 
@@ -54,7 +50,7 @@ class RandomOrder:
 
 @dataclass(frozen=True, slots=True)
 class RerankOptions:
-    """What the methods can be told: clusters, length of the list that is shown, diversity, seed, cross-encoder."""
+    """The options of all methods; each uses its own."""
 
     clusters: int = 10
     length: int = 10
@@ -65,13 +61,13 @@ class RerankOptions:
 
 
 def unchanged(candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
-    """The list as fusion made it."""
+    """Keeps the order of fusion."""
     return arrange(candidates, [])
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method's one-line help and how it is made."""
+    """A re-ranking method: its one-line help and its constructor."""
 
     about: str
     make: Callable[[RerankOptions], Reranker]
@@ -81,33 +77,33 @@ METHODS: dict[str, Method] = {
     "none": Method("the order of fusion", lambda o: unchanged),
     "algorithm1": Method(
         "best of each tree cluster, hyperbolic k-means",
-        lambda o: Algorithm1(hyperbolic_kmeans.cluster, o.clusters, o.seed),
+        lambda o: Algorithm1(hyperbolic_kmeans, o.clusters, o.seed),
     ),
     "algorithm1-kmeans": Method(
-        "best of each tree cluster, plain k-means", lambda o: Algorithm1(kmeans.cluster, o.clusters, o.seed)
+        "best of each tree cluster, plain k-means", lambda o: Algorithm1(kmeans, o.clusters, o.seed)
     ),
     "algorithm1-spectral": Method(
-        "best of each tree cluster, spectral clustering", lambda o: Algorithm1(spectral.cluster, o.clusters, o.seed)
+        "best of each tree cluster, spectral clustering", lambda o: Algorithm1(spectral, o.clusters, o.seed)
     ),
     "algorithm2": Method(
         "importance sampling from tree clusters, hyperbolic k-means",
-        lambda o: Algorithm2(hyperbolic_kmeans.cluster, o.clusters, o.length, o.seed),
+        lambda o: Algorithm2(hyperbolic_kmeans, o.clusters, o.length, o.seed),
     ),
     "algorithm2-kmeans": Method(
         "importance sampling from tree clusters, plain k-means",
-        lambda o: Algorithm2(kmeans.cluster, o.clusters, o.length, o.seed),
+        lambda o: Algorithm2(kmeans, o.clusters, o.length, o.seed),
     ),
     "algorithm2-spectral": Method(
         "importance sampling from tree clusters, spectral clustering",
-        lambda o: Algorithm2(spectral.cluster, o.clusters, o.length, o.seed),
+        lambda o: Algorithm2(spectral, o.clusters, o.length, o.seed),
     ),
     "algorithm2-by-score": Method(
-        "importance sampling, the chosen set in the order of scores",
-        lambda o: Algorithm2(hyperbolic_kmeans.cluster, o.clusters, o.length, o.seed, by_score=True),
+        "importance sampling, the chosen results by score",
+        lambda o: Algorithm2(hyperbolic_kmeans, o.clusters, o.length, o.seed, by_score=True),
     ),
     "score-mass": Method(
         "places for tree clusters by their sum of scores",
-        lambda o: Algorithm2(hyperbolic_kmeans.cluster, o.clusters, o.length, o.seed, by_score=True, weigh=sum),
+        lambda o: Algorithm2(hyperbolic_kmeans, o.clusters, o.length, o.seed, by_score=True, weigh=sum),
     ),
     "tree": Method("evidence along the tree, places by share of the relevance", lambda o: TreeRanking(o.diversity)),
     "greedy": Method("a penalty for tree neighbours of the results above", lambda o: Greedy()),
@@ -122,7 +118,7 @@ NAMES: dict[str, str] = {name: method.about for name, method in METHODS.items()}
 
 
 def reranker(name: str = "default", options: RerankOptions | None = None) -> Reranker:
-    """The method of that name; `default` is the one that has earned it (docs/research/rerankers.md says how)."""
+    """The re-ranking method of that name (docs/research/rerankers.md says why `tree` is the default)."""
     method = METHODS.get(DEFAULT if name == "default" else name)
     if method is None:
         raise InputError(f"no re-ranking method is called {name!r}", f"choose from default, {', '.join(METHODS)}")

@@ -23,13 +23,10 @@ from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Engine, Store
 from treeline.eval.metrics import compare, reciprocal_rank
 from treeline.eval.sets import docstrings, web
-from treeline.rerank.adaptive import adaptive
-from treeline.rerank.intersection import intersection
+from treeline.rerank.fusion import adaptive, intersection, rrf, score_sum
 from treeline.rerank.language import named
 from treeline.rerank.ranked_list import Fusion, RankedList
 from treeline.rerank.registry import DEFAULT_WEIGHTS
-from treeline.rerank.rrf import rrf
-from treeline.rerank.score_sum import score_sum
 from treeline.search.lanes.keyword import keyword_lane
 from treeline.search.lanes.lane_set import dense_lane
 from treeline.search.live import LiveSearcher

@@ -11,8 +11,8 @@ from flask import Response
 
 from treeline.graph.layout import disk_map
 from treeline.graph.local_tree import local_tree
-from treeline.rerank import hyperbolic_kmeans
 from treeline.rerank.candidates import Candidate
+from treeline.rerank.clustering import hyperbolic_kmeans
 from treeline.search.overview import clusters_of
 from treeline.service.api.answers import DegradationBody, MapBody, MapNodeBody, SearchBody, SuggestBody
 from treeline.service.api.parameters import (
@@ -111,6 +111,6 @@ def map_clusters(ranked: Sequence[Candidate], count: int) -> list[int | None]:
     """The re-ranker's clusters, or those that its tree falls into where the re-ranker made none."""
     if len(ranked) <= count or any(candidate.cluster is not None for candidate in ranked):
         return [candidate.cluster for candidate in ranked]
-    labels = hyperbolic_kmeans.cluster(local_tree([candidate.address for candidate in ranked]), count)
+    labels = hyperbolic_kmeans(local_tree([candidate.address for candidate in ranked]), count)
     order = {label: number for number, label in enumerate(dict.fromkeys(labels.tolist()))}  # by the best of each
     return [order[label] for label in labels.tolist()]

@@ -93,11 +93,11 @@ def _located(tree: Tree, engine: Engine, forest: bool, query: str | None) -> nx.
         stored = obtain(engine, "embedding")
         return tree.networkx(forest=forest, embedding=global_embedding.load(stored).embedding if stored else None)
     from treeline.graph.local_tree import local_tree
-    from treeline.rerank.hyperbolic_kmeans import cluster
+    from treeline.rerank.clustering import hyperbolic_kmeans
 
     ids = list(tree.leaves)
     hits = engine.locate(ids)
-    labels = cluster(local_tree([hit.address for hit in hits]), CLUSTERS).tolist()
+    labels = hyperbolic_kmeans(local_tree([hit.address for hit in hits]), CLUSTERS).tolist()
     weights = (tree.parents >= 0).astype(float)
     return tree.networkx(
         forest=forest,

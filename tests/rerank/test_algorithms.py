@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from tests.graph.trees import address
 from tests.rerank.candidates import CONTEXT, ranked
 from treeline.graph.local_tree import LocalTree
-from treeline.rerank.algorithm1 import Algorithm1
-from treeline.rerank.algorithm2 import Algorithm2, shares
-from treeline.rerank.clusters import Labels
+from treeline.rerank.algorithms import Algorithm1, Algorithm2, apportion
+from treeline.rerank.clustering import Labels
 
 # Three repositories: six candidates of one, three of another, one of the third.
 REPOS = [0, 0, 1, 0, 0, 2, 0, 1, 0, 1]
@@ -58,7 +57,7 @@ def test_shares_deal_out_every_place_and_nobody_gets_more_than_it_has(
     clusters: list[tuple[float, int]], places: int
 ) -> None:
     weights, sizes = [list(column) for column in zip(*clusters, strict=True)]
-    given_out = shares(weights, sizes, places)
+    given_out = apportion(weights, sizes, places)
     assert sum(given_out) == min(places, sum(sizes))
     assert all(0 <= count <= size for count, size in zip(given_out, sizes, strict=True))
 
@@ -66,5 +65,5 @@ def test_shares_deal_out_every_place_and_nobody_gets_more_than_it_has(
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=10), st.integers(1, 10))
 def test_shares_by_count_are_within_one_of_the_exact_proportion(sizes: list[int], places: int) -> None:
     places = min(places, sum(sizes))
-    for count, size in zip(shares([float(n) for n in sizes], sizes, places), sizes, strict=True):
+    for count, size in zip(apportion([float(n) for n in sizes], sizes, places), sizes, strict=True):
         assert abs(count - places * size / sum(sizes)) < 1

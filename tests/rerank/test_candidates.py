@@ -15,8 +15,8 @@ from tests.rerank.lists import address
 from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.hits import Scores
 from treeline.rerank.candidates import Candidate, Candidates, Contribution, arrange
+from treeline.rerank.fusion import rrf
 from treeline.rerank.ranked_list import QueryTraits, RankedList
-from treeline.rerank.rrf import rrf
 
 CONTRIBUTIONS = st.builds(
     lambda keyword, dense: tuple(

@@ -1,4 +1,4 @@
-"""What all clustering methods promise, claimed of each: they find the branches of a clear-cut tree."""
+"""Every clustering method finds the branches of a clear-cut tree."""
 
 from __future__ import annotations
 
@@ -7,11 +7,18 @@ import pytest
 
 from tests.graph.trees import address
 from treeline.graph.local_tree import local_tree
-from treeline.rerank import hyperbolic_kmeans, kmeans, spectral
-from treeline.rerank.clusters import Clusterer
+from treeline.rerank.clustering import (
+    Clusterer,
+    by_average_score,
+    hyperbolic_kmeans,
+    kmeans,
+    leaf_points,
+    seeds,
+    spectral,
+)
 
 CLEAR = [address(f"o/r{i % 4}", f"src/deep/er/f{i % 4}.py", f"f{i}") for i in range(40)]
-METHODS = pytest.mark.parametrize("cluster", [kmeans.cluster, hyperbolic_kmeans.cluster, spectral.cluster])
+METHODS = pytest.mark.parametrize("cluster", [kmeans, hyperbolic_kmeans, spectral])
 
 
 @METHODS
@@ -26,3 +33,13 @@ def test_repositories_far_apart_are_clusters(cluster: Clusterer) -> None:
 def test_more_clusters_than_candidates_is_no_trouble(cluster: Clusterer) -> None:
     assert len(cluster(local_tree(CLEAR[:3]), 10)) == 3
     assert cluster(local_tree(CLEAR[:1]), 10).tolist() == [0]
+
+
+def test_seeds_are_spread_over_the_branches() -> None:
+    chosen = seeds(leaf_points(local_tree(CLEAR)), 4)
+    assert len({CLEAR[i].repo for i in chosen}) >= 3
+
+
+def test_clusters_come_by_average_score_and_keep_the_order_of_the_list() -> None:
+    groups = by_average_score(np.array([0, 1, 0, 1]), [1.0, 0.9, 0.2, 0.8])
+    assert groups == [[1, 3], [0, 2]]

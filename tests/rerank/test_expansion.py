@@ -46,9 +46,8 @@ def test_the_weights_are_those_of_scikit_learn() -> None:
 
 
 def test_a_process_that_expands_for_the_first_time_does_not_wait_for_scikit_learn() -> None:
-    """Its import takes seconds where no bytecode is kept, and the lane's time-out would pass meanwhile."""
-    program = (
-        "import sys; from rerank.expansion import expand; expand(['a'], [['a', 'b']]); print('sklearn' in sys.modules)"
-    )
+    """That import takes seconds without bytecode, longer than the lane's time-out."""
+    program = "import sys; from treeline.rerank.expansion import expand; expand(['a'], [['a', 'b']])"
+    program += "; print('sklearn' in sys.modules)"
     asked = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert asked.stdout.strip() == "False"
