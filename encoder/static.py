@@ -51,7 +51,7 @@ class StaticEncoder:
     @classmethod
     def shipped(cls, name: str = DEFAULT_ENCODER) -> StaticEncoder:
         """The encoder that comes with Treeline; `static:VERSION` insists on the version an index was made with."""
-        encoder = cls(SHIPPED)
+        encoder = _shipped()
         if name not in (DEFAULT_ENCODER, encoder.name):
             raise EncoderMismatch(
                 f"the index was made with encoder {name!r}, this Treeline ships {encoder.name!r}", MAKE_ANEW
@@ -141,6 +141,12 @@ class StaticEncoder:
                 np.dot(weights, table.take(rows[start:end], axis=0), out=row)
                 row /= weights.sum()
         return pooled
+
+
+@cache
+def _shipped() -> StaticEncoder:
+    """Loaded once: its tables are read-only, and an indexing process searches too."""
+    return StaticEncoder(SHIPPED)
 
 
 def is_static(folder: Path) -> bool:

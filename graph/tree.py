@@ -190,8 +190,9 @@ def prune(tree: Tree, removed: Iterable[str]) -> Tree:
     at = np.fromiter(leaves.values(), dtype=np.intp, count=len(leaves))
     while len(at):
         alive[at] = True
-        at = np.unique(tree.parents[at])
-        at = at[~alive[at]]
+        above = np.zeros(len(tree), dtype=bool)
+        above[tree.parents[at]] = True
+        at = np.flatnonzero(above & ~alive)
     place = np.cumsum(alive, dtype=np.int32) - 1
     kept = np.flatnonzero(alive)
     parents = np.where(tree.parents[kept] < 0, -1, place[tree.parents[kept]]).astype(np.int32)

@@ -117,7 +117,7 @@ class Strings(Sequence[str]):
         codes = np.searchsorted(self._ends, found, side="right") - 1
         codes = codes[codes < len(self)]
         inside = found[: len(codes)] + len(wanted) <= self._ends[codes + 1]
-        return np.unique(codes[inside])
+        return distinct_codes(codes[inside])
 
 
 def _decoder(ends: memoryview, utf8: memoryview) -> Callable[[int], str]:
@@ -282,11 +282,16 @@ def write_rows(folder: Path, rows: Sequence[Row]) -> None:
     _save(folder, serials, np.array([row.id for row in rows], dtype=f"S{ID_BYTES}"), sizes, codes)
 
 
+def distinct_codes(codes: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Each code once, in order; `np.unique` imports masked arrays for it, which costs a small index 30 ms."""
+    return np.flatnonzero(np.bincount(codes))
+
+
 def merge_tables(folder: Path, tables: Sequence[Table], kept: Sequence[Positions]) -> None:
     """One table of the kept rows of several, whose serials follow upon each other."""
     codes = np.zeros((sum(map(len, kept)), len(COLUMNS)), dtype=np.int32)
     for column, name in enumerate(COLUMNS):
-        used = [np.unique(table.codes[at, column]) for table, at in zip(tables, kept, strict=True)]
+        used = [distinct_codes(table.codes[at, column]) for table, at in zip(tables, kept, strict=True)]
         strings = sorted({table.strings[column][code] for table, code in _pairs(tables, used)})
         code_of = {string: code for code, string in enumerate(strings)}
         start = 0

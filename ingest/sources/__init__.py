@@ -100,8 +100,12 @@ def _open(spec: str, options: ReadOptions) -> Source:
 
 def disambiguate(source: Source, others: Collection[str]) -> Source:
     """Add the parent folder (`shop/src`) to the name of a folder or archive when another in the index has the same."""
-    from treeline.ingest.sources.archive import Archive, name_of_content
     from treeline.ingest.sources.folder import Folder
+
+    others = [other for other in others if other != source.name and Path(other).is_absolute()]
+    if not others:
+        return source
+    from treeline.ingest.sources.archive import Archive, name_of_content
 
     if isinstance(source, Folder) and source.name == str(source.root) and source.repo == source.root.name:
         above = source.root.parent.name
@@ -109,9 +113,7 @@ def disambiguate(source: Source, others: Collection[str]) -> Source:
         above = source.path.parent.name
     else:
         return source
-    known = {
-        name_of_content(Path(other).name) for other in others if other != source.name and Path(other).is_absolute()
-    }
+    known = {name_of_content(Path(other).name) for other in others}
     return replace(source, repo=f"{above}/{source.repo}") if source.repo in known else source
 
 
