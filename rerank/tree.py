@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from math import log
 from typing import NamedTuple
 
@@ -73,6 +74,7 @@ GAIN_WORDS = (
     "its file's role",
 )
 LEAST_SAID = 0.05  # of the span of the scores
+MEMBERS_NAMED = 3  # of the other matches in its file
 
 FUNCTIONS = frozenset({"function", "method"})
 DEFINES = FUNCTIONS | BY_KIND.keys()
@@ -258,7 +260,9 @@ class TreeRanking:
         order = np.lexsort((-scores, paid - scores))
         clusters = tree.files if tree.whole else tree.repos
         reasons = (
-            explain(order, paid, tree, shares(clusters, fused), gains, defined, turned, foreign)
+            explain(
+                order, paid, tree, shares(clusters, fused), gains, defined, turned, foreign, head.parts("func_name")
+            )
             if context.explain
             else ()
         )
@@ -292,11 +296,15 @@ def explain(
     defined: Floats,
     turned: NDArray[np.bool_],
     foreign: NDArray[np.bool_],
+    names: Sequence[str],
 ) -> Labels:
     """For each candidate that moved or has evidence, what its node added, its cluster, and its share of the page."""
     reasons = np.full(len(order), "", dtype=np.object_)
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
+    in_file: dict[int, list[int]] = {}  # by score: the list is in the order of fusion
+    for position, file in enumerate(tree.files.tolist()):
+        in_file.setdefault(file, []).append(position)
     for position in range(len(order)):
         moved = position - int(places[position])
         file = int(tree.files[position])
@@ -311,6 +319,9 @@ def explain(
                 if abs(gain[file]) >= LEAST_SAID
             ]
         )
+        if said and said[0].startswith(GAIN_WORDS[0]):
+            others = (names[other] for other in in_file[file] if other != position)
+            said[0] += f" ({', '.join(dict.fromkeys(islice(others, MEMBERS_NAMED)))})"
         if defined[position]:
             said.insert(0, "it defines the name")
         if moved and len(foreign):

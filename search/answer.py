@@ -1,4 +1,4 @@
-"""The answer to a query, and a cache of the last answers."""
+"""The answer to a query, what matches inside its results, and a cache of the last answers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from treeline.corpus.function import Function
+from treeline.corpus.function import Address, Function
 from treeline.engine.hits import Distinct
-from treeline.rerank.candidates import Candidate
+from treeline.rerank.candidates import Candidate, Candidates
 from treeline.search.lanes.graph import Exact
 from treeline.search.lanes.lane_set import Degradation
 from treeline.search.plan import Plan
@@ -19,14 +19,27 @@ from treeline.search.query import Query
 from treeline.search.spelling import Corrections
 
 NOTHING = Distinct()
+WHOLES = frozenset({"file", "class", "interface", "type", "enum", "section"})  # kinds that have units inside them
+MEMBERS = 3  # shown under a whole
+SIGNATURE = 120  # characters
+
+
+class Member(NamedTuple):
+    """A unit inside a result that matches the query too."""
+
+    id: str
+    address: Address
+    signature: str  # the line that names it, or its first
+    score: float
 
 
 class Result(NamedTuple):
-    """One result: the function, and the candidate that explains its rank (from 1)."""
+    """One result: the function, the candidate that explains its rank (from 1), and what matches best inside it."""
 
     rank: int
     function: Function
     candidate: Candidate
+    members: tuple[Member, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +80,44 @@ class Answer:
     def headings(self) -> Mapping[int, str]:
         """The headings above the results that follow an exact answer, by the rank of the first of them."""
         return self.exact.headings if self.exact else {}
+
+
+def inside(page: Sequence[Candidate], ranked: Sequence[Candidate]) -> dict[str, list[Candidate]]:
+    """For each whole on a page, by its id, the best of the ranked candidates inside it, by score."""
+    wholes = [one for one in page if one.address.kind in WHOLES]
+    if not wholes:
+        return {}
+    table = Candidates.of(ranked)
+    by_file: dict[tuple[str, str], list[int]] = {}
+    for place, file in enumerate(zip(table.parts("repo"), table.parts("path"), strict=True)):
+        by_file.setdefault(file, []).append(place)
+    found = {}
+    for whole in wholes:
+        places = by_file.get((whole.address.repo, whole.address.path), ())
+        units = [one for one in map(table.__getitem__, places) if contains(whole.address, one.address)]
+        found[whole.id] = sorted(units, key=lambda one: -one.score)[:MEMBERS]
+    return found
+
+
+def contains(whole: Address, unit: Address) -> bool:
+    """Whether a unit of the same file is inside another, by its lines or by its name: a method in Go or Rust stands
+    outside of its type."""
+    if unit == whole or unit.kind == "file":
+        return False
+    if whole.kind == "file" or unit.func_name.startswith((f"{whole.func_name}.", f"{whole.func_name} > ")):
+        return True
+    around, lines = whole.lines, unit.lines
+    if around is None or lines is None or lines == around:
+        return False
+    return around[0] <= lines[0] and lines[1] <= around[1]
+
+
+def signature_of(function: Function) -> str:
+    """The first line of a unit that has its name, without what is above it, such as decorators; else its first line."""
+    lines = [line.strip() for line in function.original_string.split("\n") if line.strip()] or [""]
+    name = function.func_name.rpartition(" > ")[2].rpartition(".")[2]
+    line = next((line for line in lines if name in line), lines[0])
+    return line if len(line) <= SIGNATURE else f"{line[: SIGNATURE - 2]} …"
 
 
 class AnswerCache:

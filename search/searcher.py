@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from time import perf_counter
 
@@ -17,7 +18,7 @@ from treeline.graph.callgraph import Direction
 from treeline.graph.references import Relation
 from treeline.rerank.candidates import Candidate, Candidates, RerankContext, Reranker, with_tree_distances
 from treeline.rerank.registry import DEFAULT_WEIGHTS, RerankOptions, fusion, reranker
-from treeline.search.answer import Answer, Result
+from treeline.search.answer import Answer, Member, Result, inside, signature_of
 from treeline.search.executor import SEARCH, Executor, Run, in_turn
 from treeline.search.lanes.graph import StoredGraph, UnresolvedCalls, call_name, callees_lane, text_calls_lane
 from treeline.search.lanes.lane_set import Degradation, LaneResults, LaneSet, exclude
@@ -104,9 +105,20 @@ class Searcher:
         start, end = plan.query.offset, plan.query.offset + plan.query.k
         ranked, found = ranking.candidates, ranking.results.found
         page = with_tree_distances(ranked, start, end) if plan.query.explain else list(ranked[start:end])
-        bodies = {function.id: function for function in self.engine.fetch([candidate.id for candidate in page])}
+        members = inside(page, ranked)
+        wanted = dict.fromkeys(one.id for one in chain(page, *members.values()))
+        bodies = {function.id: function for function in self.engine.fetch(list(wanted))}
         results = tuple(
-            Result(rank, bodies[candidate.id], candidate)
+            Result(
+                rank,
+                bodies[candidate.id],
+                candidate,
+                tuple(
+                    Member(one.id, one.address, signature_of(bodies[one.id]), one.score)
+                    for one in members.get(candidate.id, ())
+                    if one.id in bodies
+                ),
+            )
             for rank, candidate in enumerate(page, start + 1)
             if candidate.id in bodies
         )

@@ -46,6 +46,14 @@ def test_a_folder_is_asked_without_any_ceremony(project: Path, tmp_path: Path) -
         assert len(index) > 3
 
 
+def test_a_class_comes_with_its_best_members(project: Path, tmp_path: Path) -> None:
+    with treeline.open_project(project, home=tmp_path / "home") as index:
+        jar = next(one for one in index.search("put cookies in a jar") if one.name == "Jar")
+        [put] = jar.members
+        assert (put.name, put.kind, put.signature) == ("Jar.put", "method", "def put(self, name, value, key):")
+        assert (put.first_line, put.last_line) == (14, 15)
+
+
 def test_an_edit_is_seen_by_the_next_one_who_opens_the_project(project: Path, tmp_path: Path) -> None:
     treeline.open_project(project, home=tmp_path / "home").close()
     (project / "llamas.py").write_text('def tame(herd):\n    """Calm a herd of llamas."""\n', encoding="utf-8")

@@ -30,6 +30,7 @@ __all__ = [
     "IndexMissing",
     "InputError",
     "Match",
+    "Member",
     "Neighbor",
     "TreelineError",
     "evaluate",
@@ -40,8 +41,22 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """A unit inside a match that fits the query too."""
+
+    id: str
+    kind: str
+    name: str
+    first_line: int
+    last_line: int
+    signature: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class Match:
-    """One result of a search. `first_line` and `last_line` are 0 where they are not known."""
+    """One result of a search. `first_line` and `last_line` are 0 where they are not known; a file, class or section has
+    its best `members`."""
 
     rank: int
     id: str
@@ -57,6 +72,7 @@ class Match:
     code: str
     url: str
     why: str
+    members: tuple[Member, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +108,20 @@ class Index:
 
         answer = self._searcher.search(Query.of(query, {**switches, "k": k}, self._searcher.settings))
         return [
-            _match(result.rank, result.function, result.candidate.score, result.candidate.reason)
+            replace(
+                _match(result.rank, result.function, result.candidate.score, result.candidate.reason),
+                members=tuple(
+                    Member(
+                        one.id,
+                        one.address.kind,
+                        one.address.func_name,
+                        *(one.address.lines or (0, 0)),
+                        one.signature,
+                        one.score,
+                    )
+                    for one in result.members
+                ),
+            )
             for result in answer.results
         ]
 

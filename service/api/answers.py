@@ -19,7 +19,7 @@ from treeline.engine.protocol import Filters, IndexInfo
 from treeline.graph.corpus_clusters import CorpusClusters
 from treeline.graph.layout import MapNode
 from treeline.rerank.candidates import Candidate
-from treeline.search.answer import Answer, Result
+from treeline.search.answer import Answer, Member, Result
 from treeline.search.lanes.graph import Exact, UnresolvedCalls, relation_of
 from treeline.search.overview import Similar, cluster_of
 from treeline.search.spelling import Corrections
@@ -120,6 +120,29 @@ class WhyBody(Body):
         )
 
 
+class MemberBody(Body):
+    """A unit inside a result that matches the question too."""
+
+    id: str
+    func_name: str
+    kind: str
+    lines: list[int] | None = Field(description="First and last line, when known.")
+    signature: str = Field(description="The line that names it, or its first.")
+    score: float = Field(description="As fused; compares with the scores of other members and results.")
+
+    @classmethod
+    def of(cls, member: Member) -> Self:
+        lines = member.address.lines
+        return cls(
+            id=member.id,
+            func_name=member.address.func_name,
+            kind=member.address.kind,
+            lines=list(lines) if lines else None,
+            signature=member.signature,
+            score=member.score,
+        )
+
+
 class ResultBody(LocationBody):
     rank: int
     score: float
@@ -128,6 +151,9 @@ class ResultBody(LocationBody):
         "and the call is in the code, or its class names the base; else empty."
     )
     docstring: str
+    members: list[MemberBody] = Field(
+        description="Of a file, class or section, up to three units inside it that match best; empty for a function."
+    )
     code: str | None = None
     why: WhyBody | None = None
 
@@ -139,6 +165,7 @@ class ResultBody(LocationBody):
             "score": candidate.score,
             "relation": relation_of(candidate),
             "docstring": function.docstring,
+            "members": [MemberBody.of(member) for member in result.members],
         }
         if code:
             fields["code"] = function.original_string

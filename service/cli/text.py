@@ -15,7 +15,7 @@ from treeline.corpus.counting import counted
 from treeline.corpus.function import Address, Function
 from treeline.engine.protocol import IndexInfo
 from treeline.rerank.candidates import Candidate
-from treeline.search.answer import Answer, Result
+from treeline.search.answer import Answer, Member, Result
 from treeline.search.lanes.graph import UnresolvedCalls, relation_of
 from treeline.search.overview import Similar, cluster_of
 from treeline.search.structure import Neighbour
@@ -85,7 +85,16 @@ def _result(
             yield Text(INDENT + line, style="yellow")
     for code in code_lines(function, full=full, colours=colours):
         yield Text(INDENT) + code if code else code
+    for member in result.members:
+        yield Text(INDENT) + member_line(member)
     yield Text()
+
+
+def member_line(member: Member) -> Text:
+    """`› 12 def acquire(self, timeout=None):`, the line number first."""
+    lines = member.address.lines
+    line = Text("› ", style="green").append(f"{lines[0]} " if lines else "", style="dim")
+    return line.append(visible(member.signature))
 
 
 def headline(address: Address) -> Text:

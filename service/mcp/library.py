@@ -11,6 +11,7 @@ from pathlib import Path
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
+from treeline.search.answer import Member
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.resolve import Ambiguous, resolve
 from treeline.search.settings import Settings
@@ -29,10 +30,11 @@ CUT_MARK = "… cut; get_function with a larger max_tokens shows all"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One line of a list: a function, and in a few words why it is there."""
+    """One line of a list: a function, in a few words why it is there, and what matches inside it."""
 
     function: Function
     note: str = ""
+    members: tuple[Member, ...] = ()
 
 
 def tokens(text: str) -> int:
@@ -46,7 +48,7 @@ def handle(function_id: str) -> str:
 
 
 def headline(item: Item) -> str:
-    """`handle name  repo path:first-last  (note)` and the summary below it."""
+    """`handle name  repo path:first-last  (note)`, and below it the summary and the members with their handles."""
     function = item.function
     lines = function.address.lines
     place = f"{function.path}:{lines[0]}-{lines[1]}" if lines else function.path
@@ -54,7 +56,8 @@ def headline(item: Item) -> str:
     if item.note:
         first += f"  ({item.note})"
     told = visible(summary(function.docstring, SUMMARY_LENGTH))
-    return f"{first}\n  {told}" if told else first
+    inside = [f"[{handle(one.id)}] {visible(one.signature)}" for one in item.members]
+    return "\n  ".join(filter(None, (first, told, *inside)))
 
 
 def fenced(function: Function, limit: int) -> str:
@@ -179,8 +182,9 @@ class Library:
         source = searcher or self.searcher
         with self._lock:
             for item in items:
-                self._handles[handle(item.function.id)] = (item.function.id, source)
-                self._handles.move_to_end(handle(item.function.id))
+                for id_ in (item.function.id, *(member.id for member in item.members)):
+                    self._handles[handle(id_)] = (id_, source)
+                    self._handles.move_to_end(handle(id_))
             while len(self._handles) > REMEMBERED:
                 self._handles.popitem(last=False)
         return render(items, budget, opening=opening, with_code=with_code)

@@ -80,7 +80,7 @@ def add_search(server: MCPServer, library: Library) -> None:
             why = map(visible, answer.hints)
             return "\n".join([*said, "Nothing found. Try other words, or drop the filters.", *why])
         said.extend(map(visible, filter(None, (*answer.hints, answer.no_match))))
-        items = [Item(result.function, _note(answer, result)) for result in answer.results]
+        items = [Item(result.function, _note(answer, result), result.members) for result in answer.results]
         return library.show(items, max_tokens, "\n".join(said), with_code=code, searcher=searcher)
 
 

@@ -52,6 +52,16 @@ def test_options_may_come_first(folder: Path) -> None:
     assert code == 0 and len(orjson.loads(said.stdout)["results"]) == 1
 
 
+def test_what_matches_inside_a_class_stands_under_it(folder: Path) -> None:
+    _, said = ask("kind:class,method receipt mailer")
+    lines = [line.strip() for line in said.stdout.split("\n")]
+    assert "› 2 def send_receipt(self, to):" in lines
+    _, said = ask("--json", "kind:class,method receipt mailer")
+    by_kind = {row["kind"]: row["members"] for row in orjson.loads(said.stdout)["results"]}
+    assert by_kind["method"] == []
+    assert [(one["func_name"], one["lines"]) for one in by_kind["class"]] == [("Mailer.send_receipt", [2, 3])]
+
+
 def test_a_changed_file_is_seen_and_said(folder: Path) -> None:
     ask("receipt")
     (folder / "shop" / "cart.py").write_text('def grand_total(items):\n    """Add up the cart."""\n', encoding="utf-8")

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treeline.corpus.function import Function
+from treeline.search.answer import Member
 from treeline.service.mcp import library as mcp_text
 from treeline.service.mcp.library import Item
 
@@ -28,6 +29,12 @@ def test_a_headline_says_name_repository_lines_and_what_it_does() -> None:
     line = mcp_text.headline(Item(function(docstring="Retries with back-off. Then gives up."), "meaning 1"))
     assert "Pool.retry  o/r a/b.py:10-12  (meaning 1)" in line
     assert line.endswith("\n  Retries with back-off.")
+
+
+def test_a_headline_lists_the_members_of_a_class_with_handles() -> None:
+    method = function("Pool.acquire")
+    pool = Item(function("Pool"), "", (Member(method.id, method.address, "def acquire(self):", 0.5),))
+    assert mcp_text.headline(pool).endswith(f"\n  [{mcp_text.handle(method.id)}] def acquire(self):")
 
 
 def test_headlines_come_before_code_when_the_budget_is_small() -> None:

@@ -1,0 +1,96 @@
+"""A result that is a whole, such as a file or class, shows which units inside it match best."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.ingest.loading import NAME, loaded, project
+from treeline.corpus.function import Address
+from treeline.ingest.source import ReadOptions
+from treeline.search.answer import MEMBERS, contains
+from treeline.search.live import LiveSearcher, open_searcher
+from treeline.search.query import Query
+from treeline.search.settings import Settings
+
+FILES = {
+    "net/pool.py": '''
+"""Connection pooling."""
+
+class ConnectionPool:
+    """Keeps open connections for the next request."""
+
+    def __init__(self, size):
+        self.size = size
+
+    @property
+    def idle_connections(self):
+        """Connections of the pool that nobody uses."""
+        return self.free
+
+    def acquire(self):
+        """Take a connection out of the pool."""
+        return self.free.pop()
+
+    def release(self, connection):
+        """Put a connection back into the pool."""
+        self.free.append(connection)
+
+    def close(self):
+        """Close all connections of the pool."""
+        for connection in self.free:
+            connection.close()
+''',
+    "net/url.py": 'def parse_url(text):\n    """Split an address into scheme, host and path."""\n    return text\n',
+    "docs/guide.md": "# Guide\n\n## Retries\n\nHow requests are retried.\n\n### Waiting\n\nRetries wait ever longer.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSearcher]:
+    folder = tmp_path_factory.mktemp("members")
+    loaded(folder / "home", project(folder / "http", FILES), read=ReadOptions())
+    found = open_searcher(Settings(home=str(folder / "home"), index=NAME, lane_timeout=30), patient=True)
+    yield found
+    found.close()
+
+
+def test_a_class_shows_its_best_members_with_the_line_that_names_them(searcher: LiveSearcher) -> None:
+    results = searcher.search(Query("connections of the pool", k=50)).results
+    pool = next(result for result in results if result.function.kind == "class")
+    assert 0 < len(pool.members) <= MEMBERS
+    assert all(member.address.func_name.startswith("ConnectionPool.") for member in pool.members)
+    assert [member.score for member in pool.members] == sorted((one.score for one in pool.members), reverse=True)
+    idle = next(member for member in pool.members if member.address.func_name.endswith("idle_connections"))
+    assert idle.signature == "def idle_connections(self):" and idle.address.lines == (11, 13)
+
+
+def test_a_file_shows_members_and_a_function_none(searcher: LiveSearcher) -> None:
+    results = searcher.search(Query("connections of the pool", k=50)).results
+    file = next(result for result in results if result.function.func_name == "pool.py")
+    assert len(file.members) == MEMBERS
+    assert all(not result.members for result in results if result.function.kind == "method")
+
+
+def test_members_are_the_same_on_every_page(searcher: LiveSearcher) -> None:
+    every = {one.function.id: one.members for one in searcher.search(Query("connections of the pool", k=50)).results}
+    second = searcher.search(Query("connections of the pool", k=1, offset=1)).results[0]
+    assert second.members == every[second.function.id]
+
+
+def unit(name: str, kind: str, lines: str) -> Address:
+    return Address("r", "a.go", name, "go", f"#{lines}", kind)
+
+
+def test_a_method_outside_of_its_type_is_inside_by_its_name() -> None:
+    engine = unit("Engine", "type", "L5-L9")
+    assert contains(engine, unit("Engine.Run", "method", "L20-L30"))
+    assert contains(engine, unit("option", "constant", "L6-L7"))
+    assert not contains(engine, unit("EngineOption", "type", "L12-L13"))
+    assert not contains(engine, engine)
+    assert contains(unit("Retries", "section", "L3-L5"), unit("Retries > Waiting", "section", "L7-L9"))
+
+
+def test_the_explanation_names_the_other_matches_in_the_file(searcher: LiveSearcher) -> None:
+    first = searcher.search(Query("connections of the pool", k=1)).results[0]
+    assert "more matches in its file +" in first.candidate.reason
+    assert "(ConnectionPool.close, " in first.candidate.reason
