@@ -179,6 +179,9 @@ class Engine(Protocol):
     def artifact(self, name: str) -> bytes | None:
         """A side product stored with this generation (tree, call graph, clusters, manifest)."""
 
+    def artifact_part(self, name: str, start: int, length: int) -> bytes | None:
+        """Some bytes of a side product, read without the rest of it and without its checksum."""
+
     def close(self) -> None: ...
 
 

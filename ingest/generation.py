@@ -17,7 +17,7 @@ from treeline.corpus.function import Function
 from treeline.encoder.protocol import DEFAULT_ENCODER, Encoder
 from treeline.encoder.registry import is_shipped
 from treeline.engine.protocol import EncoderSpec, Engine, IndexInfo, Store, Vectors, Writer
-from treeline.ingest import artifacts, state
+from treeline.ingest import artifacts, state, texts
 from treeline.ingest.source import Problem, Progress
 from treeline.ingest.state import Entry, Journal, JournalEntry, Manifest, Recovery, State, UnitProgress, row_ids
 from treeline.ingest.workers import BatchResult, ChunkResult, Clock, Workers, load_encoders
@@ -72,6 +72,7 @@ class Ledger:
             facts=chunk.facts,
             problems=chunk.problems,
             counts=dict(counts),
+            texts=chunk.texts,
         )
         return entry, fresh
 
@@ -351,6 +352,8 @@ class Generation:
             self._checkpoint()
         with clock("artifacts"):
             writer.put_artifact(state.ARTIFACT, self._state.dump())
+            for name, data in texts.update(self._previous, book.texts(after), after.entries):
+                writer.put_artifact(name, data)
             for name, data in made(writer.preview):
                 writer.put_artifact(name, data)
         with clock("publish"):

@@ -18,7 +18,7 @@ from treeline.corpus.function import Function
 from treeline.graph.references import FileFacts
 
 # Raise it when parsers or readers give other output, so that unchanged files are read again.
-READER_VERSION = "5"
+READER_VERSION = "6"
 
 # A record past this is a data blob with a function's header; the longest hand-written ones in CodeSearchNet are 200 kB.
 MAX_FUNCTION_BYTES = 1_000_000
@@ -42,12 +42,23 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceText:
+    """A file as it was read, to be kept with the index."""
+
+    repo: str
+    path: str
+    language: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Parsed:
     """What came out of one chunk. A file's facts may be spread over several chunks of its unit."""
 
     functions: tuple[Function, ...] = ()
     facts: tuple[FileFacts, ...] = ()
     problems: tuple[Problem, ...] = ()
+    texts: tuple[SourceText, ...] = ()
 
 
 class Chunk(Protocol):
@@ -209,6 +220,8 @@ class ReadOptions:
     max_archive_bytes: int = MAX_ARCHIVE_BYTES
     """Of all members together, unpacked."""
     max_archive_files: int = MAX_ARCHIVE_FILES
+    keep_texts: bool = True
+    """Whether the text of files is kept with the index."""
     progress: Progress = no_progress
 
     @property
@@ -217,7 +230,8 @@ class ReadOptions:
         tests = "|tests" if self.include_tests else ""
         kinds = "|" + ",".join(sorted(self.kinds)) if self.kinds else ""
         sizes = f"{self.max_function_bytes}|{self.max_file_bytes}"
-        return f"{READER_VERSION}|{sizes}|{','.join(sorted(self.languages))}{tests}{kinds}"
+        texts = "" if self.keep_texts else "|no texts"
+        return f"{READER_VERSION}|{sizes}|{','.join(sorted(self.languages))}{tests}{kinds}{texts}"
 
     def for_workers(self) -> ReadOptions:
         """The part that parsing needs: picklable, without the parent's callback."""
@@ -226,4 +240,5 @@ class ReadOptions:
             kinds=self.kinds,
             max_function_bytes=self.max_function_bytes,
             max_file_bytes=self.max_file_bytes,
+            keep_texts=self.keep_texts,
         )

@@ -27,6 +27,7 @@ from treeline.corpus.function import Function
 from treeline.engine.durable import disk_errors
 from treeline.graph.references import FileFacts, Import, Reference, Symbol
 from treeline.ingest.source import Problem
+from treeline.ingest.texts import PackedText
 
 # Raise it when indexed documents change for the same input, so that old indexes are made anew.
 VERSION = 4
@@ -255,6 +256,7 @@ class JournalEntry:
     facts: PackedFacts = ()
     problems: tuple[Problem, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    texts: tuple[PackedText, ...] = ()
 
 
 class Journal:
@@ -276,7 +278,10 @@ class Journal:
             self._database.executescript(
                 """CREATE TABLE IF NOT EXISTS chunk (number INTEGER PRIMARY KEY, unit TEXT, digest TEXT, chunk INTEGER,
                     is_end INTEGER, records BLOB, problems TEXT, counts TEXT);
-                CREATE TABLE IF NOT EXISTS facts (number INTEGER, repo TEXT, packed BLOB);"""
+                CREATE TABLE IF NOT EXISTS facts (number INTEGER, repo TEXT, packed BLOB);
+                CREATE TABLE IF NOT EXISTS text (number INTEGER, repo TEXT, path TEXT, language TEXT, size INTEGER,
+                    lines INTEGER, frame BLOB);
+                CREATE INDEX IF NOT EXISTS text_number ON text (number);"""
             )
             self.length: int = self._database.execute("SELECT coalesce(max(number), 0) FROM chunk").fetchone()[0]
 
@@ -296,9 +301,11 @@ class Journal:
             for number, entry in numbered
         ]
         facts = [(number, *one) for number, entry in numbered for one in entry.facts]
+        texts = [(number, *one) for number, entry in numbered for one in entry.texts]
         with self._errors(), self._transaction() as cursor:
             cursor.executemany("INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?)", chunks)
             cursor.executemany("INSERT INTO facts VALUES (?, ?, ?)", facts)
+            cursor.executemany("INSERT INTO text VALUES (?, ?, ?, ?, ?, ?, ?)", texts)
         self.length += len(numbered)
 
     def sync(self) -> int:
@@ -311,6 +318,7 @@ class Journal:
         with self._errors(), self._transaction() as cursor:
             cursor.execute("DELETE FROM chunk WHERE number > ?", (length,))
             cursor.execute("DELETE FROM facts WHERE number > ?", (length,))
+            cursor.execute("DELETE FROM text WHERE number > ?", (length,))
         self.length = min(length, self.length)
 
     def read(self) -> Iterator[tuple[int, JournalEntry]]:
@@ -341,6 +349,18 @@ class Journal:
             entry = manifest.entries.get(unit)
             if entry is not None and entry.digest == digest:
                 yield unit, tuple(packed.get(number, ()))
+
+    def texts(self, manifest: Manifest) -> Iterator[tuple[str, tuple[PackedText, ...]]]:
+        """The units that were read now, as they are in the manifest, with the texts of their files."""
+        chunks = self._database.execute("SELECT number, unit, digest FROM chunk ORDER BY number").fetchall()
+        for number, unit, digest in chunks:
+            entry = manifest.entries.get(unit)
+            if entry is not None and entry.digest == digest:
+                rows = self._database.execute(
+                    "SELECT repo, path, language, size, lines, frame FROM text WHERE number = ? ORDER BY rowid",
+                    (number,),
+                )
+                yield unit, tuple(PackedText(*row) for row in rows)
 
     def close(self) -> None:
         self._database.close()

@@ -27,6 +27,7 @@ from treeline.encoder.registry import load
 from treeline.engine.protocol import Vectors
 from treeline.ingest.source import Chunk, Problem
 from treeline.ingest.state import ID, TEXT, PackedFacts, function_row, pack_facts, rows_by_id
+from treeline.ingest.texts import PackedText, pack
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class ChunkResult:
     kept: frozenset[str] = frozenset()
     facts: PackedFacts = ()
     problems: tuple[Problem, ...] = ()
+    texts: tuple[PackedText, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,8 @@ def run_tasks(items: Sequence[Task], encoders: Mapping[str, Encoder]) -> BatchRe
             parsed = item.chunk.parse()
             records = [function_row(function) for function in parsed.functions]
             packed = pack_facts(parsed.facts)
+        with clock("pack"):
+            texts = pack(parsed.texts)
         known = rows_by_id(item.known)
         changed: list[Function] = []
         kept: set[str] = set()
@@ -103,6 +107,7 @@ def run_tasks(items: Sequence[Task], encoders: Mapping[str, Encoder]) -> BatchRe
                 kept=frozenset(kept),
                 facts=packed,
                 problems=parsed.problems,
+                texts=texts,
             )
         )
     with clock("encode"):

@@ -73,6 +73,13 @@ class Settings:
     eval_data: str = setting(
         "", "Folder with CodeSearchNet's `queries.csv`: the evaluation's page then shows its questions in words."
     )
+    keep_texts: bool = setting(
+        True, "Keep the text of indexed files with the index, compressed, so that the pages can show whole files."
+    )
+    editor: str = setting(
+        "vscode://file/{path}:{line}",
+        "Address that opens a file of this machine in an editor; `{path}` and `{line}` are filled in; empty: no link.",
+    )
     answer_cache: int = setting(128, "Answers that each worker keeps for whoever asks the same again; 0: none.")
     workers: int = setting(2, "Worker processes of the HTTP server; one a core is a good start.", 1)
     threads: int = setting(4, "Threads of each worker process.", 1)

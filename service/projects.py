@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treeline.corpus.errors import InputError
-from treeline.ingest.source import Progress, no_progress
+from treeline.ingest.source import Progress, ReadOptions, no_progress
 from treeline.search.settings import Settings, open_store
 
 if TYPE_CHECKING:
@@ -26,7 +26,13 @@ def refresh_project(settings: Settings, folder: Path, progress: Progress = no_pr
 
     home = settings.home_path
     project = find_project(folder, home)
-    return refresh(project, open_store(settings), home, encoders=encoders(settings), progress=progress)
+    reading = reading_of(settings)
+    return refresh(project, open_store(settings), home, reading, encoders=encoders(settings), progress=progress)
+
+
+def reading_of(settings: Settings) -> ReadOptions:
+    """How the files of projects are read; the same for everybody, or one would undo what another did."""
+    return ReadOptions(keep_texts=settings.keep_texts)
 
 
 def encoders(settings: Settings) -> tuple[str, ...]:
@@ -81,7 +87,6 @@ def merge(answers: Sequence[Answer], k: int) -> Answer:
 
 def outline_of(file: Path) -> list[tuple[int, Function]]:
     """The units of a file by line, each with how deep it is inside others; the file itself is left out."""
-    from treeline.ingest.source import ReadOptions
     from treeline.ingest.sources import functions_of, open_source
 
     found = list(functions_of(open_source(str(file), ReadOptions(include_tests=True))))

@@ -151,11 +151,13 @@ class Index:
 def open_project(path: str | Path = ".", *, home: str | Path | None = None) -> Index:
     """The index of the repository or folder at `path`, made or refreshed first."""
     from treeline.ingest.project import find_project, refresh
+    from treeline.ingest.source import ReadOptions
     from treeline.search.settings import open_store
 
     settings = _settings(home)
     project = find_project(Path(path), settings.home_path)
-    refresh(project, open_store(settings), settings.home_path)
+    reading = ReadOptions(keep_texts=settings.keep_texts)
+    refresh(project, open_store(settings), settings.home_path, reading)
     return open_index(project.index, home=home)
 
 
@@ -174,7 +176,7 @@ def make_index(*sources: str | Path, name: str, home: str | Path | None = None, 
     from treeline.search.settings import open_store
 
     settings = _settings(home)
-    reading = ReadOptions(cache=settings.cache_path)
+    reading = ReadOptions(cache=settings.cache_path, keep_texts=settings.keep_texts)
     opened = [open_source(str(source), reading) for source in sources]
     load(open_store(settings), name, opened, LoadOptions(work=settings.home_path / ".loading", fresh=fresh))
     return open_index(name, home=home)

@@ -17,6 +17,7 @@ from treeline.engine.elasticsearch.columns import Columns, FetchedColumns
 from treeline.engine.elasticsearch.mapping import (
     ADDRESS_FIELDS,
     ARTIFACT,
+    CHUNK_BYTES,
     ID,
     UNITS,
     address_of,
@@ -187,6 +188,16 @@ class ElasticsearchEngine:
     def artifact(self, name: str) -> bytes | None:
         return read_artifact(self._client, self._index, name)
 
+    def artifact_part(self, name: str, start: int, length: int) -> bytes | None:
+        pieces: list[bytes] = []
+        for number in range(start // CHUNK_BYTES, (start + max(length, 1) - 1) // CHUNK_BYTES + 1):
+            piece = read_piece(self._client, self._index, name, number)
+            if piece is None:
+                return None
+            pieces.append(piece[0])
+        begin = start % CHUNK_BYTES
+        return b"".join(pieces)[begin : begin + length]
+
     def close(self) -> None:
         """The client belongs to the store."""
 
@@ -343,12 +354,20 @@ def read_artifact(client: Elasticsearch, index: str, name: str) -> bytes | None:
     """A side product that was stored with a generation, put together from its pieces."""
     pieces: list[bytes] = []
     while True:
-        try:
-            with server_errors(client, missing=False):
-                id = f"{ARTIFACT}:{name}:{len(pieces):06d}"
-                found: Any = client.get(index=index, id=id, source_includes=["data", "pieces"])
-        except NotFoundError:
+        found = read_piece(client, index, name, len(pieces))
+        if found is None:
             return None
-        pieces.append(b64decode(found["_source"]["data"]))
-        if len(pieces) == found["_source"]["pieces"]:
+        pieces.append(found[0])
+        if len(pieces) == found[1]:
             return b"".join(pieces)
+
+
+def read_piece(client: Elasticsearch, index: str, name: str, number: int) -> tuple[bytes, int] | None:
+    """One piece of a side product, and how many there are."""
+    try:
+        with server_errors(client, missing=False):
+            id = f"{ARTIFACT}:{name}:{number:06d}"
+            found: Any = client.get(index=index, id=id, source_includes=["data", "pieces"])
+    except NotFoundError:
+        return None
+    return b64decode(found["_source"]["data"]), int(found["_source"]["pieces"])

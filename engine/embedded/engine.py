@@ -206,6 +206,10 @@ class EmbeddedEngine:
             return None
         return data
 
+    def artifact_part(self, name: str, start: int, length: int) -> bytes | None:
+        file = self._artifacts.get(name)
+        return None if file is None else os.pread(file.fileno(), length, start)
+
     def close(self) -> None:
         for file in self._artifacts.values():
             file.close()

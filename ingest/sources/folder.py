@@ -33,6 +33,7 @@ from treeline.ingest.source import (
     Problem,
     ReadOptions,
     Rejected,
+    SourceText,
     Stamp,
     Unit,
     UnitList,
@@ -53,6 +54,7 @@ class FileChunk:
     file: str
     max_function_bytes: int
     kinds: frozenset[str] = frozenset()
+    keep_text: bool = False
 
     @property
     def size(self) -> int:
@@ -62,7 +64,10 @@ class FileChunk:
         grammar = grammar_of(self.place.path, self.source)
         if grammar is None:
             return Parsed()
-        return parse_file(grammar, self.source, self.place, self.file, self.max_function_bytes, self.kinds)
+        parsed = parse_file(grammar, self.source, self.place, self.file, self.max_function_bytes, self.kinds)
+        if not self.keep_text:
+            return parsed
+        return replace(parsed, texts=(SourceText(self.place.repo, self.place.path, grammar.name, self.source),))
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,8 @@ class FileUnit:
             yield Rejected((), self.size)
         else:
             limit, kinds = self.options.max_function_bytes, self.options.kinds
-            yield FileChunk(content, self.place, readable(str(self.file)), limit, kinds)
+            keep = self.options.keep_texts
+            yield FileChunk(content, self.place, readable(str(self.file)), limit, kinds, keep)
 
 
 def always(place: FileLocation) -> Callable[[bytes], FileLocation]:

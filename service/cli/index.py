@@ -90,6 +90,7 @@ def index(
             download_base=settings.codesearchnet,
             git_hosts=allowed_hosts(settings),
             cache=settings.cache_path,
+            keep_texts=settings.keep_texts,
             progress=progress,
         )
         summary = index_sources(
@@ -258,6 +259,7 @@ def make_first_index(settings: Settings, sources: tuple[str, ...]) -> None:
             git_hosts=allowed_hosts(settings),
             cache=settings.cache_path,
             download_base=settings.codesearchnet,
+            keep_texts=settings.keep_texts,
             progress=progress,
         )
         anew = tuple(DEFAULT_ENCODER if is_shipped(name) else name for name in encoders)
