@@ -1,17 +1,17 @@
 """TF-IDF over single terms and pairs of neighbours: the baseline that people know, as a matrix of its own.
 
 Salton and Buckley, "Term-weighting approaches in automatic text retrieval", 1988, in scikit-learn's form: sublinear
-term frequency, smoothed idf, rows of length one. Terms are hashed into columns, so no vocabulary is kept: with
-182,000 functions that would be several million pairs.
+term frequency, smoothed idf, rows of length one. It is numpy alone: scikit-learn takes seconds to import. Terms are
+hashed into columns, so no vocabulary is kept: with 182,000 functions that would be several million pairs.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from io import BytesIO
 from itertools import chain, pairwise
-from typing import Any
 
 import mmh3
 import numpy as np
@@ -56,28 +56,28 @@ class Tfidf:
 
 def build(functions: Iterable[tuple[str, Sequence[str]]]) -> bytes:
     """The artifact `tfidf` of (id, terms) pairs."""
-    from scipy.sparse import csc_matrix
-    from sklearn.feature_extraction.text import TfidfTransformer
-
     ids: list[bytes] = []
-
-    def texts() -> Iterable[str]:
-        for id_, terms in functions:
-            ids.append(bytes.fromhex(id_))
-            yield " ".join(terms)
-
-    # A last row without terms, taken off again: scikit-learn refuses a matrix without rows.
-    counts = _hashing().transform(chain(texts(), [""]))
-    transformer = TfidfTransformer(sublinear_tf=True).fit(counts[: max(1, len(ids))])
-    matrix = csc_matrix(transformer.transform(counts)[: len(ids)])
-    idf = transformer.idf_
+    places, counts, lengths = array("i"), array("i"), array("i")
+    for id_, terms in functions:
+        ids.append(bytes.fromhex(id_))
+        counted = columns(terms)
+        places.extend(counted)
+        counts.extend(counted.values())
+        lengths.append(len(counted))
+    owners = np.repeat(np.arange(len(ids), dtype=np.int32), np.frombuffer(lengths, np.intc))
+    column = np.frombuffer(places, np.intc)
+    order = column.argsort(kind="stable")  # column by column, rows in order
+    having = np.bincount(column, minlength=COLUMNS)
+    idf = np.log((1 + len(ids)) / (1 + having)) + 1
+    values = (1 + np.log(np.frombuffer(counts, np.intc))) * idf[column]
+    norms = np.sqrt(np.bincount(owners, values**2, len(ids)))
     out = BytesIO()
     np.savez(
         out,
         ids=np.array(ids, dtype="S16"),
-        ends=matrix.indptr.astype(np.int64),
-        rows=matrix.indices.astype(np.int32),
-        values=matrix.data.astype(np.float16),  # halves the matrix; the ranking of the first hundred stays
+        ends=np.concatenate([[0], having.cumsum()]),
+        rows=owners[order],
+        values=(values / norms[owners])[order].astype(np.float16),  # halves the matrix; the first hundred stay
         idf=idf.astype(np.float32),
     )
     return out.getvalue()
@@ -88,22 +88,7 @@ def load(data: bytes) -> Tfidf:
 
 
 def columns(terms: Sequence[str]) -> Counter[int]:
-    """How often a text has something in each column: what `_hashing` says, without seconds for scikit-learn."""
+    """How often a text has something in each column, hashed as scikit-learn's `HashingVectorizer` does."""
     pairs = (f"{one} {other}" for one, other in pairwise(terms))
     # Bytes, because mmh3 5.3 crashes on text that is no Unicode (half of a surrogate pair).
     return Counter(abs(mmh3.hash(token.encode())) % COLUMNS for token in chain(terms, pairs))
-
-
-def _hashing() -> Any:
-    """Imported when asked for: scikit-learn takes most of a second, and has no types."""
-    from sklearn.feature_extraction.text import HashingVectorizer
-
-    return HashingVectorizer(
-        n_features=COLUMNS,
-        ngram_range=(1, 2),
-        token_pattern=r"\S+",  # noqa: S106 - a pattern, no password
-        lowercase=False,
-        norm=None,
-        alternate_sign=False,
-        dtype=np.float32,
-    )

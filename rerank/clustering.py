@@ -2,16 +2,18 @@
 
 - `hyperbolic_kmeans`: k-means in the Poincaré disk. Seeds by k-means++ (Arthur & Vassilvitskii, SODA 2007) with
   hyperbolic distance; means are Fréchet means (Karcher 1977).
-- `kmeans`: scikit-learn's k-means on the disk's coordinates, as if it were flat: the baseline. Lloyd, "Least squares
-  quantization in PCM", 1982.
-- `spectral`: scikit-learn's spectral clustering on tree distances, without an embedding. Ng, Jordan & Weiss, "On
-  Spectral Clustering: Analysis and an Algorithm", NIPS 2001.
+- `kmeans`: k-means on the disk's coordinates, as if it were flat: the baseline. Lloyd, "Least squares quantization in
+  PCM", 1982.
+- `spectral`: spectral clustering on tree distances, without an embedding. Ng, Jordan & Weiss, "On Spectral Clustering:
+  Analysis and an Algorithm", NIPS 2001.
+
+All are plain numpy: a worker's first request waited 4 to 39 s for the import of scikit-learn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +24,11 @@ from treeline.graph.local_tree import LocalTree
 
 ITERATIONS = 8  # assignments of real lists of 100 settle in 3 to 6
 STEPS_PER_MEAN = 4  # few, because the next iteration continues from this one's mean
+FLAT_ITERATIONS = 50  # of plain k-means, whose iterations are cheap
+STARTS = 4  # of plain k-means
 
 Labels = NDArray[np.intp]
+Rows = NDArray[np.floating[Any]]
 
 
 class Clusterer(Protocol):
@@ -64,27 +69,61 @@ def seeds(points: Points, count: int, seed: int = 0) -> list[int]:
 
 def kmeans(local: LocalTree, count: int, seed: int = 0) -> Labels:
     """k-means with Euclidean distances between the disk's coordinates."""
-    from sklearn.cluster import KMeans  # a second to import: only when this method is used
+    return lloyd(leaf_points(local).x, count, seed)
 
-    points = leaf_points(local).x
-    distinct = np.unique(points.round(12), axis=0)
-    means = KMeans(min(count, len(distinct)), n_init=1, random_state=seed)
-    labels: Labels = means.fit_predict(points).astype(np.intp)
-    return labels
+
+def lloyd(points: Rows, count: int, seed: int = 0) -> Labels:
+    """At most `count` clusters of the rows: the tightest of several seeded starts."""
+    random = np.random.default_rng(seed)
+    count = min(count, len(np.unique(points.round(12), axis=0)))
+    found = [_settle(points, points[_flat_seeds(points, count, random)]) for _ in range(STARTS)]
+    return min(found, key=lambda one: one[1])[0]
+
+
+def _settle(points: Rows, means: Rows) -> tuple[Labels, float]:
+    """The labels once they no longer change, and the sum of squared distances to the means."""
+    labels: Labels = _squared(points, means).argmin(axis=1)
+    for _ in range(FLAT_ITERATIONS):
+        for label in range(len(means)):
+            if (members := labels == label).any():  # one that lost all its members stays where it was
+                means[label] = points[members].mean(axis=0)
+        moved = _squared(points, means).argmin(axis=1)
+        if (moved == labels).all():
+            break
+        labels = moved
+    return labels, float(_squared(points, means).min(axis=1).sum())
+
+
+def _flat_seeds(points: Rows, count: int, random: np.random.Generator) -> list[int]:
+    """k-means++ seeds by Euclidean distance, the first by chance."""
+    chosen = [int(random.integers(len(points)))]
+    while len(chosen) < count:
+        nearest = _squared(points, points[chosen]).min(axis=1)
+        chosen.append(int(random.choice(len(points), p=nearest / nearest.sum())))
+    return chosen
+
+
+def _squared(points: Rows, means: Rows) -> Rows:
+    """Squared distances, a row a point."""
+    apart = points[:, None, :] - means[None, :, :]
+    squared: Rows = np.einsum("ijk,ijk->ij", apart, apart)
+    return squared
 
 
 def spectral(local: LocalTree, count: int, seed: int = 0) -> Labels:
-    """Spectral clustering of the tree distances."""
-    from sklearn.cluster import SpectralClustering  # a second to import: only when this method is used
-
+    """Spectral clustering of the tree distances: k-means on the leading eigenvectors, rows of length one."""
     if len(local.leaves) <= count:
         return np.arange(len(local.leaves), dtype=np.intp)
     between = local.distances
+    if not between.any():
+        return np.zeros(len(local.leaves), dtype=np.intp)
     width = np.median(between[between > 0])  # the usual kernel width: the typical distance
     affinity = np.exp(-((between / width) ** 2))
-    model = SpectralClustering(count, affinity="precomputed", assign_labels="cluster_qr", random_state=seed)
-    labels: Labels = model.fit_predict(affinity).astype(np.intp)
-    return labels
+    np.fill_diagonal(affinity, 0.0)
+    degrees = np.maximum(affinity.sum(axis=1), np.finfo(float).tiny)
+    _, vectors = np.linalg.eigh(affinity / np.sqrt(degrees[:, None] * degrees))  # by rising eigenvalue
+    leading = vectors[:, -count:]
+    return lloyd(leading / np.maximum(np.linalg.norm(leading, axis=1, keepdims=True), 1e-12), count, seed)
 
 
 def leaf_points(local: LocalTree) -> Points:

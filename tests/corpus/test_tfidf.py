@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 from sklearn.utils import murmurhash3_32
 
-from treeline.corpus.tfidf import COLUMNS, _hashing, build, columns, load
+from treeline.corpus.tfidf import COLUMNS, build, columns, load
 
 DOCUMENTS = [
     "read csv file line",
@@ -61,7 +61,15 @@ def test_no_more_than_asked_for_and_ties_in_order() -> None:
 @example([LEAST])
 @settings(max_examples=200, deadline=None)
 def test_a_question_is_hashed_as_scikit_learn_hashes_the_functions(terms: list[str]) -> None:
-    counts = _hashing().transform([" ".join(terms)]).tocoo()
+    hashing = HashingVectorizer(
+        n_features=COLUMNS,
+        ngram_range=(1, 2),
+        token_pattern=r"\S+",
+        lowercase=False,
+        norm=None,
+        alternate_sign=False,
+    )
+    counts = hashing.transform([" ".join(terms)]).tocoo()
     assert columns(terms) == dict(zip(counts.col.tolist(), counts.data.tolist(), strict=True))
 
 

@@ -13,6 +13,7 @@ from treeline.rerank.clustering import (
     hyperbolic_kmeans,
     kmeans,
     leaf_points,
+    lloyd,
     seeds,
     spectral,
 )
@@ -43,3 +44,16 @@ def test_seeds_are_spread_over_the_branches() -> None:
 def test_clusters_come_by_average_score_and_keep_the_order_of_the_list() -> None:
     groups = by_average_score(np.array([0, 1, 0, 1]), [1.0, 0.9, 0.2, 0.8])
     assert groups == [[1, 3], [0, 2]]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_k_means_is_as_tight_as_scikit_learns(seed: int) -> None:
+    """Overlapping groups of uneven size: four clear-cut ones are found by nearly anything."""
+    from sklearn.cluster import KMeans
+
+    random = np.random.default_rng(seed)
+    centres = random.normal(size=(9, 2)) * 2
+    points = centres[random.choice(9, 120, p=np.arange(1, 10) / 45)] + random.normal(size=(120, 2))
+    labels = lloyd(points, 8, seed)
+    spread = sum(((points[labels == one] - points[labels == one].mean(axis=0)) ** 2).sum() for one in set(labels))
+    assert spread <= 1.1 * KMeans(8, n_init=10, random_state=0).fit(points).inertia_
