@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import platform
 import re
+import shlex
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from typing import Literal
@@ -16,6 +17,7 @@ import click
 
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import CredentialsRefused, EncoderMismatch, EngineUnavailable, TreelineError
+from treeline.engine.protocol import Store
 from treeline.search.settings import Settings
 from treeline.service.cli.options import index_options, settings_for
 
@@ -38,11 +40,14 @@ class Finding:
 
 @click.command("doctor")
 @index_options
+@click.option("--verify", is_flag=True, help="Read every file of every index (or the one named) and compare checksums.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
-def doctor(engine: str | None, name: str, as_json: bool) -> None:
+def doctor(engine: str | None, name: str, verify: bool, as_json: bool) -> None:
     """Look at Python, the encoder, the index, Elasticsearch, Java and the rest; exit with 1 when a need is not met."""
     settings = settings_for(engine, name)
     findings = [finding for check in CHECKS for finding in check(settings)]
+    if verify:
+        findings += verified(settings, name)
     if as_json:
         import orjson
 
@@ -98,6 +103,42 @@ def index(settings: Settings) -> Iterator[Finding]:
         yield Finding("index", "ok", detail)
     except EncoderMismatch as error:
         yield Finding("index", "failed", error.message, error.hint)
+
+
+def verified(settings: Settings, name: str) -> Iterator[Finding]:
+    """Every generation of this index, or of all, with the damaged files of each and the command that repairs it."""
+    from treeline.search.settings import open_store
+
+    try:
+        store = open_store(settings)
+        names = [name] if name else store.names()
+        for each in names:
+            generations = store.verify(each)
+            damaged = {generation: files for generation, files in generations.items() if files}
+            if not damaged:
+                detail = f"{each}: {counted(len(generations), 'generation')}, every file as it was written"
+                yield Finding("files", "ok", detail)
+            for generation, files in damaged.items():
+                detail = f"{each}: generation {generation} is damaged: {', '.join(files)}"
+                yield Finding("files", "failed", detail, _repair(store, settings, each, generation, files))
+    except TreelineError as error:
+        yield Finding("files", "missing", error.message, error.hint)
+
+
+def _repair(store: Store, settings: Settings, name: str, generation: str, damaged: Sequence[str]) -> str:
+    """The command that repairs a generation: an old one is removed, the current one made again from its sources."""
+    from treeline.ingest import state
+    from treeline.service.projects import project_names
+
+    if generation != store.current(name):
+        return f"treeline status --name {name} --prune 1"
+    if name in project_names(settings):
+        return f"treeline status --name {name} --drop"  # the next question makes it again
+    sources: list[str] = []
+    if f"artifacts/{state.ARTIFACT}" not in damaged:
+        with suppress(Exception):
+            sources = state.sources_in(store.artifact(name, state.ARTIFACT))
+    return f"treeline index {shlex.join(sources) or 'SOURCE…'} --name {name} --fresh"
 
 
 def elasticsearch(settings: Settings) -> Iterator[Finding]:
