@@ -161,6 +161,17 @@ def static_folder(origin: str) -> Path | None:
     return folder if is_static(folder) else None
 
 
+def learnable(functions: Sequence[Function]) -> list[Function]:
+    """The functions of the repositories that are not held out; refused where they are too few to learn from."""
+    learnt, held_out = split(functions)
+    if len(learnt) < FEWEST:
+        raise InputError(
+            f"{len(learnt)} functions are too few to learn from: {len(held_out)} are of repositories that are held out",
+            "add sources; of a single repository nothing is left",
+        )
+    return learnt
+
+
 def split(functions: Sequence[Function]) -> tuple[list[Function], list[Function]]:
     """By whole repositories: the partitions where there are some, otherwise one repository in ten."""
     if any(function.partition in HELD_OUT for function in functions):

@@ -253,12 +253,12 @@ def train_teacher(
     console = Console(stderr=True)
     with needing_torch("training"):
         from treeline.encoder.training.models import device_of
-        from treeline.encoder.training.run import split
+        from treeline.encoder.training.run import learnable
         from treeline.encoder.training.teacher import Tuning, tune
     from treeline.encoder.static import StaticEncoder
     from treeline.encoder.training.data import QuestionSet, prepare
 
-    learnt, _ = split(read_functions(sources))
+    learnt = learnable(read_functions(sources))
     by_people, by_a_model = (match_answers(read_answers(files), learnt) for files in (answered, generated))
     asked = QuestionSet(answered=by_people, generated=by_a_model, never=read_lines(never))
     data = prepare(learnt, StaticEncoder.shipped().tokenizer, Counter(), asked)
@@ -299,11 +299,11 @@ def write_questions(
     console = Console(stderr=True)
     with needing_torch("writing"):
         from treeline.encoder.training.models import device_of
-        from treeline.encoder.training.run import split
+        from treeline.encoder.training.run import learnable
         from treeline.encoder.training.writer import Writer, Writing, round_trip
     from treeline.encoder.training.data import essence
 
-    functions, _ = split(read_functions(sources))
+    functions = learnable(read_functions(sources))
     known = match_answers(read_answers(answered), functions)
     console.print(f"{len(functions):,} functions, {len(known):,} questions to learn from")
     writing = replace(Writing(), **chosen_values(epochs=epochs, batch=batch, rate=rate, each=each))

@@ -146,3 +146,13 @@ def test_without_a_known_question_nothing_is_written(decoder: str, source: Path,
     refused = CliRunner().invoke(cli, order).exception
     assert isinstance(refused, InputError)
     assert "no question has its answer" in refused.message
+
+
+@pytest.mark.parametrize("command", ["write-questions", "train-teacher"])
+def test_a_single_repository_is_refused_in_one_line(command: str, tmp_path: Path) -> None:
+    """It would be held out as a whole, with nothing left to learn from."""
+    (tmp_path / "alone.py").write_text("def sort_rivers(rivers):\n    return sorted(rivers)\n")
+    order = ["lab", command, "some/model", str(tmp_path), "--out", str(tmp_path / "out")]
+    refused = CliRunner().invoke(cli, order).exception
+    assert isinstance(refused, InputError)
+    assert "0 functions are too few to learn from" in refused.message
