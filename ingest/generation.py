@@ -211,8 +211,17 @@ class Generation:
     def _begin(self) -> tuple[Writer, Journal]:
         if self._writer is None or self._journal is None:
             self._writer = self._store.begin(self._name, self._specs, self._fingerprint, fresh=self._fresh)
-            self._check_base()
-            self._journal, self._recovery = state.open_journal(self._journal_path, self._writer.resumed)
+            try:
+                self._check_base()
+                self._journal, self._recovery = state.open_journal(self._journal_path, self._writer.resumed)
+            except DiskFull:
+                self._writer.abandon()
+                if self._journal_path:
+                    state.remove_journals(self._journal_path.parent, self._name, self._fingerprint)
+                raise
+            except BaseException as error:  # nobody else ends the writer when this fails on entering
+                self._writer.__exit__(type(error), error, error.__traceback__)
+                raise
             self._last_checkpoint = time.monotonic()
         return self._writer, self._journal
 

@@ -14,7 +14,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from treeline.corpus.errors import InputError, TreelineError
+from treeline.corpus.errors import DiskFull, InputError, TreelineError
 from treeline.corpus.function import Function
 from treeline.engine.durable import WriterLock, disk_errors, link_tree, sync_folder, sync_tree, write_atomically
 from treeline.engine.embedded import fulltext, words
@@ -57,11 +57,15 @@ class EmbeddedWriter:
         self._checkpoints = 0
         self._resumed: bytes | None = None
         self._is_complete = False
-        with disk_errors(home):
-            if not self._resume():
-                self._start()
-            self._index = fulltext.open_index(self._folder / "text")
-            self._writer = self._index.writer(HEAP, THREADS)
+        try:
+            with disk_errors(home):
+                if not self._resume():
+                    self._start()
+                self._index = fulltext.open_index(self._folder / "text")
+                self._writer = self._index.writer(HEAP, THREADS)
+        except DiskFull:  # what cannot be finished must not keep the disk full
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
 
     @property
     def resumed(self) -> bytes | None:

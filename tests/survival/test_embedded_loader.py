@@ -7,6 +7,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,24 @@ def test_a_full_disk_is_a_clear_error_and_the_old_index_stays(small_disk: Path) 
     filler.unlink()
     load_and_wait(small_disk, 1, 10_000)
     assert version_found(small_disk, 10_000) == 1
+
+
+@pytest.mark.parametrize("left", [0, 4_096, 40_000])
+def test_a_disk_that_is_full_from_the_start_keeps_nothing_of_the_load(small_disk: Path, left: int) -> None:
+    """The generation cannot even be begun, or its journal not be made."""
+    load_and_wait(small_disk, 0, 500)
+    with (small_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
+        while True:
+            filler.write(b"x" * 4_096)
+    with (small_disk / "filler").open("r+b") as filler:
+        filler.truncate(filler.seek(0, os.SEEK_END) - left)
+    process = started(small_disk, 2_000, 1)
+    process.join(PATIENCE)
+    assert process.exitcode == 1
+    assert "the disk is full" in words(small_disk).read_text(encoding="utf-8")
+    assert not list(small_disk.rglob("building*"))
+    assert not list(small_disk.rglob("*.journal*"))
+    assert version_found(small_disk, 500) == 0
 
 
 def test_a_file_that_may_not_grow_is_a_clear_error(tmp_path: Path) -> None:
