@@ -1,1 +1,1 @@
-"""The record everything speaks, and the analysis of its text into terms."""
+"""The `Function` record that all rooms share, and text analysis."""

@@ -1,4 +1,4 @@
-"""Text to terms, one way for indexing and querying: split identifiers, lower-case, drop stop words, stem.
+"""Text to terms, the same for indexing and querying: split identifiers, lower-case, drop stop words, stem.
 
 Measured on CodeSearchNet's 99 questions (BM25, NDCG within): splitting identifiers is worth .13, stems .02, stop words
 .01.
@@ -18,22 +18,22 @@ WORD = re.compile(r"\w+")
 # In order: a plural acronym (`URLs`), an acronym before a word (`HTTP` in `HTTPResponse`), a word, an acronym, digits,
 # letters of a script without case (`~`, see `parts`).
 PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|~+")
-# Chinese, Japanese and Korean put no spaces where another word begins: any two neighbours may be one.
+# Chinese, Japanese and Korean have no spaces between words, so every pair of neighbours is a term.
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]{3,}")
-# Lucene's list, the engines' common default, and the words that turn keywords into a question.
+# Lucene's list, and the words that turn keywords into a question.
 STOP_WORDS = frozenset(
     """a an and are as at be but by for if in into is it no not of on or such that the their then there these they
     this to was will with from how what can do does i my""".split()
 )
-NAME_WEIGHT = 2  # how often the words of a name count; chosen on questions other than the 99 (docs/research/lanes.md)
-LONGEST_WORD = 100  # letters; longer ones are encoded data, not something that somebody asks for
-REMEMBERED_WORDS = 500_000  # of the order of the distinct words in a million functions; about 100 MB
+NAME_WEIGHT = 2  # how often the words of a name count; not chosen on the 99 queries (docs/research/lanes.md)
+LONGEST_WORD = 100  # letters; longer ones are encoded data, not words
+REMEMBERED_WORDS = 500_000  # about the distinct words of a million functions; 100 MB
 
 _stem = Stemmer.Stemmer("english").stemWord
 
 
 class _Words(dict[str, str]):
-    """The terms of every word seen so far, joined by spaces; source code repeats its words."""
+    """A cache of the terms of each word, joined by spaces; source code repeats its words."""
 
     def __missing__(self, word: str) -> str:
         if len(self) >= REMEMBERED_WORDS:
@@ -52,23 +52,23 @@ def terms(text: str) -> list[str]:
 
 
 def analyse(function: Function, name_weight: int = NAME_WEIGHT) -> str:
-    """The terms of a function, ready for a whitespace analyser: name, docstring and code as one text.
+    """The terms of a unit for a whitespace analyser: name, docstring and code as one text.
 
     BM25 over one text with repeated words is BM25F (Robertson, Zaragoza & Taylor, CIKM 2004): a field's weight counts
-    before the score saturates, and a term is as rare as it is in the function, not in one of its fields.
+    before the score saturates, and a term's rarity is counted over whole units, not per field.
     """
     name = _joined(function.func_name)
     return " ".join(filter(None, [*[name] * name_weight, _joined(function.docstring), _joined(function.code)]))
 
 
 def parts(word: str) -> list[str]:
-    """An identifier cut at underscores, at changes of case, and around digits, as written."""
+    """An identifier split at underscores, case changes and digits; case is kept."""
     return PART.findall(word) if word.isascii() else [word[start:end] for start, end in spans(word)]
 
 
 def spans(word: str) -> list[tuple[int, int]]:
-    """Where its parts begin and end."""
-    # Letters beyond ASCII are cut by the same rules, on a copy that shows only each letter's kind.
+    """The start and end of each part."""
+    # Letters beyond ASCII follow the same rules, on a copy that has only each letter's category.
     shape = word if word.isascii() else "".join(map(_kind, word))
     return [found.span() for found in PART.finditer(shape)]
 

@@ -1,8 +1,8 @@
-"""The errors that speak to a person: what was wrong, and what to do about it."""
+"""Errors for the user: what was wrong, and what to do about it."""
 
 
 class TreelineError(Exception):
-    """Something failed that the person can act on; the command line exits with `exit_code`."""
+    """A failure that the user can act on; the command line exits with `exit_code`."""
 
     exit_code = 1
     code = "failure"
@@ -17,7 +17,7 @@ class TreelineError(Exception):
 
 
 class DiskFull(TreelineError):
-    """There is no room left for what was to be written."""
+    """The disk is full."""
 
 
 class InputError(TreelineError):
@@ -28,16 +28,16 @@ class InputError(TreelineError):
 
 
 class IndexMissing(InputError):
-    """No index of that name is there."""
+    """There is no index of that name."""
 
     code = "index_missing"
 
 
-MAKE_ANEW = "make it anew with `treeline index SOURCE… --fresh`; `treeline status` names its sources"
+MAKE_ANEW = "rebuild it with `treeline index SOURCE… --fresh`; `treeline status` names its sources"
 
 
 class IndexOutdated(InputError):
-    """The index was written by another version of Treeline, in a form that this one does not read."""
+    """The index was written by another version of Treeline, in a format that this one does not read."""
 
     code = "index_outdated"
 
@@ -49,7 +49,7 @@ class IndexOutdated(InputError):
 
 
 class IndexDamaged(TreelineError):
-    """A file of the index is missing or is not what was written."""
+    """A file of the index is missing or damaged."""
 
     code = "index_damaged"
 
@@ -59,7 +59,7 @@ class IndexDamaged(TreelineError):
 
 
 class EncoderMismatch(InputError):
-    """The index was made with another encoder than the one asked for."""
+    """The index was made with another encoder than the requested one."""
 
     code = "encoder_mismatch"
 
@@ -71,10 +71,10 @@ class EngineUnavailable(TreelineError):
 
 
 class CredentialsRefused(EngineUnavailable):
-    """The engine answers, but not to us: asking again does not help."""
+    """The engine rejects our credentials; retrying does not help."""
 
 
-# The extra that brings a module; `pyproject.toml` declares what is in each.
+# The extra that installs each module, as declared in `pyproject.toml`.
 EXTRAS = {
     "elastic_transport": "elasticsearch",
     "elasticsearch": "elasticsearch",
@@ -93,7 +93,7 @@ EXTRAS = {
 
 
 class ExtraMissing(InputError):
-    """What was asked for needs an optional dependency that is not installed."""
+    """An optional dependency is needed and not installed."""
 
     code = "extra_missing"
 
@@ -103,6 +103,6 @@ class ExtraMissing(InputError):
 
 
 def missing_extra(error: ModuleNotFoundError) -> ExtraMissing | None:
-    """The readable error for a failed import of an optional dependency; None for any other module."""
+    """The error for a failed import of an optional dependency; None for any other module."""
     module = (error.name or "").partition(".")[0]
     return ExtraMissing(module) if module in EXTRAS else None

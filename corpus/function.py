@@ -1,4 +1,4 @@
-"""The `Function` record: one function, with CodeSearchNet's field names, and where it lives."""
+"""The `Function` record: one unit of code with CodeSearchNet's field names, and its address."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-# No file has a line of ten digits, and the call graph keeps lines in 32 bits.
+# The call graph stores line numbers in 32 bits; no file has a line number of ten digits.
 LINES_IN_URL = re.compile(r"#L(\d{1,9})(?:-L?(\d{1,9}))?$")
 
-# What a unit of a repository is. `file` is what a file has outside its definitions, `section` a part of a document.
+# The kinds of units. `file` is the text of a file outside its definitions, `section` a part of a document.
 KINDS = (
     "function",
     "method",
@@ -30,9 +30,9 @@ KINDS = (
 
 
 class Address(NamedTuple):
-    """Where a function lives: all that ranking by the repository tree needs to know of it.
+    """Where a unit is, and all that the tree ranking needs to know about it.
 
-    A search makes hundreds; a tuple with names is made in half the time of a frozen dataclass.
+    A search makes hundreds; a named tuple takes half as long to make as a frozen dataclass.
     """
 
     repo: str
@@ -55,20 +55,20 @@ class Address(NamedTuple):
 
 
 def module_of(path: str) -> str:
-    """What a file is to those who import it: `json/decoder.py` → `json.decoder`, `json/__init__.py` → `json`."""
+    """The module name of a file: `json/decoder.py` → `json.decoder`, `json/__init__.py` → `json`."""
     return path.rpartition(".")[0].removesuffix("/__init__").replace("/", ".")
 
 
 def handed_on(wanted: str, name: str, path: str) -> bool:
-    """Whether `wanted` is the name behind a package around its file, which may hand on what its files define:
-    `asyncio.run` is in `asyncio/runners.py`."""
+    """Whether `wanted` may be the unit's re-export by a package above its file, as `asyncio.run` of
+    `asyncio/runners.py`."""
     package = wanted.removesuffix(f".{name}")
     return package != wanted and f".{package}." in f".{module_of(path)}."
 
 
 @lru_cache(maxsize=20_000)
 def lines_in(url: str) -> tuple[int, int] | None:
-    """First and last line that a URL, or its fragment, names."""
+    """First and last line in a URL or its fragment."""
     at = url.rfind("#L")
     found = LINES_IN_URL.match(url, at) if at >= 0 else None
     if not found:
@@ -79,10 +79,10 @@ def lines_in(url: str) -> tuple[int, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One function. `original_string` is as written; `code` is the same without its docstring.
+    """One unit. `original_string` is the source as written; `code` is the same without its docstring.
 
     `func_name` is qualified by its class where there is one (`Class.method`); `repo` is `owner/name`, or the
-    folder's or package's name; `url` ends in `#Lfirst-Llast`. `kind` is one of `KINDS`; it is no part of the id.
+    folder's or package's name; `url` ends in `#Lfirst-Llast`. `kind` is one of `KINDS`; the id does not depend on it.
     """
 
     repo: str
@@ -104,7 +104,7 @@ class Function:
         object.__setattr__(self, "id", function_id(self.repo, self.path, self.func_name, self.original_string))
 
     def __reduce__(self) -> tuple[Callable[[Any], Function], tuple[Any]]:
-        """Between processes as JSON, which is three times as fast as a hundred little strings pickled one by one."""
+        """Pickled as JSON, which is three times as fast."""
         values = tuple(getattr(self, name) for name in NAMES)
         try:
             return _from_json, (orjson.dumps(values),)
@@ -117,7 +117,7 @@ class Function:
 
     @property
     def docstring_outside(self) -> str:
-        """The docstring when it stands outside of the function, as in Java or Go; else the code shows it already."""
+        """The docstring if it is outside the function's code, as in Java or Go; else empty."""
         first = self.docstring.strip().split("\n", 1)[0].strip()
         return "" if first in self.original_string else self.docstring.strip()
 
@@ -127,7 +127,7 @@ _SETTERS = tuple(getattr(Function, name).__set__ for name in NAMES)
 
 
 def known(values: Sequence[Any]) -> Function:
-    """Trusted values in the order of `NAMES`, the id among them: nothing is computed again."""
+    """A record from trusted values in the order of `NAMES`, without computing the id again."""
     made = object.__new__(Function)
     for setter, value in zip(_SETTERS, values, strict=True):
         setter(made, value)
@@ -140,6 +140,6 @@ def _from_json(data: bytes) -> Function:
 
 
 def function_id(repo: str, path: str, func_name: str, original_string: str) -> str:
-    """The same function in the same place has the same id on every machine; an edit makes a new one."""
+    """A hash of location and code: equal on every machine, new after an edit."""
     text = "\0".join((repo, path, func_name, original_string, ""))
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""Models by name: from a folder or the local cache, and from the model hub only where it answers at once."""
+"""Models by name: from a folder, the local cache, or the model hub if it answers quickly."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from treeline.corpus.errors import EngineUnavailable
 
 Model = TypeVar("Model")
 
-AT_THE_HUB = re.compile(r"[\w.-]+(?:/[\w.-]+)?")  # what may be a name there, and is no path
-PATIENCE = 5.0  # seconds that the hub has to answer anything at all; its own retries take up to a minute
-REMEMBERED = 300.0  # seconds in which a hub that was away is not asked again
+AT_THE_HUB = re.compile(r"[\w.-]+(?:/[\w.-]+)?")  # a hub name, not a path
+PATIENCE = 5.0  # seconds for the hub's first answer; its own retries take up to a minute
+REMEMBERED = 300.0  # seconds before an unreachable hub is tried again
 TALKATIVE = ("huggingface_hub", "transformers", "sentence_transformers")  # they log every retry
 
 _lock = threading.Lock()
@@ -26,18 +26,18 @@ _away_since: float | None = None
 
 
 class HubUnavailable(EngineUnavailable):
-    """A model is not on this machine, and the hub that has it cannot be reached."""
+    """A model is not on this machine, and the hub cannot be reached."""
 
 
 def loaded(model: str, make: Callable[[bool], Model]) -> Model:
-    """Calls `make(local_files_only)`, with local files first. Raises `HubUnavailable`, or what `make` raises."""
+    """Call `make(local_files_only)`, first with local files only. Raises `HubUnavailable`, or what `make` raises."""
     away = HubUnavailable(
         f"the model {model!r} is not on this machine and the model hub does not answer",
-        "give the folder of a model, or try again in some minutes",
+        "give the folder of a model, or try again in a few minutes",
     )
     elsewhere = not Path(model).exists() and AT_THE_HUB.fullmatch(model) is not None
     with _lock, _quiet():
-        if elsewhere and not cached(model) and not answers():  # said before `make` imports torch, which takes seconds
+        if elsewhere and not cached(model) and not answers():  # fail before `make` imports torch, which takes seconds
             raise away
         try:
             return make(True)
@@ -50,7 +50,7 @@ def loaded(model: str, make: Callable[[bool], Model]) -> Model:
 
 
 def cached(model: str) -> bool:
-    """Whether something of this model was fetched before (a name without an owner is sentence-transformers' own)."""
+    """Whether the model was downloaded before (a name without an owner is one of sentence-transformers')."""
     from huggingface_hub import constants
 
     folder = Path(os.environ.get("SENTENCE_TRANSFORMERS_HOME") or constants.HF_HUB_CACHE)
@@ -58,15 +58,15 @@ def cached(model: str) -> bool:
 
 
 def answers() -> bool:
-    """Whether the hub answers; one that did not is left alone for a while."""
+    """Whether the hub answers; a failure is remembered for a while."""
     global _away_since
     if _away_since is not None and monotonic() - _away_since < REMEMBERED:
         return False
     heard = threading.Event()
-    # In a thread, because looking up a name takes as long as it takes.
+    # In a thread, because a name lookup has no time-out.
     asking = threading.Thread(target=_ask, args=(heard,), name="hub", daemon=True)
     asking.start()
-    asking.join(PATIENCE)  # a hub that refuses is done at once
+    asking.join(PATIENCE)  # returns at once if the hub refuses
     _away_since = None if heard.is_set() else monotonic()
     return _away_since is None
 

@@ -1,4 +1,4 @@
-"""TF-IDF over single terms and pairs of neighbours: the baseline that people know, as a matrix of its own.
+"""TF-IDF over terms and pairs of neighbouring terms: the well-known baseline, in a matrix of its own.
 
 Salton and Buckley, "Term-weighting approaches in automatic text retrieval", 1988, in scikit-learn's form: sublinear
 term frequency, smoothed idf, rows of length one. It is numpy alone: scikit-learn takes seconds to import. Terms are
@@ -22,7 +22,7 @@ ARTIFACT = "tfidf"
 
 
 class Tfidf:
-    """Rows are functions, in the order in which they were given."""
+    """A sparse matrix with one row per unit, in the order given."""
 
     def __init__(self, data: bytes) -> None:
         with np.load(BytesIO(data)) as arrays:
@@ -33,7 +33,7 @@ class Tfidf:
             self._idf: NDArray[np.float32] = arrays["idf"]
 
     def search(self, terms: Sequence[str], k: int) -> list[tuple[str, float]]:
-        """The `k` rows of largest cosine, best first; only those that share a term."""
+        """The `k` rows of largest cosine that share a term, best first."""
         asked = columns(terms)
         if not asked or not len(self.ids):
             return []
@@ -55,7 +55,7 @@ class Tfidf:
 
 
 def build(functions: Iterable[tuple[str, Sequence[str]]]) -> bytes:
-    """The artifact `tfidf` of (id, terms) pairs."""
+    """Build the artifact `tfidf` from (id, terms) pairs."""
     ids: list[bytes] = []
     places, counts, lengths = array("i"), array("i"), array("i")
     for id_, terms in functions:
@@ -88,7 +88,7 @@ def load(data: bytes) -> Tfidf:
 
 
 def columns(terms: Sequence[str]) -> Counter[int]:
-    """How often a text has something in each column, hashed as scikit-learn's `HashingVectorizer` does."""
+    """The counts per column of a text, hashed as scikit-learn's `HashingVectorizer` does."""
     pairs = (f"{one} {other}" for one, other in pairwise(terms))
-    # Bytes, because mmh3 5.3 crashes on text that is no Unicode (half of a surrogate pair).
+    # Bytes, because mmh3 5.3 crashes on invalid Unicode (half of a surrogate pair).
     return Counter(abs(mmh3.hash(token.encode())) % COLUMNS for token in chain(terms, pairs))

@@ -1,4 +1,4 @@
-"""Vectors remembered by content: a slow encoder never reads the same function twice, in any index."""
+"""A cache of vectors by content: a slow encoder reads each function once, for all indexes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from treeline.encoder.text import passage
 log = logging.getLogger(__name__)
 
 DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-CODE = 0xFF  # the part of SQLite's error numbers that tells one kind from another
+CODE = 0xFF  # the primary part of SQLite's extended error codes
 ASKED_AT_ONCE = 500  # SQLite's limit on variables in one statement is 999 on old builds
 
 
 class CachedEncoder:
-    """An encoder with its function vectors kept in one SQLite file, half precision, keyed by encoder and text.
+    """Caches an encoder's function vectors in a SQLite file, in half precision, keyed by encoder and text.
 
-    `model` is the digest of a model's folder, which may hold another one tomorrow.
+    `model` is the digest of the model's folder, whose content may change.
     """
 
     def __init__(self, encoder: Encoder, file: Path, model: bytes = b"") -> None:
@@ -86,13 +86,13 @@ class CachedEncoder:
 
     @contextmanager
     def _recreate_if_damaged(self) -> Iterator[None]:
-        """All that is in the file can be computed again, so a damaged one costs time and stops nobody."""
+        """Replace a damaged file by an empty one: everything in it can be computed again."""
         try:
             yield
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", 0) & CODE not in DAMAGED:
                 raise
-            log.warning("%s is damaged (%s) and origin_ anew", self._file, error)
+            log.warning("%s is damaged (%s) and will be rebuilt", self._file, error)
             self._rows.close()
             for end in ("", "-wal", "-shm"):
                 self._file.with_name(self._file.name + end).unlink(missing_ok=True)
@@ -105,7 +105,7 @@ class CachedEncoder:
 
 
 def digest(folder: Path) -> bytes:
-    """A digest of all files of a model's folder: who trains it again in the same place has another model."""
+    """A digest of all files of a model's folder."""
     found = blake2b(digest_size=16)
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         with path.open("rb") as file:

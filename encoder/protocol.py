@@ -1,4 +1,4 @@
-"""What every encoder can do, and helpers that all of them share."""
+"""The `Encoder` protocol and shared helpers."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ Vectors = NDArray[np.float32]
 
 DEFAULT_ENCODER = "static"
 NO_ENCODER = "none"
-ONNX = "onnx:"  # in front of a folder with a model in int8
+ONNX = "onnx:"  # prefix of a folder that holds an int8 model
 
 
 class Encoder(Protocol):
-    """Turns questions and functions into unit vectors of one space."""
+    """Turns queries and functions into unit vectors of one space."""
 
     @property
     def name(self) -> str:
-        """What an index records; another name is refused when searching."""
+        """Recorded in an index, which then refuses other encoders."""
 
     @property
     def dimension(self) -> int: ...
 
     @property
     def usual(self) -> float | None:
-        """The cosine of a best answer that is neither sure nor doubtful; nothing where nobody has measured it."""
+        """The typical cosine of a best result; None if it was not measured."""
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         """One unit row per text; zeros only for a text without a single known token."""
@@ -41,14 +41,14 @@ class Encoder(Protocol):
 
 
 def unit(vectors: NDArray[Any]) -> Vectors:
-    """Each row, or the only one, divided by its length; a row of zeros stays one."""
+    """Rows (or one vector) divided by their length; zeros stay zeros."""
     lengths = np.sqrt(np.add.reduce(vectors * vectors, axis=-1, keepdims=True))
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
 class AbsentEncoder:
-    """Has a name and a dimension; whatever it is asked, it says why it cannot."""
+    """Stands for an encoder that cannot be loaded; every call raises the reason."""
 
     name: str
     dimension: int

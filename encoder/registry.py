@@ -32,24 +32,24 @@ def load(name: str = DEFAULT_ENCODER, cache: Path | None = None) -> Encoder | No
 
 
 def full_name(name: str) -> str:
-    """The name as an index records it: folders in full, because it is searched from anywhere."""
+    """The name as an index records it; folders as absolute paths."""
     folder = _folder(name)
     return name if folder is None else f"{ONNX if name.startswith(ONNX) else ''}{folder}"
 
 
 def is_shipped(name: str) -> bool:
-    """Whether this is the encoder that comes with Treeline, of whichever version (`static:5`)."""
+    """Whether this is the shipped encoder, of any version (`static:5`)."""
     return name == DEFAULT_ENCODER or name.startswith(DEFAULT_ENCODER + ":")
 
 
 def check_shipped(names: Iterable[str]) -> None:
-    """Raise `EncoderMismatch` where an index was made with the shipped encoder of another version."""
+    """Raise `EncoderMismatch` if an index was made with another version of the shipped encoder."""
     for name in filter(is_shipped, names):
         load(name)
 
 
 def _folder(name: str) -> Path | None:
-    """The folder of this machine that the name means; nothing for what is shipped, or fetched from a hub."""
+    """The local folder that the name means; None for the shipped encoder and hub models."""
     folder = Path(name.removeprefix(ONNX)).expanduser()
     return folder.resolve() if folder.is_dir() and name != NO_ENCODER and not is_shipped(name) else None
 

@@ -1,9 +1,9 @@
-"""How likely a function is what somebody asks for, whatever they ask: the last component of its vector.
+"""A query-independent prior of functions, stored as the last component of the vector.
 
-People who ask how something is done want a function that they can call: one that stands by itself, has a body, is
-public and gives something back. Cosines know nothing of that. So a function's vector has one component more, which is
-lower for each mark against it, and every question's has the same constant there. A plain nearest-neighbour search, in
-any engine, then ranks by cosine less `MARK_COST` a mark (docs/research/encoder-static-9.md has what it was chosen on).
+People who ask how to do something want a function they can call: not a method, public, with a body, returning
+something. Each mark against a function lowers the component; every query has the same constant there. So a plain
+nearest-neighbour search, in any engine, ranks by cosine less `MARK_COST` per mark (chosen in
+docs/research/encoder-static-9.md).
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from treeline.corpus.function import Function
 from treeline.encoder.protocol import Vectors, unit
 
 MARK_COST = 0.03  # of cosine
-REACH = 0.5  # the questions' component: the larger, the less the functions' own takes from their other components
-STUB = 100  # characters of code, without the docstring: less of it passes on, raises or is abstract
-GIVES = ("return", "yield", "=>")  # looked for as plain text: words by a pattern take twenty times as long
-IMPLICIT = frozenset({"ruby"})  # languages whose functions give back what they end with
+REACH = 0.5  # the queries' component: the larger it is, the less of its vector a function spends on its own
+STUB = 100  # characters of code without the docstring; a shorter function only delegates, raises or is abstract
+RETURNS = ("return", "yield", "=>")  # plain substrings: a regular expression takes twenty times as long
+IMPLICIT = frozenset({"ruby"})  # languages whose functions return their last expression
 
 
 def add_to_queries(vectors: Vectors) -> Vectors:
-    """Unit vectors, or one, with the component that weighs the functions' standing; nothing stays nothing."""
+    """Unit query vectors (or one) with the constant component; zero vectors stay zero."""
     return _with_component(vectors, np.float32(REACH))
 
 
 def add_to_functions(vectors: Vectors, functions: Sequence[Function]) -> Vectors:
-    """Unit vectors with each function's standing; nothing stays nothing."""
+    """Unit function vectors with the prior; zero vectors stay zero."""
     counted = np.fromiter(map(marks, functions), dtype=np.float32, count=len(functions))
     return _with_component(vectors, counted[:, None] * np.float32(-MARK_COST / REACH))
 
 
 def strip(vectors: Vectors) -> Vectors:
-    """The unit vectors as they were before, for those who want meaning alone."""
+    """The unit vectors without the prior."""
     return unit(vectors[:, :-1])
 
 
 def marks(function: Function) -> int:
-    """How much speaks against it: a method, not public, hardly any code, gives nothing back."""
+    """The number of marks against a function: method, private, hardly any code, returns nothing."""
     owner, _, name = function.func_name.rpartition(".")
-    silent = function.language not in IMPLICIT and not any(word in function.code for word in GIVES)
+    silent = function.language not in IMPLICIT and not any(word in function.code for word in RETURNS)
     return bool(owner) + name.startswith("_") + (len(function.code) < STUB) + silent
 
 

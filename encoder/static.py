@@ -1,4 +1,4 @@
-"""The static encoder: vectors of tokens and of pairs, weighted by field, pooled, and one small layer; numpy only."""
+"""The static encoder: weighted means of token and pair vectors per field, and one small layer; numpy only."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from treeline.encoder.tokens import Tokenizer
 
 SHIPPED = Path(__file__).parent / "model"
 CONFIG, VOCABULARY, TENSORS = "config.json", "vocabulary.txt", "model.safetensors"
-FIELDS = ("name", "docstring", "code", "place")  # the order of the weight rows; the query's row is the last
+FIELDS = ("name", "docstring", "code", "place")  # order of the weight rows; the query's row comes last
 QUERY = len(FIELDS)
-MATRICES = ("table", "function_first", "function_second", "query_first", "query_second")  # in int8, a scale a row
+MATRICES = ("table", "function_first", "function_second", "query_first", "query_second")  # int8, one scale per row
 USUAL = 0.5  # cosine of a best answer; the median is .57 for docstrings, .64 on the web (docs/research/lanes.md)
-# The types of a safetensors file that the encoder has.
+# The safetensors types that the encoder uses.
 DTYPES = {"F32": "<f4", "F16": "<f2", "I8": "<i1", "U16": "<u2", "I32": "<i4", "I64": "<i8", "U8": "<u1"}
 BATCH = 1_024  # functions per sparse product: large enough to vectorise, small enough for the cache
 
 
 class StaticEncoder:
-    """A bag-of-tokens encoder that a transformer taught; reads thousands of functions a second without torch."""
+    """A bag-of-tokens encoder distilled from a transformer; reads thousands of functions a second without torch."""
 
     def __init__(self, folder: Path, name: str = "") -> None:
         config, tensors, vocabulary = _read(folder)
@@ -50,7 +50,7 @@ class StaticEncoder:
 
     @classmethod
     def shipped(cls, name: str = DEFAULT_ENCODER) -> StaticEncoder:
-        """The encoder that comes with Treeline; `static:VERSION` insists on the version an index was made with."""
+        """The shipped encoder; `static:VERSION` requires the version that an index was made with."""
         encoder = _shipped()
         if name not in (DEFAULT_ENCODER, encoder.name):
             raise EncoderMismatch(
@@ -86,7 +86,7 @@ class StaticEncoder:
         return vectors
 
     def parts(self) -> dict[str, Vectors]:
-        """Every array by its name in the file, in full precision: to teach it further."""
+        """Every array by its name in the file, in full precision, for further training."""
         parts = {"table": self._table, "weights": self._weights, "gates": self._gates}
         for side, layer in (("function", self._function_layer), ("query", self._query_layer)):
             if layer is not None:
@@ -103,23 +103,23 @@ class StaticEncoder:
         summed = sum(gate * part for gate, part in zip(self._gates, parts, strict=True))
         summed = np.asarray(summed, dtype=np.float32)
         vectors = _through(self._function_layer, np.hstack(parts), summed)
-        vectors = np.where(summed.any(axis=1, keepdims=True), vectors, np.float32(0.0))  # nothing stays nothing
+        vectors = np.where(summed.any(axis=1, keepdims=True), vectors, np.float32(0.0))  # zero vectors stay zero
         return standing.add_to_functions(unit(vectors), functions)
 
     @cached_property
     def _table(self) -> Vectors:
-        """All token vectors, as functions by the thousand need them; a question takes its few from the stored rows."""
+        """All token vectors in float32, for encoding many functions; a query reads only its rows."""
         return np.asarray(self._rows.astype(np.float32) * self._scale[:, None])
 
     def _rows_for(self, ids: NDArray[np.int32]) -> tuple[Vectors, NDArray[np.integer]]:
-        """A table that has these tokens, and their rows in it: a small repository needs a tenth of all."""
+        """A table with these tokens, and their rows in it; a small repository needs a tenth of all."""
         if "_table" in self.__dict__ or len(ids) > len(self._rows):
             return self._table, ids
         used, places = np.unique(ids, return_inverse=True)
         return np.asarray(self._rows[used].astype(np.float32) * self._scale[used, None]), places
 
     def _pool_question(self, text: str) -> Vectors:
-        """As `_pool`, of one short text: without a matrix for a dozen tokens."""
+        """`_pool` for one short text, without a sparse matrix."""
         ids, counts = self.tokenizer.bag(text[:LONGEST_TEXT], self.limits["query"])
         if not len(ids):
             return np.zeros(self._learnt, dtype=np.float32)
@@ -158,7 +158,7 @@ Layer = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDA
 
 
 def _through(layer: Layer | None, inputs: Vectors, residual: Vectors) -> Vectors:
-    """One hidden layer beside the residual, so that words can change each other's meaning."""
+    """One hidden layer with a residual connection, so that words can change each other's meaning."""
     if layer is None:
         return residual
     first, first_bias, second, second_bias = layer
@@ -190,7 +190,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], list[s
 
 
 def _map_tensors(file: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of a safetensors file, mapped: a question reads a few rows of 15 MB."""
+    """The memory-mapped arrays of a safetensors file: a query reads a few rows of 15 MB."""
     data = np.memmap(file, dtype=np.uint8, mode="r")
     start = 8 + int(data[:8].view("<u8")[0])
     header = json.loads(data[8:start].tobytes())
@@ -203,7 +203,7 @@ def _map_tensors(file: Path) -> dict[str, NDArray[Any]]:
 
 
 SUFFIXES = ("s", "es", "d", "ed", "ing", "ly", "r", "rs", "er", "ers", "or", "ors", "able", "ness", "al")
-SHORTEST_STEM = 4  # letters; shorter ones with an ending are as often the beginning of another word
+SHORTEST_STEM = 4  # letters; a shorter stem is as often the start of another word
 
 
 @cache
@@ -212,7 +212,7 @@ def _words() -> frozenset[str]:
 
 
 def is_word(word: str, *, endings: bool = True) -> bool:
-    """Whether a word in small letters is one of them, or one with an ending."""
+    """Whether a lower-case word is in the vocabulary, with or without an ending."""
     if word in _words():
         return True
     if not endings:

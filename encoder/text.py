@@ -1,4 +1,4 @@
-"""What an encoder reads of a function: its name, docstring, code and place, as fields or as one text."""
+"""The text of a function for an encoder: name, docstring, code and path, as fields or in one."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 from treeline.corpus.function import Function
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n|\n\s*[:@]")
-LONGEST_TEXT = 20_000  # characters; what follows in a very long function adds time, not meaning
+LONGEST_TEXT = 20_000  # characters; the rest of a very long function adds time, not meaning
 
 
 class Fields(NamedTuple):
-    """The parts of a function that mean different things to a reader."""
+    """The fields of a function, which the encoder weighs separately."""
 
     name: str
     docstring: str
@@ -30,7 +30,7 @@ def fields(function: Function) -> Fields:
 
 
 def first_sentence(docstring: str) -> str:
-    """What the docstring says first, on one line, without the parameters that follow."""
+    """The docstring's first sentence, on one line."""
     return " ".join(SENTENCE_END.split(docstring.strip(), maxsplit=1)[0].split())
 
 

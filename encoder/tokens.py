@@ -1,4 +1,4 @@
-"""Text to bags of token ids: identifiers split, words to pieces of a vocabulary, neighbours to listed pairs."""
+"""Text to bags of token ids: split identifiers, WordPiece tokens, and known pairs of neighbours."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 WORD = re.compile(r"\w+")
 PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
-CONTINUED = "##"  # WordPiece's mark of a piece that does not begin a word
-LONGEST_WORD = 40  # characters of one part that are looked at; longer ones are data, not words
+CONTINUED = "##"  # WordPiece's mark of a piece inside a word
+LONGEST_WORD = 40  # characters read of one part; longer ones are data, not words
 LONGEST_IDENTIFIER = 200
-CACHED_WORDS = 500_000  # identifiers remembered with their ids, about 100 MB at the most
+CACHED_WORDS = 500_000  # identifiers cached with their ids, at most about 100 MB
 
 
 def identifier_parts(text: str) -> list[str]:
@@ -29,10 +29,10 @@ def identifier_parts(text: str) -> list[str]:
 
 
 class Tokenizer:
-    """Greedy WordPiece over split identifiers, plus the listed pairs of neighbours.
+    """Greedy WordPiece over split identifiers, plus known pairs of neighbours.
 
-    Ids run over the vocabulary, then the pairs (rows of two ids, in order), then a few rows that the words of other
-    scripts share by their hash.
+    Ids number the vocabulary, then the pairs (rows of two ids, in order), then a few rows that words in other scripts
+    share by hash.
     """
 
     def __init__(self, vocabulary: Sequence[str], pairs: NDArray[np.integer] | None = None, unknown: int = 0) -> None:
@@ -75,14 +75,14 @@ class Tokenizer:
         return pieces
 
     def _unknown(self, word: str) -> list[int]:
-        """A word of a script without pieces here shares a row with others: equal words still meet."""
+        """The hashed row of a word in a script outside the vocabulary; equal words share it."""
         if not self.unknown:
             return []
         first = len(self.vocabulary) + len(self.pairs)
         return [first + crc32(word.lower().encode("utf-8", "surrogatepass")) % self.unknown]
 
     def bags(self, texts: Iterable[str], limit: int) -> csr_matrix:
-        """One sparse row per text: tokens and listed pairs with log(1 + count), so that repetition says little."""
+        """One sparse row per text: log(1 + count) of tokens and pairs, so that repetition counts little."""
         from scipy.sparse import csr_matrix
 
         counts, ids, starts = self.bag_arrays(texts, limit)
@@ -91,7 +91,7 @@ class Tokenizer:
     def bag_arrays(
         self, texts: Iterable[str], limit: int
     ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int64]]:
-        """The same as log counts, ids, and where each text's begin: scipy takes a fifth of a second to import."""
+        """The same as arrays (log counts, ids, start of each text), without importing scipy."""
         lists = [self.ids(text, limit) for text in texts]
         lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
         flat = np.fromiter(chain.from_iterable(lists), dtype=np.int64, count=int(lengths.sum()))
@@ -104,7 +104,7 @@ class Tokenizer:
         return np.log1p(counts).astype(np.float32), (unique % self.size).astype(np.int32), starts
 
     def bag(self, text: str, limit: int) -> Bag:
-        """The row of one short text: counted one by one, which is quicker for a dozen tokens."""
+        """The row of one short text, counted in a loop, which is quicker for a dozen tokens."""
         ids = self.ids(text, limit)
         pairs, listed = self._listed(np.array(ids, dtype=np.int64))
         counted = Counter([*ids, *pairs[listed].tolist()])
@@ -112,7 +112,7 @@ class Tokenizer:
         return Bag(np.array(distinct, dtype=np.int32), np.log1p([counted[id_] for id_ in distinct], dtype=np.float32))
 
     def _listed(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """For each two neighbours the id of their pair, and whether it is one of the listed."""
+        """For each two neighbours the id of their pair, and whether the pair is known."""
         if not len(self.pairs) or len(ids) < 2:
             nothing = max(len(ids) - 1, 0)
             return np.zeros(nothing, np.int64), np.zeros(nothing, np.bool_)
@@ -129,7 +129,7 @@ class Bag(NamedTuple):
 
 
 class _Words(dict[str, tuple[int, ...]]):
-    """The ids of every identifier seen so far; source code repeats its words."""
+    """A cache of the ids of each identifier; source code repeats its words."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         super().__init__()
@@ -143,5 +143,5 @@ class _Words(dict[str, tuple[int, ...]]):
 
 
 def pair_keys(left: NDArray[np.integer], right: NDArray[np.integer]) -> NDArray[np.int64]:
-    """One number for each pair of token ids, in the order of the pairs."""
+    """One sortable number per pair of token ids."""
     return left.astype(np.int64) << 32 | right.astype(np.int64)

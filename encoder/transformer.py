@@ -20,7 +20,7 @@ from treeline.encoder.text import passage
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-# Matched by a part of the model's name; from the families' own model cards.
+# Matched by a substring of the model's name; from the families' model cards.
 PROMPTS = {
     "bge-": ("Represent this sentence for searching relevant passages: ", ""),
     "e5-": ("query: ", "passage: "),
@@ -30,13 +30,13 @@ PROMPTS = {
 
 
 def prompts(name: str) -> tuple[str, str]:
-    """The question's and the passage's prompt of a model's family; empty for families that want none."""
+    """The query and passage prompts of a model's family; empty if it has none."""
     lowered = name.lower()
     return next((pair for part, pair in PROMPTS.items() if part in lowered), ("", ""))
 
 
 class PromptedEncoder(ABC):
-    """An encoder of plain texts; how they become vectors is its own business."""
+    """Base of encoders that read plain text with a prompt."""
 
     def __init__(self, name: str, dimension: int, query_prompt: str, passage_prompt: str) -> None:
         self._name, self._dimension = name, dimension
@@ -62,7 +62,7 @@ class PromptedEncoder(ABC):
 
     @abstractmethod
     def _encode(self, texts: list[str]) -> Vectors:
-        """One unit row per text, in the order of the texts."""
+        """One unit row per text, in order."""
 
 
 BATCH = 32  # measured on two cores: larger batches pad more than they save
@@ -70,7 +70,7 @@ LONGEST_PASSAGE = 256  # tokens; the cost of a transformer grows with the square
 
 
 class TransformerEncoder(PromptedEncoder):
-    """A sentence-transformers model by name or folder; texts are batched by length by the library itself."""
+    """A sentence-transformers model by name or folder; the library batches texts by length."""
 
     def __init__(self, name: str) -> None:
         self._model = _load(name)
@@ -146,7 +146,7 @@ class OnnxEncoder(PromptedEncoder):
         super().__init__(name, int(self._run(["a"]).shape[1]), *prompts(folder.resolve().name))
 
     def _encode(self, texts: list[str]) -> Vectors:
-        """Batches of like length, so that little is padded; the order of the answer is that of the texts."""
+        """Encode in batches of similar length to pad little; rows are in the order of the texts."""
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
         for start in range(0, len(order), BATCH):

@@ -16,9 +16,19 @@ from treeline.engine.protocol import Hit
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
+Vectors = NDArray[np.float32]
 NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 Part = Literal["repo", "path", "func_name", "language", "url", "fragment", "kind"]  # of an address
 Shared = Literal["repo", "language", "kind"]  # parts that many have in common
+
+
+def normalize(vectors: NDArray[Any]) -> Vectors:
+    """Rows of length one. Zero rows stay; NaN and infinite components count as zero."""
+    rows = np.asarray(vectors, dtype=np.float32)
+    finite = np.isfinite(rows)
+    rows = rows if finite.all() else np.where(finite, rows, np.float32(0))
+    lengths = np.sqrt(np.add.reduce(rows * rows, axis=1, keepdims=True))
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1), dtype=np.float32)
 
 
 class Entries(Protocol):

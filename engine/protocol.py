@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 from uuid import uuid4
-
-import numpy as np
-from numpy.typing import NDArray
 
 from treeline.corpus.errors import EncoderMismatch
 from treeline.corpus.function import Address, Function
 
-Vectors = NDArray[np.float32]
-
-
-def normalize(vectors: NDArray[Any]) -> Vectors:
-    """Rows of length one. Zero rows stay; NaN and infinite components count as zero."""
-    rows = np.asarray(vectors, dtype=np.float32)
-    finite = np.isfinite(rows)
-    rows = rows if finite.all() else np.where(finite, rows, np.float32(0))
-    lengths = np.sqrt(np.add.reduce(rows * rows, axis=1, keepdims=True))
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1), dtype=np.float32)
+if TYPE_CHECKING:  # numpy takes longer to import than `--help` takes to answer
+    from treeline.engine.hits import Vectors
 
 
 @dataclass(frozen=True, slots=True)

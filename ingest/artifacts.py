@@ -22,7 +22,8 @@ import numpy as np
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Address
 from treeline.engine.durable import write_atomically
-from treeline.engine.protocol import Engine, Vectors
+from treeline.engine.hits import Vectors
+from treeline.engine.protocol import Engine
 from treeline.ingest import state
 from treeline.ingest.source import Progress
 from treeline.ingest.state import State, unpack_facts

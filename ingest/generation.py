@@ -16,7 +16,8 @@ from treeline.corpus.errors import DiskFull, EncoderMismatch, IndexMissing, Inpu
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import DEFAULT_ENCODER, Encoder
 from treeline.encoder.registry import is_shipped
-from treeline.engine.protocol import EncoderSpec, Engine, IndexInfo, Store, Vectors, Writer
+from treeline.engine.hits import Vectors
+from treeline.engine.protocol import EncoderSpec, Engine, IndexInfo, Store, Writer
 from treeline.ingest import artifacts, state, texts
 from treeline.ingest.source import Problem, Progress
 from treeline.ingest.state import Entry, Journal, JournalEntry, Manifest, Recovery, State, UnitProgress, row_ids

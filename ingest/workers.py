@@ -24,7 +24,7 @@ from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder
 from treeline.encoder.registry import load
-from treeline.engine.protocol import Vectors
+from treeline.engine.hits import Vectors
 from treeline.ingest.source import Chunk, Problem
 from treeline.ingest.state import ID, TEXT, PackedFacts, function_row, pack_facts, rows_by_id
 from treeline.ingest.texts import PackedText, pack

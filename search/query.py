@@ -104,7 +104,7 @@ def method_names(switch: Switch) -> dict[str, str]:
     if switch.methods == "fusion":
         from treeline.rerank.registry import FUSIONS
 
-        return dict.fromkeys(FUSIONS, "")
+        return dict(FUSIONS)
     if switch.methods == "rerank":
         from treeline.rerank.registry import NAMES
 

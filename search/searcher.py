@@ -17,7 +17,8 @@ from treeline.engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo
 from treeline.graph.callgraph import Direction
 from treeline.graph.references import Relation
 from treeline.rerank.candidates import Candidate, Candidates, RerankContext, Reranker, with_tree_distances
-from treeline.rerank.registry import DEFAULT_WEIGHTS, RerankOptions, fusion, reranker
+from treeline.rerank.methods import RerankOptions
+from treeline.rerank.registry import DEFAULT_WEIGHTS, fusion, reranker
 from treeline.search.answer import Answer, Member, Result, inside, signature_of
 from treeline.search.executor import SEARCH, Executor, Run, in_turn
 from treeline.search.lanes.graph import StoredGraph, UnresolvedCalls, call_name, callees_lane, text_calls_lane

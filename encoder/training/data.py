@@ -19,11 +19,11 @@ from treeline.encoder.tokens import CONTINUED, Tokenizer, identifier_parts, pair
 from treeline.encoder.training.examples import ANSWERED, EMPTY_WORDS, GENERATED, Example, examples, vary
 from treeline.encoder.training.grammar import question
 
-RAREST_WORD = 8  # a word seen less often is left to its pieces: its vector would not be learnt
+RAREST_WORD = 8  # rarer words are split into pieces: there is too little to learn a vector from
 
 
 def count_words(functions: Iterable[Function]) -> Counter[str]:
-    """How many functions have each word; names and docstrings count twice, since people ask in their words."""
+    """How many functions have each word; names and docstrings count twice, because people ask in their words."""
     counts: Counter[str] = Counter()
     for function in functions:
         parts = fields(function)
@@ -33,7 +33,7 @@ def count_words(functions: Iterable[Function]) -> Counter[str]:
 
 
 def choose(counts: Counter[str], base: Sequence[str], size: int) -> list[str]:
-    """`size` tokens: all plain pieces of the base, then words, the corpus' most common first, then the base's."""
+    """A vocabulary of `size` tokens: all pieces of the base, then the corpus' most common words, then the base's."""
     pieces = [token for token in base if token.startswith(CONTINUED) and _plain(token[2:])]
     letters = [chr(code) for code in range(ord("a"), ord("z") + 1)] + [str(digit) for digit in range(10)]
     common = [word for word, count in counts.most_common() if count >= RAREST_WORD and _plain(word) and len(word) > 1]
@@ -45,7 +45,7 @@ def _plain(word: str) -> bool:
     return word.isascii() and word.isalnum() and len(word) <= 24 and not (word.isdigit() and len(word) > 4)
 
 
-RAREST_PAIR = 4  # times that questions and functions must have a pair: a vector learnt from fewer is noise
+RAREST_PAIR = 4  # occurrences in questions and in functions; a vector learnt from fewer is noise
 
 
 def choose_pairs(
@@ -62,7 +62,7 @@ def choose_pairs(
 
 
 def _counted(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Every pair that some text has, and how often."""
+    """Every pair that occurs, and how often."""
     lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
     flat = np.concatenate([np.asarray(ids, dtype=np.int64) for ids in lists] or [np.empty(0, np.int64)])
     owners = np.repeat(np.arange(len(lists)), lengths)
@@ -71,15 +71,15 @@ def _counted(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray
 
 
 LIMITS = {"name": 32, "docstring": 64, "code": 256, "place": 24, "query": 64}  # tokens of each field
-UNKNOWN = 512  # rows that the words of other scripts share
+UNKNOWN = 512  # hashed rows for words in other scripts
 NO_TARGET = -1
-CODE = 1500  # characters of it that a teacher reads
+CODE = 1500  # characters of code that a teacher reads
 HELD_OUT = ("valid", "test")  # partitions (whole repositories) that no labelled example comes from
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingData:
-    """Questions first the labelled, then the made-up (target -1); `styles` and `targets` run beside `texts`."""
+    """Questions, labelled ones first (target -1: no known answer); `styles` and `targets` run parallel to them."""
 
     functions: list[Function]
     texts: list[str]
@@ -91,7 +91,7 @@ class TrainingData:
 
     @property
     def passages(self) -> tuple[list[str], list[str]]:
-        """What a teacher reads of every function: its first sentence and code, and the code alone.
+        """Every function as a teacher reads it: first sentence and code, and the code alone.
 
         The code begins with the name. Repeated in front, names weigh too much (docs/research/encoder-history.md).
         """
@@ -101,12 +101,12 @@ class TrainingData:
 
 
 def essence(text: str) -> frozenset[str]:
-    """A question without its dress: two with the same essence are the same question."""
+    """A normal form: two questions with the same one are duplicates."""
     return frozenset(identifier_parts(text)) - EMPTY_WORDS - {"python", "python3", "how", "do", "i", "function", "code"}
 
 
 def questions(made_up: int, wishes: Sequence[str], seed: int) -> list[str]:
-    """Questions that no function is known to answer: so many by the grammar, and each wish in several ways."""
+    """Questions without a known answer: `count` from the grammar, and several variants of each wish."""
     rng = random.Random(seed)
     made = (question(rng) for _ in range(made_up))
     return list(dict.fromkeys(chain(made, *(vary(wish, rng) for wish in wishes))))
@@ -114,15 +114,15 @@ def questions(made_up: int, wishes: Sequence[str], seed: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionSet:
-    """The questions beside those that are made from the functions."""
+    """Questions other than those made from the functions."""
 
     unanswered: Sequence[str] = ()
     answered: Sequence[tuple[str, int]] = ()
-    """Each with the number of the function that answers it."""
+    """With the number of the function that answers each."""
     generated: Sequence[tuple[str, int]] = ()
     """The same, written by a model."""
     never: Collection[str] = ()
-    """No example asks the same as one of these."""
+    """Examples that duplicate one of these are dropped."""
 
 
 def prepare(
@@ -134,9 +134,9 @@ def prepare(
     pairs: int = 0,
     seed: int = 0,
 ) -> TrainingData:
-    """Examples from the given functions, and what is asked beside them.
+    """Examples from the functions, and the other questions.
 
-    With `pairs`, so many are chosen for the tokenizer; otherwise it stays as it is.
+    `pairs` is how many pairs to choose for the tokenizer; 0 keeps it as it is.
     """
     rng = random.Random(seed)
     kept = list(functions)
@@ -165,7 +165,7 @@ def prepare(
 def _with_pairs(
     plain: Tokenizer, questions: Sequence[str], columns: Mapping[str, Sequence[str]], size: int
 ) -> Tokenizer:
-    """The tokenizer with the pairs that these questions and functions share; words without pieces are in none."""
+    """The tokenizer with the pairs that questions and functions share, without hashed words."""
     known = Tokenizer(plain.vocabulary)
     asked = [known.ids(text, LIMITS["query"]) for text in questions]
     read = [known.ids(text, LIMITS[field]) for field in ("name", "docstring", "code") for text in columns[field]]

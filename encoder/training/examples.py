@@ -1,4 +1,4 @@
-"""Questions for given functions: from their docstrings, keywords and comments, or read from a file."""
+"""Questions about given functions: made from docstrings, keywords and comments, or read from a file."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from treeline.encoder.training.grammar import dress, reworded
 COMMENT = re.compile(r"(?:^|\s)(?:#+|//+)\s*([A-Za-z][^\n#]{10,120})$", re.MULTILINE)
 DIRECTIVE = re.compile(r"(?i)\b(type:|noqa|pylint|todo|fixme|xxx|copyright|coding[:=])")
 FEWEST_WORDS, MOST_WORDS = 2, 24
-SENTENCE, ANSWERED, GENERATED = "sentence", "answered", "generated"  # styles that are learnt from in their own way
-HALF = 0.5  # of the functions: who is asked for by the plain sentence and not by its rewording; who by keywords
-MOST_REWORDED = 9  # words of a wish: a longer question is rarely typed
+SENTENCE, ANSWERED, GENERATED = "sentence", "answered", "generated"  # styles with their own loss
+HALF = 0.5  # share of functions that get the plain sentence instead of its rewording, and share that get keywords
+MOST_REWORDED = 9  # words; longer questions are rarely typed
 EMPTY_WORDS = frozenset("a an the of to for from in on at by with and or is are be this that it its as if into".split())
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question whose answer is function number `target`; `style` says what of the function it gives away."""
+    """A question whose answer is function number `target`; `style` says what it was made from."""
 
     text: str
     target: int
@@ -38,7 +38,7 @@ class Example:
 def examples(functions: Iterable[Function], rarity: Counter[str], rng: random.Random) -> Iterable[Example]:
     """A few questions for each function, in function order; more functions teach more than more questions of each.
 
-    Names are no questions: a student that is asked them reads little but names (docs/research/encoder-static-9.md).
+    Names are not used as questions: the student then reads little but names (docs/research/encoder-static-9.md).
     """
     for number, function in enumerate(functions):
         sentence = plain_sentence(function)
@@ -57,13 +57,13 @@ def examples(functions: Iterable[Function], rarity: Counter[str], rng: random.Ra
 
 
 def vary(wish: str, rng: random.Random) -> list[str]:
-    """The ways in which people ask for something, given one sentence that says it: as it is, as searches, reworded."""
+    """Variants of a sentence as people ask it: as it is, as searches, reworded."""
     beginning = " ".join(wish.lower().split()[:MOST_REWORDED])
     return [wish, asked(wish, rng), asked(wish, rng), dress(reworded(beginning, rng), rng)]
 
 
 def plain_sentence(function: Function) -> str:
-    """The docstring's first sentence when it is one: some words of plain text, not markup or a test."""
+    """The docstring's first sentence if it is plain text, not markup or a doctest; else empty."""
     sentence = first_sentence(function.docstring)
     words = sentence.split()
     if not FEWEST_WORDS < len(words) <= MOST_WORDS or sentence.startswith((">>>", ":", "@", "..", "TODO")):
@@ -73,7 +73,7 @@ def plain_sentence(function: Function) -> str:
 
 
 def asked(sentence: str, rng: random.Random) -> str:
-    """A sentence as a search: lower-case, the verb in its base form, shortened, perhaps without its small words."""
+    """A sentence as a search: lower-case, verb in base form, shortened, perhaps without stop words."""
     words = [word for word in re.findall(r"[A-Za-z0-9_']+", sentence.lower()) if word]
     if words and words[0].endswith("s") and len(words[0]) > 3 and not words[0].endswith("ss"):
         words[0] = words[0][:-1]
@@ -95,7 +95,7 @@ def name_words(function: Function) -> list[str]:
 
 
 def keywords(function: Function, rarity: Counter[str], rng: random.Random) -> list[str]:
-    """A few of the function's telling words: rare ones more often, in any order."""
+    """A few of the function's words in random order, rare ones preferred."""
     words = {
         word
         for word in identifier_parts(f"{function.func_name} {function.docstring[:400]} {function.code[:2000]}")
@@ -110,13 +110,13 @@ def keywords(function: Function, rarity: Counter[str], rng: random.Random) -> li
 
 
 def comment(function: Function, rng: random.Random) -> str:
-    """One remark in the code that reads like a sentence."""
+    """One comment in the code that reads like a sentence."""
     found = [text.strip() for text in COMMENT.findall(function.code[:4000]) if not DIRECTIVE.search(text)]
     found = [text for text in found if len(text.split()) > FEWEST_WORDS and "=" not in text and "(" not in text]
     return rng.choice(found).lower() if found else ""
 
 
-Answered = Mapping[str, Sequence[str]]  # a function's URL → the questions that it answers
+Answered = Mapping[str, Sequence[str]]  # function URL → questions that it answers
 
 
 def read_answers(files: Iterable[Path]) -> Answered:
@@ -124,7 +124,7 @@ def read_answers(files: Iterable[Path]) -> Answered:
     found: dict[str, list[str]] = defaultdict(list)
     for file in files:
         data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-        # As bytes: what else ends a line for Unicode (U+2028), JSON may hold in a string.
+        # As bytes: a JSON string may contain Unicode line separators (U+2028).
         for number, line in enumerate(data.splitlines(), start=1):
             try:
                 one = json.loads(line)

@@ -1,4 +1,4 @@
-"""Questions made up by a grammar, as people type them when no function is known to answer."""
+"""Questions from a grammar, phrased as people type them; no function is known to answer them."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ DRESSES = [
     "python script to {}", "what is the way to {}", "is there a function to {}", "code to {}", "a way to {}",
 ]  # fmt: skip
 
-WHOLE = 0.25  # share of questions that are a whole wish, not the grammar's
+WHOLE = 0.25  # share of questions that are a whole intent, not made by the grammar
 REWORDED, MISTYPED = 0.4, 0.03
 
 _slot = re.compile(r"{(\w+)}")
@@ -238,7 +238,7 @@ _patterns = [pattern.strip() for pattern in PATTERNS.split("|")]
 
 
 def question(rng: random.Random) -> str:
-    """One made-up question, plain or dressed, some in other words, a few mistyped."""
+    """One question: plain or phrased as to a search engine, some reworded, a few mistyped."""
     if rng.random() < WHOLE:
         plain = rng.choice(INTENTS)
     else:
@@ -250,12 +250,12 @@ def question(rng: random.Random) -> str:
 
 
 def dress(plain: str, rng: random.Random) -> str:
-    """The same wish in the manner of a search engine's user."""
+    """The same phrased as to a search engine."""
     return rng.choice(DRESSES).format(plain.replace("{", "").replace("}", ""))
 
 
-# Words that may stand for each other in a question. The teachers judge what a reworded question finds, so a word that
-# fits badly in one sentence does no harm.
+# Words that can replace each other in a question. The teachers score a reworded question too, so a bad replacement does
+# no harm.
 ALIKE = """get find fetch retrieve obtain return|remove delete drop strip clear discard|
 create make build generate construct|convert turn transform change cast translate|
 check test verify determine see|show print display list output|calculate compute work-out count|
@@ -288,12 +288,12 @@ intersection overlap common|node vertex|edge link connection|tree hierarchy|pare
 child children|neighbors adjacent|path route|color colour rgb|width size|angle rotation|
 coordinates position location point|bytes binary|parse read interpret"""
 
-REWORDED = 0.5  # share of the words that could be said otherwise and are
+REWORDED = 0.5  # share of replaceable words that are replaced
 SHORTEST_MISTYPED = 5
 
 
 def _others(groups: str) -> dict[str, list[str]]:
-    """For each word what may stand for it."""
+    """For each word its replacements."""
     others: dict[str, list[str]] = {}
     for group in groups.split("|"):
         words = [word.replace("-", " ") for word in group.split()]
@@ -306,14 +306,14 @@ _alike = _others(ALIKE)
 
 
 def reworded(text: str, rng: random.Random) -> str:
-    """The text with some of its words replaced by others that mean much the same."""
+    """The text with some words replaced by synonyms."""
     return " ".join(
         rng.choice(_alike[word]) if word in _alike and rng.random() < REWORDED else word for word in text.split()
     )
 
 
 def mistyped(text: str, rng: random.Random) -> str:
-    """The text with one letter of one longer word lost, doubled, swapped with its neighbour or wrong."""
+    """The text with one typo: a letter of a longer word lost, doubled, swapped or wrong."""
     words = text.split()
     long = [number for number, word in enumerate(words) if len(word) >= SHORTEST_MISTYPED and word.isalpha()]
     if not long:

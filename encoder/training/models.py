@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 Model = TypeVar("Model")
-MODULES = "modules.json"  # a sentence-transformers model says in it how its vectors are made
+MODULES = "modules.json"  # present in sentence-transformers models
 
 
 def device_of(asked: str) -> str:
-    """The device that was asked for; a GPU where none was and one is there."""
+    """The requested device; by default a GPU if there is one."""
     return asked or ("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def embedding_model(name: str, device: str) -> SentenceTransformer:
-    """A sentence-transformers model, or any other: one that was made to write text has read all only at its end."""
+    """A sentence-transformers model, or another model with pooling added; a causal one pools its last token."""
 
     def make(local: bool) -> SentenceTransformer:
         from sentence_transformers import SentenceTransformer
@@ -34,7 +34,7 @@ def embedding_model(name: str, device: str) -> SentenceTransformer:
         return model
 
     model = _loaded(name, make)
-    model.float()  # many are kept in half precision, which learns too little at a step
+    model.float()  # many are stored in half precision, which loses small updates
     transformer: Any = model[0]
     architectures: list[str] = transformer.auto_model.config.architectures or []
     if any(one.endswith("ForCausalLM") for one in architectures) and not _says_how(name):
@@ -50,7 +50,7 @@ def writing_model(name: str, device: str) -> tuple[Any, Any]:
 
         tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=local)  # type: ignore[no-untyped-call]
         model: Any = AutoModelForCausalLM.from_pretrained(name, local_files_only=local)
-        return model.float().to(device), tokenizer  # not in half precision, which learns too little at a step
+        return model.float().to(device), tokenizer  # half precision loses small updates
 
     model, tokenizer = _loaded(name, make)
     if tokenizer.eos_token_id is None:
@@ -75,7 +75,7 @@ def _says_how(name: str) -> bool:
 
 
 def _read_to_the_end(model: SentenceTransformer) -> None:
-    """A token after every text, which alone has seen the whole of it, is the text's vector; saved with the model."""
+    """Pool the end token, the only one that has seen the whole text; saved with the model."""
     from tokenizers.processors import TemplateProcessing
 
     tokenizer = model.tokenizer
@@ -88,11 +88,11 @@ def _read_to_the_end(model: SentenceTransformer) -> None:
     model[1] = type(pooling)(pooling.get_embedding_dimension(), "lasttoken")
 
 
-WARM_UP = 50  # steps on the way up, or a tenth of all where these are few
+WARM_UP = 50  # steps of linear warm-up, or a tenth of a short run
 
 
 def warm_then_cosine(optimiser: torch.optim.Optimizer, steps: int) -> torch.optim.lr_scheduler.LambdaLR:
-    """To be stepped after each of so many steps of the optimiser."""
+    """A learning-rate schedule: linear warm-up, then cosine decay over `steps`."""
     warm_up = max(1, min(WARM_UP, steps // 10))
 
     def height(step: int) -> float:

@@ -35,7 +35,7 @@ from treeline.encoder.training.teacher import lexical, teach
 from treeline.encoder.training.trainer import Case, Development, Trainer, figures, hard
 
 RARITY = 1e-3  # the `a` of smooth inverse frequency (Arora et al. 2017, "A simple but tough-to-beat baseline")
-PAIR_WEIGHT = 0.05  # pairs begin as a whisper: there are as many of them as of tokens, and they know nothing yet
+PAIR_WEIGHT = 0.05  # pairs start with a small weight: they are as many as the tokens, and untrained
 
 
 def start(
@@ -46,7 +46,7 @@ def start(
     functions: int,
     dimension: int,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The first table (tokens, pairs, rows of unknown words) and the first weights (fields and query × rows)."""
+    """The initial table (tokens, pairs, rows of unknown words) and weights (fields and query × rows)."""
     vocabulary = tokenizer.vocabulary
     places = {token: number for number, token in enumerate(base)}
     pieces = Tokenizer(base)
@@ -79,12 +79,12 @@ def token_vectors(teacher: str) -> tuple[list[str], NDArray[np.float32]]:
     return sorted(places, key=places.__getitem__), vectors
 
 
-EVERY = 10  # without partitions, one repository in so many is held out
-FEWEST = 10  # functions on either side, below which nothing can be learnt or judged
+EVERY = 10  # without partitions, one repository in ten is held out
+FEWEST = 10  # functions needed on either side
 
 
 def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
-    """Train and write the encoder; the scores on held-out repositories."""
+    """Train and write the encoder; returns its scores on held-out repositories."""
     device = device_of(run.device)
     torch.manual_seed(run.options.seed)
     learnt, held_out = split(functions)
@@ -132,7 +132,7 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
 
 
 class StartingPoint(NamedTuple):
-    """What a run starts from: the tokens, how many pairs are to be chosen for them, and the student that has both."""
+    """What a run starts from: the tokenizer, how many pairs to choose, and the student."""
 
     tokenizer: Tokenizer
     pairs: int
@@ -140,7 +140,7 @@ class StartingPoint(NamedTuple):
 
 
 def starting_point(run: Run, counts: Counter[str], functions: int) -> StartingPoint:
-    """An encoder to go on from, as it is; or the token vectors of a transformer, for the words of these functions."""
+    """Start from an encoder, or from a transformer's token vectors for the words of these functions."""
     origin = run.start or run.teachers[0]
     folder = static_folder(origin)
     if folder:
@@ -156,7 +156,7 @@ def starting_point(run: Run, counts: Counter[str], functions: int) -> StartingPo
 
 
 def static_folder(origin: str) -> Path | None:
-    """The folder of the static encoder that this names, if it is one: `static` is the shipped one."""
+    """The folder of the static encoder of that name, if it is one; `static` is the shipped one."""
     folder = SHIPPED if origin == DEFAULT_ENCODER else Path(origin)
     return folder if is_static(folder) else None
 
@@ -173,7 +173,7 @@ def learnable(functions: Sequence[Function]) -> list[Function]:
 
 
 def split(functions: Sequence[Function]) -> tuple[list[Function], list[Function]]:
-    """By whole repositories: the partitions where there are some, otherwise one repository in ten."""
+    """Split by repository: by partition if there are any, else one repository in ten is held out."""
     if any(function.partition in HELD_OUT for function in functions):
         held = {function.repo for function in functions if function.partition in HELD_OUT}
     else:

@@ -1,4 +1,4 @@
-"""The student in torch: what `treeline.encoder.static` computes in numpy, made learnable, and its export."""
+"""The student in torch: a trainable form of `treeline.encoder.static`, and its export."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Rows(NamedTuple):
-    """Some rows of a bag, flattened: the token of each entry, its count's weight, its row, where rows start."""
+    """Some rows of a bag, flattened: token, weight and row of each entry, and where rows start."""
 
     tokens: torch.Tensor
     counts: torch.Tensor
@@ -32,7 +32,7 @@ class Rows(NamedTuple):
 
 
 class Bags:
-    """A compressed sparse matrix as three tensors; kept whole on the device, since it fits."""
+    """A compressed sparse matrix as three tensors on the device."""
 
     def __init__(self, matrix: csr_matrix, device: str) -> None:
         import torch
@@ -55,18 +55,18 @@ class Bags:
         return Rows(self.tokens[places].long(), self.counts[places], owners, starts)
 
 
-FAINTEST = 1e-7  # weights are kept as logarithms: half precision makes the smallest of them nothing
-START_GATES = (1.0, 1.0, 1.0, 0.2)  # name, docstring, code, place: where a function lies says least of what it does
+FAINTEST = 1e-7  # smallest weight: weights are stored as logarithms, and half precision rounds smaller ones to zero
+START_GATES = (1.0, 1.0, 1.0, 0.2)  # name, docstring, code, path: the path says least about what a function does
 
 
 class Student(nn.Module):
-    """Vectors of tokens and pairs, a weight for each of them in each field, and one hidden layer on either side."""
+    """Vectors of tokens and pairs, their weights per field, and one hidden layer on either side."""
 
     def __init__(
         self, table: NDArray[np.float32], weights: NDArray[np.float32], hidden: int, dropped: float = 0.0
     ) -> None:
         super().__init__()
-        self.dropped = dropped  # share of tokens hidden at each step, so that no single one is relied on
+        self.dropped = dropped  # share of tokens hidden at each step, as dropout
         dimension = table.shape[1]
         self.table = nn.Parameter(torch.from_numpy(table))
         self.log_weights = nn.Parameter(torch.log(torch.from_numpy(weights)))
@@ -76,7 +76,7 @@ class Student(nn.Module):
 
     @classmethod
     def of(cls, parts: dict[str, NDArray[np.float32]], dropped: float = 0.0, fields: Sequence[float] = ()) -> Student:
-        """What an encoder is (its `parts`), to be taught further; `fields` count so much more or less than they did."""
+        """A student from an encoder's `parts`, for further training; `fields` scales the weight of each field."""
         hidden = len(parts["query_first_bias"]) if "query_first_bias" in parts else 0
         student = cls(parts["table"], np.maximum(parts["weights"], FAINTEST), hidden, dropped)
         state = student.state_dict() | {"gates": torch.from_numpy(parts["gates"])}
@@ -90,7 +90,7 @@ class Student(nn.Module):
         return student
 
     def weigh(self, fields: Sequence[float]) -> None:
-        """Let each field count so much more or less than it did."""
+        """Scale the weight of each field."""
         with torch.no_grad():
             each = torch.tensor(fields)
             self.gates.mul_(each)
@@ -99,8 +99,10 @@ class Student(nn.Module):
                 inputs.mul_(each.repeat_interleave(self.table.shape[1]))
 
     def interpolate(self, start: Mapping[str, Tensor], ends: Sequence[Mapping[str, Tensor]], way: float) -> None:
-        """So much of the way from what it was to the mean of what runs made of it (Wortsman et al. 2022, twice): the
-        mean is better than each of them, and what the last data does not have is kept."""
+        """Interpolate from the start to the mean of the runs (Wortsman et al. 2022, both papers).
+
+        The mean beats each run, and going part of the way keeps what the new data lacks.
+        """
         with torch.no_grad():
             for name, value in self.state_dict().items():
                 mean = torch.stack([end[name].to(value.device) for end in ends]).mean(0)
@@ -155,7 +157,7 @@ INT8_MOST = 127
 
 
 def quantise(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float16]]:
-    """Each row to int8 with its own scale; the error is at most half a step of the row's largest value."""
+    """Quantise each row to int8 with its own scale; the error is at most half a step."""
     scale = (np.abs(table).max(axis=1) / INT8_MOST).astype(np.float16)
     steps = np.where(scale > 0, scale, 1.0).astype(np.float32)
     return np.clip(np.rint(table / steps[:, None]), -INT8_MOST, INT8_MOST).astype(np.int8), scale
@@ -176,7 +178,7 @@ def write(
             tensors[name], tensors[f"{name}_scale"] = quantise(value)
         else:
             tensors[name] = value.astype(np.float16)
-    # safetensors writes the memory as it lies and reads it row by row: a transposed matrix would come back scrambled
+    # safetensors writes memory as it is laid out, so a transposed view would come back scrambled
     save_file({name: np.ascontiguousarray(value) for name, value in tensors.items()}, folder / TENSORS)
     (folder / VOCABULARY).write_text("\n".join(tokenizer.vocabulary), encoding="utf-8")
     (folder / CONFIG).write_text(

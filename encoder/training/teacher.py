@@ -1,4 +1,4 @@
-"""Teachers, whose rankings the student learns: transformers, static encoders, shared words; and fine-tuning one."""
+"""Teachers whose rankings the student learns: transformers, static encoders, shared words; and fine-tuning one."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from treeline.encoder.transformer import prompts
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-PASSAGE_TOKENS = 128  # a function's beginning says what it does; more costs time
-SAMPLE = (512, 2048)  # questions × functions whose similarities give a teacher's spread
+PASSAGE_TOKENS = 128  # the start of a function says what it does; more costs time
+SAMPLE = (512, 2048)  # questions × functions sampled to estimate a teacher's spread
 
 
 @dataclass(frozen=True, slots=True)
 class TeacherVectors:
-    """What one teacher says: vectors of all questions and of all functions, with and without docstring."""
+    """One teacher's vectors of all questions and all functions, with and without docstring."""
 
     queries: Tensor
     full: Tensor
     bare: Tensor
-    spread: float  # standard deviation of its similarities: teachers are put on one scale by it
+    spread: float  # standard deviation of its similarities; puts teachers on one scale
 
     def similarity(self, queries: Tensor, functions: Tensor, bare: bool) -> Tensor:
         vectors = self.bare if bare else self.full
@@ -55,7 +55,7 @@ def teach(name: str, data: TrainingData, device: str) -> TeacherVectors:
 
 
 def _by_static(folder: Path, data: TrainingData) -> tuple[Tensor, Tensor, Tensor]:
-    """Runs that were taught by transformers teach one more, which has what each of them learnt."""
+    """Vectors of a static encoder; several that transformers taught can teach one more."""
     encoder = StaticEncoder(folder)
     bare = [replace(function, docstring="") for function in data.functions]
     encoded = (
@@ -68,7 +68,7 @@ def _by_static(folder: Path, data: TrainingData) -> tuple[Tensor, Tensor, Tensor
 
 
 def _by_transformer(name: str, data: TrainingData, device: str) -> tuple[Tensor, Tensor, Tensor]:
-    """In half precision on a GPU."""
+    """Vectors of a transformer, in half precision on a GPU."""
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(name, device=device)
@@ -97,7 +97,7 @@ def _by_transformer(name: str, data: TrainingData, device: str) -> tuple[Tensor,
 
 
 def spread(queries: Tensor, functions: Tensor) -> float:
-    """How far a teacher's similarities of random pairs lie apart."""
+    """The standard deviation of a teacher's similarities over random pairs."""
     generator = torch.Generator().manual_seed(0)
     some = [
         vectors[torch.randint(len(vectors), (size,), generator=generator).to(vectors.device)].float()
@@ -106,14 +106,14 @@ def spread(queries: Tensor, functions: Tensor) -> float:
     return float((some[0] @ some[1].T).std())
 
 
-SKETCH = 1024  # dimensions of the signed hash that stands for the exact product
-SATURATION = 1.2  # BM25's k1: a word said often counts little more than a word said twice
-LENGTH = 0.7  # BM25's b: how far a long function has to share its words
-ROWS = 200_000  # rows of the sketch made at once: millions of them would fill the memory
+SKETCH = 1024  # dimensions of the signed hash that approximates the exact product
+SATURATION = 1.2  # BM25's k1
+LENGTH = 0.7  # BM25's b
+ROWS = 200_000  # rows of the sketch per step; millions would fill the memory
 
 
 def lexical(data: TrainingData, device: str) -> TeacherVectors:
-    """What shared words say of every question and function; a docstring does not speak for its own function."""
+    """A teacher by shared words (BM25); docstrings are left out, because questions are made from them."""
     words = len(data.tokenizer.vocabulary)
     counts = _counts(data.function_bags, words)
     bare = _counts([bag for bag, field in zip(data.function_bags, FIELDS, strict=True) if field != "docstring"], words)
@@ -128,7 +128,7 @@ def lexical(data: TrainingData, device: str) -> TeacherVectors:
 
 
 def _counts(bags: Sequence[csr_matrix], words: int) -> csr_matrix:
-    """How often each text has each word, over several fields; pairs are left out."""
+    """Word counts of each text, summed over fields; without pairs."""
     total = csr_matrix((bags[0].shape[0], words))
     for bag in bags:
         part = bag[:, :words].tocsr().astype(np.float64)
@@ -143,14 +143,14 @@ def _rarity(counts: csr_matrix) -> NDArray[np.float64]:
 
 
 def _hashed(words: int) -> csr_matrix:
-    """Every word's column of the sketch, and its sign."""
+    """The column and the sign of every word in the sketch."""
     rng = np.random.default_rng(0)
     column, sign = rng.integers(SKETCH, size=words), rng.choice([-1.0, 1.0], size=words)
     return csr_matrix((sign, (np.arange(words), column)), shape=(words, SKETCH))
 
 
 def _sketched(counts: csr_matrix, rarity: NDArray[np.float64], columns: csr_matrix) -> csr_matrix:
-    """Saturated counts by rarity, in the sketch's columns."""
+    """Saturated counts times idf, in the sketch's columns."""
     weighted = counts.copy()
     weighted.data = counts.data * (SATURATION + 1) / (counts.data + SATURATION) * rarity[counts.indices]
     sketch: csr_matrix = (weighted @ columns).tocsr()
@@ -162,7 +162,7 @@ def _lengths(rows: csr_matrix) -> NDArray[np.float64]:
 
 
 def _on(rows: csr_matrix, divisors: NDArray[np.float64], device: str) -> Tensor:
-    """Each row by its divisor, as dense vectors on the device; made in pieces."""
+    """The rows divided by `divisor`, as dense vectors on the device; made in pieces."""
     scaled = (diags_array(1 / divisors) @ rows).tocsr()
     kind = torch.half if device != "cpu" else torch.float
     firsts = range(0, max(1, scaled.shape[0]), ROWS)
@@ -170,17 +170,17 @@ def _on(rows: csr_matrix, divisors: NDArray[np.float64], device: str) -> Tensor:
     return torch.cat([torch.from_numpy(piece).to(device).to(kind) for piece in pieces])
 
 
-# Share of functions that show their docstring, which would give a sentence away.
+# Share of functions that keep their docstring, which would give a sentence away.
 WITH_DOCSTRING = {ANSWERED: 0.85, GENERATED: 0.85, SENTENCE: 0.25}
-BESIDE = {GENERATED: 0.6, SENTENCE: 0.5}  # questions of an epoch for each one whose answer is known
-BACKWARDS = 0.3  # how much it counts that a function finds its question
-THE_SAME = 0.9  # cosine of two questions: what answers one answers the other
-LENIENCY = 0.1  # of cosine: a function that the guide finds so much better than the right answer may be right as well
+BESIDE = {GENERATED: 0.6, SENTENCE: 0.5}  # per question with a known answer, questions of this style in an epoch
+BACKWARDS = 0.3  # weight of the loss from function to question
+THE_SAME = 0.9  # cosine from which two questions have the same answers
+LENIENCY = 0.1  # cosine by which the guide must prefer a function to the right answer to call it also right
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How a teacher learns; as all-mpnet-base-v2 did for the shipped encoder."""
+    """How a teacher is fine-tuned; the defaults are those for the shipped encoder's teacher."""
 
     epochs: int = 4
     batch: int = 768
@@ -191,14 +191,14 @@ class Tuning:
 
 
 class Guide(NamedTuple):
-    """What the shipped encoder says of questions and functions: which are alike, and what might be right as well."""
+    """The shipped encoder's vectors of questions and functions: finds similar questions and other right answers."""
 
     questions: NDArray[np.float32]
     functions: NDArray[np.float32]
 
 
 def tune(name: str, data: TrainingData, tuning: Tuning, device: str, say: Callable[[str], None]) -> SentenceTransformer:
-    """The sentence transformer of that name, taught these questions."""
+    """Fine-tune the sentence transformer of that name on these questions."""
     if ANSWERED not in data.styles:
         raise InputError("no question has its answer among the functions", "give --answered a file with their URLs")
     model = embedding_model(name, device)
@@ -236,7 +236,7 @@ def tune(name: str, data: TrainingData, tuning: Tuning, device: str, say: Callab
 
 
 def _epoch(styles: NDArray[np.str_], guide: Guide, tuning: Tuning, rng: random.Random) -> Iterator[NDArray[np.int64]]:
-    """Batches of one style each, in any order: all questions with answers, and fewer of others, drawn anew."""
+    """Shuffled batches of one style each: all questions with answers, and a new sample of the others."""
     answered = np.flatnonzero(styles == ANSWERED)
     chosen = [answered]
     for style, share in BESIDE.items():
@@ -255,7 +255,7 @@ def _epoch(styles: NDArray[np.str_], guide: Guide, tuning: Tuning, rng: random.R
 def group_similar(
     numbers: NDArray[np.int64], vectors: NDArray[np.float32], size: int, rng: random.Random
 ) -> list[NDArray[np.int64]]:
-    """Halved again and again between two of them, until groups are smaller than twice `size`: like lies with like."""
+    """Order by similarity: split recursively between two members until groups are smaller than twice `size`."""
     if len(numbers) < 2 * size:
         return [numbers]
     one, other = rng.sample(range(len(numbers)), 2)
@@ -266,7 +266,7 @@ def group_similar(
 
 
 def _also_correct(guide: Guide, numbers: NDArray[np.int64], targets: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which functions of the batch are not to be held wrong for which question, beside its own."""
+    """Which functions of the batch may also answer which question, and so are no negatives."""
     asked = guide.questions[numbers]
     found = asked @ guide.functions[targets].T
     same = (asked @ asked.T > THE_SAME) | (targets[:, None] == targets) | (found > found.diagonal()[:, None] + LENIENCY)

@@ -1,4 +1,4 @@
-"""The training loop, its hard candidates, and the held-out questions that say when to stop."""
+"""The training loop, its hard negatives, and the held-out questions for early stopping."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Development:
 
 
 def mean_reciprocal_rank(similarities: Tensor, cases: Sequence[Case]) -> float:
-    """Over the best ranked answer of each case."""
+    """MRR over the best-ranked answer of each case."""
     total = 0.0
     for row, case in zip(similarities, cases, strict=True):
         best = row[list(case.answers)].max()
@@ -89,9 +89,9 @@ def mean_reciprocal_rank(similarities: Tensor, cases: Sequence[Case]) -> float:
     return total / max(len(cases), 1)
 
 
-QUESTIONS_AT_ONCE = 1024  # questions whose similarities to every function are held at once
-SHARING = 16  # functions that share words with a question, from which some are drawn
-PARTS = 4  # a question looks through one of so many parts of the functions, which is quicker and draws as widely
+QUESTIONS_AT_ONCE = 1024  # questions per block of similarities to all functions
+SHARING = 16  # functions sharing words with a question, to draw from
+PARTS = 4  # each question searches one quarter of the functions, which is quicker and as varied
 
 
 class Hard(NamedTuple):
@@ -102,7 +102,7 @@ class Hard(NamedTuple):
 
 
 def split_by_docstring(styles: Sequence[str], device: str) -> dict[bool, Tensor]:
-    """The numbers of the questions asked of functions without their docstring (its sentences), and of whole ones."""
+    """Which questions are asked of functions without docstring (those made from it), and which of whole ones."""
     sentences = np.array(styles) == SENTENCE
     return {bare: torch.from_numpy(np.flatnonzero(sentences == bare)).to(device) for bare in (True, False)}
 
@@ -110,12 +110,12 @@ def split_by_docstring(styles: Sequence[str], device: str) -> dict[bool, Tensor]
 def hard(
     data: TrainingData, teachers: Sequence[TeacherVectors], sharing: TeacherVectors, depth: int, device: str
 ) -> Hard:
-    """Found once, for all runs."""
+    """Find the hard negatives, once for all runs."""
     return Hard(_highest(data, teachers, depth, device), _highest(data, [sharing], SHARING, device))
 
 
 def _highest(data: TrainingData, teachers: Sequence[TeacherVectors], depth: int, device: str) -> Tensor:
-    """Of the `depth` functions that the teachers rank highest for a question, those of its part of all functions."""
+    """The `depth` functions of a question's quarter that the teachers rank highest."""
     order = torch.randperm(len(data.functions), generator=torch.Generator().manual_seed(0)).to(device)
     parts = PARTS if depth >= PARTS and len(data.functions) >= PARTS * depth else 1
     found = torch.empty(len(data.styles), depth // parts, dtype=torch.int32, device=device)
@@ -128,7 +128,7 @@ def _highest(data: TrainingData, teachers: Sequence[TeacherVectors], depth: int,
 
 
 def nearest(teachers: Sequence[TeacherVectors], numbers: Tensor, among: Tensor, bare: bool, depth: int) -> Tensor:
-    """For each question the numbers of the functions `among` these that the teachers together rank highest."""
+    """For each question the functions `among` these that the teachers' mean ranks highest."""
     functions = torch.cat([(teacher.bare if bare else teacher.full)[among] for teacher in teachers], dim=1).T
     rows = [torch.empty(0, depth, dtype=torch.int32, device=numbers.device)]
     for chunk in torch.split(numbers, QUESTIONS_AT_ONCE):
@@ -138,7 +138,7 @@ def nearest(teachers: Sequence[TeacherVectors], numbers: Tensor, among: Tensor, 
 
 
 def siblings(functions: Sequence[Function], rng: np.random.Generator) -> NDArray[np.int64]:
-    """For each function another of the same file, or itself where it is alone."""
+    """For each function another of the same file, or itself if there is none."""
     files: dict[tuple[str, str], list[int]] = defaultdict(list)
     for number, function in enumerate(functions):
         files[function.repo, function.path].append(number)
@@ -153,16 +153,16 @@ NAME = FIELDS.index("name")
 
 
 class Group(NamedTuple):
-    """Questions that are learnt from in the same way, in batches of their own."""
+    """Questions with the same loss, in batches of their own."""
 
     numbers: Tensor
-    distilled: float  # share of the loss from the teachers
-    bare: bool = False  # asked of functions without their docstring, which would give the answer away
-    lenient: bool = False  # what the teachers find clearly better than the right answer is not held to be wrong
+    distilled: float  # weight of the teachers' loss
+    bare: bool = False  # functions are shown without docstring, which would give the answer away
+    lenient: bool = False  # functions that the teachers clearly prefer to the right answer are no negatives
 
 
 class Trainer:
-    """Holds the data on the device and takes the student through its epochs."""
+    """Holds the data on the device and trains the student."""
 
     def __init__(
         self,
@@ -269,13 +269,13 @@ class Trainer:
         return loss
 
     def _taught(self, numbers: Tensor, functions: Tensor, bare: bool) -> Tensor:
-        """How well each function answers each question: the teachers' mean, and a little by the words they share."""
+        """The target scores: the teachers' mean, plus a little for shared words."""
         said = [teacher.similarity(numbers, functions, bare) for teacher in self.teachers]
         words = self.sharing.similarity(numbers, functions, bare)
         return torch.stack(said).mean(0) + self.options.lexical * words
 
     def _kept(self, functions: int, bare: bool) -> Tensor:
-        """Which fields the student may see: hiding some makes it read the others."""
+        """A mask of the fields that the student sees; hiding some makes it read the others."""
         kept = torch.ones(functions, len(FIELDS), device=self.device)
         kept[:, NAME] = (torch.rand(functions, device=self.device) >= self.options.hide_name).float()
         shown = torch.rand(functions, device=self.device) >= self.options.hide_docstring
@@ -284,7 +284,7 @@ class Trainer:
 
 
 def _better(taught: Tensor, places: Tensor, by: float) -> Tensor:
-    """Which functions the teachers find better than the right answer, by so many standard deviations and more."""
+    """Which functions the teachers prefer to the right answer by at least `leniency` standard deviations."""
     return taught > taught.gather(1, places[:, None]) + by
 
 

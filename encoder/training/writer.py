@@ -1,8 +1,7 @@
-"""Having questions written: a language model learns from known ones what people ask for, and asks for other functions.
+"""Synthetic questions: a language model learns from known questions and writes some for other functions.
 
-A function that its question does not find again, with the shipped encoder, among all that could be meant, was not what
-the question says: such questions are left out (Alberti et al. 2019, "Synthetic QA Corpora Generation with Roundtrip
-Consistency").
+A question that does not find its function again, with the shipped encoder, is dropped (Alberti et al. 2019, "Synthetic
+QA Corpora Generation with Roundtrip Consistency").
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from treeline.encoder.static import StaticEncoder
 from treeline.encoder.training.models import warm_then_cosine, writing_model
 
 FUNCTION_TOKENS, QUESTION_TOKENS = 128, 24
-DOCSTRING, CODE = 240, 700  # characters of them that the model reads
+DOCSTRING, CODE = 240, 700  # characters that the model reads
 ASKED = "\n? "  # between a function and its question
-HEAT, LIKELIEST = 0.85, 40  # how freely it writes: two questions for a function are to differ
-FOUND = 100  # the function must be among so many that its question finds
-CHUNK = 1024  # questions whose similarities to every function are held at once
-IGNORED = -100  # what cross-entropy takes for no target
+HEAT, LIKELIEST = 0.85, 40  # temperature and top-k: two questions for one function should differ
+FOUND = 100  # the function must be among this many results of its question
+CHUNK = 1024  # questions per block of similarities to all functions
+IGNORED = -100  # cross-entropy's `ignore_index`
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class Writer:
         self, functions: Sequence[Function], questions: Sequence[tuple[str, int]], writing: Writing,
         say: Callable[[str], None],
     ) -> None:  # fmt: skip
-        """From questions with the number of the function that answers each."""
+        """Learn from questions, each with the number of the function that answers it."""
         if not questions:
             raise InputError("no question has its answer among the functions", "give --answered a file with their URLs")
         told = self._prompts([functions[number] for _, number in questions])
@@ -80,7 +79,7 @@ class Writer:
     def write(
         self, functions: Sequence[Function], writing: Writing, say: Callable[[str], None]
     ) -> Iterator[tuple[str, int]]:
-        """Questions with the number of the function each was written for, functions of one length after another."""
+        """Write questions, each with the number of its function; functions are batched by length."""
         torch.manual_seed(writing.seed)
         told = self._prompts(functions)
         written = 0
@@ -111,14 +110,14 @@ class Writer:
         return ids
 
     def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-        """On the left, so that all end together; and where there is text."""
+        """Texts padded on the left, and their attention mask."""
         longest = max(map(len, rows))
         ids = torch.tensor([[self.end] * (longest - len(row)) + list(row) for row in rows])
         mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows])
         return ids.to(self.device), mask.to(self.device)
 
     def _loss(self, told: Sequence[Sequence[int]], said: Sequence[Sequence[int]]) -> Tensor:
-        """Of the questions' tokens alone; only their places are compared with the vocabulary, which is large."""
+        """The loss over the questions' tokens; logits are computed for these alone, because the vocabulary is large."""
         ids, mask = self._padded([[*before, *after] for before, after in zip(told, said, strict=True)])
         longest = max(map(len, said))
         targets = torch.tensor([[IGNORED] * (longest - len(one)) + list(one) for one in said]).to(self.device)
@@ -134,7 +133,7 @@ class Writer:
 
 
 def round_trip(questions: Sequence[tuple[str, int]], functions: Sequence[Function]) -> list[tuple[str, int]]:
-    """Those of the questions that find their function, among all of these, with the shipped encoder."""
+    """The questions that find their function among all of these with the shipped encoder."""
     encoder = StaticEncoder.shipped()
     answers = encoder.encode_functions(functions)
     kept: list[tuple[str, int]] = []
@@ -153,7 +152,7 @@ def _read(function: Function) -> str:
 
 
 def _batches(lengths: Sequence[int], size: int, rng: random.Random) -> list[list[int]]:
-    """Texts of about one length together, in any order."""
+    """Shuffled batches of texts of similar length."""
     order = sorted(range(len(lengths)), key=lambda place: (lengths[place], rng.random()))
     batches = [order[start : start + size] for start in range(0, len(order), size)]
     rng.shuffle(batches)

@@ -27,9 +27,9 @@ from treeline.engine.elasticsearch.mapping import (
     too_long,
     words,
 )
-from treeline.engine.hits import Hits
+from treeline.engine.hits import Hits, Vectors, normalize
 from treeline.engine.names import index_name
-from treeline.engine.protocol import NO_FILTERS, Filters, Hit, IndexInfo, Vectors, normalize
+from treeline.engine.protocol import NO_FILTERS, Filters, Hit, IndexInfo
 from treeline.engine.text import MOST_NEIGHBOURS, MOST_TERMS, TERMS, WORDS, Matcher, casings
 
 PAGE = 1_000

@@ -12,7 +12,8 @@ import orjson
 from numpy.typing import NDArray
 
 from treeline.corpus.function import Address, Function
-from treeline.engine.protocol import EncoderSpec, Filters, IndexInfo, Vectors
+from treeline.engine.hits import Vectors
+from treeline.engine.protocol import EncoderSpec, Filters, IndexInfo
 from treeline.engine.text import NO_TERM, TERMS, WORDS, leaf
 
 FORMAT = 5  # of mappings and documents; another one is refused instead of misread

@@ -26,8 +26,9 @@ from treeline.engine.elasticsearch.mapping import (
     vector_field,
     whole_numbers,
 )
+from treeline.engine.hits import Vectors
 from treeline.engine.names import ALL_CURRENT, alias_name, index_name, parse_index_name
-from treeline.engine.protocol import EncoderSpec, IndexInfo, Vectors, new_token
+from treeline.engine.protocol import EncoderSpec, IndexInfo, new_token
 
 CHECKPOINT = "checkpoint"
 NEVER = "-1"

@@ -18,8 +18,7 @@ from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from treeline.engine.embedded.columns import Mask, Positions, map_array
-from treeline.engine.hits import NO_ROWS
-from treeline.engine.protocol import Vectors
+from treeline.engine.hits import NO_ROWS, Vectors
 
 CHUNK = 65_536  # rows handled at once; what the signs leave in between stays in the cache
 WORD = 64  # signs in one number

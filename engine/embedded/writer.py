@@ -21,7 +21,8 @@ from treeline.engine.embedded import fulltext, words
 from treeline.engine.embedded.engine import EmbeddedEngine, read_info, write_info
 from treeline.engine.embedded.manifest import write_manifest
 from treeline.engine.embedded.rows import BASE, PART, RowsBuilder
-from treeline.engine.protocol import EncoderSpec, IndexInfo, Vectors, new_token, normalize
+from treeline.engine.hits import Vectors, normalize
+from treeline.engine.protocol import EncoderSpec, IndexInfo, new_token
 
 if TYPE_CHECKING:
     from filelock import FileLock

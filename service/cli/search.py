@@ -48,7 +48,7 @@ class Search(StrictCommand):
         from treeline.rerank.registry import DEFAULT_FUSION, FUSIONS, NAMES
 
         with formatter.section(f"Methods of --fusion (default: {DEFAULT_FUSION})"):
-            formatter.write_text(", ".join(FUSIONS))
+            formatter.write_dl(list(FUSIONS.items()))
         with formatter.section(f"Methods of --rerank (default: {DEFAULT_RERANK})"):
             formatter.write_dl(list(NAMES.items()))
 

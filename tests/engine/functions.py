@@ -9,7 +9,8 @@ import numpy as np
 
 from treeline.corpus.analysis import analyse
 from treeline.corpus.function import Function
-from treeline.engine.protocol import EncoderSpec, IndexInfo, Store, Vectors, Writer
+from treeline.engine.hits import Vectors
+from treeline.engine.protocol import EncoderSpec, IndexInfo, Store, Writer
 
 DIMENSION = 16
 ENCODER = EncoderSpec("made-up", DIMENSION)

@@ -21,7 +21,7 @@ from treeline.rerank.fusion import (
     weights_for,
 )
 from treeline.rerank.ranked_list import QueryTraits, RankedList
-from treeline.rerank.registry import FUSIONS
+from treeline.rerank.registry import FUSIONS, fusion
 from treeline.search.plan import Kind
 
 GRAPH = ranked("graph", "ABCD")
@@ -80,7 +80,7 @@ def test_the_contributions_sum_to_the_fused_score(
     method: str, found: dict[str, str], weights: dict[str, float], kind: str
 ) -> None:
     lists = [ranked(lane, ids) for lane, ids in found.items()]
-    fused = FUSIONS[method](lists, weights, QueryTraits(kind), 100)
+    fused = fusion(method)(lists, weights, QueryTraits(kind), 100)
     assert {candidate.id for candidate in fused} == set("".join(found.values()))
     assert [candidate.score for candidate in fused] == sorted((c.score for c in fused), reverse=True)
     for candidate in fused:
@@ -91,16 +91,16 @@ def test_the_contributions_sum_to_the_fused_score(
 
 @pytest.mark.parametrize("method", FUSIONS)
 def test_no_lists_and_empty_lists_fuse_to_nothing(method: str) -> None:
-    assert FUSIONS[method]([], {}, QueryTraits("mixed"), 10) == []
-    assert FUSIONS[method]([ranked("keyword", ""), ranked("dense", "")], {}, QueryTraits("mixed"), 10) == []
+    assert fusion(method)([], {}, QueryTraits("mixed"), 10) == []
+    assert fusion(method)([ranked("keyword", ""), ranked("dense", "")], {}, QueryTraits("mixed"), 10) == []
 
 
 @pytest.mark.parametrize("method", FUSIONS)
 def test_a_shorter_limit_gives_the_head_of_the_same_list(method: str) -> None:
     lists = [GRAPH, EMBEDDING, KEYWORD]
     assert (
-        FUSIONS[method](lists, EQUAL, QueryTraits("mixed"), 3)
-        == FUSIONS[method](lists, EQUAL, QueryTraits("mixed"), 100)[:3]
+        fusion(method)(lists, EQUAL, QueryTraits("mixed"), 3)
+        == fusion(method)(lists, EQUAL, QueryTraits("mixed"), 100)[:3]
     )
 
 

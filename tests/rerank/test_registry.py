@@ -17,7 +17,9 @@ from tests.graph.trees import address
 from tests.rerank.candidates import CONTEXT, LISTS, ranked
 from treeline.corpus.errors import InputError
 from treeline.rerank.candidates import Candidate, Contribution, RerankContext
-from treeline.rerank.registry import DEFAULT, NAMES, RerankOptions, reranker
+from treeline.rerank.methods import METHODS as CONSTRUCTORS
+from treeline.rerank.methods import RerankOptions
+from treeline.rerank.registry import DEFAULT, NAMES, reranker
 
 METHODS = [name for name in NAMES if name != "cross-encoder"]
 QUICK = [name for name in METHODS if not name.endswith(("kmeans", "spectral"))]
@@ -132,3 +134,7 @@ def test_no_method_but_the_cross_encoder_waits_for_a_large_library() -> None:
     """The first request for one took 4 to 39 s in a worker, to import scikit-learn."""
     done = subprocess.run([sys.executable, "-c", WITHOUT_HEAVY], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_every_name_has_a_constructor() -> None:
+    assert NAMES.keys() == CONSTRUCTORS.keys()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from treeline.engine.embedded import vectors
 from treeline.engine.embedded.vectors import Matrix, merge_parts, write_part
-from treeline.engine.protocol import normalize
+from treeline.engine.hits import normalize
 
 DIMENSION = 64
 
