@@ -118,8 +118,8 @@ class Function:
     @property
     def docstring_outside(self) -> str:
         """The docstring if it is outside the function's code, as in Java or Go; else empty."""
-        first = self.docstring.strip().split("\n", 1)[0].strip()
-        return "" if first in self.original_string else self.docstring.strip()
+        told = self.docstring.strip()
+        return "" if all(line.strip() in self.original_string for line in told.split("\n")) else told
 
 
 NAMES = tuple(one.name for one in fields(Function))

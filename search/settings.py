@@ -111,6 +111,7 @@ class Settings:
         "", "Folders that an agent may have indexed, separated by `:`; empty: the folder `treeline mcp` runs in."
     )
     mcp_tokens: int = setting(2_000, "Tokens of an answer to an agent, unless it asks for another number.")
+    mcp_search_tokens: int = setting(500, "The same for `search_code`, which an agent asks most.")
     elasticsearch_shards: int = setting(1, "Shards of a new index; one holds some ten million functions.", 1)
 
     @property

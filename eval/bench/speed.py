@@ -183,7 +183,11 @@ class Line:
 @click.option("--clients", multiple=True, type=click.IntRange(1), help="--http: how many at once; repeat for steps.")
 @click.option("--minutes", default=0.0, help="--http: length of a soak.")
 @click.option("--repository", default="", metavar="DIR", help="Measure asking in a repository instead.")
-@click.option("--semble", default="", metavar="PYTHON", help="--repository: a Python with semble, measured beside it.")
+@click.option("--agents", default="", metavar="QUESTIONS", help="Measure tokens to the right file instead.")
+@click.option("--checkouts", default="", metavar="DIR", help="--agents: the repositories, DIR/NAME each.")
+@click.option("--only", default="", metavar="NAME,…", help="--agents: only these repositories.")
+@click.option("--tokenizer", default="", metavar="FILE", help="--agents: a tokenizer.json; default: characters / 4.")
+@click.option("--semble", default="", metavar="PYTHON", help="A Python with semble, measured beside Treeline.")
 @click.option("--scale", default=0, type=click.IntRange(0), metavar="N", help="Grow an index to N functions instead.")
 @click.option("--leave", is_flag=True, help="--scale: leave the index, and go on from the one that --json tells of.")
 @click.option("--json", "json_file", default="", metavar="FILE", help="Write the figures; - for stdout.")
@@ -197,12 +201,16 @@ def command(
     clients: tuple[int, ...],
     minutes: float,
     repository: str,
+    agents: str,
+    checkouts: str,
+    only: str,
+    tokenizer: str,
     semble: str,
     scale: int,
     leave: bool,
     json_file: str,
 ) -> None:
-    """Measure speed and memory."""
+    """Measure speed and memory, or what agents read."""
     console = Console(stderr=json_file == "-", highlight=False)
     settings = settings_for(engine, name)
     if http:
@@ -216,6 +224,20 @@ def command(
         from treeline.eval.bench import repository as asking
 
         document = asking.run(Path(repository), rounds=rounds, semble=semble, tell=console.print)
+    elif agents:
+        from treeline.eval.bench import agents as tokens
+
+        if not checkouts:
+            raise InputError("--agents needs the repositories", "name their folder with --checkouts")
+        document = tokens.run(
+            Path(agents),
+            Path(checkouts),
+            only=[one.strip() for one in only.split(",") if one.strip()],
+            semble=semble,
+            tokenizer=tokenizer,
+            settings=settings,
+            tell=console.print,
+        )
     elif scale:
         from treeline.eval.bench import plots
         from treeline.eval.bench import scale as growth

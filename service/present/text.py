@@ -62,7 +62,7 @@ def web_address(url: str) -> str:
 
 
 SUMMARY_LENGTH = 220
-SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
+SENTENCE_END = re.compile(r"(?<=[^\s.][.!?])\s|\n\s*\n")  # not behind the dots of `., ..`
 PARAMETERS = re.compile(r"[:@](param|type|return|rtype|raise)|(Args|Arguments|Parameters|Returns)\s*(:|\n\s*-)")
 
 # reStructuredText: a directive that stands before the first sentence, HTML in one, and what is marked as code.

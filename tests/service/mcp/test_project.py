@@ -9,7 +9,6 @@ from mcp_types import CallToolResult, TextContent
 
 from tests.ingest.loading import project
 from treeline.search.settings import Settings
-from treeline.service.mcp.library import within_budget
 from treeline.service.mcp.server import create_server
 
 FILES = {
@@ -87,8 +86,15 @@ def test_a_file_is_outlined_and_read_within_the_project(call: Call, root: Path) 
         call("read_lines", file="link.txt")
 
 
-def test_what_does_not_fit_is_counted() -> None:
-    lines = [f"line {number}" for number in range(1_000)]
-    told = within_budget(lines, 100)
-    assert len(told) <= 300 and "more lines; ask for" in told
-    assert within_budget(lines[:3], 100) == "line 0\nline 1\nline 2"
+def test_results_of_a_project_are_places_that_the_other_tools_take(call: Call) -> None:
+    answer = call("search_code", query="adds up what is in the cart", k=1)
+    place, _, rest = answer.partition(" ")
+    assert place == "shop/cart.go:5-7" and rest.startswith("Total: Total adds up what is in the cart.\n5 func Total(")
+    assert "> It ignores gifts." in call("get_function", function=place)
+    assert "shop/cart.go:9-11 add" in call("find_callees", function=place)
+
+
+def test_the_next_results_are_offered_and_given(call: Call) -> None:
+    first = call("search_code", query="receipt", k=1, code=False)
+    assert first.endswith("\n… more with offset=1")
+    assert call("search_code", query="receipt", k=1, code=False, offset=1).split()[0] != first.split()[0]

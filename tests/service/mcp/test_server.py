@@ -24,8 +24,8 @@ from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.settings import Settings
 from treeline.service.mcp import library
 from treeline.service.mcp.indexing import allowed_folder, index_folder
-from treeline.service.mcp.library import tokens
 from treeline.service.mcp.server import create_server
+from treeline.service.mcp.text import tokens
 
 COUNT = 200
 
@@ -125,7 +125,7 @@ def test_an_agent_searches_reads_and_follows_what_it_found(home: Path) -> None:
         handle = found[1:9]
         whole = text(await client.call_tool("get_function", {"function": handle}))
         assert f"[{handle}]" in whole
-        assert "```python" in whole
+        assert re.search(r"^ *\d+ def ", whole, re.MULTILINE)
         similar = text(await client.call_tool("similar_functions", {"function": f"[{handle}]", "k": 3}))
         assert similar.count("(similarity ") == 3
         assert f"[{handle}]" not in similar
@@ -286,8 +286,8 @@ def test_a_structural_question_says_what_is_exact_and_what_is_not(home: Path) ->
         answer = text(await client.call_tool("search_code", {"query": "what calls parse_json_0", "code": False}))
         assert answer.startswith("1 function is known to call the parse_json_0 defined in this index\n")
         first, *others = [line for line in answer.splitlines() if line.startswith("[")]
-        assert first.endswith("(calls)")
-        assert others and all(line.endswith("(not from the call graph)") for line in others)
+        assert "(calls)" in first
+        assert others and all("(not from the call graph)" in line for line in others)
         unknown = text(await client.call_tool("search_code", {"query": "who calls parse_json_zero"}))
         assert unknown.startswith("no function called parse_json_zero in this index")
 
@@ -332,7 +332,7 @@ def test_callers_that_are_no_functions_are_named(garden: Path) -> None:
         answer = text(await client.call_tool("find_callers", {"function": "open_gate"}))
         assert answer.startswith("Callers of open_gate: ")
         assert "the top level of main.py" in answer
-        assert re.search(r"\] Fence  \S+ main\.py:58-59", answer)  # a class is a unit of its own
+        assert re.search(r"\] \S+ main\.py:58-59 class Fence", answer)  # a class is a unit of its own
 
     converse(garden, talk)
 
@@ -353,7 +353,7 @@ def test_calls_that_were_not_resolved_are_counted_beside_the_callers(garden: Pat
         assert answer.startswith("No callers of Plant3.grow are known in this index; 1 function has grow( in the code")
         assert "search_code 'what calls grow'" in answer
         listed = text(await client.call_tool("search_code", {"query": "what calls grow", "k": 1, "code": False}))
-        assert re.search(r"\] water_all .*\(unresolved\)$", listed, re.MULTILINE)
+        assert re.search(r"water_all \(unresolved\)$", listed, re.MULTILINE)
 
     converse(garden, talk)
 
@@ -364,7 +364,7 @@ def test_a_name_that_many_have_is_told_to_be_one_of_more(garden: Path) -> None:
         assert answer.is_error
         assert "more than 10 functions are called 'grow'" in text(answer)
         assert "Class.name" in text(answer) and "repo" in text(answer)
-        assert text(answer).count(".grow  ") == 10
+        assert len(re.findall(r"\.grow$", text(answer), re.MULTILINE)) == 10
         assert "return water_bed(3)" in text(await client.call_tool("get_function", {"function": "Plant3.grow"}))
 
     converse(garden, talk)
