@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from treeline.corpus.errors import InputError
+from treeline.service.cli import jsonc
 
 NAME = "treeline"
 BEGIN, END = "<!-- treeline: begin -->", "<!-- treeline: end -->"
@@ -24,7 +25,8 @@ INSTRUCTIONS = f"""{BEGIN}
 ## Finding code
 
 Use the `treeline` tools before grep and before reading whole files: `search_code` finds code by what it does, by name,
-or by exact text in quotes; `outline` and `read_lines` show a file; `find_callers` and `find_callees` follow calls.
+or by exact text in quotes, and answers with `path:first-last` and the best lines. `get_function` and `read_lines` show
+more of one place, `outline` what a file defines, `find_callers` and `find_callees` follow calls.
 {END}
 """
 CURSOR_HEAD = "---\ndescription: How to find code\nalwaysApply: true\n---\n"
@@ -35,75 +37,99 @@ class Agent:
     """Where an agent has its servers and its instructions, below the project or (`~/`) the person's home folder."""
 
     label: str
-    config: str
+    configs: tuple[str, ...]  # the first that exists, or else the first, is written
     keys: tuple[str, ...]  # the objects around our entry
     instructions: str
-    entry: Callable[[list[str]], dict[str, Any]]
+    entry: Callable[[list[str], Path], dict[str, Any]]
     head: str = ""  # of a file of instructions that is ours alone
+    inner: str = ""  # an object inside, where newer versions of the agent have the entries, if it is there
 
 
-def command_and_arguments(command: list[str]) -> dict[str, Any]:
+def stdio(command: list[str], _folder: Path) -> dict[str, Any]:
     return {"command": command[0], "args": command[1:]}
 
 
+def typed(command: list[str], folder: Path) -> dict[str, Any]:
+    return {"type": "stdio"} | stdio(command, folder)
+
+
+def rooted(command: list[str], folder: Path) -> dict[str, Any]:
+    """With the project by name: for an agent that has one list of servers for all projects."""
+    return stdio([*command, "--root", str(folder.resolve())], folder)
+
+
+def local_list(command: list[str], _folder: Path) -> dict[str, Any]:
+    return {"type": "local", "command": command, "enabled": True}
+
+
+def local_tools(command: list[str], folder: Path) -> dict[str, Any]:
+    return {"type": "local"} | stdio(command, folder) | {"tools": ["*"]}
+
+
+SERVERS = ("mcpServers",)
+NOTES = "AGENTS.md"
 AGENTS = {
     # https://code.claude.com/docs/en/mcp: project scope
-    "claude": Agent("Claude Code", ".mcp.json", ("mcpServers",), "CLAUDE.md", command_and_arguments),
-    # https://cursor.com/docs/context/mcp
-    "cursor": Agent(
-        "Cursor",
-        ".cursor/mcp.json",
-        ("mcpServers",),
-        ".cursor/rules/treeline.mdc",
-        command_and_arguments,
-        CURSOR_HEAD,
-    ),
-    # https://developers.openai.com/codex/mcp
-    "codex": Agent("Codex", "~/.codex/config.toml", ("mcp_servers",), "AGENTS.md", command_and_arguments),
+    "claude": Agent("Claude Code", (".mcp.json",), SERVERS, "CLAUDE.md", stdio),
+    # https://cursor.com/docs/mcp, https://cursor.com/docs/rules
+    "cursor": Agent("Cursor", (".cursor/mcp.json",), SERVERS, ".cursor/rules/treeline.mdc", stdio, CURSOR_HEAD),
+    # https://developers.openai.com/codex/mcp; a project's own .codex/config.toml counts only once it is trusted
+    "codex": Agent("Codex", ("~/.codex/config.toml",), ("mcp_servers",), NOTES, stdio),
     # https://geminicli.com/docs/tools/mcp-server
-    "gemini": Agent("Gemini CLI", ".gemini/settings.json", ("mcpServers",), "GEMINI.md", command_and_arguments),
+    "gemini": Agent("Gemini CLI", (".gemini/settings.json",), SERVERS, "GEMINI.md", stdio),
     # https://code.visualstudio.com/docs/copilot/customization/mcp-servers
     "copilot": Agent(
-        "GitHub Copilot in VS Code",
-        ".vscode/mcp.json",
-        ("servers",),
-        ".github/copilot-instructions.md",
-        lambda command: {"type": "stdio"} | command_and_arguments(command),
+        "GitHub Copilot in VS Code", (".vscode/mcp.json",), ("servers",), ".github/copilot-instructions.md", typed
     ),
-    # https://opencode.ai/docs/mcp-servers
-    "opencode": Agent(
-        "OpenCode",
-        "opencode.json",
-        ("mcp",),
-        "AGENTS.md",
-        lambda command: {"type": "local", "command": command, "enabled": True},
-    ),
+    # https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers
+    "copilot-cli": Agent("GitHub Copilot CLI", ("~/.copilot/mcp-config.json",), SERVERS, NOTES, local_tools),
+    # https://opencode.ai/docs/mcp-servers; version 2 has the entries in `mcp.servers`, and reads the older form too
+    "opencode": Agent("OpenCode", ("opencode.json", "opencode.jsonc"), ("mcp",), NOTES, local_list, inner="servers"),
+    # https://zed.dev/docs/ai/mcp
+    "zed": Agent("Zed", (".zed/settings.json",), ("context_servers",), NOTES, stdio),
+    # https://docs.windsurf.com/windsurf/cascade/mcp
+    "windsurf": Agent("Windsurf", ("~/.codeium/windsurf/mcp_config.json",), SERVERS, NOTES, rooted),
+    # https://ampcode.com/manual
+    "amp": Agent("Amp", (".amp/settings.json",), ("amp.mcpServers",), NOTES, stdio),
 }
 
 
 @click.command("install")
 @click.argument("agent", type=click.Choice(list(AGENTS)))
 @click.option("--remove", is_flag=True, help="Take Treeline out of the files again.")
-@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--yes", is_flag=True, help="Write the changes without asking.")
 @click.option("--folder", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", help="Project.")
-def install(agent: str, remove: bool, dry_run: bool, folder: Path) -> None:
-    """Write Treeline into the configuration of AGENT, with a short instruction, and show what changed."""
+def install(agent: str, remove: bool, yes: bool, folder: Path) -> None:
+    """Write Treeline into the configuration of AGENT, with a short instruction.
+
+    Shows what would change and asks first; without a terminal to ask at, nothing is written unless --yes says so.
+    """
     chosen = AGENTS[agent]
-    changes = [
-        (path_of(chosen.config, folder), configured(chosen, path_of(chosen.config, folder), remove=remove)),
-        (path_of(chosen.instructions, folder), instructed(chosen, path_of(chosen.instructions, folder), remove=remove)),
-    ]
-    changed = False
-    for path, text in changes:
-        before = read(path)
-        if text == before:
-            continue
-        changed = True
-        click.echo(difference(path, before, text), nl=False)
-        if not dry_run:
-            write(path, text)
-    done = "would be changed" if dry_run else "taken out" if remove else "set up"
-    click.echo(f"{chosen.label}: {done if changed else 'nothing to change'}")
+    config, notes = config_of(chosen, folder), path_of(chosen.instructions, folder)
+    wanted = {
+        config: configured(chosen, config, folder, remove=remove),
+        notes: instructed(chosen, notes, remove=remove),
+    }
+    changes = {path: text for path, text in wanted.items() if text != read(path)}
+    for path, text in changes.items():
+        click.echo(difference(path, read(path), text), nl=False)
+    if not changes:
+        click.echo(f"{chosen.label}: nothing to change")
+        return
+    if not yes and not sys.stdin.isatty():
+        click.echo(f"{chosen.label}: nothing is written yet; --yes writes it")
+        return
+    if not yes and not click.confirm("Write this?", default=True):
+        click.echo(f"{chosen.label}: left as it is")
+        return
+    for path, text in changes.items():
+        write(path, text)
+    click.echo(f"{chosen.label}: {'taken out' if remove else 'set up'}")
+
+
+def config_of(agent: Agent, folder: Path) -> Path:
+    paths = [path_of(name, folder) for name in agent.configs]
+    return next((path for path in paths if path.exists()), paths[0])
 
 
 def path_of(name: str, folder: Path) -> Path:
@@ -111,7 +137,7 @@ def path_of(name: str, folder: Path) -> Path:
 
 
 def read(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.exists() else ""
+    return path.read_bytes().decode("utf-8") if path.exists() else ""
 
 
 def write(path: Path, text: str) -> None:
@@ -120,7 +146,7 @@ def write(path: Path, text: str) -> None:
         path.unlink(missing_ok=True)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8", newline="")
 
 
 def difference(path: Path, before: str, after: str) -> str:
@@ -130,30 +156,22 @@ def difference(path: Path, before: str, after: str) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
-def configured(agent: Agent, path: Path, *, remove: bool) -> str:
+def configured(agent: Agent, path: Path, folder: Path, *, remove: bool) -> str:
     """The configuration with our entry, or without it; everything else stays as it is."""
     before = read(path)
-    command = [(shutil.which(NAME) and NAME) or sys.argv[0], "mcp"]
+    command = [(shutil.which(NAME) and NAME) or str(Path(sys.argv[0]).absolute()), "mcp"]
     if path.suffix == ".toml":
         return configured_toml(before, path, None if remove else command)
+    entry = agent.entry(command, folder)
+    keys = agent.keys
     try:
-        whole = json.loads(before) if before.strip() else {}
-        if not isinstance(whole, dict):
-            raise ValueError("it is no object")
+        outer = jsonc.read(before).get(keys[0])
+        if agent.inner and isinstance(outer, dict) and isinstance(outer.get(agent.inner), dict):
+            keys = (*keys, agent.inner)
+        return jsonc.remove_entry(before, (*keys, NAME)) if remove else jsonc.set_entry(before, (*keys, NAME), entry)
     except ValueError as error:
-        entry = json.dumps({agent.keys[0]: {NAME: agent.entry(command)}})
-        raise InputError(f"{path} cannot be read as JSON: {error}", f"change it by hand: {entry}") from error
-    servers = whole.setdefault(agent.keys[0], {})
-    if remove:
-        if servers.pop(NAME, None) is None:
-            return before
-        if not servers:
-            del whole[agent.keys[0]]
-        return json.dumps(whole, indent=2, ensure_ascii=False) + "\n" if whole else ""
-    if servers.get(NAME) == agent.entry(command):
-        return before
-    servers[NAME] = agent.entry(command)
-    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+        by_hand = json.dumps({keys[0]: {NAME: entry}})
+        raise InputError(f"{path} cannot be read as JSON: {error}", f"change it by hand: {by_hand}") from error
 
 
 def configured_toml(before: str, path: Path, command: list[str] | None) -> str:

@@ -76,7 +76,7 @@ def check_port(host: str, port: int) -> None:
 
 @click.command("mcp")
 @index_options
-@click.option("--root", "roots", multiple=True, help="Folder that may be indexed; several times for several.")
+@click.option("--root", "roots", multiple=True, help="Folder that may be indexed, the first is asked by default.")
 def mcp(engine: str | None, name: str, roots: tuple[str, ...]) -> None:
     """Serve search to a coding agent (Model Context Protocol, stdio): the project of this folder, or an index."""
     import os

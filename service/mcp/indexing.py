@@ -36,10 +36,15 @@ def index_folder(folder: str, settings: Settings) -> str:
     return visible(f"Indexed {path}\n{done.stdout.strip()}")
 
 
+def allowed_roots(settings: Settings) -> list[Path]:
+    """The folders that an agent may have read: those of the settings, or the one that the server runs in."""
+    roots = [Path(root).expanduser().resolve() for root in settings.mcp_roots.split(os.pathsep) if root]
+    return roots or [Path.cwd().resolve()]
+
+
 def allowed_folder(folder: str, settings: Settings) -> Path:
     """The real folder, when it lies below an allowed one; links are followed before the comparison."""
-    roots = [Path(root).expanduser().resolve() for root in settings.mcp_roots.split(os.pathsep) if root]
-    roots = roots or [Path.cwd().resolve()]
+    roots = allowed_roots(settings)
     if not folder.strip() or "\0" in folder or "://" in folder:
         raise InputError(f"{folder!r} is not a local folder", "name one; what is elsewhere is cloned first")
     try:

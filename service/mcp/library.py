@@ -13,7 +13,7 @@ from treeline.search.answer import Member
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.resolve import Ambiguous, resolve
 from treeline.search.settings import Settings
-from treeline.service.mcp.indexing import allowed_folder
+from treeline.service.mcp.indexing import allowed_folder, allowed_roots
 from treeline.service.mcp.text import HANDLE_LENGTH, Item, handle, render
 from treeline.service.projects import refresh_project, settings_of
 
@@ -23,13 +23,13 @@ REMEMBERED = 10_000  # handles kept for one conversation
 class Library:
     """The indexes behind the tools, and the handles they have given out.
 
-    `follow` means the project that the server runs in, refreshed before it is asked, instead of the settings' index; a
-    tool may name another folder. An agent may call several tools at once, each in a thread of its own.
+    `follow` means the project around the first allowed folder, refreshed before it is asked, instead of the settings'
+    index; a tool may name another folder. An agent may call several tools at once, each in a thread of its own.
     """
 
     def __init__(self, settings: Settings, searcher: LiveSearcher | None = None, *, follow: bool = False) -> None:
         self.settings = settings
-        self.root = Path.cwd()  # of the project that was asked last; paths of files are relative to it
+        self.root = allowed_roots(settings)[0]  # of the project asked last; paths of files are relative to it
         self._follow = follow
         self._searcher = searcher
         self._open: dict[str, LiveSearcher] = {}

@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from treeline.corpus.analysis import terms
 from treeline.corpus.function import Function
 from treeline.search.answer import Member
 from treeline.service.present.text import summary, visible
 
-# Code runs at 3 to 4 characters a token with the usual tokenizers; the low end keeps the promise.
-CHARACTERS_PER_TOKEN = 3
+# Code runs at 2.5 to 4 characters a token with the usual tokenizers (docs/research/agents.md); the low end keeps the
+# promise.
+CHARACTERS_PER_TOKEN = 2.5
 HANDLE_LENGTH = 8
 MIN_BUDGET = 100  # tokens; below it not even one headline would fit
 SUMMARY_LENGTH = 120
@@ -41,7 +43,7 @@ class Item:
 
 def tokens(text: str) -> int:
     """How many tokens a text takes, on the safe side."""
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
+    return ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
 def handle(function_id: str) -> str:
@@ -153,7 +155,7 @@ def render(
     Each result may take half of the room that is left, so the first shows most. If not every headline fits, no code is
     shown. The last line says what was left out: `next_offset` is where this list ends among all results.
     """
-    room = budget * CHARACTERS_PER_TOKEN
+    room = int(budget * CHARACTERS_PER_TOKEN)
     closing = NEXT.format(next_offset) if next_offset else ""
     reserve = max(len(NOT_LISTED.format(len(items))), len(closing)) + 1
     opening = opening[: room - reserve]
@@ -183,7 +185,7 @@ def render(
 
 def within_budget(lines: Sequence[str], budget: int) -> str:
     """The lines, as many as fit into the budget; how many did not is said."""
-    room = budget * CHARACTERS_PER_TOKEN
+    room = int(budget * CHARACTERS_PER_TOKEN)
     for number, line in enumerate(lines):
         room -= len(line) + 1
         if room < len(LEFT_OUT) and number < len(lines) - 1:
