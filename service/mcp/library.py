@@ -9,7 +9,6 @@ from typing import Any
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
-from treeline.search.answer import Member
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.resolve import Ambiguous, resolve
 from treeline.search.settings import Settings
