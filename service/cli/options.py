@@ -241,13 +241,9 @@ def choose_function(searcher: LiveSearcher, reference: str, repo: str, path_pref
     try:
         return resolve(searcher, reference, otherwise="treeline search finds it by what it does", filters=filters)
     except Ambiguous as several:
-        from rich.console import Console
-        from rich.text import Text
-
         from treeline.service.cli.text import headline
 
-        console = Console(stderr=True, highlight=False)
         for one in several.functions:
-            console.print(Text(f"{one.id}  ") + headline(one.address), soft_wrap=True)
+            click.echo(f"{one.id}  {headline(one.address)}", err=True)
         hint = "give the id of one, its whole name (Class.name, module.name), or narrow it by --repo and --path"
         raise InputError(several.message, hint) from None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from treeline.corpus.counting import counted
 from treeline.corpus.function import Address, Function
@@ -41,68 +41,75 @@ def show_answer(
     clusters: Callable[[], CorpusClusters | None] = lambda: None,
 ) -> None:
     """Print it; colours only where a terminal shows them. `clusters` are those of the index."""
-    console = Console(highlight=False)
     for lane in answer.degraded:
         what = "the index is damaged" if lane.lane == "index" else f"without {lane.lane}"
         click.echo(f"treeline: {what}: {visible(lane.reason)}", err=True)
     if answer.corrections.words:
         told = f"{answer.corrections.sentence} (--as-typed looks for it as it is)\n"
-        console.print(Text(told, style="bold"), soft_wrap=True)
+        say(told, bold=True)
     if answer.exact:
-        console.print(Text(visible(f"{answer.exact.sentence}\n"), style="bold"), soft_wrap=True)
+        say(visible(f"{answer.exact.sentence}\n"), bold=True)
     if answer.total and not answer.results:
-        console.print(
-            f"there are only {counted(answer.total, 'result')}: --offset {answer.query.offset} skips them all"
-        )
+        say(f"there are only {counted(answer.total, 'result')}: --offset {answer.query.offset} skips them all")
         return
     if not answer.results:
         where = f"{counted(info.functions, 'function')}{_narrowed(answer)}"
-        console.print(f"nothing found in index {info.name!r} ({where})", markup=False, soft_wrap=True)
+        say(f"nothing found in index {info.name!r} ({where})")
         for why in answer.hints:
-            console.print(visible(why), markup=False, soft_wrap=True)
+            say(visible(why))
         return
     for told in filter(None, (*answer.hints, answer.no_match)):
-        console.print(Text(visible(f"{told}\n"), style="bold"), soft_wrap=True)
+        say(visible(f"{told}\n"), bold=True)
     all_clusters = clusters() if explain else None
     for result in answer.results:
         if heading := answer.headings.get(result.rank):
-            console.print(Text(visible(f"── {heading} ──\n"), style="dim"), soft_wrap=True)
-        for line in _result(result, all_clusters, explain=explain, full=full, colours=console.is_terminal):
-            console.print(line, soft_wrap=True)
-    console.print(Text(_footer(answer, info), style="dim"), soft_wrap=True)
+            say(visible(f"── {heading} ──\n"), dim=True)
+        for line in _result(result, all_clusters, explain=explain, full=full):
+            say(line)
+    say(_footer(answer, info), dim=True)
 
 
-def _result(
-    result: Result, clusters: CorpusClusters | None, *, explain: bool, full: bool, colours: bool
-) -> Iterator[Text]:
+def say(text: str = "", **style: Any) -> None:
+    """Print a line, in this style where a terminal shows it. rich would take as long as the search."""
+    click.echo(styled(text, **style), color=shows_colours())
+
+
+def styled(text: str, **style: Any) -> str:
+    return click.style(text, **style) if style and shows_colours() else text
+
+
+def shows_colours() -> bool:
+    """As no-color.org and most tools have it."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
+
+
+def _result(result: Result, clusters: CorpusClusters | None, *, explain: bool, full: bool) -> Iterator[str]:
     function = result.function
-    head = Text(f"{result.rank:>2}. ") + headline(function.address)
-    if relation := relation_of(result.candidate):
-        head.append(f"  {relation}", style="green")
-    yield head
+    relation = relation_of(result.candidate)
+    yield f"{result.rank:>2}. {headline(function.address)}{styled(f'  {relation}', fg='green') if relation else ''}"
     if explain:
         for line in _why(result.candidate, clusters):
-            yield Text(INDENT + line, style="yellow")
-    for code in code_lines(function, full=full, colours=colours):
-        yield Text(INDENT) + code if code else code
+            yield styled(INDENT + line, fg="yellow")
+    for code in code_lines(function, full=full):
+        yield INDENT + code if code else code
     for member in result.members:
-        yield Text(INDENT) + member_line(member)
-    yield Text()
+        yield INDENT + member_line(member)
+    yield ""
 
 
-def member_line(member: Member) -> Text:
+def member_line(member: Member) -> str:
     """`› 12 def acquire(self, timeout=None):`, the line number first."""
     lines = member.address.lines
-    line = Text("› ", style="green").append(f"{lines[0]} " if lines else "", style="dim")
-    return line.append(visible(member.signature))
+    number = styled(f"{lines[0]} ", dim=True) if lines else ""
+    return f"{styled('› ', fg='green')}{number}{visible(member.signature)}"
 
 
-def headline(address: Address) -> Text:
+def headline(address: Address) -> str:
     """What a function is called and where it lives."""
-    head = Text().append(visible(address.func_name), style="bold")
-    head.append(f"  {visible(address.repo)}", style="cyan")
-    head.append(f"  {visible(location(address))}", style="dim")
-    return head
+    name, repo, file = visible(address.func_name), visible(address.repo), visible(location(address))
+    return styled(name, bold=True) + styled(f"  {repo}", fg="cyan") + styled(f"  {file}", dim=True)
 
 
 def location(address: Address) -> str:
@@ -111,22 +118,27 @@ def location(address: Address) -> str:
     return f"{address.path}:{lines[0]}" if lines else address.path
 
 
-def code_lines(function: Function, *, full: bool, colours: bool = True) -> Iterator[Text]:
+def code_lines(function: Function, *, full: bool) -> Iterator[str]:
     """Its code: all of it, or the first lines and how many more there are."""
     lines = level(visible(function.original_string.strip("\n"))).split("\n")
     shown = lines if full else lines[:LINES_SHOWN]
-    yield from highlighted(shown, function.language) if colours else map(Text, shown)
+    yield from highlighted(shown, function.language) if shows_colours() else shown
     if len(lines) > len(shown):
-        yield Text(f"… {len(lines) - len(shown)} more lines", style="dim")
+        yield styled(f"… {len(lines) - len(shown)} more lines", dim=True)
 
 
-def highlighted(lines: list[str], language: str) -> Iterator[Text]:
-    from rich.syntax import Syntax  # with pygments a tenth of a second, for terminals only
+def highlighted(lines: list[str], language: str) -> list[str]:
+    from pygments import highlight  # a tenth of a second, for terminals only
+    from pygments.formatters import TerminalFormatter
+    from pygments.lexers import TextLexer, get_lexer_by_name
+    from pygments.util import ClassNotFound
 
-    syntax = Syntax("", language or "text", theme="ansi_dark", background_color="default")
-    for line in syntax.highlight("\n".join(lines)).split("\n"):
-        line.rstrip()
-        yield line
+    options = {"stripnl": False, "ensurenl": False}
+    try:
+        lexer = get_lexer_by_name(language, **options)
+    except ClassNotFound:
+        lexer = TextLexer(**options)
+    return highlight("\n".join(lines), lexer, TerminalFormatter(bg="dark")).split("\n")
 
 
 def level(code: str) -> str:
@@ -183,45 +195,42 @@ def show_function(
     function: Function, callers: Sequence[Neighbour], unresolved: UnresolvedCalls, callees: Sequence[Neighbour]
 ) -> None:
     """The whole function; its docstring is shown before its code where the code does not have it."""
-    console = Console(highlight=False)
-    console.print(headline(function.address), soft_wrap=True)
-    console.print(Text(f"id {function.id}", style="dim"), soft_wrap=True)
+    say(headline(function.address))
+    say(f"id {function.id}", dim=True)
     if function.url:
-        console.print(Text(visible(function.url), style="dim"), soft_wrap=True)
+        say(visible(function.url), dim=True)
     more = unresolved.message(more=bool(distinct_functions(callers)))
     listed = f'; {more} (treeline search "what calls {unresolved.symbol}")' if more else ""
     for relation, found, besides in (("called by", callers, listed), ("calls", callees, "")):
-        told = f"{relation} {describe_neighbours(found, by_name=True) or NO_NEIGHBOURS}{besides}"
-        console.print(Text(visible(told), style="green"), soft_wrap=True)
-    console.print()
+        neighbours = describe_neighbours(found, by_name=True) or NO_NEIGHBOURS
+        say(visible(f"{relation} {neighbours}{besides}"), fg="green")
+    say()
     if docstring := function.docstring_outside:
-        console.print(Text(f"{visible(docstring)}\n"), soft_wrap=True)
-    for line in code_lines(function, full=True, colours=console.is_terminal):
-        console.print(line, soft_wrap=True)
+        say(f"{visible(docstring)}\n")
+    for line in code_lines(function, full=True):
+        say(line)
 
 
 def show_similar(function: Function, like: Similar, bodies: Sequence[Function]) -> None:
     """Nearest first, each with its cosine and what its docstring says first."""
-    console = Console(highlight=False)
-    console.print(Text("similar to ") + headline(function.address), soft_wrap=True)
+    say(f"similar to {headline(function.address)}")
     if like.label:
-        console.print(Text(f"cluster {like.cluster} ({visible(like.label)})", style="yellow"), soft_wrap=True)
+        say(f"cluster {like.cluster} ({visible(like.label)})", fg="yellow")
     if not like.hits:
-        console.print("nothing alike is in the index, or it has no vectors")
+        say("nothing similar is in the index, or it has no vectors")
         return
     known = {body.id: body for body in bodies}
     for rank, (hit, same_cluster) in enumerate(like.hits, 1):
-        mark = Text("  same cluster", style="yellow") if same_cluster else Text()
-        console.print(Text(f"{rank:>2}. {hit.score:.2f}  ") + headline(hit.address) + mark, soft_wrap=True)
-        if hit.id in known and (told := summary(known[hit.id].docstring)):
-            console.print(Text(f"{INDENT}{visible(told)}"), soft_wrap=True)
+        mark = styled("  same cluster", fg="yellow") if same_cluster else ""
+        say(f"{rank:>2}. {hit.score:.2f}  {headline(hit.address)}{mark}")
+        if hit.id in known and (first := summary(known[hit.id].docstring)):
+            say(f"{INDENT}{visible(first)}")
 
 
 REASONS_SHOWN = 5
 
 
 def show_summary(summary: Summary) -> None:
-    console = Console(highlight=False)
     counts = [
         (summary.indexed, "indexed"),
         (summary.updated, "updated"),
@@ -232,32 +241,30 @@ def show_summary(summary: Summary) -> None:
     parts = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "nothing"
     seconds = summary.seconds.get("total", 0.0)
     removed = f"; {summary.removed:,} removed" if summary.removed else ""
-    console.print(f"{counted(summary.read, 'record')} read: {parts}{removed}")
+    say(f"{counted(summary.read, 'record')} read: {parts}{removed}")
     for reason, count in list(summary.reasons.items())[:REASONS_SHOWN]:
-        console.print(f"  {count:,} × {reason}", markup=False)
+        say(f"  {count:,} × {reason}")
     if summary.rejects_file:
-        console.print(f"  each with file and line: {summary.rejects_file}", markup=False, soft_wrap=True)
+        say(f"  each with file and line: {summary.rejects_file}")
     if summary.passed_over:
         shown = [f"{count:,} × {reason}" for reason, count in list(summary.passed_over.items())[:REASONS_SHOWN]]
         more = ", …" if len(summary.passed_over) > REASONS_SHOWN else ""
-        console.print(f"  passed over: {', '.join(shown)}{more}", markup=False, soft_wrap=True)
+        say(f"  passed over: {', '.join(shown)}{more}")
     for source in summary.empty:
-        console.print(f"  no function in {source}", markup=False, soft_wrap=True)
+        say(f"  no function in {source}")
     for source in summary.gone:
         command = f"treeline index --name {summary.index} --remove {quote(source)}"
-        console.print(f"  no longer there: {source} ({command} takes it out)", markup=False, soft_wrap=True)
+        say(f"  no longer there: {source} ({command} takes it out)")
     if not summary.total:
         click.echo(f"treeline: index {summary.index!r} is empty: there is nothing to search in it", err=True)
     if not summary.published:
-        console.print(f"index {summary.index!r} is up to date: {counted(summary.total, 'function')} ({seconds:.1f} s)")
+        say(f"index {summary.index!r} is up to date: {counted(summary.total, 'function')} ({seconds:.1f} s)")
         return
     written = summary.indexed + summary.updated
     rate = f", {counted(round(written / seconds), 'function')} a second" if written >= seconds > 1 else ""
     resumed = ", taken up where it was broken off" if summary.resumed else ""
     encoders = " + ".join(summary.encoders) or "none"
-    console.print(
+    say(
         f"index {summary.index!r} ({summary.engine}) now holds {counted(summary.total, 'function')}, encoder {encoders}"
-        f" ({seconds:.1f} s{rate}{resumed})",
-        markup=False,
-        soft_wrap=True,
+        f" ({seconds:.1f} s{rate}{resumed})"
     )
