@@ -32,9 +32,14 @@ VENDORED_FOLDERS = frozenset(
 GENERATED_FOLDERS = frozenset("dist build generated _generated coverage htmlcov".split())
 # The standard library of Ruby, copied into many repositories.
 OLD_RUBY = "/lib/ruby/1."
+# `jvmTest`, `UITests`, `Shop.Tests`, `shop-tests`, `integration_test`
+TEST_FOLDER = re.compile(r".*(?:[a-z0-9]Tests?|[._-][Tt]ests?)")
 TEST_FILE = re.compile(
-    r"(?:^test_.*|.*_tests?|^conftest)\.py$|.*_test\.go$|.*(?:Test|Tests|TestCase|IT)\.(?:java|php)$|.*_(?:spec|test)\.rb$"
-    r"|.*[._-](?:test|tests|spec|e2e|stories)\.[cm]?[jt]sx?$"
+    r"(?:test_.*|.*_tests?|conftest)\.py|.*_test\.(?:go|rs|dart|exs|zig|lua|cc|cpp|cxx|c|jl|cr)|test_.*\.(?:c|cc|cpp|jl|exs)"
+    r"|.*[a-z0-9](?:Tests?|TestCase|IT)\.(?:java|php|kts?|scala|cs|fs|vb|swift|groovy|mm?|hs|cpp|elm)"
+    r"|.*[a-z0-9]Spec\.(?:scala|groovy|hs)"  # in Java and Kotlin `TypeSpec` is no test
+    r"|.*_(?:spec|test)\.(?:rb|lua|cr)|.*(?:_SUITE|_tests?)\.erl|.*\.bats"
+    r"|.*[._-](?:test|tests|spec|e2e|stories)\.(?:[cm]?[jt]sx?|vue|svelte)"
 )
 GENERATED_FILE = re.compile(
     r".*_pb2(?:_grpc)?\.py$|.*\.pb(?:\.gw)?\.go$|.*_generated\.\w+$|.*\.(?:generated|gen|min|bundle|chunk)\.\w+$"
@@ -59,7 +64,7 @@ def reason_by_name(path: str) -> str:
         return "hidden"
     if of_folder == "vendored":
         return "vendored"
-    if of_folder == "test" or TEST_FILE.match(name):
+    if of_folder == "test" or TEST_FILE.fullmatch(name):
         return "test"
     return "generated" if of_folder or GENERATED_FILE.match(name) else ""
 
@@ -71,7 +76,7 @@ def _reason_by_folder(folder: str) -> str:
         return "hidden"
     if parts & VENDORED_FOLDERS or OLD_RUBY in f"/{folder}/":
         return "vendored"
-    if parts & TEST_FOLDERS:
+    if parts & TEST_FOLDERS or any(map(TEST_FOLDER.fullmatch, parts)):
         return "test"
     return "generated" if parts & GENERATED_FOLDERS else ""
 

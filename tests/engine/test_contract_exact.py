@@ -94,7 +94,7 @@ def test_a_pattern_that_explodes_is_stopped(store: Store, name: str) -> None:
     engine = store.open(name)
     started = time.monotonic()
     assert len(engine.regex(r"(a|aa)+$|(a+)+b", 10)) == 0
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60  # without a limit it takes years
     engine.close()
 
 

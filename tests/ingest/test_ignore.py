@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from treeline.ingest import ignore
 from treeline.ingest.ignore import IgnoreRules, ignore_text
 from treeline.ingest.sources import open_source
 
@@ -129,3 +130,28 @@ def test_more_patterns_than_any_project_has_are_not_all_compared(tmp_path: Path)
     begun = time.process_time()
     assert len(list(open_source(str(tmp_path)).units())) == 20
     assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "okhttp/src/jvmTest/kotlin/CallTest.kt",
+        "Shop.Tests/Cart.cs",
+        "shop-tests/cart.rs",
+        "src/cart_test.dart",
+        "Source/CartTests.swift",
+        "lib/cart_test.exs",
+        "src/cart_SUITE.erl",
+        "core/CartSpec.scala",
+        "src/cart_test.cc",
+    ],
+)
+def test_tests_are_known_by_the_customs_of_their_language(path: str) -> None:
+    assert ignore.reason_by_name(path) == "test"
+
+
+@pytest.mark.parametrize(
+    "path", ["src/TypeSpec.java", "src/contest/latest.py", "api-specs/pets.yaml", "src/Test.java", "src/attest.go"]
+)
+def test_names_that_only_look_like_tests_are_read(path: str) -> None:
+    assert ignore.reason_by_name(path) == ""
