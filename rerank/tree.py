@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -55,6 +55,7 @@ REEXPORT = 0.3  # an `__init__` or `index`, which hands on what others define
 OUTLINE = 0.1  # a file's outline, a section or a configuration beside a definition
 DEFINITION = 1.0  # the definition of the one name that the query is
 OTHER_CLASS = 0.5  # of that, where the query names another class or module
+MODULE = 1.4  # the file that the name is, or that hands on a name which nothing here defines: as much as a type
 BY_KIND = dict.fromkeys(("class", "interface", "type", "enum"), 0.2) | {"constant": -0.5}  # a type rather than a value
 WHOLE = 0.2  # a definition that is no member of another
 REPOSITORY_PRICE = 0.08  # for using up the entitlement of a repository once
@@ -62,8 +63,12 @@ REPOSITORY_PRICE = 0.08  # for using up the entitlement of a repository once
 # functions beside a better one (docs/research/tree-ranking.md).
 FILE_PRICE = 0.9
 MOST_PAID = 3  # times the price of a repository; one that is full of answers comes back
-OPPOSITE = 0.2  # a name that converts the other way (direction.py)
+OLD_VERSION = 0.5  # a copy of what a newer version beside it has
+OPPOSITE = 0.5  # a name that converts the other way (direction.py)
 FOREIGN = 0.5  # another language than the query names (language.py)
+ALIKE = 0.8  # of the best: a file's functions that match so nearly as well are answered for by what is around them
+SEVERAL = 3  # so many of them
+OWN = 0.5  # of the best: what the whole itself must match
 USUAL_LENGTH = 400  # lines of a file that neither gains nor loses
 
 GAIN_WORDS = (
@@ -78,9 +83,17 @@ MEMBERS_NAMED = 3  # of the other matches in its file
 
 FUNCTIONS = frozenset({"function", "method"})
 DEFINES = FUNCTIONS | BY_KIND.keys()
+# "How does routing work", "connection pooling": not what a single function would be described by.
+ABOUT_A_WHOLE = re.compile(r"how\s+(?!to\b)|\S+(?:\s+\S+){1,2}$", re.IGNORECASE)
 SYMBOL = re.compile(r"[\w$@]+(?:(?:\.|::|#|->)[\w$@?!]+)*(?:\(\))?")  # one name, however qualified
 JOINTS = re.compile(r"::|#|->")
 NO_LETTER = re.compile(r"[^0-9a-z]")
+QUERY_WORD = re.compile(r"[^\W_]+")
+# What hands a name on: Rust, JavaScript and TypeScript, Python's list of public names; no further than the statement.
+HANDS_ON_NAME = r"\b(?:pub\s+use|export|__all__)\b[^;=]{{0,2000}}?=?[^;=]{{0,2000}}?\b{}\b"
+FILES_READ = 20  # file units whose text is looked at for a name that nothing defines
+LONGEST_COMPOUND = 3  # words of a query that may be one word in a name: `threadpool`
+VERSION = re.compile(r"(?:^|(?<=/))v(\d{1,3})(?=/)")
 HANDS_ON = re.compile(r"(?:^|/)(?:__init__\.pyi?|index\.[cm]?[jt]sx?)$")
 NAMELESS = frozenset({"__init__", "index", "mod", "lib", "main", "init"})  # named by their folder
 ASIDE_WORDS = "tests? testing specs? fixtures? mocks? examples? samples? demos? benchmarks? bench docs?".split()
@@ -121,6 +134,32 @@ def path_facts(path: str) -> PathFacts:
 @lru_cache(maxsize=50_000)
 def _words(label: str) -> frozenset[str]:
     return frozenset(terms(label))
+
+
+def query_words(query: str) -> frozenset[str]:
+    """Its terms, and neighbouring words as one: a file for the "thread pool" may be called `threadpool`."""
+    written = QUERY_WORD.findall(query)
+    found = set(terms(query))
+    for length in range(2, LONGEST_COMPOUND + 1):
+        for start in range(len(written) - length + 1):
+            found.update(terms("".join(written[start : start + length]).lower()))
+    return frozenset(found)
+
+
+def superseded(paths: Sequence[str], repo_names: Sequence[str], query: str) -> list[bool]:
+    """For each file, whether it is in an old version's folder (`v3/` beside `v4/`) that the query does not name."""
+    versions = [VERSION.search(path) for path in paths]
+    newest: dict[tuple[str, str], int] = {}
+    for repo, path, found in zip(repo_names, paths, versions, strict=True):
+        if found:
+            beside = (repo, path[: found.start()])
+            newest[beside] = max(newest.get(beside, 0), int(found[1]))
+    return [
+        found is not None
+        and int(found[1]) < newest[repo, path[: found.start()]]
+        and not re.search(rf"\bv?{found[1]}\b", query, re.IGNORECASE)
+        for repo, path, found in zip(repo_names, paths, versions, strict=True)
+    ]
 
 
 class LocalTree(NamedTuple):
@@ -179,14 +218,15 @@ def file_evidence(head: Candidates, scores: Floats, tree: LocalTree, query: str)
     np.maximum.at(longest, tree.files, last)
     wanted = ASKED_FOR.search(query) is not None
     aside = [0.0 if wanted else -ASIDE if fact.aside else -REEXPORT if fact.hands_on else 0.0 for fact in facts]
-    words = frozenset(terms(query))
+    words = query_words(query)
+    old = np.array(superseded(tree.paths, tree.repo_names, query), dtype=bool)
     around = [(_words(repo), *fact.folders) for repo, fact in zip(tree.repo_names, facts, strict=True)]
     return FileEvidence(
         np.bincount(tree.files, added, count).astype(np.float64),
         NAME * label_match([(fact.stem,) for fact in facts], words),
         FOLDER * label_match(around, words),
         LENGTH * np.log(longest / USUAL_LENGTH),
-        np.array(aside),
+        np.where(old, np.minimum(aside, -OLD_VERSION), aside),
     )
 
 
@@ -220,12 +260,56 @@ def definitions(head: Candidates, query: str) -> Floats:
     last = wanted.rpartition(".")[2]
     letters = NO_LETTER.sub("", last.lower())
     for position, (name, kind) in enumerate(zip(head.parts("func_name"), head.parts("kind"), strict=True)):
+        if kind == "file" and NO_LETTER.sub("", name.rpartition(".")[0].lower()) == letters:
+            found[position] = MODULE
         own = name.rpartition(".")[2]
         if kind in DEFINES and NO_LETTER.sub("", own.lower()) == letters:
             same = 1.0 if own == last else 0.9 if own.strip("$_@") == last.strip("$_@") else 0.8
             if not (f".{name}".endswith(f".{wanted}") or f".{wanted}".endswith(f".{name}")):
                 same *= OTHER_CLASS if "." in wanted else 1.0
             found[position] = same + BY_KIND.get(kind, 0.0) + WHOLE * (name == wanted)
+    return found
+
+
+def handed_on(head: Candidates, query: str, context: RerankContext) -> list[int]:
+    """The files among the candidates that hand on a name which none of them defines: `pub use`, `export … from`."""
+    if context.texts is None or not SYMBOL.fullmatch(query):
+        return []
+    last = JOINTS.sub(".", query.removesuffix("()")).rpartition(".")[2]
+    names, kinds = head.parts("func_name"), head.parts("kind")
+    if any(kind in DEFINES and name.rpartition(".")[2] == last for name, kind in zip(names, kinds, strict=True)):
+        return []
+    files = [position for position, kind in enumerate(kinds) if kind == "file"][:FILES_READ]
+    statement = re.compile(HANDS_ON_NAME.format(re.escape(last)))
+    texts = context.texts([head.ids[position] for position in files]) if files else []
+    return [position for position, text in zip(files, texts, strict=True) if statement.search(text)]
+
+
+def answering_wholes(head: Candidates, fused: Floats, tree: LocalTree) -> dict[int, int]:
+    """For each file whose best functions match alike, none standing out: the class around them, or the file itself, if
+    it matches too. The values are the best function's position."""
+    names, kinds = head.parts("func_name"), head.parts("kind")
+    functions: dict[int, list[int]] = {}
+    wholes: dict[int, list[int]] = {}
+    for position in (-fused).argsort(kind="stable").tolist():
+        kind, file = kinds[position], int(tree.files[position])
+        if kind in FUNCTIONS:
+            functions.setdefault(file, []).append(position)
+        elif kind == "file" or BY_KIND.get(kind, 0.0) > 0:
+            wholes.setdefault(file, []).append(position)
+    found = {}
+    for file, best in functions.items():
+        if len(best) < SEVERAL or fused[best[SEVERAL - 1]] < ALIKE * fused[best[0]]:
+            continue
+        alike = best[:SEVERAL]
+        around = [
+            whole
+            for whole in wholes.get(file, ())
+            if fused[whole] >= OWN * fused[best[0]]
+            and (kinds[whole] == "file" or all(names[one].startswith(f"{names[whole]}.") for one in alike))
+        ]
+        if around:
+            found[min(around, key=lambda whole: (kinds[whole] == "file", -len(names[whole])))] = best[0]
     return found
 
 
@@ -243,13 +327,20 @@ class TreeRanking:
         fused = scaled(head.scores)
         tree = local_tree(head)
         defined = DEFINITION * definitions(head, query)
+        if tree.whole and (handing := handed_on(head, query, context)):
+            defined[:] = 0.0  # the name itself is here; what is only spelt like it is something else
+            defined[handing] = MODULE
         weight = min(1.0, self.diversity / DIVERSITY)  # the evidence fades in, so that 0 is the fused order
         scores = fused + weight * defined
-        gains = None
+        gains, wholes = None, dict[int, int]()
         if tree.whole:
             gains = file_evidence(head, fused, tree, query)
             scores += weight * sum(gains, np.zeros(len(tree.paths)))[tree.files]
             scores -= weight * OUTLINE * np.array([kind not in DEFINES for kind in head.parts("kind")])
+            if ABOUT_A_WHOLE.match(query) and not SYMBOL.fullmatch(query):
+                wholes = answering_wholes(head, fused, tree)
+                for whole, best in wholes.items():
+                    scores[whole] = max(scores[whole], np.nextafter(scores[best], np.inf))
         turned = np.array(opposite(query, lambda: head.parts("func_name")), dtype=bool)
         if turned.any():
             scores -= OPPOSITE * turned
@@ -261,7 +352,16 @@ class TreeRanking:
         clusters = tree.files if tree.whole else tree.repos
         reasons = (
             explain(
-                order, paid, tree, shares(clusters, fused), gains, defined, turned, foreign, head.parts("func_name")
+                order,
+                paid,
+                tree,
+                shares(clusters, fused),
+                gains,
+                defined,
+                turned,
+                foreign,
+                wholes,
+                head.parts("func_name"),
             )
             if context.explain
             else ()
@@ -296,6 +396,7 @@ def explain(
     defined: Floats,
     turned: NDArray[np.bool_],
     foreign: NDArray[np.bool_],
+    wholes: Mapping[int, int],
     names: Sequence[str],
 ) -> Labels:
     """For each candidate that moved or has evidence, what its node added, its cluster, and its share of the page."""
@@ -322,6 +423,8 @@ def explain(
         if said and said[0].startswith(GAIN_WORDS[0]):
             others = (names[other] for other in in_file[file] if other != position)
             said[0] += f" ({', '.join(dict.fromkeys(islice(others, MEMBERS_NAMED)))})"
+        if position in wholes:
+            said.insert(0, "it answers for what is in it, which matches alike")
         if defined[position]:
             said.insert(0, "it defines the name")
         if moved and len(foreign):

@@ -150,6 +150,78 @@ def test_the_definition_of_a_name_comes_before_its_uses() -> None:
     assert order("the router", rows)[0] == "use.py:make_router"
 
 
+def test_a_file_that_is_called_like_the_name_comes_before_a_constant_of_that_name() -> None:
+    rows = units(
+        ("main.js", "response", "constant", 1.0),
+        ("response.js", "response.js", "file", 0.1),
+        ("x.js", "y", "class", 0.0),
+    )
+    assert order("response", rows)[0] == "response.js:response.js"
+    rows[0] = unit(0, "main.js", "Response", "class", 1.0)
+    assert order("Response", rows)[0] == "main.js:Response"
+
+
+def test_a_file_that_hands_on_a_name_stands_for_a_definition_that_is_elsewhere() -> None:
+    rows = units(
+        ("json.rs", "Json.from_request", "method", 1.0),
+        ("extract/mod.rs", "mod.rs", "file", 0.2),
+        ("other.rs", "other.rs", "file", 0.1),
+        ("z.rs", "z", "class", 0.0),
+    )
+    texts = {
+        "id1": "pub use core::{\n    FromRef, FromRequest,\n};",
+        "id2": "use core::FromRequest;\npub use core::Other;",
+    }
+
+    def first(query: str, rows: list[Candidate]) -> str:
+        context = RerankContext(query, texts=lambda ids: [texts.get(id_, "") for id_ in ids])
+        return TreeRanking()(rows, context)[0].address.path
+
+    assert first("FromRequest", rows) == "extract/mod.rs"
+    assert first("from_request", rows) == "json.rs"
+    rows.insert(1, unit(4, "z.rs", "FromRequest", "interface", 0.7))
+    assert first("FromRequest", rows) == "z.rs"
+
+
+def test_an_old_version_follows_the_new_one_unless_it_is_asked_for() -> None:
+    rows = units(
+        ("v3/types.ts", "Schema", "class", 1.0), ("v4/core.ts", "Schema", "class", 0.8), ("y.ts", "z", "class", 0.0)
+    )
+    assert order("schema that validates", rows)[0] == "v4/core.ts:Schema"
+    assert order("v3 schema that validates", rows)[0] == "v3/types.ts:Schema"
+    assert order("schema that validates", rows[:1] + rows[2:])[0] == "v3/types.ts:Schema"
+
+
+def test_words_of_the_query_that_are_one_word_in_a_file_name_meet_it() -> None:
+    rows = units(
+        ("work.c", "queue", "function", 1.0), ("threadpool.c", "post", "function", 0.7), ("y.c", "z", "class", 0.0)
+    )
+    assert order("the thread pool", rows)[0] == "threadpool.c:post"
+
+
+POOL = [
+    ("pool.py", "Pool.acquire", "method", 1.0),
+    ("pool.py", "Pool.release", "method", 0.95),
+    ("pool.py", "Pool.close", "method", 0.9),
+    ("pool.py", "Pool", "class", 0.7),
+    ("x.py", "y", "class", 0.0),
+]
+
+
+@pytest.mark.parametrize("query", ["connection pooling", "how does the pool hand out its connections"])
+def test_a_question_about_a_whole_is_answered_by_the_class_around_its_members(query: str) -> None:
+    ranked = TreeRanking()(units(*POOL), RerankContext(query))
+    assert ranked[0].address.func_name == "Pool"
+    assert "it answers for what is in it" in ranked[0].reason
+    assert "(Pool.acquire, Pool.release, Pool.close)" in ranked[0].reason
+
+
+def test_a_question_about_a_detail_is_answered_by_the_function() -> None:
+    assert order("take a free connection out of the pool", units(*POOL))[0] == "pool.py:Pool.acquire"
+    one_stands_out = [POOL[0], *((path, name, kind, score / 3) for path, name, kind, score in POOL[1:3]), *POOL[3:]]
+    assert order("connection pooling", units(*one_stands_out))[0] == "pool.py:Pool.acquire"
+
+
 def test_a_qualified_name_is_found_by_all_of_it() -> None:
     rows = units(
         ("a.rb", "Other.call", "method", 1.0), ("b.rb", "Builder.call", "method", 0.5), ("c.rb", "x", "class", 0.0)
