@@ -8,13 +8,14 @@ from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from treeline.corpus.errors import EngineUnavailable, InputError
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder
 from treeline.engine.hits import ids_of
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo
-from treeline.graph.callgraph import Direction
+from treeline.graph.callgraph import CallGraph, Direction
 from treeline.graph.references import Relation
 from treeline.rerank.candidates import Candidate, Candidates, RerankContext, Reranker, with_tree_distances
 from treeline.rerank.methods import RerankOptions
@@ -30,6 +31,9 @@ from treeline.search.plan import CALLEES, EXACT, PATH, Plan, Planner
 from treeline.search.query import Query
 from treeline.search.settings import Settings
 from treeline.search.structure import CALLS, Neighbour, Relatives, Structure
+
+if TYPE_CHECKING:
+    from treeline.ingest.texts import FileTexts
 
 Reorder = Callable[[Sequence[Candidate]], Sequence[Candidate]]  # the last stage: feedback
 
@@ -85,6 +89,18 @@ class Searcher:
     def locations(self) -> Locations | None:
         """Where everything is; None when the index has no tree."""
         return Locations.of(self.engine)
+
+    @cached_property
+    def texts(self) -> FileTexts:
+        """The text of its files; of none where texts were not kept."""
+        from treeline.ingest.texts import FileTexts
+
+        return FileTexts(self.engine)
+
+    @property
+    def graph(self) -> CallGraph | None:
+        """The call graph, loaded or made when first needed."""
+        return self._graph()
 
     def search(self, query: Query, reorder: Reorder | None = None) -> Answer:
         """One page of results; `reorder` may move results of the ranked list."""

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import islice
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -161,6 +162,17 @@ class CallGraph:
         names = [self._lasts[place] for place in sorted(likely)]
         found = (self._with_last(each)[0] for each in get_close_matches(last, names, k))
         return list(dict.fromkeys(self._names[node].rpartition(".")[2] for node in found))
+
+    def most_called(self, repo: str, k: int) -> list[tuple[int, int]]:
+        """The functions of a repository that most others call, with how many do."""
+        ends, _, relations, _ = self._edges["in"]
+        before = np.concatenate(([0], np.cumsum(np.asarray(relations) == RELATIONS.index("calls"))))
+        counts = before[ends[1:]] - before[ends[:-1]]
+        numbers = [number for number, name in enumerate(self._repos) if name == repo]
+        counts = np.where(np.isin(self._file_repo[self._node_file], numbers), counts, 0)
+        best = np.argsort(-counts, kind="stable")
+        with_ids = (int(node) for node in best if counts[node] and self._id_ends[node] < self._id_ends[node + 1])
+        return [(node, int(counts[node])) for node in islice(with_ids, k)]
 
     def members(self, node: int) -> list[int]:
         """The methods and inner classes of a class, in the order of the file."""

@@ -223,6 +223,12 @@ def init_app(app: Flask, settings: Settings) -> None:
     app.before_request(guard.check)
 
 
+def is_local() -> bool:
+    """Whether a person at this machine asks."""
+    guard: Guard = current_app.extensions["treeline.guard"]
+    return guard.local
+
+
 def writes(route: Route) -> Route:
     """Mark a route that writes, whatever its method."""
     route.__treeline_scope__ = "write"  # type: ignore[attr-defined]

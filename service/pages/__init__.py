@@ -1,11 +1,12 @@
 """The pages, rendered on the server: one blueprint a subject."""
 
-from treeline.service.pages import assets, functions, home, reference, search
+from treeline.service.pages import assets, files, functions, home, reference, search
 
 PAGES = (
     home.blueprint,
     search.blueprint,
     functions.blueprint,
+    files.blueprint,
     home.evaluation_blueprint,
     reference.blueprint,
     assets.blueprint,

@@ -24,7 +24,7 @@ from treeline.service.http.context import context
 from treeline.service.pages.results import PlaceView, place_view
 from treeline.service.pages.search import link, search_state
 from treeline.service.present.highlight import Snippet, mark_prose, question_words, whole
-from treeline.service.present.text import distinct_functions, visible
+from treeline.service.present.text import distinct_functions, file_address, visible
 
 blueprint = APIBlueprint("function_page", __name__, url_prefix="/functions", enable_openapi=False)
 
@@ -39,6 +39,7 @@ class Step:
 
     label: str
     kind: str
+    href: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +148,21 @@ def words_of(question: str) -> str:
 
 def steps(found: Function, places: Locations | None) -> list[Step]:
     """The way from the repository to the function: from the tree, or from the address when there is none."""
+    *folders, file = found.path.split("/")
+    below = [(name, "/".join(folders[: at + 1]) + "/") for at, name in enumerate(folders)]
+    outer = [
+        Step(visible(found.repo), "repository", file_address(found.repo)),
+        *(Step(visible(name), "folder", file_address(found.repo, path)) for name, path in below),
+        Step(visible(file), "file", file_address(found.repo, found.path, (found.address.lines or (0, 0))[0])),
+    ]
     leaf = places.tree.leaf(found.id) if places is not None else None
     if places is not None and leaf is not None:
         tree = places.tree
-        return [Step(visible(tree.labels[node]), KINDS[tree.kinds[node]]) for node in tree.path(leaf)[1:]]
-    *folders, file = found.path.split("/")
+        inner = [node for node in tree.path(leaf)[1:] if KINDS[tree.kinds[node]] in ("class", "function")]
+        return [*outer, *(Step(visible(tree.labels[node]), KINDS[tree.kinds[node]]) for node in inner)]
     *scopes, name = found.func_name.split(".")
     return [
-        Step(visible(found.repo), "repository"),
-        *(Step(visible(folder), "folder") for folder in folders if folder),
-        Step(visible(file), "file"),
+        *outer,
         *(Step(visible(scope), "class") for scope in scopes),
         Step(visible(name), "function"),
     ]

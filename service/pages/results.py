@@ -14,7 +14,7 @@ from treeline.search.answer import Answer, Result
 from treeline.search.lanes.graph import relation_of
 from treeline.search.overview import cluster_of
 from treeline.service.present.highlight import Snippet, mark_prose, preview
-from treeline.service.present.text import STAGES, coded, summary, visible, web_address
+from treeline.service.present.text import STAGES, coded, file_address, summary, visible, web_address
 
 LANES = {
     "keyword": "Keyword",
@@ -40,6 +40,7 @@ class PlaceView:
     lines: str
     href: str
     source: str
+    file: str = ""  # its place in the code view
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,7 @@ def place_view(function: str, address: Address, search: str = "") -> PlaceView:
         lines="" if lines is None else f"{lines[0]}–{lines[1]}" if lines[1] != lines[0] else str(lines[0]),
         href=f"/functions/{function}" + (f"?{search}" if search else ""),
         source=web_address(address.url),
+        file=file_address(address.repo, address.path, lines[0] if lines else 0),
     )
 
 

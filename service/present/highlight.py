@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from markupsafe import Markup, escape
 from pygments.lexer import Lexer
@@ -21,6 +21,10 @@ MOST_LOOKED_AT = 400  # lines of a function, for those that match best
 DOCSTRING = re.compile(r"\s*[rRuUbBfF]?(\"\"\"|''')")
 LINE_LENGTH = 240  # a longer line is data or minified, and is cut
 WHOLE_LENGTH = 60_000  # characters of one function that a page shows
+COLOURED_LENGTH = 400_000  # characters of a file: a second's work for Pygments
+FILE_LINE_LENGTH = 2_000
+NAMES = frozenset({"", "f", "b", "a"})  # the classes that identifiers are in
+IDENTIFIER = re.compile(r"[^\W\d]\w*")
 INDENT = 4
 CACHED_FUNCTIONS = 4_096
 CACHED_WORDS = 65_536
@@ -111,6 +115,36 @@ def whole(language: str, text: str, words: frozenset[str]) -> Snippet:
     hidden = text.strip("\n")[WHOLE_LENGTH:].count("\n")
     lines = dedented(shown.split("\n"), language)
     return Snippet(marked(_cut(lines, 5 * LINE_LENGTH), language, words), hidden)
+
+
+def file_lines(text: str, language: str, link: Callable[[int, str], str] = lambda _line, _name: "") -> list[str]:
+    """A whole file as one piece of HTML a line; `link` says where an identifier in a line leads, if anywhere.
+
+    A text that is too long to be coloured quickly is only escaped.
+    """
+    pieces = coloured.__wrapped__(text, language) if len(text) <= COLOURED_LENGTH else (("", text),)
+    lines: list[list[str]] = [[]]
+    for kind, piece in pieces:
+        for number, part in enumerate(piece.split("\n")):
+            if number:
+                lines.append([])
+            if not part:
+                continue
+            if len(part) > FILE_LINE_LENGTH:
+                part = part[:FILE_LINE_LENGTH] + " …"
+            inner = _linked(part, partial(link, len(lines))) if kind in NAMES else _escaped(part)
+            lines[-1].append(f'<span class="{kind}">{inner}</span>' if kind else inner)
+    return ["".join(line) for line in lines]
+
+
+def _linked(text: str, link: Callable[[str], str]) -> str:
+    """Escaped text, each identifier that leads somewhere as a link."""
+    parts, done = [], 0
+    for match in IDENTIFIER.finditer(text):
+        if address := link(match[0]):
+            parts += [_escaped(text[done : match.start()]), f'<a href="{escape(address)}">{_escaped(match[0])}</a>']
+            done = match.end()
+    return "".join((*parts, _escaped(text[done:])))
 
 
 def dedented(lines: list[str], language: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from markupsafe import Markup, escape
 
@@ -59,6 +59,16 @@ def web_address(url: str) -> str:
     except ValueError:
         return ""
     return url if parts.scheme in WEB and parts.netloc else ""
+
+
+def quoted_path(path: str) -> str:
+    """A path as part of an address."""
+    return quote(path, safe="/@:~!$&'()*+,;=", errors="surrogatepass")
+
+
+def file_address(repo: str, path: str = "", line: int = 0) -> str:
+    """The page of a file, of a folder (its path ends in a slash), or of a repository."""
+    return f"/files/{quoted_path(repo)}/{quoted_path(path)}" + (f"#L{line}" if line else "")
 
 
 SUMMARY_LENGTH = 220

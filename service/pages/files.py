@@ -1,0 +1,424 @@
+"""The code view and the tree browser: `/files/REPO/PATH`, served from the texts that the index keeps."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple
+
+from apiflask import APIBlueprint
+from flask import Response, redirect, render_template, request
+from markupsafe import Markup
+from werkzeug.exceptions import NotFound
+from werkzeug.wrappers import Response as BaseResponse
+
+from treeline.corpus.function import Address
+from treeline.engine.protocol import Hit
+from treeline.ingest.parsers.registry import grammar_of
+from treeline.ingest.state import ARTIFACT as STATE
+from treeline.ingest.state import sources_in
+from treeline.search.files import Files, FolderEntry, References, at_line, depths, lines_of
+from treeline.search.structure import Neighbour
+from treeline.service.http import guard
+from treeline.service.http.context import context
+from treeline.service.http.response import entity_tag, not_modified, quoted
+from treeline.service.pages.results import PlaceView, place_view
+from treeline.service.present.highlight import file_lines
+from treeline.service.present.markdown import rendered
+from treeline.service.present.text import file_address, quoted_path, summary, visible, web_address
+
+blueprint = APIBlueprint("files_page", __name__, url_prefix="/files", enable_openapi=False)
+
+PART_BYTES = 60_000  # of HTML; a page has one part, and a script asks for the next
+MOST_ENTRIES = 400  # of a folder
+MOST_OUTLINE = 250  # of a file
+MOST_REPOSITORIES = 500
+MOST_CALLED = 10
+MOST_NEIGHBOURS = 12
+SIGNATURE_LENGTH = 400
+CACHED_FILES = 12
+README = re.compile(r"readme(\.(md|markdown|rst|txt))?", re.IGNORECASE)
+README_BYTES = 200_000
+CACHE = "private, no-cache"
+BINARY, BINARY_WITHIN = "binary", 8_000  # bytes: a zero in them is no text, as git has it
+
+
+class Crumb(NamedTuple):
+    label: str
+    href: str
+
+
+class OutlineRow(NamedTuple):
+    """A unit of a file, as its outline lists it."""
+
+    name: str
+    kind: str
+    line: int
+    depth: int
+
+
+class Part(NamedTuple):
+    """Some lines of a file: their numbers and their code as HTML."""
+
+    first: int
+    last: int
+    code: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class FileView:
+    """A file that was coloured and linked once, for all its parts."""
+
+    lines: list[str]
+    encoding: str
+    exact: bool  # whether every byte of it could be shown
+    units: list[Hit]
+
+
+class _Cache:
+    """The last few files, coloured: the parts of one file are asked for one after the other."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, FileView] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: str) -> FileView | None:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def put(self, key: str, view: FileView) -> None:
+        with self._lock:
+            self._kept[key] = view
+            while len(self._kept) > CACHED_FILES:
+                self._kept.popitem(last=False)
+
+
+cache = _Cache()
+
+
+@blueprint.get("/")
+def repositories() -> Response:
+    with opened() as files:
+        found = list(files.repositories().items())
+        page = render_template(
+            "repositories.html",
+            repositories=[(visible(repo), file_address(repo), units) for repo, units in found[:MOST_REPOSITORIES]],
+            more=max(0, len(found) - MOST_REPOSITORIES),
+        )
+    return Response(page, headers={"Cache-Control": CACHE})
+
+
+@blueprint.get("/<path:where>")
+def browse(where: str) -> BaseResponse:
+    """A repository, a folder (ends in a slash), or a file; `raw=1` its bytes, `from=` the lines from there on,
+    `at=` the unit at a line."""
+    with opened() as files:
+        split = files.split(where.rstrip("/"))
+        if split is None:
+            raise NotFound("There is no such repository in the index.")
+        repo, path = split
+        if where.endswith("/") or not path:
+            if not where.endswith("/"):
+                return redirect(file_address(repo))
+            return folder_page(files, repo, f"{path}/" if path else "")
+        content = files.read(repo, path)
+        if content is None and files.folder(repo, f"{path}/"):
+            return redirect(file_address(repo, f"{path}/"))
+        if content is None:
+            return page_without_text(files, repo, path)
+        tag = entity_tag(context().searcher.info.identity, where, *sorted(request.args.items()), guard.is_local())
+        if (unchanged := not_modified(tag)) is not None:
+            return unchanged
+        response = _file_response(files, repo, path, content)
+        response.headers["ETag"] = quoted(tag)
+        return response
+
+
+def _file_response(files: Files, repo: str, path: str, content: bytes) -> Response:
+    if request.args.get("raw") == "1":
+        return raw(content)
+    view = file_view(files, repo, path, content)
+    if "at" in request.args:
+        return unit_panel(files, view, number("at", len(view.lines)))
+    start = number("from", len(view.lines)) if "from" in request.args else 1
+    part = part_of(view, start)
+    if request.args.get("part") == "1":
+        page = render_template("file_part.html", part=part, next=next_address(repo, path, part, view))
+        return Response(page, headers={"Cache-Control": CACHE})
+    return file_page(files, repo, path, content, view, part)
+
+
+def raw(content: bytes) -> Response:
+    """The bytes as plain text, whatever they are: nosniff keeps a browser from running them."""
+    return Response(content, mimetype="text/plain", headers={"Cache-Control": CACHE})
+
+
+def file_page(files: Files, repo: str, path: str, content: bytes, view: FileView, part: Part) -> Response:
+    entry = files.entry(repo, path)
+    *_, name = path.split("/")
+    page = render_template(
+        "file.html",
+        crumbs=crumbs(repo, path),
+        name=visible(name),
+        repo=visible(repo),
+        path=visible(path),
+        language=entry.language if entry else "",
+        size=size(len(content)),
+        total=len(view.lines),
+        encoding="" if view.encoding in ("utf-8", "utf-8-sig") else view.encoding,
+        exact=view.exact,
+        part=part,
+        address=file_address(repo, path),
+        before=file_address(repo, path) + f"?from={max(1, part.first - 400)}" if part.first > 1 else "",
+        next=next_address(repo, path, part, view),
+        outline=outline(view.units)[:MOST_OUTLINE],
+        more_units=max(0, len(view.units) - MOST_OUTLINE),
+        source=source_address(view.units),
+        editor=editor_address(files, repo, path),
+    )
+    return Response(page, headers={"Cache-Control": CACHE})
+
+
+def page_without_text(files: Files, repo: str, path: str) -> Response:
+    """What is known of a file whose text is not kept: its units."""
+    units = files.units(repo, path)
+    if not units:
+        raise NotFound(f"There is no file {path} of {repo} in the index.")
+    page = render_template(
+        "file_units.html",
+        crumbs=crumbs(repo, path),
+        name=visible(path.rpartition("/")[2]),
+        units=[(place_view(unit.id, unit.address), depth) for unit, depth in zip(units, depths(units), strict=True)][
+            :MOST_ENTRIES
+        ],
+        more=max(0, len(units) - MOST_ENTRIES),
+        source=source_address(units),
+    )
+    return Response(page, headers={"Cache-Control": CACHE})
+
+
+def folder_page(files: Files, repo: str, folder: str) -> Response:
+    entries = files.folder(repo, folder)
+    if not entries:
+        raise NotFound(f"There is no folder {folder} of {repo} in the index.")
+    page = render_template(
+        "folder.html",
+        crumbs=crumbs(repo, folder.rstrip("/")),
+        repo=visible(repo),
+        folder=visible(folder),
+        at_top=not folder,
+        entries=[entry_row(repo, folder, entry) for entry in entries[:MOST_ENTRIES]],
+        more=max(0, len(entries) - MOST_ENTRIES),
+        readme=readme(files, repo, folder, entries),
+        languages=shares(files.languages(repo)) if not folder else [],
+        total=size(sum(entry.size for entry in entries)),
+        files=sum(entry.files for entry in entries),
+        lines=sum(entry.lines for entry in entries),
+        units=files.repositories().get(repo, 0),
+        most_called=[
+            (place_view(hit.id, hit.address), count)
+            for hit, count in (files.most_called(repo, MOST_CALLED) if not folder else [])
+        ],
+    )
+    return Response(page, headers={"Cache-Control": CACHE})
+
+
+def unit_panel(files: Files, view: FileView, line: int) -> Response:
+    """The unit at a line: its signature and docstring, who calls it, what it calls. For the page's script."""
+    unit = at_line(view.units, line)
+    searcher = files.searcher
+    found = searcher.function(unit.id) if unit is not None else None
+    if unit is None or found is None:
+        return Response(render_template("unit_panel.html", unit=None), headers={"Cache-Control": CACHE})
+    callers, callees = searcher.callers(unit.id), searcher.callees(unit.id)
+    page = render_template(
+        "unit_panel.html",
+        unit=place_view(unit.id, unit.address),
+        kind=unit.address.kind,
+        callable=bool(callers or callees) or unit.address.kind in ("function", "method", "class"),
+        lines=lines_of(unit),
+        signature=visible(signature(found.original_string)),
+        about=visible(summary(found.docstring)),
+        callers=neighbours(callers),
+        callees=neighbours(callees),
+        more_callers=max(0, len(callers) - MOST_NEIGHBOURS),
+        more_callees=max(0, len(callees) - MOST_NEIGHBOURS),
+    )
+    return Response(page, headers={"Cache-Control": CACHE})
+
+
+def file_view(files: Files, repo: str, path: str, content: bytes) -> FileView:
+    key = f"{files.searcher.info.identity}\0{repo}\0{path}"
+    if (known := cache.get(key)) is not None:
+        return known
+    text, encoding, exact = decoded(path, content)
+    units = files.units(repo, path)
+    entry = files.entry(repo, path)
+    lines = file_lines(text, entry.language if entry else "", _Links(units, files.references(units)))
+    if len(lines) > 1 and not lines[-1]:
+        lines.pop()  # behind the last line break
+    view = FileView(lines, encoding, exact, units)
+    cache.put(key, view)
+    return view
+
+
+class _Links:
+    """Where the identifiers of a file lead: a definition to its page, a name to the definition it refers to."""
+
+    def __init__(self, units: Sequence[Hit], references: References) -> None:
+        self._references = references
+        self._defined: dict[tuple[int, str], str] = {}
+        for unit in reversed(units):  # the outermost last, so that it has the word on its own line
+            name = unit.address.func_name.rpartition(".")[2]
+            first, last = lines_of(unit)
+            for line in range(first, min(first + 4, last + 1)):  # decorators and modifiers may stand before it
+                self._defined[line, name] = f"/functions/{unit.id}"
+
+    def __call__(self, line: int, name: str) -> str:
+        if found := self._defined.get((line, name)):
+            return found
+        target = self._references.at(line, name)
+        return file_address(*target) if target else ""
+
+
+def decoded(path: str, content: bytes) -> tuple[str, str, bool]:
+    """A file's text with plain line ends, its encoding, and whether all of it could be read; no text of a binary."""
+    if b"\0" in content[:BINARY_WITHIN]:
+        return "", BINARY, False
+    grammar = grammar_of(path, content)
+    encoding = grammar.encoding_of(content) if grammar is not None else "utf-8"
+    exact = True
+    try:
+        text = content.decode(encoding)
+    except (UnicodeDecodeError, LookupError, ValueError):
+        text, exact = content.decode("utf-8", "replace"), False
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), encoding, exact
+
+
+def part_of(view: FileView, start: int) -> Part:
+    """The lines from one on, as many as a page has room for."""
+    taken, room = start - 1, PART_BYTES
+    while taken < len(view.lines) and (room > 0 or taken == start - 1):
+        room -= len(view.lines[taken]) + 40  # with its number
+        taken += 1
+    return Part(start, taken, Markup("\n".join(view.lines[start - 1 : taken])))  # noqa: S704 - `file_lines` escapes
+
+
+def next_address(repo: str, path: str, part: Part, view: FileView) -> str:
+    return f"{file_address(repo, path)}?from={part.last + 1}" if part.last < len(view.lines) else ""
+
+
+def outline(units: Sequence[Hit]) -> list[OutlineRow]:
+    return [
+        OutlineRow(visible(unit.address.func_name.rpartition(".")[2]), unit.address.kind, lines_of(unit)[0], depth)
+        for unit, depth in zip(units, depths(units), strict=True)
+    ]
+
+
+def readme(files: Files, repo: str, folder: str, entries: Sequence[FolderEntry]) -> tuple[str, Markup] | None:
+    """The folder's README: its name and HTML; one that is not Markdown as plain text."""
+    found = next((entry for entry in entries if not entry.is_folder and README.fullmatch(entry.name)), None)
+    content = files.read(repo, folder + found.name) if found is not None and found.size <= README_BYTES else None
+    if found is None or content is None:
+        return None
+    text = content.decode("utf-8", "replace")
+    if found.name.lower().endswith(("md", "markdown")):
+        return visible(found.name), rendered(text, lambda path: file_address(repo, path), folder)
+    return visible(found.name), Markup("<pre>{}</pre>").format(visible(text[: README_BYTES // 10]))
+
+
+def entry_row(repo: str, folder: str, entry: FolderEntry) -> dict[str, object]:
+    tail = "/" if entry.is_folder else ""
+    return {
+        "name": visible(entry.name) + tail,
+        "href": file_address(repo, f"{folder}{entry.name}{tail}"),
+        "is_folder": entry.is_folder,
+        "kind": f"{entry.files:,} {'file' if entry.files == 1 else 'files'}" if entry.is_folder else entry.language,
+        "size": size(entry.size) if entry.size else "",
+        "lines": f"{entry.lines:,}" if entry.lines else "",
+        "known": entry.files > 0,
+    }
+
+
+def shares(languages: dict[str, int]) -> list[tuple[str, str, float]]:
+    """Each language with its size and its share in percent."""
+    total = sum(languages.values()) or 1
+    return [(name, size(count), round(100 * count / total, 1)) for name, count in list(languages.items())[:8]]
+
+
+def neighbours(found: Sequence[Neighbour]) -> list[PlaceView]:
+    return [
+        place_view(one.id, Address(one.repo, one.path, one.name, one.language, f"#L{one.line}"))
+        for one in [one for one in found if one.id][:MOST_NEIGHBOURS]
+    ]
+
+
+def signature(code: str) -> str:
+    """The head of a unit: its lines up to the first that ends one."""
+    head: list[str] = []
+    for line in code.strip("\n").split("\n"):
+        head.append(line.strip())
+        if line.rstrip().endswith((":", "{", ";", "=>", "do")) or len(head) == 12:
+            break
+    return " ".join(head)[:SIGNATURE_LENGTH]
+
+
+def crumbs(repo: str, path: str = "") -> list[Crumb]:
+    """The way to a file or folder, each step a link; the last one is where we are."""
+    found = [Crumb("Files", "/files/"), Crumb(visible(repo), file_address(repo))]
+    below = ""
+    for part in filter(None, path.split("/")):
+        below += f"{part}/"
+        found.append(Crumb(visible(part), file_address(repo, below)))
+    return found
+
+
+def source_address(units: Sequence[Hit]) -> str:
+    """Where the file is on the web, at its commit."""
+    return web_address(units[0].address.url.partition("#")[0]) if units else ""
+
+
+def editor_address(files: Files, repo: str, path: str) -> str:
+    """What opens the file in an editor, for a person at this machine and where the file still is."""
+    pattern = context().settings.editor
+    if not pattern or not guard.is_local():
+        return ""
+    sources = sources_in(files.searcher.engine.artifact(STATE))
+    for root in sources:
+        file = Path(root) / path
+        try:
+            here = root.startswith("/") and file.resolve().is_relative_to(Path(root).resolve()) and file.is_file()
+        except (OSError, ValueError):
+            continue
+        if here and (len(sources) == 1 or repo.rpartition("/")[2] in Path(root).parts):
+            return pattern.replace("{path}", quoted_path(str(file))).replace("{line}", "1")
+    return ""
+
+
+def number(name: str, most: int) -> int:
+    """A line number that the address names."""
+    given = request.args.get(name, "")
+    if not given.isdecimal() or not 1 <= int(given[:9]) <= max(most, 1):
+        raise NotFound(f"The file has {most:,} lines; there is no line {given[:20]!r}.")
+    return int(given)
+
+
+def size(count: int) -> str:
+    """`1.2 kB`"""
+    if count < 1_000:
+        return f"{count} bytes"
+    return f"{count / 1_000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
+
+
+@contextmanager
+def opened() -> Iterator[Files]:
+    """The files of the current generation, which stays open meanwhile."""
+    with context().searcher.searcher() as current:
+        yield Files(current)
