@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .PHONY: help serve test compose-test lint fix types pytest bench eval csn docs readme constraints system clean audit
 
 PINS := pyproject.toml constraints.txt
-EXTRAS := elasticsearch,mcp
+EXTRAS := elasticsearch,lsp,mcp
 TEST_EXTRAS := $(EXTRAS),parquet,eval,test,transformers
 CODE := corpus encoder engine eval graph ingest rerank search service treeline/__init__.py tests scripts
 HOST ?= 127.0.0.1

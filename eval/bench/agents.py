@@ -39,7 +39,7 @@ LIMIT = 32_000  # tokens after which an agent gives up; a question without an an
 ASKED_WORDS = 3
 GREP_LINES = 50
 WINDOW = 100
-PAGES = 6  # answers of one search that are read
+PAGES = 16  # answers of one search that are read
 CHARACTERS_PER_TOKEN = 4
 BINARY = 1_000_000  # bytes; longer files are data
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]+")
@@ -200,7 +200,7 @@ def treeline(settings: Settings) -> Way:
         def call(**arguments: Any) -> str:
             async def called() -> str:
                 result = await server.call_tool("search_code", arguments)
-                return "\n".join(getattr(block, "text", "") for block in result.content)
+                return "\n".join(getattr(block, "text", "") for block in getattr(result, "content", ()))
 
             return anyio.run(called)
 

@@ -25,6 +25,7 @@ COMMANDS = {
     "status": ("treeline.service.cli.status:status", "Show the indexes; manage their generations."),
     "serve": ("treeline.service.cli.serve:serve", "Serve the API and the pages."),
     "mcp": ("treeline.service.cli.serve:mcp", "Serve search to a coding agent."),
+    "lsp": ("treeline.service.cli.serve:lsp", "Serve search to an editor."),
     "install": ("treeline.service.cli.install:install", "Set up a coding agent to use Treeline, or undo it."),
     "keys": ("treeline.service.cli.serve:keys", "Make, list and revoke API keys."),
     "doctor": ("treeline.service.cli.doctor:doctor", "Say what is there, what is missing, and how to get it."),
@@ -37,7 +38,7 @@ COMMANDS = {
 SECTIONS = {
     "Search": ("search", "show", "similar", "outline"),
     "Indexes": ("index", "watch", "download", "status", "doctor"),
-    "Serve": ("serve", "mcp", "keys"),
+    "Serve": ("serve", "mcp", "lsp", "keys"),
     "Set up": ("install", "completion"),
     "For start scripts": ("first-index", "wait"),
     "Measure and experiment": ("eval", "bench", "lab"),

@@ -1,4 +1,4 @@
-"""The commands that serve: `serve` for people and programs, `mcp` for coding agents, `keys` for access."""
+"""The commands that serve: `serve` for people and programs, `mcp` for agents, `lsp` for editors, `keys` for access."""
 
 from __future__ import annotations
 
@@ -95,6 +95,17 @@ def mcp(engine: str | None, name: str, roots: tuple[str, ...]) -> None:
     server = create_server(settings, follow=follow)
     clean_standard_input()
     server.run("stdio")
+
+
+@click.command("lsp")
+def lsp() -> None:
+    """Serve search to an editor (Language Server Protocol, stdio): the project that the editor has open."""
+    from treeline.service.http import logs
+    from treeline.service.lsp.server import create_server
+
+    settings = replace(from_environment(), log_level="warning")
+    logs.configure(settings)
+    create_server(settings).start_io()
 
 
 @click.group("keys")

@@ -1,0 +1,1 @@
+"""Treeline for editors, over the Language Server Protocol."""

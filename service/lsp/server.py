@@ -1,0 +1,232 @@
+"""The language server: symbols by meaning, outlines, callers above functions, definitions and references.
+
+Every request runs in a thread, so the editor's other requests are answered meanwhile. What is shown as a choice
+(callers, similar functions) uses the protocol's own messages, so any client shows it without an extension.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TypeVar
+
+from lsprotocol import types
+from pygls import uris
+from pygls.lsp.server import LanguageServer
+
+from treeline.corpus.counting import counted
+from treeline.corpus.errors import TreelineError
+from treeline.search.settings import Settings
+from treeline.service.lsp.workspace import Outlined, Place, Workspace, word_at
+
+Value = TypeVar("Value")
+KINDS = {
+    "function": types.SymbolKind.Function,
+    "method": types.SymbolKind.Method,
+    "class": types.SymbolKind.Class,
+    "interface": types.SymbolKind.Interface,
+    "type": types.SymbolKind.Struct,
+    "enum": types.SymbolKind.Enum,
+    "constant": types.SymbolKind.Constant,
+    "file": types.SymbolKind.File,
+    "section": types.SymbolKind.String,
+    "config": types.SymbolKind.Key,
+}
+RELATIONS = ("callers", "callees", "similar")
+SHOW = "treeline.show"
+CHOICES = 9  # of a message: clients show them as buttons
+
+
+class TreelineServer(LanguageServer):
+    """The server, and the project of the folder that the editor has open."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__("treeline", version("treeline-search"))
+        self.settings = settings
+        self.project = Workspace(settings, Path.cwd())
+
+    async def answer(self, ask: Callable[[], list[Value]]) -> list[Value]:
+        """Ask in a thread; an error that a person can act on is shown, and the request gets an empty answer."""
+        try:
+            return await asyncio.to_thread(ask)
+        except TreelineError as error:
+            shown = types.ShowMessageParams(types.MessageType.Warning, f"Treeline: {error}")
+            self.window_show_message(shown)
+            return []
+
+    async def refresh(self) -> None:
+        changed = any(await self.answer(lambda: [self.project.refresh()]))
+        capabilities = self.client_capabilities.workspace
+        if changed and capabilities and capabilities.code_lens and capabilities.code_lens.refresh_support:
+            self.workspace_code_lens_refresh(None)
+
+    def related(self, relation: str, uri: str, line: int) -> list[Place]:
+        """The callers, callees or similar functions of what is at a line (from 0)."""
+        around = self.project.at(path_of(uri), line + 1)
+        if around is None or relation not in RELATIONS:
+            return []
+        found: list[Place] = getattr(self.project, relation)(around.id)
+        return found
+
+    def word(self, uri: str, at: types.Position) -> str:
+        lines = self.workspace.get_text_document(uri).lines
+        return word_at(lines[at.line], at.character) if at.line < len(lines) else ""
+
+
+def create_server(settings: Settings) -> TreelineServer:
+    """The server with its features."""
+    server = TreelineServer(settings)
+    add_lifetime(server)
+    add_symbols(server)
+    add_lenses(server)
+    add_navigation(server)
+    return server
+
+
+def add_lifetime(server: TreelineServer) -> None:
+    @server.feature(types.INITIALIZED)
+    async def initialized(_params: types.InitializedParams) -> None:
+        folders = list(server.workspace.folders.values())
+        root = folders[0].uri if folders else server.workspace.root_uri
+        server.project = Workspace(server.settings, path_of(root) if root else Path.cwd())
+        await server.refresh()
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    async def saved(_params: types.DidSaveTextDocumentParams) -> None:
+        await server.refresh()
+
+    @server.feature(types.SHUTDOWN)
+    def shutdown(_params: None) -> None:
+        server.project.close()
+
+
+def add_symbols(server: TreelineServer) -> None:
+    @server.feature(types.WORKSPACE_SYMBOL)
+    async def by_meaning(params: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol]:
+        found = await server.answer(lambda: server.project.symbols(params.query))
+        return [
+            types.WorkspaceSymbol(location(place), place.name, kind_of(place.kind), container_name=relative(place))
+            for place in found
+        ]
+
+    def relative(place: Place) -> str:
+        return str(place.path.relative_to(server.project.root))
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    async def outline(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+        found = await server.answer(lambda: server.project.outline(path_of(params.text_document.uri)))
+        return [document_symbol(one) for one in found]
+
+
+def add_lenses(server: TreelineServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=True))
+    async def lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
+        uri = params.text_document.uri
+        found = await server.answer(lambda: server.project.functions(path_of(uri)))
+        return [
+            types.CodeLens(span(first, first), data={"id": hit.id, "uri": uri, "line": first - 1})
+            for hit in found
+            for first in [(hit.address.lines or (1, 1))[0]]
+        ]
+
+    @server.feature(types.CODE_LENS_RESOLVE)
+    async def count(lens: types.CodeLens) -> types.CodeLens:
+        data = lens.data if isinstance(lens.data, dict) else {}
+        callers = await server.answer(lambda: server.project.callers(str(data.get("id", ""))))
+        title = counted(len(callers), "caller") if callers else "no known callers"
+        lens.command = types.Command(title, SHOW, arguments=["callers", data.get("uri"), data.get("line")])
+        return lens
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION)
+    def actions(params: types.CodeActionParams) -> list[types.Command]:
+        at = [params.text_document.uri, params.range.start.line]
+        return [types.Command(f"Treeline: {relation}", SHOW, arguments=[relation, *at]) for relation in RELATIONS]
+
+    def add_list(relation: str) -> None:
+        @server.command(f"treeline.{relation}")
+        async def listed(uri: str, line: int) -> list[types.SymbolInformation]:
+            found = await server.answer(lambda: server.related(relation, uri, line))
+            return [types.SymbolInformation(location(one), one.name, kind_of(one.kind)) for one in found]
+
+    for relation in RELATIONS:
+        add_list(relation)
+
+    @server.command(SHOW)
+    async def show(relation: str, uri: str, line: int) -> str:
+        """Let the person choose one of the places, and open it; gives the URI that was opened."""
+        found = await server.answer(lambda: server.related(relation, uri, line))
+        if not found:
+            server.window_show_message(
+                types.ShowMessageParams(types.MessageType.Info, f"Treeline: no {relation} known")
+            )
+            return ""
+        return await open_one(server, relation, found)
+
+
+async def open_one(server: TreelineServer, relation: str, found: Sequence[Place]) -> str:
+    titles = {f"{one.name} {one.path.relative_to(server.project.root)}:{one.first}": one for one in found}
+    chosen = next(iter(titles.values()))
+    if len(titles) > 1:
+        more = f", the first {CHOICES}" if len(titles) > CHOICES else ""
+        asked = types.ShowMessageRequestParams(
+            types.MessageType.Info,
+            f"{len(titles)} {relation}{more}",
+            actions=[types.MessageActionItem(title) for title in list(titles)[:CHOICES]],
+        )
+        answer = await server.window_show_message_request_async(asked)
+        if answer is None:
+            return ""
+        chosen = titles[answer.title]
+    opened = location(chosen)
+    await server.window_show_document_async(
+        types.ShowDocumentParams(opened.uri, take_focus=True, selection=opened.range)
+    )
+    return opened.uri
+
+
+def add_navigation(server: TreelineServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    async def definition(params: types.DefinitionParams) -> list[types.Location]:
+        return await navigate(params, server.project.definitions)
+
+    @server.feature(types.TEXT_DOCUMENT_REFERENCES)
+    async def references(params: types.ReferenceParams) -> list[types.Location]:
+        return await navigate(params, server.project.references)
+
+    async def navigate(
+        params: types.DefinitionParams | types.ReferenceParams, ask: Callable[[Path, int, str], list[Place]]
+    ) -> list[types.Location]:
+        uri, at = params.text_document.uri, params.position
+        word = server.word(uri, at)
+        found = await server.answer(lambda: ask(path_of(uri), at.line + 1, word)) if word else []
+        return [location(place) for place in found]
+
+
+def path_of(uri: str) -> Path:
+    return Path(uris.to_fs_path(uri) or uri).resolve()
+
+
+def location(place: Place) -> types.Location:
+    return types.Location(uris.from_fs_path(str(place.path)) or "", span(place.first, place.last))
+
+
+def span(first: int, last: int) -> types.Range:
+    """Whole lines, counted from 1."""
+    return types.Range(types.Position(first - 1, 0), types.Position(last, 0))
+
+
+def kind_of(kind: str) -> types.SymbolKind:
+    return KINDS.get(kind, types.SymbolKind.Function)
+
+
+def document_symbol(one: Outlined) -> types.DocumentSymbol:
+    first, last = one.unit.address.lines or (1, 1)
+    return types.DocumentSymbol(
+        one.unit.func_name.rpartition(".")[2] or one.unit.func_name,
+        kind_of(one.unit.kind),
+        span(first, last),
+        span(first, first),
+        children=[document_symbol(child) for child in one.children],
+    )

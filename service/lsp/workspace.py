@@ -1,0 +1,176 @@
+"""A project as an editor asks about it: units by meaning, by file, at a line, and along the call graph.
+
+Lines are counted from 1, as in the index; `server` turns them into the protocol's.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Address, Function
+from treeline.engine.protocol import NO_FILTERS, Hit
+from treeline.search.live import LiveSearcher, open_searcher
+from treeline.search.location import Location, innermost
+from treeline.search.query import Query
+from treeline.search.settings import Settings
+from treeline.service.projects import outline_of, refresh_project, settings_of
+
+SYMBOLS = 30  # results for a search in the list of symbols
+NEAREST = 10
+NAMESAKES = 10  # definitions of one name that are offered where the call graph knows none
+CALLABLE = frozenset({"function", "method"})
+WORD = re.compile(r"[A-Za-z_$][\w$]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A unit, or one line of it, in a file."""
+
+    name: str
+    kind: str
+    path: Path
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outlined:
+    """A unit of a file with what is inside it."""
+
+    unit: Function
+    children: list[Outlined]
+
+
+class Workspace:
+    """The project around a folder: indexed when first asked, refreshed when told."""
+
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        self._settings, self._folder = settings, folder
+        self._lock = threading.Lock()
+        self._searcher: LiveSearcher | None = None
+        self.root = folder
+
+    def refresh(self) -> bool:
+        """Bring the index up to date; whether anything changed."""
+        with self._lock:
+            refreshed = refresh_project(self._settings, self._folder)
+            self.root = refreshed.project.root
+            if self._searcher is None:
+                settings = settings_of(self._settings, refreshed.project)
+                self._searcher = open_searcher(settings, without_encoder=True)
+            elif refreshed.published:
+                self._searcher.refresh()
+            return refreshed.published
+
+    @property
+    def searcher(self) -> LiveSearcher:
+        if self._searcher is None:
+            self.refresh()
+        assert self._searcher is not None
+        return self._searcher
+
+    def close(self) -> None:
+        if self._searcher is not None:
+            self._searcher.close()
+
+    def symbols(self, query: str) -> list[Place]:
+        """Units by what they do or are called, best first."""
+        if not query.strip():
+            return []
+        asked = Query.of(query, {"k": SYMBOLS}, self._settings, explain=False)
+        return self._places(result.function.address for result in self.searcher.search(asked).results)
+
+    def outline(self, file: Path) -> list[Outlined]:
+        """What a file defines, nested; nothing for one that holds no units."""
+        try:
+            rows = outline_of(file)
+        except InputError:
+            return []
+        top: list[Outlined] = []
+        levels = [top]
+        for depth, unit in rows:
+            del levels[depth + 1 :]
+            made = Outlined(unit, [])
+            levels[-1].append(made)
+            levels.append(made.children)
+        return top
+
+    def functions(self, file: Path) -> list[Hit]:
+        """The functions of a file that are in the index, by line."""
+        return [hit for hit in self._units(file) if hit.address.kind in CALLABLE]
+
+    def at(self, file: Path, line: int) -> Hit | None:
+        """The innermost unit at a line."""
+        return next(iter(innermost(self._units(file), line)), None)
+
+    def callers(self, id_: str) -> list[Place]:
+        return self._neighbours(each.id for each in self.searcher.callers(id_))
+
+    def callees(self, id_: str) -> list[Place]:
+        return self._neighbours(each.id for each in self.searcher.callees(id_))
+
+    def similar(self, id_: str) -> list[Place]:
+        return self._places(hit.address for hit in self.searcher.similar(id_, NEAREST))
+
+    def definitions(self, file: Path, line: int, word: str) -> list[Place]:
+        """Where a name at a line is defined: what the call graph resolved, else the units of that name."""
+        return self._places(hit.address for hit in self._defined(file, line, word))
+
+    def references(self, file: Path, line: int, word: str) -> list[Place]:
+        """The lines of known callers that have the name."""
+        ids = dict.fromkeys(
+            each.id for hit in self._defined(file, line, word) for each in self.searcher.callers(hit.id) if each.id
+        )
+        name = re.compile(rf"\b{re.escape(word)}\b")
+        found: list[Place] = []
+        for caller in self.searcher.engine.fetch(list(ids)):
+            first, _ = caller.address.lines or (0, 0)
+            for number, text in enumerate(caller.original_string.strip("\n").split("\n"), first):
+                if first and name.search(text):
+                    found.append(Place(caller.func_name, caller.kind, self.root / caller.path, number, number))
+        return found
+
+    def _defined(self, file: Path, line: int, word: str) -> Sequence[Hit]:
+        engine = self.searcher.engine
+        around = self.at(file, line)
+        if around is not None and _last(around.address.func_name) == word:
+            return [around]
+        if around is not None:
+            called = [each.id for each in self.searcher.callees(around.id) if each.id and _last(each.name) == word]
+            if called:
+                return engine.locate(list(dict.fromkeys(called)), NO_FILTERS)
+        return engine.named(word, NAMESAKES)
+
+    def _units(self, file: Path) -> list[Hit]:
+        known = self.searcher.locations
+        try:
+            path = file.resolve().relative_to(self.root).as_posix()
+        except ValueError:
+            return []
+        found = known.units(self.searcher.engine, Location(path), NO_FILTERS) if known else []
+        return [hit for hit in found if hit.address.path == path]
+
+    def _neighbours(self, ids: Iterable[str]) -> list[Place]:
+        hits = self.searcher.engine.locate([id_ for id_ in dict.fromkeys(ids) if id_], NO_FILTERS)
+        return self._places(hit.address for hit in hits)
+
+    def _places(self, addresses: Iterable[Address]) -> list[Place]:
+        located = ((address, address.lines or (1, 1)) for address in addresses)
+        return [
+            Place(address.func_name, address.kind, self.root / address.path, first, last)
+            for address, (first, last) in located
+        ]
+
+
+def word_at(text: str, column: int) -> str:
+    """The name around a column of a line."""
+    return next((hit[0] for hit in WORD.finditer(text) if hit.start() <= column <= hit.end()), "")
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]

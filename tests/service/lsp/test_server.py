@@ -1,0 +1,179 @@
+"""An editor's client, over standard input and output, in a project that nobody indexed."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from lsprotocol import types
+from pygls.lsp.client import LanguageClient
+
+from tests.ingest.loading import project
+
+FILES = {
+    "shop/cart.py": "from shop.mail import send_receipt\n\n\nclass Cart:\n    def pay(self, to):\n"
+    '        """Charge the customer for the whole cart."""\n        return send_receipt(to)\n\n\n'
+    "def refund(to):\n    return send_receipt(to)\n",
+    "shop/mail.py": 'def send_receipt(to):\n    """Send a receipt by mail."""\n    return to\n',
+}
+TIMEOUT_S = 120
+
+
+class Editor:
+    """A client that keeps what the server shows, and chooses the last of what it offers."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.client = LanguageClient("test", "1")
+        self.offered: list[list[str]] = []
+        self.opened: list[types.ShowDocumentParams] = []
+        self.said: list[str] = []
+        self.lenses_refreshed = asyncio.Event()
+
+        @self.client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)  # type: ignore[untyped-decorator]
+        def choose(params: types.ShowMessageRequestParams) -> types.MessageActionItem:
+            self.offered.append([action.title for action in params.actions or ()])
+            assert params.actions
+            return params.actions[-1]
+
+        @self.client.feature(types.WINDOW_SHOW_DOCUMENT)  # type: ignore[untyped-decorator]
+        def show(params: types.ShowDocumentParams) -> types.ShowDocumentResult:
+            self.opened.append(params)
+            return types.ShowDocumentResult(success=True)
+
+        @self.client.feature(types.WINDOW_SHOW_MESSAGE)  # type: ignore[untyped-decorator]
+        def said(params: types.ShowMessageParams) -> None:
+            self.said.append(params.message)
+
+        @self.client.feature(types.WORKSPACE_CODE_LENS_REFRESH)  # type: ignore[untyped-decorator]
+        def refreshed(_params: None) -> None:
+            self.lenses_refreshed.set()
+
+    def uri(self, name: str) -> str:
+        return (self.root / name).as_uri()
+
+    def document(self, name: str) -> types.TextDocumentIdentifier:
+        return types.TextDocumentIdentifier(self.uri(name))
+
+    async def command(self, name: str, *arguments: object) -> object:
+        return await self.client.workspace_execute_command_async(types.ExecuteCommandParams(name, list(arguments)))
+
+    async def symbols(self, query: str) -> list[str]:
+        found = await self.client.workspace_symbol_async(types.WorkspaceSymbolParams(query))
+        return [one.name for one in found or ()]
+
+
+Talk = Callable[[Editor], Awaitable[None]]
+
+
+@pytest.fixture
+def converse(tmp_path: Path) -> Callable[[Talk], None]:
+    """Talk to `treeline lsp` as an editor would."""
+    root = project(tmp_path / "demo", FILES)
+    (root / ".git").mkdir()
+    environment = {**os.environ, "TREELINE_HOME": str(tmp_path / "home")}
+    environment.pop("TREELINE_INDEX", None)
+
+    async def session(talk: Talk) -> None:
+        editor = Editor(root)
+        await editor.client.start_io(sys.executable, "-m", "treeline.service.cli", "lsp", env=environment)
+        capabilities = types.ClientCapabilities(
+            workspace=types.WorkspaceClientCapabilities(
+                code_lens=types.CodeLensWorkspaceClientCapabilities(refresh_support=True)
+            )
+        )
+        folder = types.WorkspaceFolder(root.as_uri(), "demo")
+        await editor.client.initialize_async(
+            types.InitializeParams(capabilities=capabilities, workspace_folders=[folder], root_uri=root.as_uri())
+        )
+        editor.client.initialized(types.InitializedParams())
+        await talk(editor)
+        await editor.client.shutdown_async(None)
+        editor.client.exit(None)
+        await editor.client.stop()  # type: ignore[no-untyped-call]
+
+    def run(talk: Talk) -> None:
+        asyncio.run(asyncio.wait_for(session(talk), TIMEOUT_S))
+
+    return run
+
+
+def test_symbols_are_found_by_what_they_do_and_outlined_by_file(converse: Callable[[Talk], None]) -> None:
+    async def talk(editor: Editor) -> None:
+        assert "send_receipt" in (await editor.symbols("post an invoice to somebody by mail"))[:2]
+        assert await editor.symbols("") == []
+        outline = await editor.client.text_document_document_symbol_async(
+            types.DocumentSymbolParams(editor.document("shop/cart.py"))
+        )
+        assert outline is not None
+        shape = [
+            (one.name, one.kind, [inner.name for inner in getattr(one, "children", None) or ()]) for one in outline
+        ]
+        assert shape == [("Cart", types.SymbolKind.Class, ["pay"]), ("refund", types.SymbolKind.Function, [])]
+
+    converse(talk)
+
+
+def test_a_lens_counts_the_callers_and_its_command_shows_them(converse: Callable[[Talk], None]) -> None:
+    async def talk(editor: Editor) -> None:
+        lenses = await editor.client.text_document_code_lens_async(
+            types.CodeLensParams(editor.document("shop/mail.py"))
+        )
+        assert lenses is not None
+        [lens] = [await editor.client.code_lens_resolve_async(lens) for lens in lenses]
+        assert lens.command is not None and lens.command.title == "2 callers"
+        opened = await editor.command(lens.command.command, *(lens.command.arguments or ()))
+        assert sorted(editor.offered[0]) == ["Cart.pay shop/cart.py:5", "refund shop/cart.py:10"]
+        assert opened == editor.uri("shop/cart.py") == editor.opened[0].uri
+        listed = await editor.command("treeline.callees", editor.uri("shop/cart.py"), 9)
+        assert [one["name"] for one in listed] == ["send_receipt"]  # type: ignore[attr-defined]
+        similar = await editor.command("treeline.similar", editor.uri("shop/cart.py"), 9)
+        assert "Cart.pay" in [one["name"] for one in similar]  # type: ignore[attr-defined]
+        assert await editor.command("treeline.show", "callers", editor.uri("shop/cart.py"), 9) == ""
+        assert editor.said == ["Treeline: no callers known"]
+
+    converse(talk)
+
+
+def test_definition_and_references_follow_the_call_graph(converse: Callable[[Talk], None]) -> None:
+    async def talk(editor: Editor) -> None:
+        call = types.Position(6, 18)  # return send_|receipt(to)
+        found = await editor.client.text_document_definition_async(
+            types.DefinitionParams(editor.document("shop/cart.py"), call)
+        )
+        assert isinstance(found, list)
+        [place] = found
+        assert isinstance(place, types.Location)
+        assert place.uri == editor.uri("shop/mail.py") and place.range.start.line == 0
+        references = await editor.client.text_document_references_async(
+            types.ReferenceParams(types.ReferenceContext(False), editor.document("shop/mail.py"), types.Position(0, 6))
+        )
+        assert sorted(one.range.start.line for one in references or ()) == [6, 10]
+
+    converse(talk)
+
+
+def test_a_saved_file_is_read_again(converse: Callable[[Talk], None]) -> None:
+    async def talk(editor: Editor) -> None:
+        assert "feed_lions" not in await editor.symbols("feed the lions")
+        (editor.root / "shop" / "zoo.py").write_text(
+            'def feed_lions(zoo):\n    """Feed the lions."""\n    return zoo\n'
+        )
+        editor.lenses_refreshed.clear()
+        editor.client.text_document_did_save(types.DidSaveTextDocumentParams(editor.document("shop/zoo.py")))
+        await editor.lenses_refreshed.wait()
+        assert "feed_lions" in await editor.symbols("feed the lions")
+
+    converse(talk)
+
+
+def test_neither_the_editors_nor_the_agents_server_imports_what_is_heavy() -> None:
+    check = (
+        "import sys, treeline.service.lsp.server, treeline.service.mcp.server\n"
+        "print([name for name in ('torch', 'sklearn', 'scipy', 'flask') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
