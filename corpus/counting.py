@@ -2,7 +2,7 @@
 
 
 def counted(count: int, noun: str) -> str:
-    """`0 functions`, `1 function`, `1,234 functions`, `2 classes`, `2 indexes`, `3 repositories`."""
+    """`0 units`, `1 unit`, `1,234 units`, `2 classes`, `2 indexes`, `3 repositories`."""
     if count == 1:
         return f"1 {noun}"
     if noun.endswith("y"):

@@ -33,7 +33,7 @@ class IndexMissing(InputError):
     code = "index_missing"
 
 
-MAKE_ANEW = "rebuild it with `treeline index SOURCE… --fresh`; `treeline status` names its sources"
+REBUILD = "rebuild it with `treeline index SOURCE… --fresh`; `treeline status` names its sources"
 
 
 class IndexOutdated(InputError):
@@ -44,7 +44,7 @@ class IndexOutdated(InputError):
     def __init__(self, where: str, written: int, read: int) -> None:
         super().__init__(
             f"{where} was written by another version of Treeline (format {written}, this one reads {read})",
-            MAKE_ANEW,
+            REBUILD,
         )
 
 
@@ -54,7 +54,7 @@ class IndexDamaged(TreelineError):
     code = "index_damaged"
 
     def __init__(self, where: str, file: str) -> None:
-        super().__init__(f"the index in {where} is damaged: {file}", MAKE_ANEW)
+        super().__init__(f"the index in {where} is damaged: {file}", REBUILD)
         self.file = file
 
 

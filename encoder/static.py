@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treeline.corpus.errors import MAKE_ANEW, EncoderMismatch, InputError
+from treeline.corpus.errors import REBUILD, EncoderMismatch, InputError
 from treeline.corpus.function import Function
 from treeline.encoder import standing
 from treeline.encoder.protocol import DEFAULT_ENCODER, Vectors, unit
@@ -54,7 +54,7 @@ class StaticEncoder:
         encoder = _shipped()
         if name not in (DEFAULT_ENCODER, encoder.name):
             raise EncoderMismatch(
-                f"the index was made with encoder {name!r}, this Treeline ships {encoder.name!r}", MAKE_ANEW
+                f"the index was made with encoder {name!r}, this Treeline ships {encoder.name!r}", REBUILD
             )
         return encoder
 

@@ -1,8 +1,7 @@
-"""The side products of an index, built from its new generation before that is published.
+"""The side products of an index (call graph, tree, clusters), built from a new generation before it is published.
 
-After a change of few functions they are brought up to date: the call graph resolves the repositories that changed, the
-tree loses and gains leaves, clusters take in the newcomers. The call graph's repositories are shared out to workers,
-which resolve them while this process completes the generation.
+After a small change they are updated instead: the call graph resolves the changed repositories, the tree loses and
+gains leaves, clusters take in new units. Workers resolve the call graph while this process completes the generation.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ if TYPE_CHECKING:
 
 TREE, EMBEDDING, CALLGRAPH, CLUSTERS = "tree", "embedding", "callgraph", "clusters"
 VECTORS_AT_ONCE = 10_000
-# Packed facts that go to a worker in one trip: small enough to share out evenly, some seconds' work in all.
+# Packed facts per task for a worker: small enough to balance the load.
 FACTS_A_TRIP = 250_000
-# As long as not more than this share of an index has changed, its side products are brought up to date.
+# Up to this share of changed units, side products are updated; beyond it, rebuilt.
 FEW = 0.2
 
 Addresses = list[tuple[str, Address]]
@@ -45,7 +44,7 @@ Resolved = list[tuple[str, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What has changed between the index before (if there is one) and its new generation."""
+    """What changed between the last generation (if any) and the new one."""
 
     previous: Engine | None
     added: Sequence[str]
@@ -55,7 +54,7 @@ class Changes:
     """Repositories whose facts may differ from before."""
 
     def before(self, name: str) -> bytes | None:
-        """The artifact to update; None when it is better to make a new one."""
+        """The artifact to update; None if it is better to rebuild it."""
         if self.previous is None:
             return None
         few = FEW * self.previous.info.functions
@@ -64,7 +63,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class CallGraphUnderWay:
-    """Repositories that are being resolved, and the parts of the call graph before; none when all are resolved anew."""
+    """Repositories being resolved, and the kept parts of the last call graph (None if all are resolved again)."""
 
     resolved: Sequence[Future[Resolved]]
     before: dict[str, Part]
@@ -72,7 +71,7 @@ class CallGraphUnderWay:
 
 
 def begin_callgraph(changes: Changes, workers: Workers) -> CallGraphUnderWay:
-    """Give the repositories that have changed to the workers."""
+    """Send the changed repositories to the workers."""
     from treeline.graph.callgraph.storage import split
 
     stored = changes.before(CALLGRAPH)
@@ -80,7 +79,7 @@ def begin_callgraph(changes: Changes, workers: Workers) -> CallGraphUnderWay:
     wanted = changes.state.facts(changes.touched if before else None)
     trips: list[list[tuple[str, list[bytes]]]] = []
     size = FACTS_A_TRIP
-    # The largest first, so that none is left to be waited for alone.
+    # Largest first, so that the last tasks are small.
     for repo, pieces in sorted(wanted.items(), key=lambda one: -sum(map(len, one[1]))):
         if size >= FACTS_A_TRIP:
             trips.append([])
@@ -100,13 +99,13 @@ def resolve(repositories: Sequence[tuple[str, Sequence[bytes]]]) -> Resolved:
     ]
 
 
-# Gives every artifact by name, once the generation can be previewed.
+# Builds every artifact by name, once the generation can be previewed.
 Made = Callable[[Callable[[], Engine]], Iterator[tuple[str, bytes]]]
 Make = Callable[[Changes, Workers, Progress], Made]
 
 
 def build(changes: Changes, workers: Workers, progress: Progress) -> Made:
-    """All artifacts. The call graph is under way from now on, while the generation is completed."""
+    """Start building all artifacts; workers resolve the call graph while the generation is completed."""
     graph = begin_callgraph(changes, workers)
 
     def made(preview: Callable[[], Engine]) -> Iterator[tuple[str, bytes]]:
@@ -117,7 +116,7 @@ def build(changes: Changes, workers: Workers, progress: Progress) -> Made:
 
 
 def leave_out(changes: Changes, _workers: Workers, _progress: Progress) -> Made:
-    """None: an empty one stands for each that the generation before has."""
+    """Build none: an empty one replaces each artifact of the last generation."""
 
     def made(_preview: Callable[[], Engine]) -> Iterator[tuple[str, bytes]]:
         for name in (TREE, EMBEDDING, CALLGRAPH, CLUSTERS):
@@ -128,7 +127,7 @@ def leave_out(changes: Changes, _workers: Workers, _progress: Progress) -> Made:
 
 
 def obtain(engine: Engine, name: str, cache: Path | None = None) -> bytes | None:
-    """An artifact as it is stored or, where it was left out, made now; `cache` is a folder that keeps it."""
+    """An artifact as stored, or built now if it was left out; `cache` is a folder to keep it in."""
     stored = engine.artifact(name)
     if stored or name not in MAKERS or engine.artifact(state.ARTIFACT) is None:
         return stored
@@ -181,10 +180,10 @@ MAKERS: dict[str, Callable[[Engine], bytes | None]] = {
 
 
 def _build(view: Engine, changes: Changes, graph: CallGraphUnderWay, progress: Progress) -> Iterator[tuple[str, bytes]]:
-    """Every artifact by name; one that the index has no ingredients for is left out."""
+    """Every artifact by name, except those the index lacks the data for."""
     addresses = _AllAddresses(view)
     with ThreadPoolExecutor(1) as beside:
-        # Matrix products, which leave the interpreter to the others.
+        # Matrix products, which release the interpreter lock.
         clusters = beside.submit(_clusters, view, changes, addresses)
         progress("building the tree", 0, 3)
         yield from _tree(view, changes, addresses)
@@ -197,7 +196,7 @@ def _build(view: Engine, changes: Changes, graph: CallGraphUnderWay, progress: P
 
 
 def _tree(view: Engine, changes: Changes, addresses: _AllAddresses) -> Iterator[tuple[str, bytes]]:
-    """The tree, and the whole of it in the disk."""
+    """The tree, and its embedding in the disk."""
     from treeline.graph import global_embedding, tree
 
     before, embedded = changes.before(TREE), changes.before(EMBEDDING)
@@ -243,7 +242,7 @@ def _clusters(view: Engine, changes: Changes, addresses: _AllAddresses) -> bytes
 
 
 def _vectors(view: Engine, ids: Sequence[str]) -> Vectors:
-    """Of the default encoder, for all ids."""
+    """The default encoder's vectors of all ids."""
     starts = range(0, len(ids), VECTORS_AT_ONCE)
     parts = [view.vectors(ids[start : start + VECTORS_AT_ONCE]) for start in starts]
     return np.concatenate([np.zeros((0, view.info.encoders[0].dimension), dtype=np.float32), *parts])

@@ -1,8 +1,8 @@
-"""Downloads CodeSearchNet: known places are tried in order, a broken download is resumed, size and hash are checked.
+"""Downloads CodeSearchNet: tries known mirrors in order, resumes broken downloads, checks size and hash.
 
 An archive of a language comes from the original bucket, from Zenodo, or from Hugging Face (as the same zip, or as
-parquet files); the queries and their annotations come from the project's repository. A folder or an address of one's
-own takes the place of all of them.
+parquet files); the queries and annotations come from the project's repository. A folder or URL of your own replaces
+all of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ZENODO = "https://zenodo.org"
 ZENODO_RECORD = "7857872"
 HUGGING_FACE = "https://huggingface.co"
 DATA_SET = "code_search_net"
-# Its own files, and the parquet files that the site makes of them.
+# The data set's own files, and the parquet files that the site converts them to.
 BRANCHES = ("main", "refs%2Fconvert%2Fparquet")
 REPOSITORY = "https://raw.githubusercontent.com/github/CodeSearchNet/master/resources"
 # The published sizes of the official archives, in bytes.
@@ -41,14 +41,14 @@ LANGUAGES = {
     "python": 940_909_997,
     "ruby": 111_758_028,
 }
-# The two files of the evaluation, each with its first line.
+# The two files of the evaluation, with their first lines.
 QUERIES = {"queries.csv": b"query", "annotationStore.csv": b"Language,Query,GitHubUrl,Relevance,Notes"}
 SCHEMES = ("https://", "http://")
 BLOCK = 1 << 20
 MAX_LIST_BYTES = 10_000_000
-# Without a byte for this long, the connection counts as broken.
+# Seconds without a byte after which a connection counts as broken.
 SILENCE_S = 60
-# In a row, each without a single new byte.
+# Consecutive attempts without a new byte.
 ATTEMPTS = 5
 RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)")
 NOTHING_BEHIND = re.compile(r"bytes \*/(\d+)")
@@ -59,7 +59,7 @@ KINDS = {ZIP_MARK: "a zip archive", PARQUET_MARK: "a parquet file"}
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file to download: what is known of its size (0: nothing), its hash (`sha256:…`) and how it begins."""
+    """A file to download, with its size (0: unknown), hash (`sha256:…`) and first bytes, where known."""
 
     url: str
     name: str
@@ -68,7 +68,7 @@ class RemoteFile:
     mark: bytes = ZIP_MARK
 
 
-# The files a place has of a language; none when it has not got it.
+# Lists a mirror's files for a language; empty if it has none.
 Place = Callable[[str], Sequence[RemoteFile]]
 
 
@@ -77,7 +77,7 @@ def archive_path(language: str, options: ReadOptions) -> Path:
 
 
 def fetch_language(language: str, options: ReadOptions) -> Path:
-    """The archive of a language, or the folder of its parquet files: one's own, in the cache, or downloaded now."""
+    """The archive of a language, or the folder of its parquet files: your own, cached, or downloaded now."""
     if (own := _own_folder(options)) is not None:
         for found in (own / f"{language}.zip", own / language, own / "codesearchnet" / f"{language}.zip"):
             if found.exists():
@@ -105,7 +105,7 @@ def fetch_language(language: str, options: ReadOptions) -> Path:
                 raise
             failures.append(f"{name}: {failed.message.removeprefix(name).lstrip(': ')}")
     raise TreelineError(
-        f"CodeSearchNet's {language} archive cannot be had ({'; '.join(failures)})",
+        f"CodeSearchNet's {language} archive cannot be downloaded ({'; '.join(failures)})",
         f"download {language}.zip by hand, for example from {ZENODO}/records/{ZENODO_RECORD}, and give its path: "
         f"codesearchnet:PATH, or put it at {target}",
     )
@@ -151,7 +151,7 @@ def _bucket(base: str, language: str, size: int) -> list[RemoteFile]:
 
 
 def _zenodo(language: str) -> list[RemoteFile]:
-    """Zenodo lists its files with their sizes and hashes."""
+    """Zenodo's files, with sizes and hashes."""
     record = _list(f"{ZENODO}/api/records/{ZENODO_RECORD}")
     wanted = f"{language}.zip"
     for file in record.get("files", ()) if isinstance(record, dict) else ():
@@ -194,7 +194,7 @@ def _hugging_face_file(branch: str, path: PurePosixPath, file: dict[str, Any]) -
 
 
 def _list(url: str) -> Any:
-    """The JSON at an address."""
+    """The JSON at a URL."""
     try:
         with urllib.request.urlopen(url, timeout=SILENCE_S) as answer:  # noqa: S310 - one of ours
             return orjson.loads(answer.read(MAX_LIST_BYTES))
@@ -208,7 +208,7 @@ def _list(url: str) -> Any:
 
 
 def _fetch_all(files: Sequence[RemoteFile], folder: Path, options: ReadOptions) -> None:
-    """Download files into a folder, which appears under its name only when it has all of them."""
+    """Download files into a folder, which appears under its name when complete."""
     coming = folder.with_name(f"{folder.name}.part")
     for file in files:
         if not (coming / file.name).exists():
@@ -218,7 +218,7 @@ def _fetch_all(files: Sequence[RemoteFile], folder: Path, options: ReadOptions) 
 
 
 def fetch(file: RemoteFile, target: Path, options: ReadOptions) -> None:
-    """Download a file, resuming `target`.part; it appears under its name only when it is whole."""
+    """Download a file, resuming `target`.part; it appears under its name when complete."""
     url = file.url
     if not url.startswith(SCHEMES):
         raise InputError(f"{url} cannot be downloaded", "only http and https addresses can")
@@ -255,7 +255,7 @@ def _origin(part: Path) -> Path:
 
 
 def _forget_other(part: Path, url: str) -> None:
-    """What came from another place is not continued from this one: the files may differ."""
+    """Delete a partial download from another mirror: the files may differ."""
     origin = _origin(part)
     if origin.exists() and origin.read_text(encoding="utf-8", errors="replace") != url:
         part.unlink(missing_ok=True)
@@ -263,7 +263,7 @@ def _forget_other(part: Path, url: str) -> None:
 
 
 def _attempt(wanted: RemoteFile, part: Path, have: int, options: ReadOptions) -> int:
-    """One connection, appended to what is there; gives the size of the whole."""
+    """One connection, appended to the partial file; returns the full size."""
     url, expected = wanted.url, wanted.size
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})  # noqa: S310
     try:
@@ -289,7 +289,7 @@ def _attempt(wanted: RemoteFile, part: Path, have: int, options: ReadOptions) ->
 
 
 def _size_when_all_is_here(refused: urllib.error.HTTPError, part: Path, have: int) -> int:
-    """The size of the whole, when nothing lies behind what is here; otherwise the next attempt begins anew."""
+    """The full size if the file is complete; otherwise the next attempt starts over."""
     refused.close()
     named = NOTHING_BEHIND.match(refused.headers.get("Content-Range", ""))
     if named and have >= int(named[1]):
@@ -308,7 +308,7 @@ def _copy(answer: IO[bytes], file: IO[bytes], done: int, total: int, name: str, 
 
 
 def _check(part: Path, total: int, file: RemoteFile) -> None:
-    """Size, first bytes and hash; what is wrong is not kept, so that the next attempt begins anew."""
+    """Check size, first bytes and hash; a wrong file is deleted, so that the next attempt starts over."""
     for problem, hint in _problems(part, total, file):
         part.unlink()
         _origin(part).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The generation a load is making: started with the first change, journalled, checkpointed, published at the end."""
+"""The generation that a load writes: started at the first change, journalled, checkpointed, published at the end."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ from treeline.ingest.workers import BatchResult, ChunkResult, Clock, Workers, lo
 
 
 class Ledger:
-    """Accounts for every function of a load. An id that turns up again is a duplicate."""
+    """Accounts for every unit of a load. A repeated id is a duplicate."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter(indexed=0, updated=0, unchanged=0, duplicate=0)
         self._seen: set[bytes] = set()
 
     def see(self, entry: Entry) -> None:
-        """Functions of another source: known, but not counted."""
+        """Note units of another source; they are not counted."""
         self._seen.update(row_ids(entry.records))
 
     def keep(self, entry: Entry) -> None:
-        """Functions of a unit that has not changed."""
+        """Count the functions of an unchanged file."""
         for id_ in row_ids(entry.records):
             self.counts["duplicate" if id_ in self._seen else "unchanged"] += 1
             self._seen.add(id_)
 
     def resume(self, done: UnitProgress) -> None:
-        """Functions that an interrupted load has accounted for."""
+        """Count what an interrupted load accounted for."""
         self.counts.update(done.counts)
         self._seen.update(row_ids(done.records))
 
     def account(self, chunk: ChunkResult) -> tuple[JournalEntry, set[str]]:
-        """The chunk's entry in the journal, and the ids that are to be written."""
+        """The chunk's journal entry, and the ids to write."""
         changed = {function.id for function in chunk.functions}
         fresh: set[str] = set()
         counts = Counter[str]()
@@ -80,7 +80,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """`previous` is nothing, and the manifest empty, for a new index."""
+    """What a load starts from; for a new index `previous` is None and the manifest empty."""
 
     previous: Engine | None
     state: State
@@ -88,11 +88,11 @@ class Start:
     encoders: dict[str, Encoder]
 
     def light_encoders(self) -> dict[str, Encoder]:
-        """Those of which each worker can have one; a transformer takes all cores and much memory by itself."""
+        """The encoders that every worker can load; a transformer uses all cores and much memory."""
         return {name: encoder for name, encoder in self.encoders.items() if is_shipped(name)}
 
     def check_removable(self, name: str, unwanted: Sequence[str]) -> None:
-        """Only a source of the index can be removed from it."""
+        """Raise unless the index has the sources to be removed."""
         unknown = set(unwanted) - set(self.before.sources)
         if unknown:
             known = ", ".join(self.before.sources) or "none"
@@ -105,7 +105,7 @@ class Start:
 
 
 def start(store: Store, name: str, asked: Sequence[str], cache: Path, *, fresh: bool) -> Start:
-    """Open the index, unless it is to be made afresh; `cache` is the file that keeps the vectors of slow encoders."""
+    """Open the index, unless it is rebuilt; `cache` is the file with the vectors of slow encoders."""
     previous = None if fresh else _open(store, name)
     try:
         stored = State() if previous is None else _state(previous)
@@ -133,7 +133,7 @@ def _state(engine: Engine) -> State:
 
 
 def _encoders(previous: Engine | None, name: str, asked: Sequence[str], cache: Path) -> dict[str, Encoder]:
-    """Those asked for, which have to be those of the index."""
+    """The requested encoders, which must be those of the index."""
     if previous is None:
         return load_encoders(asked or (DEFAULT_ENCODER,), cache)
     recorded = [spec.name for spec in previous.info.encoders]
@@ -142,20 +142,20 @@ def _encoders(previous: Engine | None, name: str, asked: Sequence[str], cache: P
         made, wanted = (" + ".join(names) or "none" for names in (recorded, list(encoders)))
         raise EncoderMismatch(
             f"index {name!r} was made with encoder {made}, not {wanted}",
-            "make it anew with --fresh, or choose another --name",
+            "rebuild it with --fresh, or choose another --name",
         )
     return encoders
 
 
-# Instead of a row number: the text is unchanged, so the index has its vector.
+# Instead of a row number: the text is unchanged, so take the index's vector.
 KEPT = -1
-# Between two checkpoints lies as much time as a load has taken so far, within reason: a text index in few pieces
-# answers faster, and each checkpoint makes another piece.
+# The time between checkpoints grows with the load's duration, within bounds: each checkpoint adds a segment to the text
+# index, and fewer segments answer faster.
 LONGEST_BETWEEN_CHECKPOINTS = 120.0
 
 
 class Generation:
-    """One load's writes to the engine. Nothing is begun while nothing has changed."""
+    """One load's writes to the engine; starts nothing until something has changed."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class Generation:
         self._journal: Journal | None = None
         self._writer: Writer | None = None
         self._last_checkpoint = 0.0
-        # An interrupt during a write leaves the writer unusable; the checkpoint before it is good.
+        # An interrupt during a write leaves the writer unusable; the last checkpoint is intact.
         self._mid_write = False
         self._recovery = Recovery()
 
@@ -199,7 +199,7 @@ class Generation:
         if self._writer is None:
             return
         if kind is not None and issubclass(kind, DiskFull) and self._journal is not None:
-            # What cannot be finished must not keep the disk full; it is done again when there is room.
+            # An unfinished generation must not keep the disk full; it is written again later.
             self._writer.abandon()
             self._journal.remove()
             return
@@ -220,14 +220,14 @@ class Generation:
                 if self._journal_path:
                     state.remove_journals(self._journal_path.parent, self._name, self._fingerprint)
                 raise
-            except BaseException as error:  # nobody else ends the writer when this fails on entering
+            except BaseException as error:  # `__exit__` is not called if `__enter__` fails
                 self._writer.__exit__(type(error), error, error.__traceback__)
                 raise
             self._last_checkpoint = time.monotonic()
         return self._writer, self._journal
 
     def _check_base(self) -> None:
-        """Another load may have published between our reading of the manifest and our turn to write."""
+        """Raise if another load published after we read the manifest."""
         base = self._previous.info.generation if self._previous else None
         if not self._fresh and self._name in self._store.names() and self._store.current(self._name) != base:
             assert self._writer is not None
@@ -235,7 +235,7 @@ class Generation:
             raise InputError(f"index {self._name!r} was changed by another load meanwhile", "run the command again")
 
     def resume(self, source: str, key: str, digest: str) -> tuple[Entry, int, bool]:
-        """What an interrupted load did of a unit: its entry so far, the next chunk, whether it was the last."""
+        """How far an interrupted load got with a file: its entry, the next chunk, whether it is complete."""
         done = self._recovery.progress(key, digest)
         if done is None:
             return Entry(source, digest), 0, False
@@ -243,12 +243,12 @@ class Generation:
         return Entry(source, digest, done.records, tuple(done.problems)), done.chunks, done.complete
 
     def knows(self, entry: Entry | None, key: str, digest: str) -> Entry | None:
-        """What the index has of a unit; nothing when an interrupted load has written another state of it."""
+        """The index's entry of a file; None if an interrupted load has written another version of it."""
         self._recovery.progress(key, digest)
         return None if key in self._recovery.stale else entry
 
     def write(self, batch: BatchResult, after: Manifest, encoders: Mapping[str, Encoder], clock: Clock) -> None:
-        """Note the batch in the journal and the manifest, then give what is new or changed to the engine."""
+        """Record the batch in journal and manifest, then write what is new or changed to the engine."""
         writer, book = self._begin()
         self._mid_write = True
         entries: list[JournalEntry] = []
@@ -287,7 +287,7 @@ class Generation:
         rows: NDArray[np.int64],
         encoders: Mapping[str, Encoder],
     ) -> dict[str, Vectors]:
-        """A row for each function to write: made by a worker, made here (transformers), or what the index has."""
+        """A vector for each function: from a worker, made here (transformers), or the index's."""
         kept = rows == KEPT
         kept_ids = [function.id for function, is_kept in zip(functions, kept, strict=True) if is_kept]
         new = [function for function, is_kept in zip(functions, kept, strict=True) if not is_kept]
@@ -314,7 +314,7 @@ class Generation:
         return [*self._recovery.refused, *(self._writer.rejected if self._writer else ())]
 
     def refused(self) -> list[Problem]:
-        """What the engine would not take."""
+        """The documents that the engine refused."""
         return [Problem(id_, 0, f"refused by the engine: {reason}") for id_, reason in self._refused()]
 
     def finish(
@@ -329,7 +329,7 @@ class Generation:
         *,
         may_empty: bool = False,
     ) -> IndexInfo:
-        """Remove what is gone, build the side products, publish. Nothing of it when nothing has changed.
+        """Remove deleted files, build the side products, publish; does nothing if nothing has changed.
 
         An index becomes empty only on purpose (`may_empty`): a folder that is not mounted looks like one without
         functions.
@@ -347,8 +347,8 @@ class Generation:
             writer.abandon()
             book.remove()
             raise InputError(
-                f"index {self._name!r} would become empty, so it stays as it was: no function was found",
-                "look whether the sources are where they were; `treeline status --drop` removes an index",
+                f"index {self._name!r} would become empty, so it stays as it was: nothing was found to index",
+                "check that the sources still exist; `treeline status --drop` removes an index",
             )
         gone = had.union(self._recovery.written_ids()) - has
         self.removed = len(had - has)
@@ -372,8 +372,8 @@ class Generation:
             info = writer.publish()
         if info.functions != len(has):
             raise TreelineError(
-                f"index {self._name!r} holds {info.functions:,} functions, but {len(has):,} were loaded",
-                "make it anew with --fresh",
+                f"index {self._name!r} holds {info.functions:,} units, but {len(has):,} were loaded",
+                "rebuild it with --fresh",
             )
         book.remove()
         if self._journal_path:
@@ -381,7 +381,7 @@ class Generation:
         return info
 
     def _functions_now(self) -> int:
-        """How many functions the current generation holds, also where it is not looked at because of --fresh."""
+        """How many units the current generation holds, also under --fresh, which does not open it."""
         if self._name not in self._store.names():
             return 0
         current = self._store.current(self._name)

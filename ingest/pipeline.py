@@ -1,7 +1,7 @@
 """The loading pipeline: read, analyse, encode, write. Resumable, incremental, every record accounted for.
 
 This process reads chunks and writes to the engine. Workers parse, analyse and encode in between. Results are taken in
-the order they were sent, so the same input always makes the same index.
+order, so the same input always makes the same index.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Summary:
     sources: tuple[str, ...]
     encoders: tuple[str, ...]
     published: bool
-    """False when nothing had changed, so that the generation before stays."""
+    """False if nothing had changed, so the last generation stays."""
     resumed: bool
     units: Mapping[str, int]
     """How many files or shards were read, unchanged and removed."""
     read: int
     indexed: int
     updated: int
-    """Text as before, but at another place or commit: written again with the vector it had."""
+    """Same text at another location or commit: written again with its old vector."""
     unchanged: int
     duplicate: int
     rejected: int
@@ -58,22 +58,22 @@ class Summary:
     total: int
     rejects_file: str = ""
     passed_over: Mapping[str, int] = field(default_factory=dict)
-    """Files and folders that are not read on purpose (tests, vendored, ignored …), by reason."""
+    """Files and folders skipped on purpose (tests, vendored, ignored …), by reason."""
     empty: tuple[str, ...] = ()
-    """Sources of this load in which no function was found."""
+    """Sources of this load in which nothing was found."""
     gone: tuple[str, ...] = ()
-    """Sources of the index, not of this load, that are no longer where they were; their functions stay."""
+    """Sources of the index, not of this load, that no longer exist; their units stay."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """By stage; parse, analyse and encode are summed over worker processes."""
     peak_memory_mb: int = 0
-    """Of all processes, each at its own highest."""
+    """The sum of the processes' peaks."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def reasons(problems: Iterable[Problem]) -> dict[str, int]:
-    """How often each kind of reason came; what follows a colon is the detail of one case."""
+    """Counts by reason, without the details after the colon."""
     counted = Counter(problem.reason.partition(":")[0] for problem in problems)
     return dict(counted.most_common())
 
@@ -88,14 +88,14 @@ def write_rejects(path: Path, problems: Iterable[Problem]) -> None:
             file.write(orjson.dumps(row) + b"\n")
 
 
-# A trip to a worker: large enough for the journey and the matrix products to pay, small enough for flat memory.
+# A batch for a worker: large enough to pay for the transfer and the matrix products, small enough for flat memory.
 BATCH_BYTES = 400_000
 BATCH_CHUNKS = 64
 
 
 @dataclass(slots=True)
 class Reader:
-    """Goes through the sources' units; what has not changed is noted in the manifest at once and not read."""
+    """Reads the sources' files; unchanged ones go straight to the manifest."""
 
     sources: Sequence[Source]
     before: Manifest
@@ -104,7 +104,7 @@ class Reader:
     clock: Clock
     advance: Callable[[int], None]
     notice: Callable[[Sequence[Problem]], None]
-    """Told of the problems of units that are not read now."""
+    """Receives the problems of files that are not read now."""
     units: Counter[str] = field(default_factory=Counter)
     _repeated: Counter[str] = field(default_factory=Counter)
 
@@ -123,10 +123,10 @@ class Reader:
             yield items
 
     def _items(self, source: str, unit: Unit) -> Iterator[Task]:
-        """The chunks of a unit that are still to be done, and its end; nothing when it has not changed."""
+        """The remaining chunks of a file, and its end; nothing if it is unchanged."""
         key = entry_key(source, unit.key)
         if key in self.after.entries:
-            # Two members of a zip may have the same name. The second is reported.
+            # Two members of a zip may have the same name; the second is rejected.
             self._repeated[key] += 1
             again = f"{unit.key} ({self._repeated[key] + 1})"
             key, unit = entry_key(source, again), Unreadable(again, "another one of the source has the same name")
@@ -157,43 +157,43 @@ class Reader:
             number += 1
 
 
-# This much is done in this process before workers are started.
+# This much is done in this process before workers start.
 SMALL_BYTES = 1_000_000
-# Batches under way beyond one for each worker, so that neither side waits: a checkpoint takes as long as several.
+# Batches in flight beyond one per worker, so that neither side waits: a checkpoint takes as long as several.
 SPARE_BATCHES = 6
-# Beside the journals: a transformer reads no function twice, in whichever index it was.
+# The vector cache beside the journals: a transformer reads each function once, for all indexes.
 VECTOR_CACHE = "vectors.sqlite"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadOptions:
-    """How to load. `work` holds the journal of loads under way and, unless `rejects` says otherwise, the rejects."""
+    """How to load. `work` is the folder of journals and, unless `rejects` is given, of rejects."""
 
     work: Path
     encoders: tuple[str, ...] = ()
-    """Empty: those of the index or, for a new one, the default."""
+    """Empty: the index's, or the default for a new index."""
     strict: bool = False
     fresh: bool = False
     remove: tuple[str, ...] = ()
-    """Names of sources whose functions leave the index."""
+    """Names of sources to remove from the index."""
     reading: str = ""
-    """How the sources are read; a load that was broken off goes on only when this is the same."""
+    """A digest of how the sources are read; an interrupted load continues only if it is the same."""
     rejects: Path | None = None
     workers: int | None = None
     lazy_artifacts: bool = False
-    """Leave out the call graph, tree and clusters; `artifacts.obtain` makes them when they are needed."""
+    """Skip the call graph, tree and clusters; `artifacts.obtain` makes them when needed."""
     may_empty: bool = False
-    """The index may become empty; otherwise that is refused, because a folder that is not mounted looks empty."""
+    """Whether the index may become empty; refused by default, because an unmounted folder looks empty."""
     resumable: bool = True
-    """Keep a journal and checkpoints. A small load is as quickly done again."""
+    """Keep a journal and checkpoints; a small load is quicker to repeat."""
     checkpoint_seconds: float = 15.0
-    """Until the first checkpoint; those that follow are farther and farther apart."""
+    """Seconds until the first checkpoint; later ones are further apart."""
 
 
 def load(
     store: Store, name: str, sources: Sequence[Source], options: LoadOptions, progress: Progress = no_progress
 ) -> Summary:
-    """Bring the index up to date with the sources; other sources in it stay as they are."""
+    """Update the index from the sources; its other sources stay as they are."""
     begun = time.perf_counter()
     once = {source.name: source for source in sources}
     started = start(store, name, options.encoders, options.work / VECTOR_CACHE, fresh=options.fresh)
@@ -209,7 +209,7 @@ def load(
 
 
 class _Interrupts:
-    """Once a load is being published, Ctrl-C and SIGTERM come too late to stop it, and it ends as it would have."""
+    """Holds back Ctrl-C and SIGTERM while a load is being published."""
 
     def __init__(self) -> None:
         self._handlers: dict[signal.Signals, Any] = {}
@@ -247,7 +247,7 @@ class _Load:
         self.start.check_removable(self.name, self.options.remove)
         self.bytes_total = sum(source.size for source in self.sources)
         count = processors() if self.options.workers is None else self.options.workers
-        # An update is likely to be small, and starting processes takes longer than a small load.
+        # An update is usually small, and starting processes takes longer than a small load.
         here = SMALL_BYTES if self.start.previous is not None or self.bytes_total < SMALL_BYTES else 0
         with self._generation() as generation, Workers(count, self.start.light_encoders(), here) as workers:
             self._keep_other_sources(generation)
@@ -287,7 +287,7 @@ class _Load:
         )
 
     def _keep_other_sources(self, generation: Generation) -> None:
-        """Only what is loaded now, or is to be removed, may change."""
+        """Keep the entries of sources that are neither loaded nor removed."""
         changing = {source.name for source in self.sources} | set(self.options.remove)
         for key, entry in self.start.before.entries.items():
             if entry.source not in changing:

@@ -1,4 +1,4 @@
-"""A project: the repository or folder somebody stands in, with an index of its own that is kept fresh.
+"""A project: the repository or folder around a path, with an index of its own that is kept fresh.
 
 `find_project` maps a path to its project, and `refresh` brings the project's index up to date: it compares time stamps,
 then content hashes, and parses and encodes only the files that changed. What the last refresh saw is kept in an SQLite
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 FOLDER = ".projects"
 VERSION = 1
-# More files than this are somebody's home folder or a monorepo: the upper folders are read, the rest is reported.
+# More files than this are a home folder or a monorepo: the upper folders are read, the rest is reported.
 MAX_FILES = 30_000
 # A file may change twice within one tick of the file system's clock; two seconds is the coarsest one in use (FAT).
 CLOCK_TICK_NS = 2_000_000_000
-# A load of less is done again rather than resumed.
+# A smaller load is repeated instead of resumed.
 SMALL_BYTES = 5_000_000
-# How long a first question waits for another process that is making the index.
+# How long a first query waits for another process that is building the index.
 PATIENCE_S = 120.0
 NO_PROJECT = "use the folder of a project, or name an index"
 SCHEMA = """CREATE TABLE project (root TEXT, fingerprint TEXT, generation TEXT, checked_ns INTEGER, skipped TEXT);
@@ -51,7 +51,7 @@ CREATE TABLE rules (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, ctime
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """`name` is what people call it; `index` is the name of its index."""
+    """`name` is its display name, `index` the name of its index."""
 
     root: Path
     name: str
@@ -68,11 +68,11 @@ class Refreshed:
     changed: int = 0
     removed: int = 0
     functions: int = 0
-    """In the index, when it was written now."""
+    """Units in the index, if it was written now."""
     seconds: float = 0.0
     is_new: bool = False
     is_busy: bool = False
-    """Another process is refreshing the project: the answer comes from what is there."""
+    """Another process is refreshing the project; the index is used as it is."""
     skipped: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -81,11 +81,11 @@ class Refreshed:
 
     @property
     def truncated(self) -> int:
-        """Files and folders that were left out because there are too many."""
+        """Files and folders skipped because there are too many."""
         return sum(count for reason, count in self.skipped.items() if reason.endswith("beyond the limit"))
 
     def __str__(self) -> str:
-        """One line for the person."""
+        """One line for the user."""
         name = self.project.name
         if self.is_busy:
             return f"{name}: another process is refreshing it; answering from the index as it is"
@@ -105,8 +105,8 @@ class Refreshed:
 def find_project(path: Path, home: Path) -> Project:
     """The project a path belongs to.
 
-    The nearest git root (also of a worktree or a submodule) is a project. Outside of git it is the nearest folder that
-    already is one, or else the folder itself. The file system's root is none: it holds far more than code.
+    The nearest git root (also of a worktree or submodule) is a project. Outside of git it is the nearest folder that
+    already is one, else the folder itself. The file system's root is not: it holds far more than code.
     """
     folder = path.expanduser().resolve()
     if not folder.exists():
@@ -125,7 +125,7 @@ def find_project(path: Path, home: Path) -> Project:
 
 
 def projects(home: Path) -> list[Project]:
-    """Every project that has been indexed, by its root; those whose folder is gone too."""
+    """Every indexed project by its root, including those whose folder is gone."""
     found = []
     for file in sorted((home / FOLDER).glob("*.sqlite")):
         with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as database:
@@ -136,7 +136,7 @@ def projects(home: Path) -> list[Project]:
 
 
 def forget(project: Project, store: Store, home: Path) -> None:
-    """Drop the project's index and what is known of its files."""
+    """Drop the project's index and its file stamps."""
     with suppress(IndexMissing):
         store.drop(project.index)
     for suffix in ("", "-journal"):
@@ -154,7 +154,7 @@ def refresh(
     max_files: int = MAX_FILES,
     progress: Progress = no_progress,
 ) -> Refreshed:
-    """Bring the project's index up to date; beside another process that does so, use what is there."""
+    """Update the project's index; if another process is doing so, use the index as it is."""
     options = options or ReadOptions()
     fingerprint = f"{options.fingerprint}|{max_files}|{','.join(encoders)}"
     with _opened(project, home) as database:
@@ -176,9 +176,9 @@ def watch(
     interval: float = 1.0,
     encoders: tuple[str, ...] = (),
 ) -> Iterator[Refreshed]:
-    """Refresh for as long as somebody asks for more; gives each refresh that changed something, and the first.
+    """Refresh again and again; yields the first refresh and each that changed something.
 
-    It compares time stamps, and rests twenty times as long as that took.
+    It compares time stamps, and pauses twenty times as long as that took.
     """
     first = True
     while True:
@@ -191,7 +191,7 @@ def watch(
 
 
 def _current(project: Project, store: Store) -> str:
-    """The current generation of the project's index, '' when there is none that this version reads."""
+    """The current generation of the project's index, '' if there is none that this version reads."""
     try:
         return store.info(project.index).generation
     except (IndexMissing, IndexOutdated):
@@ -222,9 +222,9 @@ class _Known:
             table.clear()
 
     def listing(self, root: Path) -> Listing | None:
-        """The files with their stamps of now; None when folders or ignore files say that there may be others.
+        """The files with their current stamps; None if folders or ignore files changed, so there may be others.
 
-        What is younger than the last look by less than a tick may have changed without another stamp.
+        A file modified within a clock tick of the last refresh may have changed without a new stamp.
         """
         top, young = f"{root}/", self.checked_ns - CLOCK_TICK_NS
         try:
@@ -240,12 +240,12 @@ class _Known:
         return Listing(stamps, self.folders, self.rules) if self.folders else None
 
     def has_read(self, listing: Listing) -> bool:
-        """Whether every file is as it was when it was read."""
+        """Whether every file is unchanged since it was read."""
         young = self.checked_ns - CLOCK_TICK_NS
         return listing.files == self.files and all(stamp.ctime_ns < young for stamp in self.files.values())
 
     def reliable_digests(self, listing: Listing) -> dict[str, str]:
-        """Of files whose stamps say that their content is as it was."""
+        """The digests of files whose stamps are unchanged."""
         young = self.checked_ns - CLOCK_TICK_NS
         return {
             path: self.digests[path]
@@ -307,7 +307,7 @@ class _Refreshing:
         checked_ns: int,
         start: float,
     ) -> Refreshed:
-        """Walk the folder if need be, hash what may have changed, and load what has."""
+        """Walk the folder if needed, hash files that may have changed, and load those that did."""
         from treeline.ingest.sources.folder import Folder
 
         root = self.project.root
@@ -356,7 +356,7 @@ class _Refreshing:
         )
         try:
             summary = load(self.store, self.project.index, [folder], options, self.progress)
-        except (IndexOutdated, EncoderMismatch):  # of another version: nobody has to be asked
+        except (IndexOutdated, EncoderMismatch):  # of another version: rebuild it without asking
             summary = load(self.store, self.project.index, [folder], replace(options, fresh=True), self.progress)
         with suppress(TreelineError):
             self.store.prune(self.project.index, keep=1)
@@ -365,7 +365,7 @@ class _Refreshing:
 
 @contextmanager
 def _opened(project: Project, home: Path) -> Iterator[sqlite3.Connection]:
-    """The project's file, made when it is missing or damaged: all that is in it can be found out again."""
+    """The project's SQLite file; a missing or damaged one is made again, because all of it can be recomputed."""
     file = _file_of(project.root, home)
     with disk_errors(home):
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -382,20 +382,20 @@ def _opened(project: Project, home: Path) -> Iterator[sqlite3.Connection]:
 
 def _connect(file: Path) -> sqlite3.Connection:
     database = sqlite3.connect(file, isolation_level=None)
-    # Nothing is lost with the last refresh's stamps but the time to make them again.
+    # Losing the last refresh's stamps costs only time.
     database.execute("PRAGMA synchronous = OFF")
     return database
 
 
 def _lock(database: sqlite3.Connection, patience: float) -> bool:
-    """Whether this process alone may refresh now; it ends with the connection, however that ends."""
+    """Whether this process got the lock to refresh; the lock ends with the connection."""
     database.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
     try:
         database.execute("BEGIN IMMEDIATE")
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
             return False
-        raise TreelineError(f"what is known of the project cannot be kept: {error}") from error
+        raise TreelineError(f"the project's state cannot be saved: {error}") from error
     if database.execute("PRAGMA user_version").fetchone()[0] != VERSION:
         for table in ("project", "file", "folder", "rules"):
             database.execute(f"DROP TABLE IF EXISTS {table}")
@@ -406,7 +406,7 @@ def _lock(database: sqlite3.Connection, patience: float) -> bool:
 
 def _is_git_root(folder: Path) -> bool:
     git = folder / ".git"
-    # `is_dir` raises in a folder that may not be entered, where `access` says no.
+    # `is_dir` raises in a folder without permission; `access` returns False.
     return os.access(git, os.F_OK) and (git.is_dir() or git.is_file())
 
 

@@ -1,8 +1,7 @@
-"""The seam between readers and the loading pipeline: a source gives units, a unit gives chunks, a chunk parses itself.
-
+"""The interface between readers and the pipeline: a source yields units, a unit yields chunks, a chunk parses itself.
 Units and chunks are made in the parent process and cost little more than reading bytes. A chunk is picklable and
-`parse` does the heavy part, so any number of worker processes can share one big shard. The division of a unit into
-chunks is the same on every run over the same bytes, so a load can be taken up at a chunk.
+`parse` does the heavy part, so several workers can share one big shard. The same bytes are always divided into the same
+chunks, so a load can resume at a chunk.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ from typing import NamedTuple, Protocol
 from treeline.corpus.function import Function
 from treeline.graph.references import FileFacts
 
-# Raise it when parsers or readers give other output, so that unchanged files are read again.
+# Raise it when parsers or readers change their output, so that unchanged files are read again.
 READER_VERSION = "6"
 
-# A record past this is a data blob with a function's header; the longest hand-written ones in CodeSearchNet are 200 kB.
+# A longer record is data, not code; the longest hand-written functions in CodeSearchNet have 200 kB.
 MAX_FUNCTION_BYTES = 1_000_000
-# Beyond this, sources are generated or minified.
+# Larger files are generated or minified.
 MAX_FILE_BYTES = 2_000_000
-# The largest repositories (LLVM, Linux) unpack to 2 GB in 170,000 files; what is more is better unpacked by hand.
+# The largest repositories (LLVM, Linux) unpack to 2 GB in 170,000 files.
 MAX_ARCHIVE_BYTES = 4_000_000_000
 MAX_ARCHIVE_FILES = 250_000
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that was left out, where, and why. `line` is 0 for a whole file."""
+    """Something that was rejected: where and why. `line` is 0 for a whole file."""
 
     file: str
     line: int
@@ -43,7 +42,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A file as it was read, to be kept with the index."""
+    """The text of a file, stored with the index."""
 
     repo: str
     path: str
@@ -53,7 +52,7 @@ class SourceText:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What came out of one chunk. A file's facts may be spread over several chunks of its unit."""
+    """The result of parsing one chunk. A file's facts may be spread over several chunks."""
 
     functions: tuple[Function, ...] = ()
     facts: tuple[FileFacts, ...] = ()
@@ -68,15 +67,15 @@ class Chunk(Protocol):
     def size(self) -> int: ...
 
     def parse(self) -> Parsed:
-        """All that is in it; bad input comes back as problems, never as an exception."""
+        """Parse the chunk; bad input becomes problems, never an exception."""
 
 
 class Unit(Protocol):
-    """One file or shard. The same `digest` means the same functions, so it need not be read again."""
+    """One file or shard. An unchanged `digest` means unchanged content, so it is not read again."""
 
     @property
     def key(self) -> str:
-        """Unique within the source and the same on every run."""
+        """Unique within the source, and stable."""
 
     @property
     def digest(self) -> str: ...
@@ -85,7 +84,7 @@ class Unit(Protocol):
     def size(self) -> int: ...
 
     def chunks(self) -> Iterator[Chunk]:
-        """Its pieces in order; what cannot be read becomes a chunk of problems."""
+        """The chunks in order; unreadable parts become a chunk of problems."""
 
 
 class Source(Protocol):
@@ -93,7 +92,7 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """The canonical spec: a namespace for the keys of its units."""
+        """The canonical spec, which is the namespace of its units' keys."""
 
     @property
     def size(self) -> int:
@@ -101,14 +100,14 @@ class Source(Protocol):
 
     @property
     def left_out(self) -> Mapping[str, int]:
-        """Files passed over on purpose (tests, vendored, ignored …), counted by reason; known once units ran out."""
+        """Files skipped on purpose (tests, vendored, ignored …), counted by reason; complete after the last unit."""
 
     def units(self) -> Iterator[Unit]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A unit that cannot be opened at all: nothing but a problem."""
+    """A unit that cannot be opened: one problem."""
 
     key: str
     reason: str
@@ -121,7 +120,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A chunk that is nothing but problems."""
+    """A chunk of problems only."""
 
     problems: tuple[Problem, ...]
     size: int = 0
@@ -132,7 +131,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class UnitList:
-    """A source whose units are known beforehand."""
+    """A source whose units are known in advance."""
 
     name: str
     listed: tuple[Unit, ...]
@@ -143,12 +142,12 @@ class UnitList:
         return sum(unit.size for unit in self.listed)
 
     def units(self) -> Iterator[Unit]:
-        """Copies, because a unit keeps what it has read until it is dropped."""
+        """Yields copies, because a unit holds what it has read."""
         return map(copy, self.listed)
 
 
 class Stamp(NamedTuple):
-    """What the file system says of a file; while it stays the same, so does the content."""
+    """A file's size, times and inode; while they are unchanged, so is the content."""
 
     size: int
     mtime_ns: int
@@ -179,7 +178,7 @@ def leads_out(member: PurePosixPath) -> bool:
     return member.is_absolute() or ".." in member.parts
 
 
-# What is under way, bytes so far, bytes in all (0 when unknown).
+# Label, bytes so far, bytes in total (0 if unknown).
 Progress = Callable[[str, int, int], None]
 
 
@@ -226,7 +225,7 @@ class ReadOptions:
 
     @property
     def fingerprint(self) -> str:
-        """What, beside the bytes of a unit, decides what is read from it: part of every digest."""
+        """A digest of the options that affect what is read; part of every unit's digest."""
         tests = "|tests" if self.include_tests else ""
         kinds = "|" + ",".join(sorted(self.kinds)) if self.kinds else ""
         sizes = f"{self.max_function_bytes}|{self.max_file_bytes}"
@@ -234,7 +233,7 @@ class ReadOptions:
         return f"{READER_VERSION}|{sizes}|{','.join(sorted(self.languages))}{tests}{kinds}{texts}"
 
     def for_workers(self) -> ReadOptions:
-        """The part that parsing needs: picklable, without the parent's callback."""
+        """The options that parsing needs: picklable, without the callback."""
         return ReadOptions(
             languages=self.languages,
             kinds=self.kinds,

@@ -1,4 +1,4 @@
-"""What an index was made of, in SQLite: its units, the facts seen in them, and the journal of a load under way.
+"""What an index was made from, in SQLite: its files, their facts, and the journal of a load in progress.
 
 `State` is stored with each generation. From it the next load tells which units have not changed, and the call graph
 of unchanged files needs no parsing.
@@ -29,15 +29,15 @@ from treeline.graph.references import FileFacts, Import, Reference, Symbol
 from treeline.ingest.source import Problem
 from treeline.ingest.texts import PackedText
 
-# Raise it when indexed documents change for the same input, so that old indexes are made anew.
+# Raise it when indexed documents change for the same input, so that old indexes are rebuilt.
 VERSION = 4
 ARTIFACT = "state"
 
-# A function in a unit's rows: its id, a hash of its text, a hash of the rest (position, commit, partition).
+# A function's row: its id, a hash of its text, a hash of the rest (position, commit, partition).
 ID, TEXT, REST = 16, 8, 8
 ROW = ID + TEXT + REST
 
-# What SQLite says of a failing disk, as the operating system would say it.
+# SQLite's disk errors as error numbers of the operating system.
 DISK_ERRORS = {"full": errno.ENOSPC, "readonly": errno.EROFS, "unable to open": errno.EACCES}
 
 # Packed facts: a repository and its facts, so that the call graph is resolved repository by repository.
@@ -45,7 +45,7 @@ PackedFacts = tuple[tuple[str, bytes], ...]
 
 
 def function_row(function: Function) -> bytes:
-    """The function's row. The same text keeps its vector; the same rest need not be written again."""
+    """The function's row: an equal text hash keeps the vector, equal hashes need no write."""
     words = f"{function.code}\0{function.docstring}"
     text = blake2b(words.encode("utf-8", "surrogatepass"), digest_size=TEXT)
     rest = blake2b(
@@ -71,7 +71,7 @@ def exclude_ids(records: bytes, ids: Collection[bytes]) -> bytes:
 
 
 def entry_key(source: str, unit: str) -> str:
-    """The key of a manifest entry: two folders may have a file at the same path."""
+    """The key of a manifest entry, with the source: two folders may have the same path."""
     return f"{source}\0{unit}"
 
 
@@ -80,7 +80,7 @@ def pack_facts(facts: Iterable[FileFacts]) -> PackedFacts:
     by_repo: dict[str, list[FileFacts]] = defaultdict(list)
     for fact in facts:
         by_repo[fact.repo].append(fact)
-    # Level 1 is a third larger than level 6 and five times as fast, and every file passes here.
+    # Level 1 is a third larger than level 6 and five times as fast.
     return tuple(
         (repo, zlib.compress(orjson.dumps([_fact_row(fact) for fact in some]), 1)) for repo, some in by_repo.items()
     )
@@ -110,7 +110,7 @@ def _fact_row(fact: FileFacts) -> tuple[object, ...]:
 
 @dataclass(slots=True)
 class Entry:
-    """One unit: its source, its digest, the rows of its functions, what was left out of it."""
+    """One file: its source, digest, function rows and problems."""
 
     source: str
     digest: str
@@ -120,7 +120,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Manifest:
-    """All units of an index by key, in the order they were read."""
+    """All files of an index by key, in reading order."""
 
     entries: dict[str, Entry] = field(default_factory=dict)
 
@@ -133,7 +133,7 @@ class Manifest:
 
 
 class State:
-    """The database that is stored with a generation; empty for a new index."""
+    """The database stored with a generation; empty for a new index."""
 
     def __init__(self, data: bytes = b"") -> None:
         self._database = sqlite3.connect(":memory:", isolation_level=None)
@@ -170,9 +170,9 @@ class State:
         return [source for (source,) in rows]
 
     def replace(self, manifest: Manifest, read: Iterable[tuple[str, PackedFacts]]) -> frozenset[str]:
-        """Become the state of `manifest`. `read` has the facts of units that were read now; those of others stay.
+        """Replace the state by `manifest`. `read` has the facts of files read now; those of other files stay.
 
-        Returns the repositories whose facts may differ from before.
+        Returns the repositories whose facts may have changed.
         """
         numbers = {
             entry_key(source, name): number
@@ -209,7 +209,7 @@ class State:
         return frozenset(touched)
 
     def facts(self, repos: Collection[str] | None = None) -> dict[str, list[bytes]]:
-        """The packed facts of these (or all) repositories, in the order of their units' keys."""
+        """The packed facts of these (or all) repositories, by file key."""
         found: dict[str, list[bytes]] = defaultdict(list)
         rows = self._database.execute(
             "SELECT repo, packed FROM facts JOIN unit ON unit.id = facts.unit ORDER BY source, name, facts.rowid"
@@ -228,7 +228,7 @@ class State:
 
 
 def sources_in(data: bytes | None) -> list[str]:
-    """The sources an index was made of; none when its state is missing or of another version."""
+    """The sources of an index; empty if its state is missing or of another version."""
     try:
         with closing(State(data or b"")) as state:
             return state.sources()
@@ -246,7 +246,7 @@ def _load_problems(stored: str) -> tuple[Problem, ...]:
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One chunk of a unit (or its end, which carries nothing): function rows, facts, problems, counts."""
+    """One chunk of a file (or its end, which is empty): function rows, facts, problems, counts."""
 
     unit: str
     digest: str
@@ -260,10 +260,10 @@ class JournalEntry:
 
 
 class Journal:
-    """The chunks that were given to the engine, numbered from 1. `length` is the number of the last."""
+    """The chunks sent to the engine, numbered from 1. `length` is the number of the last."""
 
     def __init__(self, path: Path | None, *, new: bool = False) -> None:
-        """Without a path it is kept in memory only."""
+        """Without a path it is in memory only."""
         self.path = path
         with self._errors():
             if path is not None:
@@ -271,7 +271,7 @@ class Journal:
             if new:
                 self._unlink()
             self._database = sqlite3.connect(path or ":memory:", isolation_level=None)
-            # A commit survives the death of the process at once, and that of the machine from `sync` on.
+            # A commit survives a crash of the process at once, and of the machine after `sync`.
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.execute("PRAGMA wal_autocheckpoint = 0")
@@ -309,7 +309,7 @@ class Journal:
         self.length += len(numbered)
 
     def sync(self) -> int:
-        """Make all entries durable; how many there are."""
+        """Make all entries durable; returns their number."""
         with self._errors():
             self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return self.length
@@ -341,7 +341,7 @@ class Journal:
             )
 
     def facts(self, manifest: Manifest) -> Iterator[tuple[str, PackedFacts]]:
-        """The units that were read now, as they are in the manifest, with their facts."""
+        """The files read now, as in the manifest, with their facts."""
         packed: dict[int, list[tuple[str, bytes]]] = defaultdict(list)
         for number, repo, data in self._database.execute("SELECT number, repo, packed FROM facts ORDER BY rowid"):
             packed[number].append((repo, data))
@@ -351,7 +351,7 @@ class Journal:
                 yield unit, tuple(packed.get(number, ()))
 
     def texts(self, manifest: Manifest) -> Iterator[tuple[str, tuple[PackedText, ...]]]:
-        """The units that were read now, as they are in the manifest, with the texts of their files."""
+        """The files read now, as in the manifest, with their texts."""
         chunks = self._database.execute("SELECT number, unit, digest FROM chunk ORDER BY number").fetchall()
         for number, unit, digest in chunks:
             entry = manifest.entries.get(unit)

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Concatenate, ParamSpec, TypeVar
 
 from treeline.corpus.errors import (
-    MAKE_ANEW,
+    REBUILD,
     EncoderMismatch,
     EngineUnavailable,
     IndexDamaged,
@@ -93,7 +93,7 @@ class Encoders:
             made = f"{spec.name} ({spec.dimension} dimensions)"
             found = f"{encoder.name} ({encoder.dimension} dimensions)" if encoder else "none"
             raise EncoderMismatch(
-                f"the index {self._index!r} was made with encoder {made}, at hand is {found}", MAKE_ANEW
+                f"the index {self._index!r} was made with encoder {made}, at hand is {found}", REBUILD
             )
         return encoder
 

@@ -256,7 +256,7 @@ def check_regex(pattern: str) -> None:
 
 
 def _check_words(words: str, filters: Filters, excluded: tuple[str, ...]) -> None:
-    hint = "say in a few words what the function does"
+    hint = "say in a few words what the code does"
     if not words and (excluded or filters != NO_FILTERS):
         raise InputError(f"there is no word to look for ({narrowing(filters, excluded)})", hint)
     if not words:

@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from treeline.search.live import LiveSearcher
 
 CHOICE = 10  # functions of one name that are listed to choose from
-NAMESAKES = 1_000  # functions of one name among which those of a module are looked for
-NAMED = 5  # functions of the file that are named where none is at the line
+NAMESAKES = 1_000  # units of one name that are searched for those of a module
+NAMED = 5  # units of the file to name if none is at the line
 
 
 class Ambiguous(InputError):
-    """A reference names several functions: `functions`, or the first of them where there are `more`."""
+    """A reference means several units: `functions`, or the first of them if there are `more`."""
 
     def __init__(self, said: str, functions: Sequence[Function], *, more: bool) -> None:
         self.functions, self.more = functions, more
         count = f"more than {CHOICE}" if more else "several"
         rest = f", of which these are {CHOICE}" if more else ""
-        super().__init__(f"{count} functions are {said}{rest}")
+        super().__init__(f"{count} definitions are {said}{rest}")
 
 
 def resolve(searcher: LiveSearcher, reference: str, *, otherwise: str, filters: Filters = NO_FILTERS) -> Function:
-    """The function; raises `Ambiguous`, or `InputError` with what is near and what to do `otherwise`."""
+    """The unit that a reference means; raises `Ambiguous`, or `InputError` with near names and the hint `otherwise`."""
     reference = reference.strip().removesuffix("()")
     if function := searcher.function(reference):
         return function
@@ -40,7 +40,7 @@ def resolve(searcher: LiveSearcher, reference: str, *, otherwise: str, filters: 
     hits = functions_at(searcher, location, filters) if location else _named(searcher, reference, filters)
     found = searcher.engine.fetch([hit.id for hit in hits[: CHOICE + 1]])
     if not found and location:
-        raise InputError(f"no function of a file {location.path!r} is here", otherwise)
+        raise InputError(f"nothing of a file {location.path!r} is indexed here", otherwise)
     if not found:
         raise _unknown(searcher, reference, filters, otherwise)
     if len(found) > 1:
@@ -54,19 +54,19 @@ def _named(searcher: LiveSearcher, name: str, filters: Filters) -> Sequence[Hit]
 
 
 def _unknown(searcher: LiveSearcher, name: str, filters: Filters, otherwise: str) -> InputError:
-    """Why no function has the name: it is elsewhere, a class, or misspelt."""
+    """Why nothing has the name: it is elsewhere, a class, or misspelt."""
     if filters != NO_FILTERS and searcher.engine.named(name, 1):
         where = " ".join(filter(None, (filters.repo, filters.path_prefix)))
-        return InputError(f"no function is called {name!r} in {where}", "it is elsewhere: ask without that filter")
+        return InputError(f"nothing is called {name!r} in {where}", "it is elsewhere: ask without that filter")
     if where := _class_called(searcher, name):
         return InputError(f"{name!r} is a class in {where}, no function", f"name one of its functions: {name}.name")
     near = _near(searcher, name)
     hint = f"; near it: {', '.join(near)}" if near else ""
-    return InputError(f"no function is called {name!r} here{hint}", otherwise)
+    return InputError(f"nothing is called {name!r} here{hint}", otherwise)
 
 
 def _of_module(searcher: LiveSearcher, reference: str, filters: Filters) -> list[Hit]:
-    """Those that a program would call so after an import: `json.loads`, `json.decoder.JSONDecoder.decode`."""
+    """Units by their importable name: `json.loads`, `json.decoder.JSONDecoder.decode`."""
     module, _, name = reference.rpartition(".")
     hits = searcher.engine.named(name, NAMESAKES, filters) if module else ()
     called = [(hit, f"{module_of(hit.address.path)}.{hit.address.func_name}") for hit in hits]
@@ -76,7 +76,7 @@ def _of_module(searcher: LiveSearcher, reference: str, filters: Filters) -> list
 
 
 def _class_called(searcher: LiveSearcher, name: str) -> str:
-    """The files of the classes of that name, as far as the call graph knows them."""
+    """The files of the classes of that name, from the call graph."""
     try:
         symbols = searcher.structure(name).seeds
     except TreelineError:
@@ -85,21 +85,20 @@ def _class_called(searcher: LiveSearcher, name: str) -> str:
 
 
 def _near(searcher: LiveSearcher, name: str) -> list[str]:
-    """Functions' names like one that is not there: of its own last part those with another class before it, else last
-    parts as the call graph knows them; none where it knows none or cannot be asked."""
+    """Names similar to an unknown one: the same last part in another class, else similar ones in the call graph."""
     last = name.rpartition(".")[2]
     namesakes = {hit.address.func_name for hit in searcher.engine.named(last, NAMESAKES)} if last != name else set()
     if near := get_close_matches(name, sorted(namesakes)):
         return near
     try:
         near = searcher.near(name)
-    except TreelineError:  # that the name is not there is still the answer
+    except TreelineError:  # "unknown" is still the answer
         return []
     return [each for each in near if searcher.engine.named(each, 1)]
 
 
 def functions_at(searcher: LiveSearcher, location: Location, filters: Filters) -> Sequence[Hit]:
-    """The innermost unit at that line in each file that fits best; nothing where no file does."""
+    """The innermost unit at that line, in each file that fits best; empty if no file fits."""
     known = locations(searcher)
     if known is None:
         return []
@@ -108,7 +107,7 @@ def functions_at(searcher: LiveSearcher, location: Location, filters: Filters) -
     for hit in innermost(found, location.line):
         first.setdefault((hit.address.repo, hit.address.path), hit)
     if found and not first:
-        raise InputError(f"no function is at line {location.line} of {found[0].address.path}", _spans(found))
+        raise InputError(f"nothing is defined at line {location.line} of {found[0].address.path}", _spans(found))
     return list(first.values())
 
 

@@ -1,1 +1,1 @@
-"""The searcher that runs the stages, and the ways to it: command line, HTTP, pages, MCP."""
+"""The front ends: command line, HTTP API, pages, MCP."""

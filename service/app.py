@@ -1,4 +1,4 @@
-"""The application factory: settings in, a Flask application with API, pages and documents out."""
+"""The Flask application factory: API, pages and documents from settings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ API = (
 
 
 class Application(APIFlask):
-    """None of the views and hooks is a coroutine, and Flask would ask that of each of them at every request."""
+    """Skips Flask's check for coroutines at every request: no view is one."""
 
     request_class = JsonRequest
 
@@ -45,7 +45,7 @@ class Application(APIFlask):
 def create_app(settings: Settings | None = None, searcher: LiveSearcher | None = None) -> APIFlask:
     """An application over the index that the settings name, or over a searcher that is already open.
 
-    It starts without an index too: every question is then answered with what to do about it, until there is one.
+    It starts without an index too, and then answers every query with what to do, until there is one.
     """
     settings = settings or from_environment()
     app = Application(__name__, title="Treeline", version=version("treeline-search"), docs_path=None, json_errors=True)
@@ -55,7 +55,7 @@ def create_app(settings: Settings | None = None, searcher: LiveSearcher | None =
     app.add_template_global(title, "problem_title")
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body
-    app.config["DESCRIPTION"] = "Find functions by what they do."
+    app.config["DESCRIPTION"] = "Find code by what it does."
     store = open_feedback(settings)
     here = Context(settings, store, lambda: searcher or open_searcher(settings, without_encoder=True))
     app.extensions["treeline"] = here
@@ -70,12 +70,12 @@ def create_app(settings: Settings | None = None, searcher: LiveSearcher | None =
     @app.spec_processor
     def limits(spec: dict[str, Any] | str) -> dict[str, Any] | str:
         if isinstance(spec, dict):
-            spec["tags"] = [{"name": tag} for tag in reference.ORDER]  # once each, though blueprints share them
+            spec["tags"] = [{"name": tag} for tag in reference.ORDER]  # blueprints share tags; list each once
             declare_refusals(declare_limits(spec, settings), settings)
         return spec
 
     try:
-        here.searcher  # noqa: B018 - opened now rather than on the first question
+        here.searcher  # noqa: B018 - open it now, not at the first query
     except TreelineError as error:
         log.warning("no index is open yet: %s", error)
     return app

@@ -1,4 +1,4 @@
-"""What `treeline eval` measured, read from its result files: figures, charts and per-query rows for API and pages."""
+"""Results of `treeline eval`, read from its files: figures, charts and per-query rows for API and pages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Mean(BaseModel):
 
 
 class Difference(BaseModel):
-    """A system against the baseline: paired bootstrap, and wins and losses by query."""
+    """A system compared with the baseline: paired bootstrap, wins and losses by query."""
 
     difference: float
     low: float | None = None
@@ -62,7 +62,7 @@ class Found(BaseModel):
 
 
 class Worst(BaseModel):
-    """A question that went badly, and what came back."""
+    """A question with a low score, and its results."""
 
     system: str = ""
     id: str = ""
@@ -73,7 +73,7 @@ class Worst(BaseModel):
 
 
 class Evaluation(BaseModel):
-    """One run of the evaluation, as much of its file as the pages show."""
+    """One evaluation run, with the fields that the pages show."""
 
     dataset: str
     about: str = ""
@@ -97,7 +97,7 @@ class Evaluation(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ResultFile:
-    """A file and what is in it."""
+    """A result file and its content."""
 
     name: str
     modified: float
@@ -109,7 +109,7 @@ def folder(settings: Settings) -> Path:
 
 
 def result_files(settings: Settings) -> tuple[list[ResultFile], list[str]]:
-    """The files that can be read, newest first, and the names of those that cannot."""
+    """The readable files, newest first, and the names of the unreadable ones."""
     found: list[ResultFile] = []
     unreadable: list[str] = []
     for path in folder(settings).glob("*.json"):
@@ -118,7 +118,7 @@ def result_files(settings: Settings) -> tuple[list[ResultFile], list[str]]:
             found.append(ResultFile(path.stem, state.st_mtime, _read(path, state.st_mtime_ns, state.st_size)))
         except (OSError, ValueError):
             unreadable.append(path.name)
-    # By the time that the run itself wrote down: a fresh checkout gives all files one age.
+    # By the time in the file: a fresh checkout gives all files the same modification time.
     found.sort(key=lambda file: (file.evaluation.made, file.modified, file.name), reverse=True)
     return found[:MOST_FILES], sorted(unreadable)
 
@@ -134,12 +134,12 @@ def _read(path: Path, modified: int, size: int) -> Evaluation:
 
 
 HEADLINE_DATASET = "codesearchnet"
-DATASETS = {HEADLINE_DATASET: "CodeSearchNet"}  # as they write themselves
+DATASETS = {HEADLINE_DATASET: "CodeSearchNet"}  # display names
 
 
 @dataclass(frozen=True, slots=True)
 class QueryRow:
-    """One question of the per-query table: its words when they are known, each system's value, focus minus baseline."""
+    """One row of the per-query table: the text if known, each system's value, focus minus baseline."""
 
     id: str
     text: str
@@ -171,7 +171,7 @@ def chart_data(run: Evaluation) -> dict[str, Any]:
 
 
 def query_rows(run: Evaluation, metric: str, texts: Mapping[str, str]) -> tuple[list[str], list[QueryRow]]:
-    """The systems that have values of this metric, and a row per question, largest differences first."""
+    """The systems with values for this metric, and one row per question, largest differences first."""
     systems = [system for system in run.systems if system.values.get(metric)]
     names = [system.name for system in systems]
     cases = list(dict.fromkeys(case for system in systems for case in system.values[metric]))
@@ -187,12 +187,12 @@ def query_rows(run: Evaluation, metric: str, texts: Mapping[str, str]) -> tuple[
 
 
 def metrics_by_query(run: Evaluation) -> list[Metric]:
-    """The metrics whose single values were kept."""
+    """The metrics that have per-query values."""
     return [metric for metric in run.metrics if any(system.values.get(metric.name) for system in run.systems)]
 
 
 def chosen(runs: list[ResultFile], name: str) -> ResultFile | None:
-    """The run of that name, or the one that the dashboard opens with."""
+    """The run of that name, or the dashboard's default."""
     by_name = {run.name: run for run in runs}
     if name in by_name:
         return by_name[name]
@@ -205,7 +205,7 @@ NUMBER = re.compile(r"#(\d+)$")
 
 
 def query_texts(run: Evaluation, settings: Settings) -> Mapping[str, str]:
-    """Question id → text, of those that are known; OSError or ValueError when the official file cannot be read."""
+    """Question id → text, where known; raises OSError or ValueError if the official file cannot be read."""
     if run.texts or not run.dataset.startswith(OFFICIAL) or not settings.eval_data:
         return run.texts
     official = read_queries(Path(settings.eval_data).expanduser() / QUERIES_FILE)
@@ -215,7 +215,7 @@ def query_texts(run: Evaluation, settings: Settings) -> Mapping[str, str]:
 
 
 def read_queries(path: Path) -> list[str]:
-    """The questions of `queries.csv` in its order, each once, as the evaluation numbers them."""
+    """The distinct questions of `queries.csv` in order, numbered as in the evaluation."""
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
         if "query" not in (reader.fieldnames or ()):

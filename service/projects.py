@@ -1,4 +1,4 @@
-"""Projects for the front ends: which index a question goes to, several answers as one, the outline of a file."""
+"""Projects for the front ends: the index of a folder, merged answers of several indexes, the outline of a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFAULT_ENCODER = "static"
 
 
 def refresh_project(settings: Settings, folder: Path, progress: Progress = no_progress) -> Refreshed:
-    """Index the project around a folder, or bring its index up to date."""
+    """Index the project around a folder, or update its index."""
     from treeline.ingest.project import find_project, refresh
 
     home = settings.home_path
@@ -31,12 +31,12 @@ def refresh_project(settings: Settings, folder: Path, progress: Progress = no_pr
 
 
 def reading_of(settings: Settings) -> ReadOptions:
-    """How the files of projects are read; the same for everybody, or one would undo what another did."""
+    """How project files are read; the same for all front ends, or they would undo each other's work."""
     return ReadOptions(keep_texts=settings.keep_texts)
 
 
 def encoders(settings: Settings) -> tuple[str, ...]:
-    """The encoders of a new project; empty for the default one, so that everybody asks for the same."""
+    """The encoders of a new project; empty for the default."""
     if settings.encoder == DEFAULT_ENCODER:
         return ()
     from treeline.encoder.registry import full_name
@@ -59,7 +59,7 @@ def project_names(settings: Settings) -> dict[str, Project]:
 
 
 def merge(answers: Sequence[Answer], k: int) -> Answer:
-    """One answer of several indexes' answers to a query, numbered anew.
+    """Merge several indexes' answers to a query into one, with new ranks.
 
     Scores of different indexes do not compare, so the lists are interleaved by rank. An index that has the words of the
     query comes before one that had to relax it.
@@ -86,7 +86,7 @@ def merge(answers: Sequence[Answer], k: int) -> Answer:
 
 
 def outline_of(file: Path) -> list[tuple[int, Function]]:
-    """The units of a file by line, each with how deep it is inside others; the file itself is left out."""
+    """The units of a file by line, each with its nesting depth, without the file itself."""
     from treeline.ingest.sources import functions_of, open_source
 
     found = list(functions_of(open_source(str(file), ReadOptions(include_tests=True))))
@@ -95,7 +95,7 @@ def outline_of(file: Path) -> list[tuple[int, Function]]:
     located = [(lines, unit) for unit in found if unit.kind != "file" and (lines := unit.address.lines)]
     located.sort(key=lambda pair: (pair[0][0], -pair[0][1]))
     rows: list[tuple[int, Function]] = []
-    around: list[int] = []  # the last lines of the units that are open
+    around: list[int] = []  # last lines of the enclosing units
     for (first, last), unit in located:
         while around and around[-1] < first:
             around.pop()

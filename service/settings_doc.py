@@ -1,4 +1,4 @@
-"""The page of settings, made from their table: `make docs` writes it, a test checks that it is current."""
+"""Makes the page of settings from their table; `make docs` writes it and a test checks it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "settings.md
 HEAD = """# Settings
 
 Every setting is an environment variable. This page is made from the table in `search/settings.py` by `make docs`.
-A value that means nothing is refused, and so is any other name that begins with `TREELINE_`.
+Invalid values and unknown names that begin with `TREELINE_` are refused.
 
 | variable | default | what it does |
 |---|---|---|
@@ -27,7 +27,7 @@ def page() -> str:
 
 
 def shown(default: object) -> str:
-    """As one would write it in the variable."""
+    """A value as one writes it in the variable."""
     if isinstance(default, bool):
         return "`yes`" if default else "`no`"
     return f"`{default}`" if default != "" else ""

@@ -154,7 +154,7 @@ class ElasticsearchWriter:
             counted = ElasticsearchEngine(self._client, self._name, self._generation, self._meta).count()
             if counted != self._functions:
                 raise TreelineError(
-                    f"the new generation of {self._name!r} does not add up: {self._functions} functions written, "
+                    f"the new generation of {self._name!r} does not add up: {self._functions} units written, "
                     f"{counted} in {self._index}",
                     "the alias stays where it was; index again with a fresh start",
                 )

@@ -228,7 +228,7 @@ class EmbeddedWriter:
         functions = sum(map(len, self._rows.kept()))
         if searcher.num_docs != functions:
             raise TreelineError(
-                f"the new generation of {self._home.name!r} does not add up: {functions} functions written, "
+                f"the new generation of {self._home.name!r} does not add up: {functions} units written, "
                 f"{searcher.num_docs} in the text index",
                 "the old one stays; index again with a fresh start",
             )

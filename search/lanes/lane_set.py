@@ -31,8 +31,8 @@ from treeline.search.location import Locations, innermost
 from treeline.search.plan import DENSE, EXACT, GRAPH, KEYWORD, PATH, TEXT_CALLS, TFIDF, Plan
 from treeline.search.structure import INHERITS
 
-MEANING = "meaning"  # the last relaxation: no function has any of the words
-NO_MATCH = "no function here contains these words; what follows"
+MEANING = "meaning"  # the last relaxation: no unit has any of the words
+NO_MATCH = "nothing here contains these words; what follows"
 WITHOUT_IT = "; what follows has some of its words or is near it in meaning"
 
 Lane = Callable[[], RankedList]

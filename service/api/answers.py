@@ -272,14 +272,14 @@ class SearchBody(Body):
     filters: FiltersBody
     excluded: list[str] = Field(description="The words that no result may contain: each `-word` of the question.")
     corrections: CorrectionsBody | None = Field(description="The misspelt words; null where there are none.")
-    no_match: str = Field(description="A sentence where no function has any of the words; else empty.")
+    no_match: str = Field(description="A sentence if nothing has any of the words; else empty.")
     mode: str
     rerank: str
     index: str
     generation: str
     route: str
     relaxed: list[str] = Field(
-        description="How the question was relaxed to find more: `fuzzy`, `chunks`; `meaning` where no function has any "
+        description="How the question was relaxed to find more: `fuzzy`, `chunks`; `meaning` where nothing has any "
         "of its words, so that the results are only the nearest by meaning (after `chunks`: or have pieces of words)."
     )
     degraded: list[DegradationBody] = Field(description="Lanes (or the re-ranker) that were left out, and why.")
@@ -441,7 +441,7 @@ class MapNodeBody(Body):
     rank: int | None
     before: int | None = Field(description="The rank before re-ranking.")
     cluster: int | None
-    place: str = Field(description="Repository and path of a function.")
+    place: str = Field(description="Repository and path of a unit.")
 
     @classmethod
     def of(cls, node: MapNode, candidates: Sequence[Candidate]) -> Self:

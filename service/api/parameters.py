@@ -29,8 +29,8 @@ FILTER_LENGTH = 1_000
 NAME_LENGTH = 64
 FUNCTION_ID = r"^[0-9a-f]{32}$"
 QUESTION = (
-    "The question: what the function does, or its name. Filters may stand in it (`repo:`, `lang:`, `path:`), and "
-    "`-word` leaves out functions that contain the word."
+    "The query: what the code does, or its name. Filters may stand in it (`repo:`, `lang:`, `path:`), and "
+    "`-word` excludes results that contain the word."
 )
 SUGGESTIONS = 8
 MOST_SUGGESTIONS = 50
@@ -96,7 +96,7 @@ SearchParameters = create_model(
 
 
 class SuggestParameters(Parameters):
-    prefix: Text = Field(min_length=1, max_length=200, description="The beginning of a function's name.")
+    prefix: Text = Field(min_length=1, max_length=200, description="The start of a name.")
     k: int = Field(SUGGESTIONS, ge=1, le=MOST_SUGGESTIONS, description="How many names.")
 
 
@@ -105,7 +105,7 @@ class SimilarParameters(Parameters):
 
 
 class FunctionPath(Parameters):
-    function_id: str = Field(pattern=FUNCTION_ID, description="A function's id, as results carry it.")
+    function_id: str = Field(pattern=FUNCTION_ID, description="A unit's id, from a result.")
 
 
 class FeedbackParameters(Parameters):
@@ -114,7 +114,7 @@ class FeedbackParameters(Parameters):
     query: Annotated[Text, AfterValidator(said)] = Field(
         min_length=1, max_length=10_000, description="The question as it was asked."
     )
-    function: str = Field(pattern=FUNCTION_ID, description="The function's id.")
+    function: str = Field(pattern=FUNCTION_ID, description="The unit's id.")
     signal: Signal = Field(description="`up`, `down`, or `open`.")
     undo: bool = Field(False, description="Take one such signal back.")
 
@@ -154,7 +154,7 @@ BODY: dict[int | str, Any] = {
     415: _problem("The body is not JSON."),
 }
 UNCHANGED: dict[int | str, Any] = {304: {"description": "What the client holds (If-None-Match) is still so."}}
-MISSING: dict[int | str, Any] = PROBLEMS | {404: _problem("There is no such function in the index.")}
+MISSING: dict[int | str, Any] = PROBLEMS | {404: _problem("There is no such unit in the index.")}
 
 
 KEYS: dict[str, Any] = {

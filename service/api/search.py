@@ -35,7 +35,7 @@ blueprint.before_request(refuse_repeats)
 @blueprint.output(SearchBody)
 @blueprint.doc(operation_id="search", responses=PROBLEMS | UNCHANGED)
 def search(parameters: Question) -> Response:
-    """Find functions by what they do."""
+    """Find code by what it does."""
     here = context()
     explain, code = parameters.switch("explain"), parameters.switch("code")
     query = parameters.query(here.settings, explain=explain)

@@ -12,15 +12,15 @@ import click
 from treeline.corpus.errors import TreelineError, missing_extra
 from treeline.service.cli.options import LazyGroup
 
-# Where each command is, and its line of help. The evaluation's are named as text: the service may not import that room.
+# Each command's location and line of help. `eval` is named as text, because the service may not import that room.
 COMMANDS = {
-    "search": ("treeline.service.cli.search:search", "Find functions by what they do."),
-    "show": ("treeline.service.cli.search:show", "Show one function: where it is, its code, who calls it."),
-    "similar": ("treeline.service.cli.search:similar", "Show the functions nearest in meaning to one."),
+    "search": ("treeline.service.cli.search:search", "Find code by what it does."),
+    "show": ("treeline.service.cli.search:show", "Show one definition: where it is, its code, who calls it."),
+    "similar": ("treeline.service.cli.search:similar", "Show what is nearest in meaning to a definition."),
     "outline": ("treeline.service.cli.project:outline", "Show what a file defines."),
     "watch": ("treeline.service.cli.project:watch", "Keep the index of this project fresh."),
     "completion": ("treeline.service.cli.project:completion", "Print or install completion for a shell."),
-    "index": ("treeline.service.cli.index:index", "Load functions into an index, or bring it up to date."),
+    "index": ("treeline.service.cli.index:index", "Load code into an index, or update it."),
     "download": ("treeline.service.cli.index:download", "Download CodeSearchNet."),
     "status": ("treeline.service.cli.status:status", "Show the indexes; manage their generations."),
     "serve": ("treeline.service.cli.serve:serve", "Serve the API and the pages."),
@@ -28,8 +28,8 @@ COMMANDS = {
     "lsp": ("treeline.service.cli.serve:lsp", "Serve search to an editor."),
     "install": ("treeline.service.cli.install:install", "Set up a coding agent to use Treeline, or undo it."),
     "keys": ("treeline.service.cli.serve:keys", "Make, list and revoke API keys."),
-    "doctor": ("treeline.service.cli.doctor:doctor", "Say what is there, what is missing, and how to get it."),
-    "first-index": ("treeline.service.cli.index:first_index", "Make an index to serve, unless there is one."),
+    "doctor": ("treeline.service.cli.doctor:doctor", "Check the installation and say what is missing."),
+    "first-index": ("treeline.service.cli.index:first_index", "Make an index to serve if there is none."),
     "wait": ("treeline.service.cli.index:wait", "Wait until the engine answers."),
     "eval": ("treeline.eval.command:command", "Measure retrieval quality."),
     "bench": ("treeline.eval.bench.speed:command", "Measure speed, memory and growth."),
@@ -43,7 +43,7 @@ SECTIONS = {
     "For start scripts": ("first-index", "wait"),
     "Measure and experiment": ("eval", "bench", "lab"),
 }
-INTERRUPTED = 130  # what a shell reports for a process that Ctrl-C ended
+INTERRUPTED = 130  # a shell's exit code for Ctrl-C
 
 
 @click.group(
@@ -63,14 +63,14 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line; an error is one readable line, bad input ends with 2, a failure with 1."""
+    """Run the command line; an error is one readable line, bad input exits with 2, a failure with 1."""
     sys.exit(_run())
 
 
 def _run() -> int:
-    if sys.stdout is None:  # it was closed (`>&-`)
+    if sys.stdout is None:  # closed by `>&-`
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process lives
-    output = os.dup(sys.stdout.fileno())  # rich puts another in its place when the pipe is closed
+    output = os.dup(sys.stdout.fileno())  # rich replaces stdout when the pipe is closed
     try:
         result = cli(prog_name="treeline", standalone_mode=False)
         sys.stdout.flush()
@@ -89,21 +89,21 @@ def _run() -> int:
         return _say(error.message, error.hint, error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
         return _say("interrupted", str(error.__cause__ or ""), INTERRUPTED)
-    except (BrokenPipeError, SystemExit) as error:  # click and rich make the second of the first
+    except (BrokenPipeError, SystemExit) as error:  # click and rich turn the first into the second
         if _nobody_reads(output):
             return 0
         return _say(str(error.__context__ or error), "", 1)
-    except OSError as error:  # a file that was named cannot be read or written, the disk is full
+    except OSError as error:  # an unreadable file, a full disk
         return _say(f"{error.filename}: {error.strerror}" if error.filename else str(error), "", 1)
 
 
 def _nobody_reads(output: int) -> bool:
-    """Whether the reader has had enough (`| head`), which is no failure of ours: ripgrep ends with 0 too.
+    """Whether the reader closed the pipe (`| head`), which is no failure: ripgrep exits with 0 too.
 
-    What Python still wants to flush at exit goes nowhere then.
+    What Python flushes at exit is then discarded.
     """
     ends = select.poll()
-    ends.register(output, 0)  # nothing asked for: that the other end is closed is always told
+    ends.register(output, 0)  # poll always reports a closed end
     if not ends.poll(0):
         return False
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

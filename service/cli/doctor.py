@@ -1,4 +1,4 @@
-"""`treeline doctor`: what is there, what is missing, and how to get it."""
+"""`treeline doctor`: checks the installation, and says what is missing and how to get it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from treeline.engine.protocol import Store
 from treeline.search.settings import Settings
 from treeline.service.cli.options import index_options, settings_for
 
-SERVER_VERSION = "8."  # of Elasticsearch; the client refuses another major version in its own words
-FLOOD_STAGE = "index.blocks.read_only_allow_delete"  # set by the server itself on indexes whose disk is nearly full
-ANSWER_SECONDS = 60  # for a program to say its version; the first time a browser takes ten
+SERVER_VERSION = "8."  # of Elasticsearch; the client refuses other major versions
+FLOOD_STAGE = "index.blocks.read_only_allow_delete"  # set by the server when its disk is nearly full
+ANSWER_SECONDS = 60  # for a program to print its version; a browser's first start takes ten
 State = Literal["ok", "missing", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at. Only what the settings ask for is `needed`."""
+    """The result of one check; `needed` if the settings require it."""
 
     what: str
     state: State
@@ -43,7 +43,7 @@ class Finding:
 @click.option("--verify", is_flag=True, help="Read every file of every index (or the one named) and compare checksums.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
 def doctor(engine: str | None, name: str, verify: bool, as_json: bool) -> None:
-    """Look at Python, the encoder, the index, Elasticsearch, Java and the rest; exit with 1 when a need is not met."""
+    """Check Python, the encoder, the index, Elasticsearch and the rest; exits with 1 if something needed fails."""
     settings = settings_for(engine, name)
     findings = [finding for check in CHECKS for finding in check(settings)]
     if verify:
@@ -93,7 +93,7 @@ def index(settings: Settings) -> Iterator[Finding]:
     where = f"generation {info.generation}"
     if settings.engine == "elasticsearch":
         where = f"alias {alias_name(info.name)} → {index_name(info.name, info.generation)}"
-    detail = f"{info.name}: {counted(info.functions, 'function')}, {where}, encoder {made}"
+    detail = f"{info.name}: {counted(info.functions, 'unit')}, {where}, encoder {made}"
     if there != info.functions:
         hint = "go back with `treeline status --roll-back`, or index again with --fresh"
         yield Finding("index", "failed", f"{detail}; but {there:,} are there", hint)
@@ -106,7 +106,7 @@ def index(settings: Settings) -> Iterator[Finding]:
 
 
 def verified(settings: Settings, name: str) -> Iterator[Finding]:
-    """Every generation of this index, or of all, with the damaged files of each and the command that repairs it."""
+    """Every generation of this index, or of all, with its damaged files and the command that repairs it."""
     from treeline.search.settings import open_store
 
     try:
@@ -126,14 +126,14 @@ def verified(settings: Settings, name: str) -> Iterator[Finding]:
 
 
 def _repair(store: Store, settings: Settings, name: str, generation: str, damaged: Sequence[str]) -> str:
-    """The command that repairs a generation: an old one is removed, the current one made again from its sources."""
+    """The command that repairs a generation: removes an old one, rebuilds the current one from its sources."""
     from treeline.ingest import state
     from treeline.service.projects import project_names
 
     if generation != store.current(name):
         return f"treeline status --name {name} --prune 1"
     if name in project_names(settings):
-        return f"treeline status --name {name} --drop"  # the next question makes it again
+        return f"treeline status --name {name} --drop"  # the next query makes it again
     sources: list[str] = []
     if f"artifacts/{state.ARTIFACT}" not in damaged:
         with suppress(Exception):
@@ -142,7 +142,7 @@ def _repair(store: Store, settings: Settings, name: str, generation: str, damage
 
 
 def elasticsearch(settings: Settings) -> Iterator[Finding]:
-    """The cluster's health and version; the hint when it is away is the index's, where that is on it."""
+    """The cluster's health and version."""
     from treeline.engine.elasticsearch import ElasticsearchStore
     from treeline.engine.elasticsearch.client import addresses, server_errors
     from treeline.engine.names import alias_name
@@ -180,7 +180,7 @@ def elasticsearch(settings: Settings) -> Iterator[Finding]:
     if health["status"] == "red":
         yield Finding("Elasticsearch", "failed", detail, "some data is on no node: see GET _cluster/allocation/explain")
     elif any(entry["settings"] for entry in closed.values()):
-        hint = "its disk is nearly full: make room, and it goes on by itself"
+        hint = "its disk is nearly full: free some space, and it recovers by itself"
         yield Finding("Elasticsearch", "failed", f"{detail}; indexes are closed to writing", hint, needed)
     elif any(not version.startswith(SERVER_VERSION) for version in versions):
         yield Finding("Elasticsearch", "failed", detail, f"Treeline is made for {SERVER_VERSION}x", needed)
@@ -189,7 +189,7 @@ def elasticsearch(settings: Settings) -> Iterator[Finding]:
 
 
 def programs(_settings: Settings) -> Iterator[Finding]:
-    """Beside Python nothing is needed to search; this is for other uses."""
+    """Optional programs; searching needs only Python."""
     for program, option, purpose, package in (
         ("git", "--version", "to index repositories by URL, and to link to the files of checkouts", "git"),
         ("java", "-version", "to run Elasticsearch without Docker, in tests", "openjdk-17-jre-headless"),
@@ -210,7 +210,7 @@ def programs(_settings: Settings) -> Iterator[Finding]:
 
 
 def extras(_settings: Settings) -> Iterator[Finding]:
-    """Found without importing them, which takes seconds."""
+    """Optional packages, found without importing them, which takes seconds."""
     there = [name for name in ("torch", "sentence_transformers", "onnxruntime", "geoopt") if find_spec(name)]
     if len(there) == 4:
         yield Finding("transformers", "ok", ", ".join(there), needed=False)

@@ -1,4 +1,4 @@
-"""The commands that make indexes: `index` and, for start scripts, `first-index` and `wait`."""
+"""The commands `index`, `download` and, for start scripts, `first-index` and `wait`."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
 @click.argument("sources", nargs=-1, metavar="SOURCE…")
 @index_options
 @click.option("--encoder", "encoders", multiple=True, metavar="NAME", help="static, none, or a model; repeatable.")
-@click.option("--fresh", is_flag=True, help="Make the index anew instead of bringing it up to date.")
+@click.option("--fresh", is_flag=True, help="Rebuild the index instead of updating it.")
 @click.option("--strict", is_flag=True, help="Stop at the first record that cannot be read.")
-@click.option("--remove", multiple=True, metavar="SOURCE", help="Take a source out of the index; repeatable.")
+@click.option("--remove", multiple=True, metavar="SOURCE", help="Remove a source from the index; repeatable.")
 @click.option("--download", is_flag=True, hidden=True, expose_value=False, help="As it is without.")
 @click.option("--language", "languages", multiple=True, type=click.Choice(LANGUAGES), help="Only this; repeatable.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only units of this; repeatable.")
@@ -45,8 +45,8 @@ LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
 @click.option("--include-tests", is_flag=True, help="Also test, vendored and generated files.")
 @click.option("--package", "packages", multiple=True, metavar="NAME", help="python-env: also this; * for all.")
 @click.option("--ref", default="", metavar="REF", help="Git: branch, tag or commit.")
-@click.option("--rejects", type=OutputPath(), metavar="FILE", help="Where to list what was left out.")
-@click.option("--workers", type=click.IntRange(0), help="Worker processes; default: one a core.")
+@click.option("--rejects", type=OutputPath(), metavar="FILE", help="Where to list what was rejected.")
+@click.option("--workers", type=click.IntRange(0), help="Worker processes; default: one per core.")
 @click.option("--json", "as_json", is_flag=True, help="The summary as JSON, and nothing else on stdout.")
 def index(
     sources: tuple[str, ...],
@@ -66,11 +66,11 @@ def index(
     workers: int | None,
     as_json: bool,
 ) -> None:
-    """Load functions into an index, or bring it up to date.
+    """Load code into an index, or update it.
 
     A SOURCE is a folder, an archive of one (.zip, .whl, .tar.gz …), a source file, a git URL, python-env (the standard
     library and installed packages), codesearchnet:LANGUAGE (downloaded), codesearchnet:DIR-or-zip, or a .jsonl[.gz]
-    file of records. What has not changed is not read again; a load that was broken off goes on when the same command
+    file of records. Unchanged files are not read again; an interrupted load continues when the same command
     is given again.
     """
     from treeline.ingest.source import ReadOptions
@@ -117,15 +117,15 @@ def index(
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Whoever interrupts a load is told that it was not in vain."""
+    """Tell a user who interrupts a load that it can be resumed."""
     try:
         yield
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("the same command goes on where this one was") from None
+        raise KeyboardInterrupt("the same command continues from here") from None
 
 
 def handle_sigterm() -> None:
-    """Take SIGTERM for Ctrl-C: what is done so far is kept, and the workers are told to end."""
+    """Treat SIGTERM like Ctrl-C: what is done so far is kept, and the workers are stopped."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
@@ -147,7 +147,7 @@ def index_sources(
     rejects: Path | None = None,
     workers: int | None = None,
 ) -> Summary:
-    """Open the sources and load them into the index that the settings name."""
+    """Load the sources into the index of the settings."""
     from treeline.encoder.registry import full_name
     from treeline.ingest.pipeline import LoadOptions, load
     from treeline.ingest.sources import CODESEARCHNET, open_source
@@ -169,24 +169,24 @@ def index_sources(
     )
     opened = [open_source(spec, reading) for spec in specs]
     if rejects and str(rejects.resolve()) in {source.name.removeprefix(CODESEARCHNET) for source in opened}:
-        raise InputError(f"{rejects} is to be read, and --rejects would write over it", "name another file")
+        raise InputError(f"{rejects} is a source, and --rejects would overwrite it", "name another file")
     return load(store, settings.index, opened, options, progress)
 
 
 def allowed_hosts(settings: Settings) -> frozenset[str]:
-    """Where a git URL may lead."""
+    """The hosts that git URLs may use."""
     return frozenset(split_commas(settings.git_hosts.lower()))
 
 
 def fingerprint(reading: ReadOptions) -> str:
-    """What decides which functions come out of the sources."""
+    """A digest of the options that decide which units are read from the sources."""
     sets = (reading.languages, reading.kinds, reading.partitions, reading.packages)
     return repr([*(sorted(values) for values in sets), reading.include_tests, reading.ref])
 
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """A bar on stderr for whatever is under way; none when nobody is watching."""
+    """A progress bar on stderr; none if that is no terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -213,7 +213,7 @@ def download(data_set: str, parts: tuple[str, ...]) -> None:
     """Download CodeSearchNet: archives of languages (go, java, javascript, php, python, ruby), or `queries`.
 
     Without a part it is Python's archive (0.9 GB) and the queries. Known places are tried in order, and a download
-    that broke off is resumed. TREELINE_CODESEARCHNET names a folder or an address of one's own instead.
+    that broke off is resumed. TREELINE_CODESEARCHNET names your own folder or URL instead.
     """
     from treeline.ingest.download import LANGUAGES, fetch_language, fetch_queries
 
@@ -231,9 +231,9 @@ def download(data_set: str, parts: tuple[str, ...]) -> None:
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
 @index_options
 def first_index(sources: tuple[str, ...], engine: str | None, name: str) -> None:
-    """Make an index to serve, unless there is one.
+    """Make an index to serve if there is none.
 
-    For start scripts: one that another version of Treeline made, or its encoder, is made anew from its own sources.
+    For start scripts. An index of another version of Treeline or its encoder is rebuilt from its own sources.
     """
     handle_sigterm()
     with resumable():
@@ -241,7 +241,7 @@ def first_index(sources: tuple[str, ...], engine: str | None, name: str) -> None
 
 
 def make_first_index(settings: Settings, sources: tuple[str, ...]) -> None:
-    """Index the sources where there is no index; one of another version is made anew from its own sources."""
+    """Index the sources if there is no index; rebuild one of another version from its own sources."""
     store = open_store(settings)
     encoders: tuple[str, ...] = ()
     outdated = False
@@ -279,9 +279,9 @@ PAUSE = 1.0
 
 
 @click.command("wait")
-@click.option("--seconds", type=click.FloatRange(0), default=None, help="How long at most; default: `start_wait`.")
+@click.option("--seconds", type=click.FloatRange(0), default=None, help="Longest wait; default: `start_wait`.")
 def wait(seconds: float | None) -> None:
-    """Wait until the engine answers; fail when it does not in time."""
+    """Wait until the engine answers; fails if it does not in time."""
     settings = from_environment()
     store = open_store(settings)
     patience = settings.start_wait if seconds is None else seconds

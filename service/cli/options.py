@@ -1,4 +1,4 @@
-"""What commands share: lazy groups, the options that choose an index or a function, files to write."""
+"""What commands share: lazy groups, options that choose an index or a definition, output files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class LazyGroup(click.Group):
-    """Imports a command only when it is called: start-up is a feature.
+    """A group that imports a command only when it is called.
 
     `modules` maps a command to `module:attribute` and its line of help, `sections` a heading of `--help` to commands.
     Words that are no command go to the command `otherwise`, if there is one.
@@ -64,7 +64,7 @@ class LazyGroup(click.Group):
                 formatter.write_dl([(name, self._modules[name][1]) for name in names])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """An option that the group does not have is one of the command `otherwise`: `treeline -k 3 QUESTION`."""
+        """Pass an option that the group lacks to the command `otherwise`: `treeline -k 3 QUESTION`."""
         own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
         if self._otherwise and args and args[0].startswith("-") and args[0] not in own:
             args = [self._otherwise, *args]
@@ -91,11 +91,11 @@ class LazyGroup(click.Group):
 
 
 Command = Callable[..., Any]
-NEAR_COMMAND = 0.75  # likeness from which a single unknown word is a mistyped command rather than a question
+NEAR_COMMAND = 0.75  # similarity from which a single unknown word is a mistyped command, not a query
 
 
 class StrictCommand(click.Command):
-    """A command that refuses an option given twice, as the API does a parameter: which of the two is meant?"""
+    """A command that refuses an option given twice, as the API refuses a repeated parameter."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _, _, order = self.make_parser(ctx).parse_args(list(args))
@@ -107,19 +107,19 @@ class StrictCommand(click.Command):
 
 
 def index_options(command: Command) -> Command:
-    """`--engine` and `--name`: which index is meant."""
+    """`--engine` and `--name`: which index to use."""
     about = "Index; default: the setting `index`."
     command = click.option("--name", default="", metavar="NAME", callback=_not_empty, help=about)(command)
     engines = click.Choice(["embedded", "elasticsearch"])
     return click.option("--engine", type=engines, help="Where it lives; default: the setting `engine`.")(command)
 
 
-# Switches that have no option: the command line reads no votes, and shows code by --full.
+# Switches without an option: the command line reads no votes, and --full shows code.
 WITHOUT_OPTION = frozenset({"feedback", "code"})
 
 
 def search_options(command: Command) -> Command:
-    """The switches of a search as options; one that is not given takes the setting's default."""
+    """The switches of a search as options; the settings give the defaults."""
     from treeline.search.query import SWITCHES
 
     for switch in reversed(SWITCHES):
@@ -135,21 +135,19 @@ def search_options(command: Command) -> Command:
             kind = click.IntRange(switch.least)
         elif isinstance(switch.default, float):
             kind = click.FloatRange(switch.least, switch.most)
-        if isinstance(switch.default, float):
-            kind = click.FloatRange(switch.least, switch.most)
         command = click.option(name, switch.name, type=kind, metavar=switch.metavar or None, help=about)(command)
     return command
 
 
 def _not_empty(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    """A script whose variable is unset means no index, not the default one."""
+    """Refuse an empty name: a script's unset variable does not mean the default index."""
     if not value and context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:
         raise click.BadParameter("it is empty")
     return value
 
 
 def settings_for(engine: str | None, name: str) -> Settings:
-    """The environment's settings, with what the command line says."""
+    """The environment's settings with the command line's options."""
     from treeline.engine.names import check_name
     from treeline.search.settings import from_environment
 
@@ -158,7 +156,7 @@ def settings_for(engine: str | None, name: str) -> Settings:
 
 
 def target_settings(engine: str | None, name: str) -> Settings:
-    """The settings of the index to ask: the one named, else the project of this folder, refreshed first."""
+    """The settings of the index to search: the named one, else this folder's project, refreshed first."""
     from treeline.search.settings import PREFIX
 
     settings = settings_for(engine, name)
@@ -175,7 +173,7 @@ def target_settings(engine: str | None, name: str) -> Settings:
 
 @contextmanager
 def lazy_progress() -> Iterator[Progress]:
-    """A progress bar that is imported when there is something to report, for somebody who watches."""
+    """A progress bar for terminals, imported at the first report."""
     from treeline.ingest.source import no_progress
 
     with ExitStack() as stack:
@@ -192,7 +190,7 @@ def lazy_progress() -> Iterator[Progress]:
 
 
 def how_to_index(settings: Settings) -> str:
-    """The command that makes the index these settings name, with the options that the environment does not say."""
+    """The command that makes the index of these settings, with the options that the environment lacks."""
     from treeline.search.settings import from_environment
 
     usual = from_environment()
@@ -202,21 +200,21 @@ def how_to_index(settings: Settings) -> str:
 
 
 class OutputPath(click.Path):
-    """A file in a folder that is there, or (`folder=True`) a folder that is made with those it lies in."""
+    """A writable file in an existing folder, or (`folder=True`) a folder to create with its parents."""
 
     def __init__(self, *, folder: bool = False) -> None:
         super().__init__(file_okay=not folder, dir_okay=folder, writable=True, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        if path.exists():  # and click has seen that it can be written; `/dev/stdout` is in a folder that cannot
+        if path.exists():  # click has checked that it is writable; the folder of `/dev/stdout` is not
             return path
         above = path.absolute().parents
         where = next(folder for folder in above if folder.exists()) if self.dir_okay else above[0]
         if not where.is_dir():
             self.fail(f"cannot write {path}: {where} is no folder", param, ctx)
         try:
-            # Tried, not asked for: root may write everywhere, and yet nowhere in /proc or on a read-only disk.
+            # By trying: permissions say nothing to root, who still cannot write to /proc or a read-only disk.
             with TemporaryFile(dir=where):
                 pass
         except OSError as error:
@@ -225,15 +223,15 @@ class OutputPath(click.Path):
 
 
 def function_argument(command: Command) -> Command:
-    """The argument FUNCTION, with `--repo` and `--path` to narrow a name that several have."""
-    about = "Of paths that begin so."
+    """The argument FUNCTION, with `--repo` and `--path` to choose between definitions of one name."""
+    about = "Only paths that start with this."
     command = click.option("--path", "path_prefix", default="", metavar="PREFIX", help=about)(command)
-    command = click.option("--repo", default="", metavar="OWNER/NAME", help="Of this repository.")(command)
+    command = click.option("--repo", default="", metavar="OWNER/NAME", help="Only this repository.")(command)
     return click.argument("function", metavar="FUNCTION")(command)
 
 
 def choose_function(searcher: LiveSearcher, reference: str, repo: str, path_prefix: str) -> Function:
-    """The one function; a choice goes to stderr with ids, any of which may be given instead of the name."""
+    """The one definition meant; several go to stderr with their ids, to choose from."""
     from treeline.engine.protocol import Filters
     from treeline.search.resolve import Ambiguous, resolve
 

@@ -10,7 +10,7 @@ from click.shell_completion import get_completion_class
 
 from treeline.service.cli.options import settings_for
 
-COMPLETE = "_TREELINE_COMPLETE"  # the variable that click's scripts set
+COMPLETE = "_TREELINE_COMPLETE"  # set by click's completion scripts
 SHELLS = {
     "bash": "~/.local/share/bash-completion/completions/treeline",
     "zsh": "~/.local/share/zsh/site-functions/_treeline",
@@ -23,7 +23,7 @@ ZSH_HINT = "add to ~/.zshrc: fpath+=(~/.local/share/zsh/site-functions); autoloa
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
 def outline(file: Path, as_json: bool) -> None:
-    """Show what FILE defines: line, kind and name of every unit, those inside another indented."""
+    """Show what FILE defines: line, kind and name of every unit, indented by nesting."""
     from treeline.service.projects import outline_of
 
     units = outline_of(file)
@@ -46,7 +46,7 @@ def outline(file: Path, as_json: bool) -> None:
 @click.command("watch")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")
 def watch(folder: Path) -> None:
-    """Keep the index of the project around FOLDER fresh until Ctrl-C, and say what was refreshed."""
+    """Keep the index of the project around FOLDER fresh until Ctrl-C."""
     from treeline.ingest import project
     from treeline.search.settings import open_store
     from treeline.service.projects import encoders, reading_of
@@ -63,7 +63,7 @@ def watch(folder: Path) -> None:
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(list(SHELLS)))
-@click.option("--install", is_flag=True, help="Write it where the shell looks for it.")
+@click.option("--install", is_flag=True, help="Install it where the shell finds it.")
 def completion(shell: str, install: bool) -> None:
     """Print the completion script for SHELL, or install it."""
     from treeline.service.cli import cli

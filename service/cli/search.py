@@ -1,4 +1,4 @@
-"""The commands that look things up: `search`, `show` and `similar`."""
+"""The commands `search`, `show` and `similar`."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from treeline.search.live import LiveSearcher
     from treeline.search.settings import Settings
 
-NOTHING_FOUND, ERROR = 1, 2  # exit codes, as grep has them
+NOTHING_FOUND, ERROR = 1, 2  # exit codes, like grep's
 
 
 class Search(StrictCommand):
-    """Its help names the methods, which are looked up when somebody reads it. Errors exit with 2, like grep's."""
+    """The search command: its help lists the methods, and errors exit with 2, like grep's."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -56,9 +56,9 @@ class Search(StrictCommand):
 @click.command("search", cls=Search)
 @click.argument("words", nargs=-1, required=True, metavar="QUESTION")
 @index_options
-@click.option("--global", "everywhere", is_flag=True, help="Ask every index there is.")
+@click.option("--global", "everywhere", is_flag=True, help="Search every index.")
 @search_options
-@click.option("--full", is_flag=True, help="Whole functions instead of their first lines.")
+@click.option("--full", is_flag=True, help="Show whole code instead of the first lines.")
 @click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
 def search(
     words: tuple[str, ...],
@@ -71,10 +71,9 @@ def search(
 ) -> int:
     """Find code by what it does: treeline how are cookies signed
 
-    Asks the project of this folder, which is indexed the first time and refreshed when files have changed; --name asks
-    another index. Filters may stand in the question (repo:NAME, lang:NAME, path:PREFIX, kind:KIND), and -word leaves
-    out what contains the word. What is in quotes is looked for as it is. Exits with 0 when something is found, with 1
-    when nothing is, with 2 after an error.
+    Searches this folder's project, which is indexed the first time and refreshed when files change; --name searches
+    another index. The question may contain filters (repo:NAME, lang:NAME, path:PREFIX, kind:KIND), -word to exclude,
+    and exact text in quotes. Exits with 0 if something was found, 1 if not, 2 after an error.
     """
     from treeline.search.live import open_searcher
 
@@ -107,7 +106,7 @@ def show_found(
     full: bool,
     as_json: bool,
 ) -> int:
-    """Print the answer; the exit code, like grep's."""
+    """Print the answer; returns the exit code."""
     if as_json:
         from treeline.service.api.answers import SearchBody
 
@@ -121,7 +120,7 @@ def show_found(
 
 
 def search_everywhere(query: Query, settings: Settings) -> tuple[Answer, IndexInfo]:
-    """Ask every index of the store; one that cannot be opened is left out and named."""
+    """Search every index of the store; one that cannot be opened is skipped and named."""
     from treeline.search.live import open_searcher
     from treeline.search.settings import open_store
     from treeline.service.projects import merge
@@ -145,14 +144,14 @@ def search_everywhere(query: Query, settings: Settings) -> tuple[Answer, IndexIn
 
 
 def prepare_tfidf(searcher: LiveSearcher) -> None:
-    """Make the matrix now, or read the one that was kept: a thread in the background would end with this command."""
+    """Build or load the TF-IDF matrix now: a background thread would end with this command."""
     from treeline.service.cli.index import progress_bar
 
     with progress_bar() as bar:
 
         def report(what: str, done: int, total: int) -> None:
-            if not done and not sys.stderr.isatty():  # nobody sees the bar
-                click.echo(f"treeline: {what}, which is kept for the next time …", err=True)
+            if not done and not sys.stderr.isatty():  # no progress bar is visible
+                click.echo(f"treeline: {what}, cached for the next time …", err=True)
             bar(what, done, total)
 
         searcher.prepare("tfidf", report)
@@ -163,9 +162,9 @@ def prepare_tfidf(searcher: LiveSearcher) -> None:
 @index_options
 @click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
 def show(function: str, repo: str, path_prefix: str, engine: str | None, name: str, as_json: bool) -> None:
-    """Show one function whole.
+    """Show one definition whole, with its callers and callees.
 
-    FUNCTION is its name, alone or behind its class or module, a line of it (path:12), or its id.
+    FUNCTION is a name (`load`, `Session.request`, `json.loads`), a line (`path:12`), or an id.
     """
     from treeline.search.live import open_searcher
 
@@ -194,9 +193,9 @@ def show(function: str, repo: str, path_prefix: str, engine: str | None, name: s
 @click.option("-k", "k", default=10, show_default=True, type=click.IntRange(1), help="How many results.")
 @click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
 def similar(function: str, repo: str, path_prefix: str, engine: str | None, name: str, k: int, as_json: bool) -> None:
-    """Show the functions nearest in meaning to one.
+    """Show what is nearest in meaning to a definition.
 
-    FUNCTION is its name, alone or behind its class or module, a line of it (path:12), or its id.
+    FUNCTION is a name (`load`, `Session.request`, `json.loads`), a line (`path:12`), or an id.
     """
     from treeline.search.live import open_searcher
     from treeline.search.overview import find_similar

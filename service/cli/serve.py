@@ -1,4 +1,4 @@
-"""The commands that serve: `serve` for people and programs, `mcp` for agents, `lsp` for editors, `keys` for access."""
+"""The commands `serve` (HTTP), `mcp` (coding agents), `lsp` (editors) and `keys` (API keys)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from treeline.service.http.keys import SCOPES, KeyRing, Scope, no_key_yet
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8080, show_default=True, type=click.IntRange(1, 65_535), help="Port to listen on.")
 @click.option("--workers", type=click.IntRange(1), help="Server processes; default: the setting `workers`.")
-@click.option("--first-index", metavar="SOURCE", help="Index this when there is no index yet.")
+@click.option("--first-index", metavar="SOURCE", help="Index this if there is no index yet.")
 def serve(engine: str | None, name: str, host: str, port: int, workers: int | None, first_index: str | None) -> None:
     """Serve the API and the pages."""
     settings = settings_for(engine, name)
@@ -45,13 +45,13 @@ def serve(engine: str | None, name: str, host: str, port: int, workers: int | No
         "GUNICORN_BIND": f"{shown}:{port}",
     }
     if sys.stderr.isatty():
-        environment.setdefault(f"{PREFIX}LOG_FORMAT", "text")  # a person is reading along
+        environment.setdefault(f"{PREFIX}LOG_FORMAT", "text")  # readable in a terminal
     server = [sys.executable, "-m", "gunicorn", "--config", "python:treeline.service.gunicorn_conf"]
     os.execve(sys.executable, server, environment)  # noqa: S606 - this process becomes the server
 
 
 def index_exists(settings: Settings) -> bool:
-    """Whether there is such an index, as far as can be told: the pages say when the engine is away."""
+    """Whether the index exists; True if the engine cannot be reached, because the pages then say so."""
     from treeline.search.settings import open_store
 
     try:
@@ -63,7 +63,7 @@ def index_exists(settings: Settings) -> bool:
 
 
 def check_port(host: str, port: int) -> None:
-    """Say at once, in one line, what would otherwise be gunicorn's fifth retry."""
+    """Fail at once with one line if the port is taken, instead of after gunicorn's retries."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as probe:
@@ -76,7 +76,9 @@ def check_port(host: str, port: int) -> None:
 
 @click.command("mcp")
 @index_options
-@click.option("--root", "roots", multiple=True, help="Folder that may be indexed, the first is asked by default.")
+@click.option(
+    "--root", "roots", multiple=True, help="Folder that may be indexed; the first is the default. Repeatable."
+)
 def mcp(engine: str | None, name: str, roots: tuple[str, ...]) -> None:
     """Serve search to a coding agent (Model Context Protocol, stdio): the project of this folder, or an index."""
     import os
@@ -125,7 +127,7 @@ def keys() -> None:
     help="read: search; write: also give feedback.",
 )
 def create(name: str, scopes: tuple[str, ...]) -> None:
-    """Make a key called NAME and print it, this once."""
+    """Make a key called NAME and print it; it is not shown again."""
     ring = _ring()
     click.echo(ring.create(name, cast(tuple[Scope, ...], scopes)))
     click.echo(f"Keep it: only its hash is stored, in {ring.path}. Send it as `Authorization: Bearer KEY`.", err=True)
@@ -149,7 +151,7 @@ def list_(as_json: bool) -> None:
 @keys.command()
 @click.argument("key_id")
 def revoke(key_id: str) -> None:
-    """Make the key with this id worthless, at once."""
+    """Revoke the key with this id, effective at once."""
     gone = _ring().revoke(key_id)
     click.echo(f"Revoked {gone.id} ({gone.name}).")
 

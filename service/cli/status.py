@@ -1,4 +1,4 @@
-"""`treeline status`: which indexes there are, what they are made of, and their generations."""
+"""`treeline status`: the indexes, their sources and generations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treeline.corpus.counting import counted
-from treeline.corpus.errors import MAKE_ANEW, EngineUnavailable, IndexMissing, InputError, TreelineError
+from treeline.corpus.errors import REBUILD, EngineUnavailable, IndexMissing, InputError, TreelineError
 from treeline.service.cli.options import how_to_index, index_options, settings_for
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @click.command("status")
 @index_options
-@click.option("--roll-back", is_flag=True, help="Reject the current generation for the one before it.")
+@click.option("--roll-back", is_flag=True, help="Go back to the generation before the current one.")
 @click.option(
-    "--prune", type=click.IntRange(1), metavar="KEEP", help="Remove rejected and old generations, keep the newest KEEP."
+    "--prune", type=click.IntRange(1), metavar="KEEP", help="Remove rejected generations and all but the newest KEEP."
 )
-@click.option("--drop", is_flag=True, help="Remove the index that --name names, with all its generations.")
+@click.option("--drop", is_flag=True, help="Delete the index given by --name.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
 def status(engine: str | None, name: str, roll_back: bool, prune: int | None, drop: bool, as_json: bool) -> None:
     """Show the indexes (or the one named), or manage the generations of one."""
@@ -61,7 +61,7 @@ def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | N
     if roll_back:
         rejected, info = store.current(name), store.roll_back(name)
         done.append(
-            f"index {name!r} is back at generation {info.generation} ({counted(info.functions, 'function')}); "
+            f"index {name!r} is back at generation {info.generation} ({counted(info.functions, 'unit')}); "
             f"no roll-back leads to {rejected} again"
         )
     if prune:
@@ -71,13 +71,13 @@ def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | N
 
 
 def _row_or_problem(store: Store, settings: Settings, name: str) -> dict[str, Any]:
-    """One index that cannot be read does not hide the others; its sources, to make it anew from, are told if known."""
+    """The row of an index, or why it cannot be read, with its sources if known, to rebuild it."""
     try:
         return _row(store, settings, name)
     except (EngineUnavailable, IndexMissing):
         raise
-    except Exception as error:  # noqa: BLE001 - whatever damaged files come to when they are read
-        problem = str(error) if isinstance(error, TreelineError) else f"cannot be read: {error!r} ({MAKE_ANEW})"
+    except Exception as error:  # noqa: BLE001 - damaged files can raise anything
+        problem = str(error) if isinstance(error, TreelineError) else f"cannot be read: {error!r} ({REBUILD})"
     row = {"name": name, "current": store.current(name), "problem": problem, "sources": []}
     with suppress(Exception):
         row["sources"] = _sources(store, name)
@@ -94,7 +94,7 @@ def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
     from treeline.graph import global_embedding
 
     engine = store.open(name)
-    current = engine.info.generation  # an older one than the last where that is damaged
+    current = engine.info.generation  # older than the newest if that is damaged
     try:
         facets = engine.facets()
         embedding = engine.artifact("embedding")
@@ -134,7 +134,7 @@ def _generation(info: IndexInfo, current: str) -> dict[str, Any]:
 
 
 def _size(settings: Settings, name: str, generation: str) -> int | None:
-    """Bytes on disk of the current generation; the cluster's are the cluster's business."""
+    """Bytes on disk of the current generation; None on Elasticsearch."""
     if settings.engine != "embedded":
         return None
     folder = settings.home_path / name / generation
@@ -146,7 +146,7 @@ def _in_words(size: int) -> str:
 
 
 def _place(store: Store, settings: Settings) -> str:
-    """Where the indexes are, without credentials."""
+    """The location of the indexes, without credentials."""
     if settings.engine == "embedded":
         return str(settings.home_path)
     from treeline.engine.elasticsearch import ElasticsearchStore
@@ -172,12 +172,12 @@ def _show(rows: list[dict[str, Any]], settings: Settings, place: str) -> None:
         owner = row["project"]
         title = f"{owner['name']}: project {owner['root']}, " if owner else f"{row['name']}: "
         click.echo(
-            f"{title}{counted(row['functions'], 'function')}, {counted(row['repositories'], 'repository')}"
+            f"{title}{counted(row['functions'], 'unit')}, {counted(row['repositories'], 'repository')}"
             f" ({languages}), encoder {encoders}{size}"
         )
         _show_sources(row)
         for damage in row["damage"]:
-            click.echo(f"  damage: {damage} ({MAKE_ANEW})")
+            click.echo(f"  damage: {damage} ({REBUILD})")
         if row["tree"]:
             tree = row["tree"]
             click.echo(f"  tree in the disk: distortion {tree['average_distortion']:.3f}, MAP {tree['map']:.3f}")
@@ -185,7 +185,7 @@ def _show(rows: list[dict[str, Any]], settings: Settings, place: str) -> None:
             mark = "*" if generation["current"] else " "
             told = "  rolled back" if generation["rolled_back"] and not generation["current"] else ""
             click.echo(
-                f" {mark} {generation['generation']}  {generation['functions']:>9,} functions  {generation['created']}"
+                f" {mark} {generation['generation']}  {generation['functions']:>9,} units  {generation['created']}"
                 f"{told}"
             )
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from treeline.ingest.pipeline import Summary
 
 LINES_SHOWN = 8
-PROJECT_SUFFIX = re.compile(r"\.[0-9a-f]{10}$")  # of the index of a project, which is called like its folder
+PROJECT_SUFFIX = re.compile(r"\.[0-9a-f]{10}$")  # of a project's index, which is named after its folder
 INDENT = " " * 4
-BODY_INDENT = 4  # of a body that no closing word or bracket ends, below its `def`
+BODY_INDENT = 4  # of a body without a closing bracket or word, relative to its `def`
 CLOSING = ("}", ")", "]", "end")
 
 
@@ -40,12 +40,12 @@ def show_answer(
     full: bool,
     clusters: Callable[[], CorpusClusters | None] = lambda: None,
 ) -> None:
-    """Print it; colours only where a terminal shows them. `clusters` are those of the index."""
+    """Print the answer, in colour on a terminal. `clusters` are those of the index."""
     for lane in answer.degraded:
         what = "the index is damaged" if lane.lane == "index" else f"without {lane.lane}"
         click.echo(f"treeline: {what}: {visible(lane.reason)}", err=True)
     if answer.corrections.words:
-        told = f"{answer.corrections.sentence} (--as-typed looks for it as it is)\n"
+        told = f"{answer.corrections.sentence} (--as-typed turns correction off)\n"
         say(told, bold=True)
     if answer.exact:
         say(visible(f"{answer.exact.sentence}\n"), bold=True)
@@ -53,7 +53,7 @@ def show_answer(
         say(f"there are only {counted(answer.total, 'result')}: --offset {answer.query.offset} skips them all")
         return
     if not answer.results:
-        where = f"{counted(info.functions, 'function')}{_narrowed(answer)}"
+        where = f"{counted(info.functions, 'unit')}{_narrowed(answer)}"
         say(f"nothing found in index {info.name!r} ({where})")
         for why in answer.hints:
             say(visible(why))
@@ -70,7 +70,7 @@ def show_answer(
 
 
 def say(text: str = "", **style: Any) -> None:
-    """Print a line, in this style where a terminal shows it. rich would take as long as the search."""
+    """Print a line, styled on a terminal. Importing rich would take as long as the search."""
     click.echo(styled(text, **style), color=shows_colours())
 
 
@@ -79,7 +79,7 @@ def styled(text: str, **style: Any) -> str:
 
 
 def shows_colours() -> bool:
-    """As no-color.org and most tools have it."""
+    """Whether to print colours, by the rules of no-color.org."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
@@ -107,19 +107,19 @@ def member_line(member: Member) -> str:
 
 
 def headline(address: Address) -> str:
-    """What a function is called and where it lives."""
+    """The name and location of a unit."""
     name, repo, file = visible(address.func_name), visible(address.repo), visible(location(address))
     return styled(name, bold=True) + styled(f"  {repo}", fg="cyan") + styled(f"  {file}", dim=True)
 
 
 def location(address: Address) -> str:
-    """The file with its lines, in the form that editors jump to."""
+    """`path:line`, as editors understand it."""
     lines = address.lines
     return f"{address.path}:{lines[0]}" if lines else address.path
 
 
 def code_lines(function: Function, *, full: bool) -> Iterator[str]:
-    """Its code: all of it, or the first lines and how many more there are."""
+    """The code: all of it, or the first lines and the number of the rest."""
     lines = level(visible(function.original_string.strip("\n"))).split("\n")
     shown = lines if full else lines[:LINES_SHOWN]
     yield from highlighted(shown, function.language) if shows_colours() else shown
@@ -142,7 +142,7 @@ def highlighted(lines: list[str], language: str) -> list[str]:
 
 
 def level(code: str) -> str:
-    """A function is cut out from its `def` on, so its first line has lost the indentation that the others have."""
+    """Dedented code: a unit starts at its `def`, so its first line lacks the indentation of the others."""
     first, _, rest = code.partition("\n")
     lines = [line for line in rest.split("\n") if line.strip()]
     outermost = min(lines, key=_depth, default="")
@@ -194,7 +194,7 @@ NO_NEIGHBOURS = "nothing known here"  # names are resolved within a repository: 
 def show_function(
     function: Function, callers: Sequence[Neighbour], unresolved: UnresolvedCalls, callees: Sequence[Neighbour]
 ) -> None:
-    """The whole function; its docstring is shown before its code where the code does not have it."""
+    """The whole unit; a docstring outside its code comes first."""
     say(headline(function.address))
     say(f"id {function.id}", dim=True)
     if function.url:
@@ -212,7 +212,7 @@ def show_function(
 
 
 def show_similar(function: Function, like: Similar, bodies: Sequence[Function]) -> None:
-    """Nearest first, each with its cosine and what its docstring says first."""
+    """Print similar units, nearest first, each with its cosine and docstring summary."""
     say(f"similar to {headline(function.address)}")
     if like.label:
         say(f"cluster {like.cluster} ({visible(like.label)})", fg="yellow")
@@ -251,20 +251,20 @@ def show_summary(summary: Summary) -> None:
         more = ", …" if len(summary.passed_over) > REASONS_SHOWN else ""
         say(f"  passed over: {', '.join(shown)}{more}")
     for source in summary.empty:
-        say(f"  no function in {source}")
+        say(f"  nothing found in {source}")
     for source in summary.gone:
         command = f"treeline index --name {summary.index} --remove {quote(source)}"
-        say(f"  no longer there: {source} ({command} takes it out)")
+        say(f"  no longer there: {source} ({command} removes it)")
     if not summary.total:
         click.echo(f"treeline: index {summary.index!r} is empty: there is nothing to search in it", err=True)
     if not summary.published:
-        say(f"index {summary.index!r} is up to date: {counted(summary.total, 'function')} ({seconds:.1f} s)")
+        say(f"index {summary.index!r} is up to date: {counted(summary.total, 'unit')} ({seconds:.1f} s)")
         return
     written = summary.indexed + summary.updated
-    rate = f", {counted(round(written / seconds), 'function')} a second" if written >= seconds > 1 else ""
-    resumed = ", taken up where it was broken off" if summary.resumed else ""
+    rate = f", {counted(round(written / seconds), 'unit')} a second" if written >= seconds > 1 else ""
+    resumed = ", resumed" if summary.resumed else ""
     encoders = " + ".join(summary.encoders) or "none"
     say(
-        f"index {summary.index!r} ({summary.engine}) now holds {counted(summary.total, 'function')}, encoder {encoders}"
+        f"index {summary.index!r} ({summary.engine}) now holds {counted(summary.total, 'unit')}, encoder {encoders}"
         f" ({seconds:.1f} s{rate}{resumed})"
     )

@@ -1,4 +1,4 @@
-"""`treeline lab tree`: the repository tree of an index or of a question's results, and how well the disk keeps it."""
+"""`treeline lab tree`: the repository tree of an index or of a query's results, and its embedding's quality."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tree(
     target: Path | None,
     forest: bool,
 ) -> None:
-    """The repository tree in figures; with QUERY, the part of it that the results of that question span."""
+    """The repository tree in figures; with QUERY, the subtree of its results."""
     from treeline.search.live import open_searcher
 
     if refine and not query:
@@ -85,7 +85,7 @@ def _of_results(searcher: LiveSearcher, query: str, depth: int, dimensions: int 
 
 
 def _located(tree: Tree, engine: Engine, forest: bool, query: str | None) -> nx.DiGraph[int]:
-    """The tree with its places in the disk; the results of a query also with their clusters."""
+    """The tree with its coordinates in the disk, and the clusters of a query's results."""
     from treeline.graph import embedding, global_embedding
     from treeline.ingest.artifacts import obtain
 
@@ -134,7 +134,7 @@ def _whole(engine: Engine, split: bool) -> Tree:
 
 
 def _writer(target: Path) -> Callable[[nx.DiGraph[int]], None]:
-    """What writes the kind of file that the name asks for."""
+    """The writer for the file's suffix."""
 
     def graphml(graph: nx.DiGraph[int]) -> None:
         import networkx as nx

@@ -1,4 +1,4 @@
-"""Thumbs and opens: kept per (question, function), and used as a small, explained lift."""
+"""Thumbs and opens: counted per (query, unit), used as a small, explained lift."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from treeline.search.settings import Settings
 
 log = logging.getLogger(__name__)
 
-RETRY_SECONDS = 10.0  # between two tries to open a store that could not be opened
+RETRY_SECONDS = 10.0  # between attempts to open a failing store
 SALT_BYTES = 16
 
 
 def open_feedback(settings: Settings) -> FeedbackStore:
-    """SQLite beside the embedded indexes, an index of its own on Elasticsearch, or nothing when switched off."""
+    """SQLite beside the embedded indexes, an index on Elasticsearch, or `NoFeedback` if switched off."""
     if not settings.feedback:
         return NoFeedback()
-    check_name(settings.index)  # it becomes a part of a path
+    check_name(settings.index)  # it becomes part of a path
     return ReopeningFeedback(lambda: _open(settings))
 
 
@@ -38,7 +38,7 @@ def _open(settings: Settings) -> FeedbackStore:
 
 
 class ReopeningFeedback:
-    """A store that may be damaged or away. Searches go on without votes, a vote is refused, and it is tried again."""
+    """A store that may fail: searches then go on without votes, new votes are refused, and it is opened again later."""
 
     def __init__(self, open_store: Callable[[], FeedbackStore]) -> None:
         self._open = open_store
@@ -52,7 +52,7 @@ class ReopeningFeedback:
             log.warning("searching without feedback: %s", error)
 
     def store(self) -> FeedbackStore:
-        """The store; raises what keeps it from opening."""
+        """The store; raises the reason if it cannot be opened."""
         with self._lock:
             if self._opened is None:
                 if self._failure is not None and time.monotonic() - self._tried < RETRY_SECONDS:
@@ -83,6 +83,6 @@ class ReopeningFeedback:
 
 
 def pseudonym(salt: bytes, voter: str, words: Sequence[str], function: str) -> str:
-    """Who voted, as it is kept: another name for every question and function, so that votes cannot be connected."""
+    """A salted hash of the voter, different for every query and unit, so that votes cannot be connected."""
     text = "\0".join([voter, *words, "", function])
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=salt).hexdigest()

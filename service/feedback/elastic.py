@@ -1,4 +1,4 @@
-"""Feedback in an index of its own on Elasticsearch, for services on more than one machine."""
+"""Feedback in an Elasticsearch index, for services on more than one machine."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from treeline.service.feedback import SALT_BYTES, pseudonym
 
 log = logging.getLogger(__name__)
 
-ATTEMPTS = 12  # a count that several clients change at once is tried again …
-FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # … after so many seconds at most: the first time, and later ones
+ATTEMPTS = 12  # for a count that several clients change at once
+FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # seconds between the attempts, doubling
 MOST_VOTES = 500  # rows looked at for one search
-READ_SECONDS = 0.3  # feedback is a nicety: a search does not wait longer for it
+READ_SECONDS = 0.3  # a search waits no longer for feedback
 WRITE_SECONDS = 5.0
-NOT_YET = "no_shard_available"  # of an index that somebody else is making at this moment
+NOT_YET = "no_shard_available"  # the error of an index that another client is just creating
 MAPPINGS: dict[str, Any] = {
     "dynamic": "strict",
     "properties": {
@@ -35,15 +35,15 @@ MAPPINGS: dict[str, Any] = {
         "ups": {"type": "integer"},
         "downs": {"type": "integer"},
         "opens": {"type": "integer"},
-        "voters": {"type": "object", "enabled": False},  # pseudonym and signal → how often
+        "voters": {"type": "object", "enabled": False},  # pseudonym and signal → count
     },
 }
-STRICT = "strict_dynamic_mapping"  # of an index that was made before it had a field
-SALT = "salt"  # the document that has it
+STRICT = "strict_dynamic_mapping"  # the error of an index made before it had a field
+SALT = "salt"  # the id of the salt's document
 
 
 class ElasticsearchFeedback:
-    """One document per (question, function); counted by compare-and-set, so that no scripting module is needed."""
+    """One document per (query, unit), counted by compare-and-set, so no scripting module is needed."""
 
     def __init__(self, client: Elasticsearch, index: str, read_seconds: float = READ_SECONDS) -> None:
         self._client = client
@@ -72,13 +72,13 @@ class ElasticsearchFeedback:
             for attempt in range(ATTEMPTS):
                 if self._count(key, words, function, COLUMNS[signal], amount, who, most):
                     return
-                sleep(random() * min(FIRST_PAUSE * 2**attempt, LONGEST_PAUSE))  # or all come back in step
+                sleep(random() * min(FIRST_PAUSE * 2**attempt, LONGEST_PAUSE))  # random, or all clients retry in step
         except (ApiError, TransportError) as error:
             raise EngineUnavailable(f"feedback could not be kept: {error}", "try again") from error
         raise EngineUnavailable("feedback could not be kept: too many at once", "try again")
 
     def _salt(self) -> bytes:
-        """The salt of the pseudonyms, which the first voter makes."""
+        """The salt of the pseudonyms, made with the first vote."""
         if not self._known_salt:
             client = self._client.options(request_timeout=WRITE_SECONDS)
             fresh = {"terms": [secrets.token_hex(SALT_BYTES)], "size": 0, "function": SALT}
@@ -94,8 +94,8 @@ class ElasticsearchFeedback:
         return self._known_salt
 
     def _count(self, key: str, words: list[str], function: str, column: str, amount: int, who: str, most: int) -> bool:
-        """Read, change, and write if nobody else did in between; whether it is written."""
-        # Not again after a time-out: a count that was kept after all would be seen as somebody else's, and be added to.
+        """Read, change, and write if unchanged in between; returns whether it was written."""
+        # No retry after a time-out: the write may have succeeded, and would be counted twice.
         client = self._client.options(request_timeout=WRITE_SECONDS, retry_on_timeout=False)
         fresh = {"terms": words, "size": len(words), "function": function, "ups": 0, "downs": 0, "opens": 0}
         try:

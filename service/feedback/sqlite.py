@@ -28,17 +28,17 @@ CREATE TABLE IF NOT EXISTS voters (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS salt (one INTEGER PRIMARY KEY CHECK (one = 1), salt BLOB NOT NULL);
 """
-BUSY_SECONDS = 2.0  # how long a writer waits for another one
-MOST_QUESTIONS = 64  # similar questions looked at for one search
+BUSY_SECONDS = 2.0  # a writer waits for another one
+MOST_QUESTIONS = 64  # similar queries read for one search
 
 
 class SqliteFeedback:
-    """Counts per (question, function). One connection a thread; WAL, so that readers never wait for a writer."""
+    """Counts per (query, unit). One connection per thread; WAL, so readers never wait for a writer."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._local = threading.local()
-        self._voted = False  # no vote is ever removed
+        self._voted = False  # votes are never removed, so True stays True
         try:
             self._connection()
         except (OSError, sqlite3.Error) as error:
@@ -47,8 +47,8 @@ class SqliteFeedback:
             ) from error
 
     def _connection(self) -> sqlite3.Connection:
-        """This thread's connection. A file that was removed or replaced is opened anew: a write to the old one would
-        succeed, and be lost."""
+        """This thread's connection. A removed or replaced file is opened again: a write to the old one would
+        succeed and be lost."""
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None or _inode(self._path) != self._local.inode:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ class SqliteFeedback:
 
     @staticmethod
     def _own(connection: sqlite3.Connection, row: tuple[object, ...], amount: int, most: int) -> int:
-        """How much of the amount this voter has left, which is counted as used."""
+        """How much of the amount the voter may still use; recorded as used."""
         key = "question = ? AND function = ? AND pseudonym = ? AND signal = ?"
         found = connection.execute(f"SELECT count FROM voters WHERE {key}", row).fetchone()  # noqa: S608
         before = found[0] if found else 0
@@ -107,7 +107,7 @@ class SqliteFeedback:
         return int(number)
 
     def _any_votes(self) -> bool:
-        """Whether anybody ever voted; where nobody did, that is quicker told than what similar questions got."""
+        """Whether there are any votes: quicker than looking for similar queries."""
         if not self._voted:
             self._voted = self._connection().execute("SELECT 1 FROM votes LIMIT 1").fetchone() is not None
         return self._voted

@@ -1,1 +1,1 @@
-"""What stands around every request, whichever view answers it: who may ask, how often, what is logged and sent back."""
+"""What happens around every request: access, rate limits, errors, logs and metrics."""

@@ -1,4 +1,4 @@
-"""What the views share: settings, the searcher, the feedback store, and one way to search."""
+"""What the views share: settings, searcher, feedback store, and a cached search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from flask import Flask, current_app
 
-from treeline.corpus.errors import MAKE_ANEW, EngineUnavailable, TreelineError
+from treeline.corpus.errors import REBUILD, EngineUnavailable, TreelineError
 from treeline.search.answer import Answer, AnswerCache
 from treeline.search.executor import Probe
 from treeline.search.feedback import FeedbackStore, Votes, reorder
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-RETRY_SECONDS = 1.0  # how often an index that could not be opened is tried again
-FIGURES_SECONDS = 1.5  # that the front page waits for its figures: it has more to show than those
+RETRY_SECONDS = 1.0  # between attempts to open a missing index
+FIGURES_SECONDS = 1.5  # that the front page waits for its figures
 
 
 class Context:
-    """One application's parts. Without an index it starts all the same, and opens it as soon as it is there."""
+    """The parts of one application. It starts without an index and opens one as soon as it exists."""
 
     def __init__(self, settings: Settings, feedback: FeedbackStore, opening: Callable[[], LiveSearcher]) -> None:
         self.settings = settings
@@ -50,7 +50,7 @@ class Context:
 
     @property
     def searcher(self) -> LiveSearcher:
-        """The open searcher; raises what keeps it from opening."""
+        """The open searcher; raises the reason if it cannot be opened."""
         if self._searcher is None:
             with self._lock:
                 if self._searcher is None:
@@ -59,14 +59,14 @@ class Context:
         return self._searcher
 
     def close(self) -> None:
-        """Give back what is open; a later question opens it again."""
+        """Close everything; the next query opens it again."""
         with self._lock:
             if self._searcher is not None:
                 self._searcher.close()
                 self._searcher = None
 
     def _figures(self) -> Overview:
-        """What the index is made of, told only while its engine answers: they are counted once and kept."""
+        """The figures of the index while its engine answers; counted once."""
         self.searcher.engine.count()
         return overview(self.searcher)
 
@@ -79,22 +79,22 @@ class Context:
             self._failure, self._tried = error, time.monotonic()
             raise
         except Exception as error:
-            # Whatever damaged files come to when they are read: the service answers 503 and says so, and does not end.
+            # Damaged files can raise anything: the service answers 503 with the reason and stays up.
             log.exception("the index %r cannot be opened", self.settings.index)
             message = f"the index {self.settings.index!r} cannot be opened: {error!r}"
-            self._failure, self._tried = EngineUnavailable(message, MAKE_ANEW), time.monotonic()
+            self._failure, self._tried = EngineUnavailable(message, REBUILD), time.monotonic()
             raise self._failure from error
 
 
 def context() -> Context:
-    """The parts of the application that handles this request."""
+    """The context of the current application."""
     found = current_app.extensions["treeline"]
     assert isinstance(found, Context)
     return found
 
 
 def search_or_cached(query: Query, votes: tuple[Votes, ...] | None = None, tag: str = "") -> Answer:
-    """The answer, searched for or kept from before; `votes` and `tag` are passed where they are known already."""
+    """The answer, cached or searched now; pass `votes` and `tag` if they are known."""
     here = context()
     settings = here.settings
     votes = votes_on(query) if votes is None else votes
@@ -107,17 +107,17 @@ def search_or_cached(query: Query, votes: tuple[Votes, ...] | None = None, tag: 
 
 
 def answer_tag(query: Query, votes: tuple[Votes, ...]) -> str:
-    """What an answer depends on: the index's generation, the query, and the votes on it."""
+    """The cache key of an answer: the index's generation, the query, and its votes."""
     return entity_tag(context().searcher.info.identity, query, votes)
 
 
 def votes_on(query: Query) -> tuple[Votes, ...]:
-    """The votes on a query, read once for its tag and its ranking."""
+    """The votes on a query; none if they cannot be read."""
     if not query.feedback:
         return ()
     try:
         return tuple(context().feedback.votes(parse(query.text).words))
-    except sqlite3.Error as error:  # a broken file must not take the search down with it
+    except sqlite3.Error as error:  # a damaged file must not stop the search
         log.warning("searching without feedback: %s", error)
         return ()
 
@@ -126,7 +126,7 @@ QUESTIONS = ("read a file", "sort a list")  # the first of a process goes withou
 
 
 def warm_up(app: Flask) -> None:
-    """Neither metrics nor kept answers know of it."""
+    """Run a few searches outside of metrics and cache."""
     for name in app.jinja_env.list_templates():
         app.jinja_env.get_template(name)
     try:
@@ -140,5 +140,5 @@ def warm_up(app: Flask) -> None:
 
 
 def warm_up_in_background(app: Flask) -> None:
-    """Whoever asks meanwhile is answered, and an engine that is away holds nobody up."""
+    """Warm up in a thread; queries are answered meanwhile."""
     threading.Thread(target=warm_up, args=(app,), name="warming", daemon=True).start()

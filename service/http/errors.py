@@ -1,4 +1,4 @@
-"""One shape for every error: `{"error": {code, message, hint}}`, or the same words on a page for people."""
+"""One shape for every error: `{"error": {code, message, hint}}`, or a page with the same text."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from treeline.service.http.response import json_reply
 
 
 class JsonRequest(Request):
-    """A request whose JSON, where it cannot be read, is refused for what is the matter with it."""
+    """A request whose bad JSON gets a specific error."""
 
     def on_json_loading_failed(self, e: ValueError | None) -> Any:
-        if e is None:  # it does not say that it is JSON
+        if e is None:  # no JSON content type
             return super().on_json_loading_failed(e)
-        # A body that does not say its length is cut off at the limit instead of being refused there.
+        # A body without a length is truncated at the limit instead of refused.
         if self.content_length is None and len(self.get_data()) >= (self.max_content_length or 0):
             raise RequestEntityTooLarge from e
         raise BadRequest("The body is not valid JSON.") from e
@@ -49,21 +49,21 @@ HINTS = {
     500: "try again; if it happens again, report it with the request id",
 }
 
-# What the validator says, in words for who asks.
+# The validator's messages in plain words.
 PLAINER = {"Extra inputs are not permitted": "there is no such parameter", "Field required": "it is missing"}
 WORDS = {404: "there is nothing at this address"}
-WHOLE_BODY = "_schema"  # where the validator complains about what came as a whole
+WHOLE_BODY = "_schema"  # the validator's key for the whole body
 
 
 def status_of(error: TreelineError) -> int:
-    """Bad input is the client's; an index that is missing or does not fit is a service that cannot answer yet."""
+    """400 for bad input, 503 while there is no usable index, else 500."""
     if isinstance(error, (IndexDamaged, IndexMissing, IndexOutdated, EncoderMismatch, EngineUnavailable)):
         return 503
     return 400 if isinstance(error, InputError) else 500
 
 
 def for_people() -> bool:
-    """Whether the asker is a browser on a page rather than a program."""
+    """Whether the request is a browser's for a page, not a program's."""
     if request.path.startswith(("/api/", "/openapi", "/healthz", "/readyz", "/metrics")):
         return False
     return request.accept_mimetypes.best_match(["text/html", "application/json"]) == "text/html"
@@ -106,7 +106,7 @@ def init_app(app: APIFlask) -> None:
         headers = {
             name: value for name, value in error.get_headers() if name.lower() not in {"content-type", "content-length"}
         }
-        stock = error.description == type(error).description  # werkzeug's own words, which are long and tell little
+        stock = error.description == type(error).description  # werkzeug's own text is long and vague
         message = WORDS.get(error.code) if stock else None
         return error_reply(error.code, slug(error.code), message or error.description or error.name, "", headers)
 

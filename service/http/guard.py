@@ -1,4 +1,4 @@
-"""Who may ask, and how often: API keys with scopes, and rate limits with `Retry-After`."""
+"""Access control: API keys with scopes, and rate limits with `Retry-After`."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from treeline.service.http.response import current_request
 
 log = logging.getLogger(__name__)
 
-SLOT = struct.Struct("=Qd")  # who (a hash), and when its bucket is empty again
-SLOTS = 65_536  # one megabyte; far more callers than are ever active within one burst
-PROBES = 8  # slots tried before the one that empties first is taken over
+SLOT = struct.Struct("=Qd")  # hash of the caller, and the time when its bucket is empty
+SLOTS = 65_536  # one megabyte; far more than the callers active within one burst
+PROBES = 8  # slots tried before the one that empties first is reused
 
 
 class RateLimiter:
     """Limits calls by the generic cell rate algorithm, over a file that all worker processes share.
 
-    GCRA (ITU-T I.371) keeps one number a caller, the time at which its bucket is empty again, so a slot is 16 bytes and
-    a decision is one comparison. The file is locked, read and written, and not mapped: on a full disk a mapped page
-    ends the process, while a write only fails. Where the file cannot be used, each process counts for itself.
+    GCRA (ITU-T I.371) stores one number per caller, the time when its bucket is empty, so a slot is 16 bytes and a
+    decision is one comparison. The file is not memory-mapped: on a full disk a mapped page kills the process, while a
+    write only fails. If the file cannot be used, each process counts by itself.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -50,7 +50,7 @@ class RateLimiter:
             weakref.finalize(self, os.close, self._file)
 
     def wait(self, caller: str, per_minute: float, burst: int, now: float | None = None) -> float:
-        """Count one call: 0 when the caller may go on, else the seconds to come back after.
+        """Count one call: 0 if it is allowed, else the seconds to wait.
 
         `burst` calls may come at once, then `per_minute`.
         """
@@ -87,13 +87,13 @@ def _decide(slots: memoryview, who: int, interval: float, burst: int, now: float
     for at in range(0, len(slots), SLOT.size):
         owner, until = SLOT.unpack_from(slots, at)
         if not math.isfinite(until):
-            until = 0.0  # of a damaged file
+            until = 0.0  # a damaged file
         if owner == who:
             offset, empty_at = at, until
             break
         if until < emptiest:
             emptiest, offset = until, at
-    # A clock that was set back must not lock callers out: nothing is ever further ahead than a full burst.
+    # A clock set back must not lock callers out: no time is further ahead than a full burst.
     empty_at = min(max(empty_at, now), now + burst * interval)
     late = empty_at + interval - (now + burst * interval)
     if late > 1e-9:
@@ -103,7 +103,7 @@ def _decide(slots: memoryview, who: int, interval: float, burst: int, now: float
 
 
 def _shared_file(path: Path, size: int) -> int | None:
-    """The file, with its space reserved: a disk that fills later does not matter to it."""
+    """The file, with its space allocated, so that a full disk does not matter later."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -122,15 +122,15 @@ Route = TypeVar("Route", bound=Callable[..., object])
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 FORWARDING = frozenset({"HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP", "HTTP_FORWARDED", "HTTP_VIA"})  # as WSGI names them
-# Probes must work without a key and however often they come; the pages' own files are served from disk.
+# Probes work without a key and without limits; the pages' static files too.
 OPEN = frozenset({"/healthz", "/readyz"})
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-# A page sets the cookie, its script sends the same in a header. Another site's page can do neither for our visitors.
+# A page sets the cookie and its script sends the same value in a header, which another site's page cannot do.
 TOKEN_COOKIE, TOKEN_HEADER = "treeline-token", "X-Treeline-Token"
 TOKEN_BYTES = 16
-# Of a visitor without a key: enough for somebody who searches all day, and little for somebody who wants to push.
+# For a visitor without a key: enough to search all day, too little to push a result.
 VOTES_PER_MINUTE, VOTES_AT_ONCE = 2.0, 20
-TRUSTED_VOTES = 1_000  # for one result: a program may speak for many people
+TRUSTED_VOTES = 1_000  # per result: a program may act for many people
 
 
 class Guard:
@@ -144,7 +144,7 @@ class Guard:
         self.limiter = RateLimiter(settings.home_path / ".run" / "rates")
 
     def check(self) -> Response | None:
-        """Refuse the current request, or let it pass."""
+        """The refusal of the current request, or None."""
         asked = current_request()
         if asked.path in OPEN or asked.endpoint == "static":
             return None
@@ -153,7 +153,7 @@ class Guard:
             key = self.keys.check(presented) if presented else None
         except KeyFileDamaged as error:
             log.error("%s", error)
-            return refusal(503, error.code, "API keys cannot be checked now", "tell who runs this service")
+            return refusal(503, error.code, "API keys cannot be checked now", "tell the operator of this service")
         if presented and key is None:
             return self._limited(None) or refusal(
                 401, "bad_key", "this API key is not known", "`treeline keys create` makes one"
@@ -165,8 +165,8 @@ class Guard:
 
     @property
     def local(self) -> bool:
-        """Is this a person at this machine? A name that was made to point here (DNS rebinding), another site's
-        page, and a proxy that announces itself are not."""
+        """Whether the request comes from someone on this machine: not by DNS rebinding, another site's page, or a proxy
+        that announces itself."""
         asked = current_request()
         return (
             self.settings.trust_loopback
@@ -178,7 +178,7 @@ class Guard:
         )
 
     def _unauthorised(self, key: ApiKey | None) -> Response | None:
-        if request.method == "OPTIONS":  # browsers ask it without the key, before they send one
+        if request.method == "OPTIONS":  # a CORS preflight, which browsers send without the key
             return None
         scope = scope_of_request()
         if scope == "read" and self.settings.keys_required == "writes":
@@ -236,14 +236,14 @@ def writes(route: Route) -> Route:
 
 
 def scope_of_request() -> Scope:
-    """What the route is marked with; without a mark, what its method means."""
+    """The scope marked on the route; otherwise by its method."""
     by_method: Scope = "read" if request.method in SAFE_METHODS else "write"
     marked: Scope = getattr(current_app.view_functions.get(request.endpoint or ""), "__treeline_scope__", by_method)
     return marked
 
 
 def votes(route: Route) -> Route:
-    """Mark a route that a visitor of our pages may use without a key, with the page's token."""
+    """Mark a route that visitors of our pages may use without a key, with the page's token."""
     route.__treeline_votes__ = True  # type: ignore[attr-defined]
     return route
 
@@ -253,13 +253,13 @@ def votes_route() -> bool:
 
 
 def may_vote() -> bool:
-    """Whether the current caller may vote: who sees a page without a key may, with its token."""
+    """Whether a page offers voting to the current caller: not with a read-only key."""
     key: ApiKey | None = g.get("api_key")
     return key is None or key.allows("write")
 
 
 def from_our_page() -> bool:
-    """Whether the script of a page of ours sent this: the cookie and the header have the same token."""
+    """Whether our own page sent this: cookie and header have the same token."""
     token = request.cookies.get(TOKEN_COOKIE, "")
     origin = request.headers.get("Origin")
     return (
@@ -271,7 +271,7 @@ def from_our_page() -> bool:
 
 
 def give_token(response: Response) -> Response:
-    """Set the cookie with the page's token, unless the browser has one."""
+    """Set the token cookie unless the browser has one."""
     if not request.cookies.get(TOKEN_COOKIE):
         token = secrets.token_urlsafe(TOKEN_BYTES)
         response.set_cookie(TOKEN_COOKIE, token, samesite="Strict", secure=request.is_secure, max_age=86_400)
@@ -279,14 +279,14 @@ def give_token(response: Response) -> Response:
 
 
 class Voter(NamedTuple):
-    """Who votes, and how often one may for the same result."""
+    """Who votes, and how many votes they have per result."""
 
     id: str
     most: int
 
 
 def voter() -> Voter:
-    """A key and a person at this machine are trusted with more than one vote; a visitor's network has one."""
+    """A key or a local user has many votes per result; a visitor's network has one."""
     key: ApiKey | None = g.get("api_key")
     if key is not None:
         return Voter(f"key {key.id}", TRUSTED_VOTES)
@@ -308,7 +308,7 @@ def hostname(host: str) -> str:
 
 
 def network(address: str) -> str:
-    """One IPv6 customer has a whole /64 to call from; an IPv4 address counts for itself."""
+    """The network of an address: a /64 for IPv6, which is one customer; IPv4 as it is."""
     return ":".join(address.split(":")[:4]) if address.count(":") > 1 else address
 
 

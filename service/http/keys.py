@@ -1,4 +1,4 @@
-"""API keys: made once, shown once, kept only as a hash, compared in constant time."""
+"""API keys: shown once, stored as a hash, compared in constant time."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from treeline.search.settings import Settings
 
 Scope = Literal["read", "write"]
 SCOPES: tuple[Scope, ...] = ("read", "write")
-SECRET_BYTES = 32  # 256 random bits: a fast hash is enough, there is nothing to guess
+SECRET_BYTES = 32  # 256 random bits cannot be guessed, so a fast hash is enough
 KEY = re.compile(r"^tl_(?P<id>[0-9a-f]{8})_(?P<secret>[A-Za-z0-9_-]{43})$")
 NOBODY = hashlib.sha256(b"").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """What is kept of a key: everything but its secret."""
+    """A key as stored: everything but its secret."""
 
     id: str
     name: str
@@ -39,7 +39,7 @@ class ApiKey:
     created: str
 
     def allows(self, scope: Scope) -> bool:
-        """Whoever may write may read."""
+        """Whether the key has the scope; `write` includes `read`."""
         return scope in self.scopes or "write" in self.scopes
 
 
@@ -47,13 +47,13 @@ KEYS = TypeAdapter(list[ApiKey])
 
 
 class KeyFileDamaged(InputError):
-    """No key can be checked. Who needs none is served all the same."""
+    """The key file is damaged: no key can be checked. Callers without a key are still served."""
 
     code = "keys_unreadable"
 
 
 class KeyRing:
-    """The keys of one file; a change of the file by another process is seen at the next check."""
+    """The keys of one file, reloaded when another process changes it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -65,7 +65,7 @@ class KeyRing:
         return list(self._keys.values())
 
     def create(self, name: str, scopes: Iterable[Scope]) -> str:
-        """Add a key and return it; it cannot be had again."""
+        """Add a key and return it; it cannot be shown again."""
         wanted = tuple(sorted(set(scopes)))
         if unknown := set(wanted) - set(SCOPES):
             raise InputError(f"unknown scope {', '.join(sorted(unknown))}", f"scopes are {' and '.join(SCOPES)}")
@@ -86,7 +86,7 @@ class KeyRing:
         return gone
 
     def check(self, presented: str) -> ApiKey | None:
-        """The key presented, if it is one of ours; an unknown id takes as long as a wrong secret."""
+        """The presented key if it is valid; an unknown id takes as long as a wrong secret."""
         self._refresh()
         found = KEY.match(presented)
         key = self._keys.get(found["id"]) if found else None
@@ -116,16 +116,16 @@ class KeyRing:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """The keys as they are now, and nobody else changes them meanwhile: of two changes at once both are kept."""
+        """The current keys, under a lock, so that of two changes at once both are kept."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # Beside the file and not the file itself, which every change replaces.
+        # A lock file of its own, because every change replaces the key file.
         with self.path.with_name(f"{self.path.name}.lock").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._refresh()
             yield
 
     def _save(self, keys: dict[str, ApiKey]) -> None:
-        """Replace the file whole, so that a reader never sees half of it; only its owner may read it."""
+        """Replace the file atomically; only its owner may read it."""
         fresh = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -141,7 +141,7 @@ def _digest(secret: str) -> str:
 
 
 def no_key_yet(settings: Settings) -> str:
-    """What to say where everybody needs a key and there is none; it may be made while the service runs."""
+    """The warning for a service that requires keys and has none; a key may be made while it runs."""
     try:
         if settings.keys_required != "all" or KeyRing(settings.key_path).all():
             return ""

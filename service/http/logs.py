@@ -1,4 +1,4 @@
-"""Log lines as JSON, one object a line, with the request's id, and with every secret blacked out."""
+"""Log lines as JSON, one object a line, with the request's id and with secrets masked."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import orjson
 from treeline.search.settings import Settings
 
 HIDDEN = "[hidden]"
-# The Elasticsearch client logs each retry with its traceback: some hundred lines a second while a node is away. What
-# came of it is in the answer, in the metrics and in our own lines.
+# The Elasticsearch client logs each retry with a traceback: a hundred lines a second while a node is down. The outcome
+# is in the answer, the metrics and our own lines.
 CLIENT_LEVEL = "ERROR"
-# Whatever looks like a credential, wherever it came from: our keys, Authorization headers, user:password in a URL.
+# Anything like a credential: our keys, Authorization headers, user:password in a URL.
 CREDENTIALS = re.compile(
     r"tl_[0-9a-f]{8}_[A-Za-z0-9_-]{20,}"
     r"|(?i:(?<=bearer )|(?<=basic )|(?<=apikey ))[A-Za-z0-9+/=._~-]{8,}"
@@ -27,7 +27,7 @@ request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 
 class Redactor:
-    """Blacks out the secrets of the settings and anything shaped like a credential."""
+    """Masks the secrets of the settings and anything like a credential."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         known = [re.escape(secret) for secret in secrets if secret]
@@ -63,7 +63,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """The same for a person at a terminal."""
+    """The same as text for a terminal."""
 
     def __init__(self, redact: Redactor) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s", "%H:%M:%S")
@@ -90,7 +90,7 @@ def configure(settings: Settings) -> None:
 
 
 def _printable(value: object) -> object:
-    """JSON has no lone surrogates."""
+    """The text without lone surrogates, which JSON cannot hold."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, dict):

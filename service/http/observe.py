@@ -45,7 +45,7 @@ QUEUED = Counter("treeline_http_queued_total", "Requests that had to wait for a 
 REFUSED = Counter("treeline_http_refused_total", "Requests refused by keys or rate limits.", ["reason"])
 
 
-# Of each there are few, and they are asked for all the time.
+# There are few label values, and looking a child up takes time.
 requests, request_seconds = cache(REQUESTS.labels), cache(REQUEST_SECONDS.labels)
 _searches, _stage_seconds = cache(SEARCHES.labels), cache(STAGE_SECONDS.labels)
 
@@ -64,7 +64,7 @@ def record_answer(answer: Answer) -> None:
 
 
 class IndexCollector(Collector):
-    """The index that is being served: its size and its age, asked for when scraped."""
+    """The size and age of the served index, read when scraped."""
 
     def __init__(self, info: Callable[[], IndexInfo | None]) -> None:
         self._info = info
@@ -87,7 +87,7 @@ class IndexCollector(Collector):
 
 
 class BacklogCollector(Collector):
-    """Connections that wait for a worker: the length of the listening socket's accept queue (Linux)."""
+    """The length of the listening socket's accept queue (Linux): connections waiting for a worker."""
 
     def __init__(self, port: Callable[[], int | None]) -> None:
         self._port = port
@@ -116,7 +116,7 @@ def backlog(port: int | None) -> int | None:
 
 
 def exposition(*collectors: Collector) -> bytes:
-    """Prometheus' text format: this process' figures, or the sum over all workers when they share a folder."""
+    """Prometheus' text format: the figures of this process, or of all workers that share the folder."""
     registry = CollectorRegistry()
     if os.environ.get(MULTIPROCESS_DIR):
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
@@ -128,7 +128,7 @@ def exposition(*collectors: Collector) -> bytes:
 
 
 class _Forward(Collector):
-    """The process-wide registry as a collector, so that the index' figures can stand beside it."""
+    """The process-wide registry as a collector, to combine it with the index's figures."""
 
     def collect(self) -> Iterator[Metric]:
         yield from REGISTRY.collect()
@@ -146,7 +146,7 @@ def _timestamp(created: str) -> float | None:
 
 HEADER = "X-Request-ID"
 GIVEN_ID = re.compile(r"^[A-Za-z0-9._-]{1,64}$")
-QUIET = frozenset({"/healthz", "/readyz", "/metrics"})  # asked every few seconds by machines
+QUIET = frozenset({"/healthz", "/readyz", "/metrics"})  # probed every few seconds
 METRICS: dict[int | str, Any] = {
     200: {"description": "Prometheus' text format.", "content": {"text/plain": {"schema": {"type": "string"}}}}
 }
@@ -154,7 +154,7 @@ access = logging.getLogger("treeline.access")
 
 
 class Seen(NamedTuple):
-    """A request on its way: its id, when it came, and how to take the id back from the log."""
+    """A request in progress: its id, its start, and the token that removes the id from the log context."""
 
     id: str
     started: float
@@ -162,7 +162,7 @@ class Seen(NamedTuple):
 
 
 def init_app(app: APIFlask, settings: Settings, info: Callable[[], IndexInfo | None] = lambda: None) -> None:
-    """Watch every request of this app; `info` tells which index is open, or None."""
+    """Observe every request of this app; `info` gives the open index, or None."""
 
     @app.before_request
     def begin() -> None:
@@ -205,7 +205,7 @@ def init_app(app: APIFlask, settings: Settings, info: Callable[[], IndexInfo | N
 
 
 def line(response: Response, seconds: float, settings: Settings) -> dict[str, object]:
-    """What the access log says of a request beside its message."""
+    """The fields of a request's access log line."""
     fields: dict[str, object] = {
         "method": request.method,
         "path": request.path,

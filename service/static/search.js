@@ -11,7 +11,7 @@ live.setAttribute("role", "status");
 document.body.append(live);
 const say = (text) => { live.textContent = ""; setTimeout(() => { live.textContent = text; }, 50); };
 
-// ── suggestions of function names as you type ──
+// ── suggestions of names as you type ──
 for (const form of all("[data-ask]")) {
   const input = one("input[type=search]", form);
   const list = one(".suggestions", form);
@@ -213,7 +213,7 @@ for (const result of all(".result")) {
       if (!reply.ok) throw new Error(String(reply.status));
       body.innerHTML = await reply.text();
       alike.dataset.loaded = "yes";
-    } catch { body.textContent = "Similar functions could not be had; fold it out again to try again."; }
+    } catch { body.textContent = "Similar code could not be loaded; close and open this to try again."; }
   });
 }
 

@@ -104,7 +104,7 @@ def test_told_to_stop_while_it_loads_it_ends_in_order_and_leaves_nothing_running
         [loader] = children(running.process.pid)
         assert running.stop() == 143
         assert not Path(f"/proc/{loader}").exists()
-    assert "interrupted (the same command goes on where this one was)" in running.log()
+    assert "interrupted (the same command continues from here)" in running.log()
 
 
 @pytest.mark.slow

@@ -143,7 +143,7 @@ def test_what_is_not_read_on_purpose_is_counted_and_shown(tmp_path: Path, capsys
 
 @pytest.mark.parametrize(
     ("seconds", "told"),
-    [(1.5, "(1.5 s, 2 functions a second)"), (3.0, "(3.0 s, 1 function a second)"), (9.0, "(9.0 s)")],
+    [(1.5, "(1.5 s, 2 units a second)"), (3.0, "(3.0 s, 1 unit a second)"), (9.0, "(9.0 s)")],
 )
 def test_the_speed_of_a_slow_load_is_told_in_whole_functions_or_not_at_all(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], seconds: float, told: str

@@ -76,7 +76,7 @@ INTERRUPTED = 'after(Workers, "submit", lambda: os.killpg(0, signal.SIGINT))'
 MANY = 5_000
 ENDED = {"", "Z"}  # gone, or only waiting for somebody to take note
 PATIENCE = 240.0  # seconds; only what hangs takes as long
-TOLD = "treeline: interrupted (the same command goes on where this one was)"
+TOLD = "treeline: interrupted (the same command continues from here)"
 
 
 @pytest.fixture(scope="module")

@@ -86,7 +86,7 @@ def test_meaning_is_found_without_the_words(searcher: Searcher) -> None:
 def test_nonsense_is_said_to_be_answered_by_meaning_alone(searcher: Searcher) -> None:
     nonsense = searcher.search(Query("qwertyzxcv"))
     assert nonsense.results
-    assert nonsense.no_match == "no function here contains these words; what follows is the nearest by meaning"
+    assert nonsense.no_match == "nothing here contains these words; what follows is the nearest by meaning"
     assert nonsense.relaxed == ("meaning",)
     assert not searcher.search(Query("read a csv file")).no_match
     assert not searcher.search(Query("qwertyzxcv", mode="dense")).no_match  # nobody asked for the words

@@ -21,7 +21,7 @@ def ask(page: Page, question: str, extra: str = "") -> None:
 
 def test_from_the_front_page_to_a_function(page: Page) -> None:
     page.goto("/")
-    page.get_by_label("What should the function do?").fill("wrap a paragraph of text")
+    page.get_by_label("What should the code do?").fill("wrap a paragraph of text")
     page.get_by_role("button", name="Search").click()
     expect(page).to_have_url(re.compile(r"/search\?q=wrap\+a\+paragraph\+of\+text$"))
     expect(page.locator(".result")).to_have_count(10)
@@ -41,7 +41,7 @@ def test_an_example_of_the_front_page_leads_to_results(page: Page) -> None:
 
 def test_names_are_suggested_and_taken_with_the_arrow_keys(page: Page) -> None:
     page.goto("/search")
-    box = page.get_by_role("combobox", name="What should the function do?")
+    box = page.get_by_role("combobox", name="What should the code do?")
     box.press_sequentially("heappu", delay=20)
     first = page.get_by_role("option").first
     expect(first.locator("b")).to_have_text("heappu")
@@ -224,7 +224,7 @@ def test_nothing_found_is_a_designed_page(page: Page) -> None:
 def test_a_pasted_question_that_is_too_long_is_answered_not_cut(context: BrowserContext) -> None:
     page = context.new_page()  # whose console may say that the answer was a refusal
     page.goto("/")
-    page.get_by_label("What should the function do?").focus()
+    page.get_by_label("What should the code do?").focus()
     page.keyboard.insert_text("wrap " * 240)
     page.keyboard.press("Enter")
     expect(page.get_by_text("the question has 1,199 characters, at most 1,000 are read")).to_be_visible()

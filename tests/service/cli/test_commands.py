@@ -72,7 +72,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = treeline(folder / "home", "index", str(project(folder / "demo", FILES)))
     assert done.returncode == 0, done.stderr
     assert "5 records read: 5 indexed" in done.stdout  # three functions, two files
-    assert "now holds 5 functions" in done.stdout
+    assert "now holds 5 units" in done.stdout
     return folder / "home"
 
 
@@ -96,7 +96,7 @@ def test_search_shows_the_function_with_its_place_and_code(home: Path) -> None:
 
 def test_a_word_typed_wrong_is_looked_for_as_meant_unless_told_otherwise(home: Path) -> None:
     done = treeline(home, "search", "convret int to string", "-k", "1")
-    assert done.stdout.startswith("searched for “convert” instead of “convret” (--as-typed looks for it as it is)\n")
+    assert done.stdout.startswith("searched for “convert” instead of “convret” (--as-typed turns correction off)\n")
     assert "number_to_text" in done.stdout
     assert "instead of" not in treeline(home, "search", "convret int to string", "--as-typed").stdout
 
@@ -117,7 +117,7 @@ def test_who_interrupts_a_load_is_told_that_it_goes_on(tmp_path: Path) -> None:
         load.send_signal(signal.SIGTERM)
         said = load.communicate(timeout=120)[1]
     assert load.returncode == 130
-    assert "treeline: interrupted (the same command goes on where this one was)" in said
+    assert "treeline: interrupted (the same command continues from here)" in said
 
 
 def test_explain_says_which_lanes_found_it(home: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_structural_answer_says_how_many_are_exact_and_tells_the_rest_from_the
 
 def test_nonsense_is_told_to_be_answered_by_meaning_alone(home: Path) -> None:
     shown = treeline(home, "search", "qwertyzxcv").stdout
-    assert shown.startswith("no function here contains these words; what follows is the nearest by meaning\n")
+    assert shown.startswith("nothing here contains these words; what follows is the nearest by meaning\n")
     assert json.loads(treeline(home, "search", "qwertyzxcv", "--json").stdout)["relaxed"] == ["meaning"]
 
 
@@ -226,13 +226,13 @@ def test_an_empty_index_is_said_and_never_takes_the_place_of_one_with_functions(
         0,
         "treeline: index 'none' is empty: there is nothing to search in it\n",
     )
-    assert "now holds 2 functions," in treeline(home, "index", str(demo)).stdout
+    assert "now holds 2 units," in treeline(home, "index", str(demo)).stdout
     (demo / "one.py").unlink()
     for again in ([], ["--fresh"]):
         refused = treeline(home, "index", str(demo), *again)
         assert refused.returncode == 2
         assert "index 'default' would become empty, so it stays as it was" in only_line(refused)
-        assert "default: 2 functions, 1 repository" in treeline(home, "status").stdout
+        assert "default: 2 units, 1 repository" in treeline(home, "status").stdout
     removed = treeline(home, "index", "--remove", str(demo))
     assert removed.returncode == 0
     assert "is empty" in removed.stderr
@@ -248,11 +248,11 @@ def test_status_tells_what_there_is_and_manages_generations(tmp_path: Path) -> N
     assert (row["name"], row["functions"], len(row["generations"])) == ("default", 3, 2)
     assert row["encoders"][0]["dimension"] == 256
     assert row["bytes"] > 0
-    assert re.search(r"default: 3 functions, .* \d+ kB\n", treeline(home, "status").stdout)
+    assert re.search(r"default: 3 units, .* \d+ kB\n", treeline(home, "status").stdout)
     back = treeline(home, "status", "--roll-back").stdout
-    assert "back at generation 000001 (5 functions); no roll-back leads to 000002 again" in back
+    assert "back at generation 000001 (5 units); no roll-back leads to 000002 again" in back
     assert re.search(r"   000002 .* rolled back$", back, re.MULTILINE)
-    assert "5 functions" in treeline(home, "status").stdout
+    assert "5 units" in treeline(home, "status").stdout
     nowhere = treeline(home, "status", "--roll-back")
     assert (nowhere.returncode, "no generation before 000001" in nowhere.stderr) == (2, True)
     assert "removed" in treeline(home, "status", "--prune", "1").stdout
@@ -266,7 +266,7 @@ def test_status_tells_what_there_is_and_manages_generations(tmp_path: Path) -> N
 def test_doctor_names_what_is_missing_and_how_to_get_it(home: Path, tmp_path: Path) -> None:
     well = treeline(home, "doctor")
     assert well.returncode == 0, well.stdout
-    assert "✓ index: default: 5 functions" in well.stdout
+    assert "✓ index: default: 5 units" in well.stdout
     assert "✓ encoder: static:" in well.stdout
     ill = treeline(tmp_path, "doctor", "--json")
     assert ill.returncode == 1
@@ -288,7 +288,7 @@ def test_doctor_looks_at_everything_although_a_setting_of_elasticsearch_is_wrong
     done = treeline(home, "doctor", TREELINE_ELASTICSEARCH_URL="http://me:secret@host:port")
     assert done.returncode == 0, done.stderr  # this index is not on it
     assert "✗ Elasticsearch: 'http://host:port' is no address" in done.stdout
-    assert "✓ index: default: 5 functions" in done.stdout
+    assert "✓ index: default: 5 units" in done.stdout
     assert "✓ git" in done.stdout
 
 
@@ -326,7 +326,7 @@ def test_doctor_shows_the_clusters_health_version_alias_count_and_encoder(
     assert treeline(tmp_path, "index", str(demo), "--name", "seen", **there).returncode == 0
     well = treeline(tmp_path, "doctor", "--name", "seen", **there)
     assert well.returncode == 0, well.stdout
-    assert "✓ index: seen: 5 functions, alias treeline-seen → treeline-seen-000001, encoder static:" in well.stdout
+    assert "✓ index: seen: 5 units, alias treeline-seen → treeline-seen-000001, encoder static:" in well.stdout
     cluster = rf"Elasticsearch: {elasticsearch_cluster.url}: (green|yellow), 1 node, version {VERSION}, \d+ index"
     assert re.search(f"✓ {cluster}", well.stdout), well.stdout
     with Elasticsearch(elasticsearch_cluster.url) as client:  # what the server does itself when its disk is nearly full
@@ -385,11 +385,11 @@ def test_bad_input_is_one_line_and_exit_code_2(home: Path, arguments: tuple[str,
 def test_a_load_tells_which_source_gave_nothing_and_which_is_no_longer_there(tmp_path: Path) -> None:
     home, folder = tmp_path / "home", project(tmp_path / "my project", FILES)
     (tmp_path / "empty").mkdir()
-    assert f"  no function in {tmp_path}/empty\n" in treeline(home, "index", str(folder), f"{tmp_path}/empty").stdout
+    assert f"  nothing found in {tmp_path}/empty\n" in treeline(home, "index", str(folder), f"{tmp_path}/empty").stdout
     moved = folder.rename(tmp_path / "moved")
     told = treeline(home, "index", str(moved)).stdout
     command = f"treeline index --name default --remove '{folder}'"
-    assert f"  no longer there: {folder} ({command} takes it out)\n" in told
+    assert f"  no longer there: {folder} ({command} removes it)\n" in told
     assert "no longer there" not in treeline(home, "index", "--remove", str(folder)).stdout
 
 
@@ -406,7 +406,7 @@ def test_rejects_go_to_a_file_that_is_there_but_never_to_a_source(tmp_path: Path
     records = tmp_path / "records.jsonl"
     records.write_text("no record\n")
     refused = treeline(tmp_path / "home", "index", str(records), "--rejects", str(records))
-    assert "would write over it" in only_line(refused)
+    assert "would overwrite it" in only_line(refused)
     assert records.read_text() == "no record\n"
     told = treeline(tmp_path / "home", "index", str(records), "--rejects", "/dev/stdout", before=["env"]).stdout
     assert json.loads(told.splitlines()[0])["reason"].startswith("broken JSON")

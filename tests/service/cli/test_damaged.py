@@ -45,16 +45,16 @@ def test_its_status_does_not_hide_the_others(home: Path, file: str, left: float,
     data = damaged.read_bytes()
     damaged.write_bytes(data[: int(len(data) * left)])
     shown = told()
-    assert "good: 2 functions, 1 repository" in shown
-    assert "hurt: 2 functions, 1 repository" in shown
-    assert re.search(rf"^  damage: .*{file} \(make it anew with", shown, re.MULTILINE)
+    assert "good: 2 units, 1 repository" in shown
+    assert "hurt: 2 units, 1 repository" in shown
+    assert re.search(rf"^  damage: .*{file} \(rebuild it with", shown, re.MULTILINE)
     assert f"* {served}" in shown
 
 
 def test_an_old_generation_does_not_hide_the_current_one(home: Path, caplog: pytest.LogCaptureFixture) -> None:
     (home / "hurt" / "000001" / "info.json").write_text("{")
     shown = told()
-    assert "hurt: 2 functions, 1 repository" in shown and "* 000002" in shown
+    assert "hurt: 2 units, 1 repository" in shown and "* 000002" in shown
     assert "generation 000001 of 'hurt' cannot be read" in caplog.text
     with pytest.raises(TreelineError, match="no generation before 000002"):
         EmbeddedStore(home).roll_back("hurt")
@@ -66,7 +66,7 @@ def test_a_roll_back_leads_away_from_it(home: Path) -> None:
     with pytest.raises(TreelineError, match=r"000002 is damaged: info\.json"):
         store.info("hurt")
     assert store.roll_back("hurt").generation == "000001"
-    assert "hurt: 2 functions, 1 repository" in told()
+    assert "hurt: 2 units, 1 repository" in told()
 
 
 def verified(monkeypatch: pytest.MonkeyPatch, *options: str) -> tuple[int, dict[str, str]]:

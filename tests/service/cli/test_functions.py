@@ -112,7 +112,7 @@ def test_a_name_that_several_have_is_told_apart_by_id_by_class_or_by_path(home: 
     assert (done.returncode, done.stdout) == (2, "")
     *choice, said = done.stderr.splitlines()
     assert len(choice) == 2
-    assert said.startswith("treeline: several functions are called 'close' (give the id of one, ")
+    assert said.startswith("treeline: several definitions are called 'close' (give the id of one, ")
     for narrowed in ([choice[0].split()[0]], ["Reader.close"], ["close", "--path", "writing"]):
         assert treeline(home, command, *narrowed).returncode == 0
 
@@ -151,8 +151,8 @@ def test_a_line_means_the_function_of_the_file_that_fits_best(tmp_path: Path) ->
     assert treeline(home, "show", "app.py:3").stdout.startswith("A.outer  three  app.py:2\n")
     assert treeline(home, "show", "/x/web/app.py:6").stdout.startswith("A.other  three  web/app.py:5\n")
     outside = only_line(treeline(home, "show", "cli/app.py:4"))
-    assert "no function is at line 4 of cli/app.py (there are A.outer (2 to 3), A.other (5 to 6))" in outside
-    assert "no function of a file 'no.py' is here" in only_line(treeline(home, "show", "no.py:1"))
+    assert "nothing is defined at line 4 of cli/app.py (there are A.outer (2 to 3), A.other (5 to 6))" in outside
+    assert "nothing of a file 'no.py' is indexed here" in only_line(treeline(home, "show", "no.py:1"))
     # The file of exactly that path is meant, and it is not there.
     assert treeline(home, "show", "app.py:3", "--path", "web").returncode == 2
 
@@ -162,7 +162,7 @@ def test_a_line_of_several_files_is_told_apart(tmp_path: Path) -> None:
     treeline(tmp_path / "home", "index", str(source))
     done = treeline(tmp_path / "home", "show", "app.py:2")
     assert done.returncode == 2
-    assert "several functions are at app.py:2" in done.stderr
+    assert "several definitions are at app.py:2" in done.stderr
     assert treeline(tmp_path / "home", "show", "app.py:2", "--path", "b").stdout.startswith("g  two  b/app.py:1\n")
 
 
@@ -170,11 +170,11 @@ def test_a_line_of_several_files_is_told_apart(tmp_path: Path) -> None:
 def test_an_unknown_name_is_one_line_with_names_like_it(home: Path, command: str) -> None:
     done = treeline(home, command, "read_jsn")
     assert done.returncode == 2
-    assert "no function is called 'read_jsn' here; near it: read_json" in only_line(done)
+    assert "nothing is called 'read_jsn' here; near it: read_json" in only_line(done)
     assert "near it: Writer.close" in only_line(treeline(home, command, "Writr.close"))
     a_class = only_line(treeline(home, command, "Reader"))
     assert "'Reader' is a class in reading.py, no function (name one of its functions: Reader.name)" in a_class
     twice = treeline(home, command, "read_json", "--path", "reading", "--path", "writing")
     assert "given more than once: --path" in only_line(twice)
     elsewhere = treeline(home, command, "read_json", "--path", "writing")
-    assert "no function is called 'read_json' in writing" in only_line(elsewhere)
+    assert "nothing is called 'read_json' in writing" in only_line(elsewhere)

@@ -165,6 +165,6 @@ def test_the_queue_of_a_listening_socket_is_counted() -> None:
         port = server.getsockname()[1]
         assert observe.backlog(port) == 0
         with socket.create_connection(("127.0.0.1", port)), socket.create_connection(("127.0.0.1", port)):
-            patience = time.monotonic() + 30  # the server's side of a connection may come a moment after the client's
+            patience = time.monotonic() + 120  # the server's side of a connection may come a moment after the client's
             while observe.backlog(port) != 2:
                 assert time.monotonic() < patience

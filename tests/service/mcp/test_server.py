@@ -165,7 +165,7 @@ def test_a_filter_in_the_question_is_understood_and_told(home: Path) -> None:
 def test_nonsense_is_told_to_be_answered_by_meaning_alone(home: Path) -> None:
     async def talk(client: Client) -> None:
         answer = text(await client.call_tool("search_code", {"query": "qwertyzxcv"}))
-        assert answer.startswith("no function here contains these words; what follows is the nearest by meaning\n[")
+        assert answer.startswith("nothing here contains these words; what follows is the nearest by meaning\n[")
 
     converse(home, talk)
 
@@ -362,7 +362,7 @@ def test_a_name_that_many_have_is_told_to_be_one_of_more(garden: Path) -> None:
     async def talk(client: Client) -> None:
         answer = await client.call_tool("get_function", {"function": "grow"})
         assert answer.is_error
-        assert "more than 10 functions are called 'grow'" in text(answer)
+        assert "more than 10 definitions are called 'grow'" in text(answer)
         assert "Class.name" in text(answer) and "repo" in text(answer)
         assert len(re.findall(r"\.grow$", text(answer), re.MULTILINE)) == 10
         assert "return water_bed(3)" in text(await client.call_tool("get_function", {"function": "Plant3.grow"}))
@@ -381,7 +381,7 @@ def test_a_name_that_nothing_has_is_answered_with_one_like_it(garden: Path) -> N
     async def talk(client: Client) -> None:
         answer = await client.call_tool("get_function", {"function": "water_bad"})
         assert answer.is_error
-        assert "no function is called 'water_bad' here; near it: water_bed" in text(answer)
+        assert "nothing is called 'water_bad' here; near it: water_bed" in text(answer)
 
     converse(garden, talk)
 
@@ -414,9 +414,9 @@ def test_indexing_is_told_in_words_with_the_reasons_for_rejects(tmp_path: Path) 
         assert "3 records read: 2 indexed, 1 rejected" in told  # a function and its file
         assert "1 × not UTF-8" in told
         assert "default.rejects.jsonl" in told
-        assert "now holds 2 functions," in told
+        assert "now holds 2 units," in told
         assert "peak_memory" not in told and "True" not in told
         again = text(await client.call_tool("index_repository", {"folder": str(project)}))
-        assert "is up to date: 2 functions" in again
+        assert "is up to date: 2 units" in again
 
     converse(tmp_path / "home", talk, root=tmp_path / "work")

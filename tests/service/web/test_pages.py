@@ -106,7 +106,7 @@ def test_nothing_found_says_what_to_try(client: FlaskClient) -> None:
 
 def test_an_empty_question_explains_how_to_ask(client: FlaskClient) -> None:
     html = page(client, "/search?mode=dense")
-    assert "Ask for a function" in html
+    assert "Ask for code" in html
     assert html.count('<li><a href="/search?q=') == 6 and "&amp;mode=dense" in html
 
 
@@ -116,7 +116,7 @@ def test_a_wrong_address_says_what_is_wrong(client: FlaskClient, address: str) -
 
 
 def test_nonsense_is_told_to_be_answered_by_meaning_alone(client: FlaskClient) -> None:
-    said = "No function here contains these words; what follows is the nearest by meaning."
+    said = "Nothing here contains these words; what follows is the nearest by meaning."
     assert said in page(client, "/search?q=qwertyzxcv")
     assert said not in page(client, "/search?q=parse")
 
@@ -202,7 +202,7 @@ def test_the_map_holds_the_results_inside_the_disk(client: FlaskClient) -> None:
 def test_what_is_not_there_is_a_page_with_a_search_box(client: FlaskClient) -> None:
     html = page(client, "/functions/" + "0" * 32, 404)
     assert "Not here" in html and 'role="search"' in html
-    assert "A function&#39;s id changes with its text: search again." in html
+    assert "An id changes with the code: search again." in html
     for address in ("/nowhere", "/eval?run=x"):
         assert "function" not in page(client, address, 404).partition('class="status"')[2].partition("<form")[0]
     assert "There is nothing at this address." in page(client, "/nowhere", 404)
@@ -239,7 +239,7 @@ def test_an_empty_index_says_so_and_how_to_fill_it(tmp_path: Path, make_app: Cal
     for address in ("/", "/search?q=parse"):
         html = page(client, address)
         assert "Index “bare” is empty" in html and "treeline index FOLDER --name bare" in html
-        assert "No function here answers" not in html and "data-until-ready" not in html
+        assert "Nothing here answers" not in html and "data-until-ready" not in html
 
 
 def test_keys_are_told_only_where_they_work(client: FlaskClient) -> None:

@@ -31,7 +31,7 @@ def test_a_filter_in_the_question_is_set_like_one_of_the_page(client: FlaskClien
     text = page(client, "/search?q=repo:text+return+-url&repo=web")  # which was set before
     assert '<input id="q" name="q" type="search" value="return -url"' in text
     assert '<input type="hidden" name="repo" value="text">' in text
-    assert "Functions that contain “url” are left out." in text
+    assert "Results that contain “url” are excluded." in text
     opened = links(text, '/functions/[0-9a-f]{32}[?][^"]*')[0]
     assert opened.endswith("?q=return+-url&repo=text")
     assert "There is no word to look for (only repo text)" in page(client, "/search?q=repo:text", 400)
