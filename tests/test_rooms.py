@@ -21,7 +21,7 @@ MAY_IMPORT = {
 SERVICE = (
     {"settings_doc", "feedback", "evaluation", "projects"},
     {"present"},
-    {"http", "mcp"},
+    {"http", "lsp", "mcp"},
     {"api"},
     {"cli", "pages"},
     {"app", "gunicorn_conf"},
