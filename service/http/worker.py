@@ -60,9 +60,11 @@ class WaitressWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         self._server.run()
 
     def _beat(self) -> None:
-        while True:
+        """Tell the server that this worker is alive; end when the server is gone, which nobody else would notice."""
+        while os.getppid() == self.ppid:
             self.notify()
             time.sleep(HEARTBEAT_SECONDS)
+        self.handle_exit(signal.SIGTERM, None)
 
     def handle_exit(self, _signal: int, _frame: FrameType | None) -> None:
         """SIGTERM: accept nobody new, answer those who wait, then end."""

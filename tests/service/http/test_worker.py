@@ -172,6 +172,25 @@ def test_a_server_that_is_told_to_stop_answers_what_it_has() -> None:
     assert cut == []
 
 
+def test_the_workers_of_a_killed_server_end_and_free_its_port() -> None:
+    with run_server("small", extra=ONE_WORKER) as (base, server):
+        until(lambda: bool(children(server)))
+        workers = children(server)
+        os.kill(server, signal.SIGKILL)
+        try:
+            until(lambda: not listens(base))
+        finally:
+            for worker in workers:
+                with suppress(ProcessLookupError):
+                    os.kill(worker, signal.SIGKILL)
+
+
+def listens(base: str) -> bool:
+    with suppress(OSError), connect(base):
+        return True
+    return False
+
+
 def test_an_application_that_fails_is_no_longer_in_flight() -> None:
     def fails(_environ: object, _start: object) -> list[bytes]:
         raise ValueError
