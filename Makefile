@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help serve test compose-test lint fix types pytest bench eval csn docs readme constraints system clean audit
+.PHONY: help serve test compose-test lint fix types pytest bench eval csn docs readme constraints system clean audit torture mutants
 
 PINS := pyproject.toml constraints.txt
 EXTRAS := elasticsearch,lsp,mcp
@@ -12,6 +12,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8080
 PYTEST_FLAGS ?=
 JOBS ?= 2
+SEED ?= 0
 DATA ?= ../shared/codesearchnet
 export TREELINE_EVAL_DATA ?= $(abspath $(dir $(wildcard $(DATA)/queries.csv)))
 
@@ -39,6 +40,9 @@ fix: .venv/.installed-test ## style, put right
 
 types: .venv/.installed-test ## mypy, strict
 	@.venv/bin/mypy
+
+torture: .venv/.installed-test ## a thousand rounds of kills, failing disks and damage; SEED=N for others
+	@.venv/bin/treeline lab torture --rounds 1000 --seed $(SEED)
 
 audit: .venv/.installed-test ## known vulnerabilities in the pinned dependencies
 	@scripts/audit

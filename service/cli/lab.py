@@ -29,6 +29,10 @@ COMMANDS = {
         "Teach a transformer which functions answer questions.",
     ),
     "write-questions": ("treeline.service.cli.lab:write_questions", "Have a language model write questions."),
+    "torture": (
+        "treeline.eval.torture.command:torture",
+        "Kill, starve and damage loads and a server, and look at what they kept.",
+    ),
     "export-onnx": (
         "treeline.service.cli.lab:export_onnx",
         "Write a transformer encoder in int8, to use without torch.",

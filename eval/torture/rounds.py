@@ -1,0 +1,461 @@
+"""One round of the torture: a fresh copy of a small index, one fault by chance, and a look at what was kept.
+
+A round is made from its seed alone, so that a failing one can be repeated. What depends on the clock (a kill from
+outside after some milliseconds) comes at about the same moment again.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from treeline.eval.torture.faults import ERRORS, Plan, install
+from treeline.eval.torture.processes import (
+    INDEX,
+    LONGEST,
+    TRACEBACK,
+    Child,
+    Failure,
+    address_space,
+    command_line,
+    fork,
+    limit,
+    look,
+    looked,
+    write_source,
+)
+from treeline.eval.torture.server import Server, disturb, new_server
+
+FIRST, CURRENT, NEXT = 1, 2, 3  # versions: two generations are there, the third is loaded
+SMALL_DISK = 12 << 20  # bytes
+ACTIONS = {
+    "index": ("index", "{source}", "--name", INDEX, "--workers", "0", "--kind", "function"),
+    "index --fresh": ("index", "{source}", "--name", INDEX, "--workers", "0", "--kind", "function", "--fresh"),
+    "status --roll-back": ("status", "--name", INDEX, "--roll-back"),
+    "status --prune": ("status", "--name", INDEX, "--prune", "1"),
+}
+KEPT = {
+    "index": (CURRENT, NEXT),
+    "index --fresh": (CURRENT, NEXT),
+    "status --roll-back": (CURRENT, FIRST),
+    "status --prune": (CURRENT,),
+}
+DEAD = {-signal.SIGKILL}
+SAID = {1, 2}  # exit codes of an error that is told in one line
+OPENBLAS = "OpenBLAS error"
+FUTURE = 3_000_000_000  # seconds since 1970: the year 2065
+Setup = Callable[[], object]
+
+
+@dataclass
+class Place:
+    """The folders of a run. `small` is a small file system, where one may be mounted."""
+
+    base: Path
+    points: dict[str, int] = field(default_factory=dict)
+    """How many changes of files each action makes."""
+    seconds: float = 1.0
+    """How long a load takes here."""
+    small: Path | None = None
+    server: Server | None = None
+    """Started by the first round that needs it, and kept."""
+
+    @property
+    def round(self) -> Path:
+        return self.base / "round"
+
+    @property
+    def home(self) -> Path:
+        return self.round / "home"
+
+    @property
+    def source(self) -> Path:
+        return self.round / "source"
+
+    def prepare(self) -> None:
+        """Make the index that every round starts from, count the changes of each action, import what they import."""
+        self.base.mkdir(parents=True, exist_ok=True)
+        for version in (FIRST, CURRENT):
+            write_source(self.source, version)
+            begun = time.monotonic()
+            self._finish(self.start("index"))
+            self.seconds = time.monotonic() - begun
+        self.home.rename(self.base / "template")
+        for action in ACTIONS:
+            self.reset()
+            counted = self.base / "points.json"
+
+            def count(action: str = action, counted: Path = counted) -> None:
+                plan = Plan(str(self.home))
+                install(plan)
+                try:
+                    command_line(self.home, self.arguments(action))
+                finally:
+                    counted.write_text(json.dumps([plan.done, sorted(sys.modules)]), encoding="utf-8")
+
+            self._finish(fork(count, self.base / "said.txt"))
+            self.points[action], modules = json.loads(counted.read_text(encoding="utf-8"))
+            for name in modules:
+                if name.startswith(("treeline.", "tantivy", "rich", "tree_sitter", "orjson", "networkx", "importlib.")):
+                    with suppress(ImportError):
+                        importlib.import_module(name)
+        self._mount()
+
+    def reset(self) -> None:
+        """The index as it was, hard-linked; the source one version ahead."""
+        shutil.rmtree(self.round, ignore_errors=True)
+        shutil.copytree(self.base / "template", self.home, copy_function=os.link)
+        write_source(self.source, NEXT)
+
+    def arguments(self, action: str) -> list[str]:
+        return [part.format(source=self.source) for part in ACTIONS[action]]
+
+    def start(self, action: str, set_up: Setup = lambda: None, home: Path | None = None) -> Child:
+        def run() -> None:
+            set_up()
+            command_line(home or self.home, self.arguments(action))
+
+        return fork(run, self.base / "said.txt")
+
+    def close(self) -> None:
+        if self.server is not None:
+            self.server.stop()
+        if self.small is not None:
+            subprocess.run(["umount", "--lazy", str(self.small)], check=False)
+        shutil.rmtree(self.base, ignore_errors=True)
+
+    def _finish(self, child: Child) -> None:
+        if child.wait():
+            raise Failure(f"without any fault it ended with {child.status}: {child.said()[-600:]}")
+
+    def _mount(self) -> None:
+        folder = self.base / "small"
+        folder.mkdir()
+        order = ["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK}", "tmpfs", str(folder)]
+        with suppress(OSError):
+            if os.getuid() == 0 and subprocess.run(order, capture_output=True, check=False).returncode == 0:
+                self.small = folder
+
+
+def play(place: Place, seed: int) -> tuple[str, str]:
+    """One round: what was done, and what was kept. Raises `Failure`, with what was done in front."""
+    chance = random.Random(seed)
+    kinds = [name for name, (weight, _) in KINDS.items() for _ in range(weight)]
+    kind = chance.choice(kinds)
+    place.reset()
+    notes: list[str] = [kind]
+    try:
+        kept = KINDS[kind][1](place, chance, notes)
+    except Failure as failure:
+        raise Failure(f"{' '.join(notes)}: {failure}") from failure
+    return " ".join(notes), kept
+
+
+def check(place: Place, child: Child, allowed: tuple[int, ...], codes: set[int], home: Path | None = None) -> str:
+    """What a process that met a fault must leave: a known end, one line, a whole index of an allowed version."""
+    home = home or place.home
+    code, said = child.wait(), child.said()
+    if TRACEBACK in said or code not in codes | {0}:
+        raise Failure(f"it ended with {code}: {said[-900:]}")
+    if code in SAID and said.count("treeline: ") != 1:
+        raise Failure(f"it ended with {code} and said {said[-600:]!r}")
+    kept = looked(home, place.base)
+    if kept.get("version") not in (allowed if code else allowed[-1:]):
+        raise Failure(f"it ended with {code}, and the index is {kept}")
+    if kept["damaged"]:
+        raise Failure(f"it ended with {code}, and this is damaged: {kept['damaged']}")
+    return f"version {kept['version']}, exit {code}"
+
+
+def go_on(place: Place, chance: random.Random) -> None:
+    """The next load succeeds, also where it takes up a broken one, and leaves nothing behind."""
+    if not (place.home / INDEX / "building").exists() and chance.random() < 0.7:
+        return
+    child = place.start("index")
+    if child.wait() or looked(place.home, place.base).get("version") != NEXT:
+        raise Failure(f"the next load ended with {child.status}: {child.said()[-900:]}")
+    left = [*place.home.glob("*/building*"), *(place.home / ".loading").glob("*.journal*")]
+    if left:
+        raise Failure(f"the next load left {left}")
+
+
+def at_a_change(place: Place, chance: random.Random, notes: list[str]) -> str:
+    """Death, an error or a power failure at any change of a file."""
+    what = notes[0]
+    action = chance.choices(list(ACTIONS), [5, 2, 2, 1])[0]
+    plan = Plan(str(place.home), what, chance.randint(1, place.points[action]), seed=chance.randrange(1 << 30))
+    notes.append(f"at change {plan.at} of `{action}`")
+    codes = set(DEAD)
+    if what == "error":
+        plan.number, plan.lasting = chance.choice(ERRORS), chance.random() < 0.3
+        notes.append(f"({os.strerror(plan.number)}{', lasting' if plan.lasting else ''})")
+        codes = SAID
+    kept = check(place, place.start(action, lambda: install(plan)), KEPT[action], codes)
+    if action.startswith("index"):
+        go_on(place, chance)
+    return kept
+
+
+def at_a_moment(place: Place, chance: random.Random, notes: list[str]) -> str:
+    """Killed or interrupted from outside, wherever it is: also in Rust and SQLite."""
+    number = {"kill": signal.SIGKILL, "interrupt": signal.SIGINT, "terminate": signal.SIGTERM}[notes[0].split()[0]]
+    action = chance.choice(["index", "index --fresh"])
+    after = chance.uniform(0.05, 1.2) * place.seconds
+    notes.append(f"after {after * 1000:.0f} ms of `{action}`")
+    child = place.start(action)
+    time.sleep(after)
+    child.signal(number)
+    # Before the command line has set its handlers, a signal ends Python as it always does.
+    said_so = DEAD if number == signal.SIGKILL else {130, -number}
+    code = child.wait()
+    if TRACEBACK in child.said() and "KeyboardInterrupt" in child.said():
+        said_so |= {code}
+        child.said_in.write_text("", encoding="utf-8")
+    kept = check(place, child, KEPT[action], said_so)
+    go_on(place, chance)
+    return kept
+
+
+def damage(place: Place, chance: random.Random, notes: list[str]) -> str:
+    """Bits flipped, ends cut off, files deleted: answers stay right, or the damage is named; a load repairs it."""
+    folder = place.home / INDEX / "000002"
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
+    hurt = []
+    for file in chance.sample(files, chance.randint(1, 3)):
+        data = bytearray(file.read_bytes())
+        file.unlink()  # its hard links are the template's
+        kind = chance.choice(["flipped", "cut", "deleted"] if data else ["deleted"])
+        if kind == "flipped":
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        elif kind == "cut":
+            del data[chance.randrange(len(data)) :]
+        if kind != "deleted":
+            file.write_bytes(data)
+        hurt.append(file.relative_to(folder).as_posix())
+        notes.append(f"{kind} {hurt[-1]}")
+    kept = looked(place.home, place.base)
+    named = json.dumps(kept)
+    if not any(file in named for file in hurt):
+        raise Failure(f"nothing of it is named: {named}")
+    if kept.get("version") not in {CURRENT, FIRST, None}:
+        raise Failure(f"the index is {kept}")
+    child = place.start("index --fresh")
+    if child.wait() or looked(place.home, place.base) != {"version": NEXT, "damaged": [], "generation": "000003"}:
+        raise Failure(f"making it anew ended with {child.status}: {child.said()[-600:]}")
+    return f"version {kept['version']}, damage named" if "version" in kept else "refused by the name of the file"
+
+
+@contextmanager
+def on_small_disk(place: Place) -> Iterator[Path]:
+    """The home on the small file system; it is emptied again."""
+    assert place.small is not None
+    home = place.small / "home"
+    shutil.copytree(place.home, home)
+    try:
+        yield home
+    finally:
+        subprocess.run(["mount", "-o", "remount,rw", str(place.small)], capture_output=True, check=False)
+        for path in place.small.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def full_disk(place: Place, chance: random.Random, notes: list[str]) -> str:
+    """So many bytes left: one line, and nothing of the load stays. Where none may be mounted: a limit on files."""
+    left = chance.randrange(0, 1 << chance.randint(10, 21))
+    notes.append(f"{left:,} bytes left")
+    if place.small is None:
+        return file_limit(place, chance, notes)
+    with on_small_disk(place) as home:
+        free = os.statvfs(home).f_bavail * os.statvfs(home).f_frsize
+        with (place.small / "filler").open("wb") as filler:
+            filler.write(b"x" * max(0, free - left))
+        kept = check(place, place.start("index", home=home), KEPT["index"], SAID, home)
+        left_over = [*home.glob("*/building*"), *(home / ".loading").glob("*.journal*")]
+        if left_over:
+            raise Failure(f"it keeps the disk full with {[path.name for path in left_over]}")
+    return kept
+
+
+def read_only(place: Place, chance: random.Random, notes: list[str]) -> str:
+    """Nothing can be written: one line, and the index is searched as before."""
+    if place.small is None:
+        return file_limit(place, chance, notes)
+    with on_small_disk(place) as home:
+        subprocess.run(["mount", "-o", "remount,ro", str(place.small)], capture_output=True, check=False)
+        action = chance.choice(list(ACTIONS))
+        notes.append(f"`{action}`")
+        return check(place, place.start(action, home=home), (CURRENT,), SAID, home)
+
+
+def file_limit(place: Place, chance: random.Random, notes: list[str]) -> str:
+    """No file may grow beyond some bytes."""
+    most = chance.randrange(0, 1 << chance.randint(8, 19))
+    notes.append(f"files of {most:,} bytes at most")
+    child = place.start("index", lambda: limit(resource.RLIMIT_FSIZE, most))
+    code, said = child.wait(), child.said()
+    if most < len(said) + 1_000:  # not even an error can be written then
+        child.said_in.write_text("treeline: ", encoding="utf-8")
+    kept = check(place, child, KEPT["index"], {*SAID, code} if most < 4_096 else SAID)
+    go_on(place, chance)
+    return kept
+
+
+def memory_limit(place: Place, chance: random.Random, notes: list[str]) -> str:
+    """Little memory more than a process begins with: however it ends, the index stays whole."""
+    more = chance.randrange(64 << 20, 1 << chance.randint(27, 30))
+    notes.append(f"{more >> 20} MB more")
+    child = place.start("index", lambda: limit(resource.RLIMIT_AS, address_space() + more))
+    end = time.monotonic() + LONGEST
+    while child.running() and time.monotonic() < end:
+        time.sleep(0.05)
+        if OPENBLAS in child.said():  # it calls `exit` from within, which waits for threads that wait for it
+            time.sleep(1)
+            child.signal(signal.SIGKILL)
+            notes.append("(OpenBLAS gave up; killed)")
+            break
+    code = child.wait()
+    if code < 0:  # Rust aborts when it gets no memory
+        child.said_in.write_text("", encoding="utf-8")
+    kept = check(place, child, KEPT["index"], {1, 2, -signal.SIGABRT, -signal.SIGSEGV, *DEAD})
+    go_on(place, chance)
+    return kept
+
+
+def clock(place: Place, chance: random.Random, notes: list[str]) -> str:
+    """Files from the past or the future, of the same length as before, and a clock that jumps: all are read."""
+    when = chance.choice([0, 1, FUTURE, time.time() - 86_400, time.time() + 86_400])
+    for file in place.source.iterdir():
+        os.utime(file, (when, when))
+    jump = chance.choice([-FUTURE / 2, -3_600, 3_600, FUTURE])
+    notes.append(f"files of {when:.0f}, clock {jump:+.0f} s")
+    now = time.time
+
+    def set_up() -> None:
+        time.time = lambda: now() + jump
+
+    return check(place, place.start("index", set_up), (NEXT,), set())
+
+
+def beside_a_reader(place: Place, chance: random.Random, notes: list[str]) -> str:
+    """Somebody searches all the while: never torn, never nothing."""
+    action = chance.choice(list(ACTIONS))
+    notes.append(f"`{action}`")
+    stop = place.base / "stop"
+    stop.unlink(missing_ok=True)
+
+    def read() -> None:
+        while not stop.exists():
+            if look(place.home)["version"] not in KEPT[action]:
+                raise Failure("a version that nobody loaded")
+
+    reader = fork(read, place.base / "reader.txt")
+    try:
+        kept = check(place, place.start(action), KEPT[action], set())
+    finally:
+        stop.touch()
+        if reader.wait():
+            raise Failure(f"the reader ended with {reader.status}: {reader.said()[-600:]}")
+    return kept
+
+
+def two_loads(place: Place, chance: random.Random, notes: list[str]) -> str:
+    """One is done; the other is refused, or comes after it."""
+    first = place.start("index")
+    time.sleep(chance.uniform(0, place.seconds))
+    second = fork(lambda: command_line(place.home, place.arguments("index")), place.base / "second.txt")
+    codes = {first.wait(), second.wait()}
+    if not codes <= {0, 2} or 0 not in codes:
+        raise Failure(f"they ended with {codes}: {first.said()[-300:]} {second.said()[-300:]}")
+    return check(place, first, (NEXT, NEXT), {2})
+
+
+def worker_killed(place: Place, chance: random.Random, notes: list[str]) -> str:
+    """A worker process dies at any moment: one line, and the next load goes on."""
+    from treeline.ingest import pipeline
+
+    def run() -> None:
+        pipeline.SMALL_BYTES = 0  # so that even this source goes to workers
+        arguments = ["2" if before == "--workers" else one for before, one in _pairs(place.arguments("index --fresh"))]
+        command_line(place.home, arguments)
+
+    child = fork(run, place.base / "said.txt")
+    after = chance.uniform(0, 3) * place.seconds
+    notes.append(f"after {after * 1000:.0f} ms")
+    end = time.monotonic() + after
+    while time.monotonic() < end and child.status is None:
+        time.sleep(0.01)
+    with suppress(OSError):
+        workers = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+        for worker in chance.sample(workers, min(len(workers), chance.randint(1, 2))):
+            os.kill(int(worker), signal.SIGKILL)
+            notes.append("(killed one)")
+    kept = check(place, child, KEPT["index --fresh"], {1})
+    go_on(place, chance)
+    return kept
+
+
+DISTURBANCES = ("a worker killed", "slow clients", "dead clients", "a load", "damage", "the server killed")
+
+
+def served(place: Place, chance: random.Random, notes: list[str]) -> str:
+    """Whatever is done to a server, it answers rightly again by itself, and never with a fault of its own."""
+    if place.server is None:
+        place.server = new_server(place.base / "template", place.base)
+        place.server.version = CURRENT
+    server, what = place.server, chance.choices(DISTURBANCES, [4, 3, 3, 3, 2, 1])[0]
+    notes.append(what)
+    server.settle({server.version})
+    versions = set(range(1, server.version + 1)) if what == "damage" else {server.version}
+    with ExitStack() as clients:
+        disturb(server, what, chance, clients)
+        server.settle(versions)
+        if what in {"a load", "damage"}:  # the second repairs
+            server.version += 1
+            write_source(place.source, server.version)
+            child = place.start("index --fresh" if what == "damage" else "index", home=server.home)
+            while child.running():
+                status, version = server.ask()
+                if status not in {0, 200, 503} or version > server.version:
+                    raise Failure(f"during the load the server answers {status} with version {version}")
+            if child.wait():
+                raise Failure(f"the load ended with {child.status}: {child.said()[-600:]}")
+            prune = fork(lambda: command_line(server.home, place.arguments("status --prune")), place.base / "said.txt")
+            prune.wait()
+        return f"version {server.settle({server.version})}, served"
+
+
+def _pairs(arguments: list[str]) -> Iterator[tuple[str, str]]:
+    return zip(["", *arguments[:-1]], arguments, strict=True)
+
+
+Kind = Callable[[Place, random.Random, list[str]], str]
+KINDS: dict[str, tuple[int, Kind]] = {
+    "kill": (24, at_a_change),
+    "error": (20, at_a_change),
+    "power": (16, at_a_change),
+    "kill from outside": (5, at_a_moment),
+    "interrupt": (3, at_a_moment),
+    "terminate": (3, at_a_moment),
+    "damage:": (12, damage),
+    "full disk:": (4, full_disk),
+    "read-only disk:": (1, read_only),
+    "file limit:": (2, file_limit),
+    "memory limit:": (3, memory_limit),
+    "clock:": (2, clock),
+    "beside a reader:": (2, beside_a_reader),
+    "two loads": (1, two_loads),
+    "worker killed": (1, worker_killed),
+    "server:": (3, served),
+}

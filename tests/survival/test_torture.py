@@ -1,0 +1,119 @@
+"""The torture itself: it does what it says, and a short run of it finds nothing lost."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.forked import run_command_line
+from treeline.engine import durable
+from treeline.engine.durable import write_atomically
+from treeline.eval.torture import rounds
+from treeline.eval.torture.faults import Plan, install
+from treeline.eval.torture.processes import Failure, fork
+from treeline.eval.torture.rounds import CURRENT, KINDS, NEXT, Place
+
+ROUNDS = 8  # of the quick kinds; `make torture` runs a thousand of all
+ROLL_BACK = 0  # the seed of a quick round
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    made = Place(tmp_path_factory.mktemp("torture") / "place")
+    made.prepare()
+    yield made
+    made.close()
+
+
+def test_a_short_run_loses_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = {name: KINDS[name] for name in ("kill", "error", "power", "damage:", "full disk:", "clock:")}
+    monkeypatch.setattr(rounds, "KINDS", quick)
+    for seed in range(ROUNDS):
+        done, kept = rounds.play(place, seed)
+        assert "version" in kept or "refused" in kept, done
+
+
+def test_a_round_is_the_same_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "KINDS", {"kill": KINDS["kill"]})
+    first, second = (rounds.play(place, ROLL_BACK) for _ in range(2))
+    assert first == second
+    assert "status --roll-back" in first[0]
+
+
+def test_a_torn_index_is_a_failure(place: Place) -> None:
+    """A version that nobody loaded, and a process that ends with a traceback."""
+    place.reset()
+    child = place.start("index")
+    assert child.wait() == 0
+    with pytest.raises(Failure, match="version"):
+        rounds.check(place, child, (CURRENT,), set())
+    broken = fork(lambda: [][0], place.base / "said.txt")
+    with pytest.raises(Failure, match="IndexError"):
+        rounds.check(place, broken, (NEXT,), {70})
+
+
+def test_damage_that_nobody_names_is_a_failure(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.reset()
+    whole = {"version": CURRENT, "damaged": [], "generation": "000002"}
+    monkeypatch.setattr(rounds, "looked", lambda *_: whole)
+    with pytest.raises(Failure, match="nothing of it is named"):
+        rounds.damage(place, random.Random(0), ["damage:"])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_without_its_syncs_a_file_does_not_survive_a_power_failure(tmp_path: Path, seed: int) -> None:
+    """The simulation sees a missing fsync, which a killed process never shows: the page cache stays."""
+    folder = tmp_path / "home" / "index"
+    folder.mkdir(parents=True)
+    file = folder / "current"
+    file.write_bytes(b"old")
+
+    def write(plan: Plan, synced: bool) -> None:
+        if not synced:
+            durable.sync = lambda file: file.flush()
+            durable.sync_folder = lambda folder: None
+        install(plan)
+        write_atomically(file, b"new content")
+        (folder / "later").mkdir()
+
+    outcomes = []
+    for synced in (True, False):
+        file.write_bytes(b"old")
+        last = 5 if synced else 4  # open, write, (fsync,) rename, (fsync the folder,) and here it dies
+        plan = Plan(str(tmp_path / "home"), "power", last + synced, seed=seed)
+        assert fork(partial(write, plan, synced), tmp_path / "said").wait() == -signal.SIGKILL
+        outcomes.append(file.read_bytes() if file.exists() else b"")
+    assert outcomes[0] == b"new content"
+    assert outcomes[1] != b"new content"
+
+
+def test_an_error_is_raised_at_the_change_it_is_planned_for(tmp_path: Path) -> None:
+    folder = tmp_path / "home"
+    folder.mkdir()
+
+    def write() -> None:
+        plan = Plan(str(folder), "error", 3, errno.ENOSPC)
+        install(plan)
+        (folder / "first").write_bytes(b"1")  # two changes: opened and written
+        (tmp_path / "elsewhere").write_bytes(b"not counted")
+        try:
+            (folder / "second").write_bytes(b"2")
+        except OSError as error:
+            os._exit(error.errno or 0)
+
+    assert fork(write, tmp_path / "said").wait() == errno.ENOSPC
+    assert (tmp_path / "elsewhere").read_bytes() == b"not counted"
+
+
+def test_the_command_says_what_was_done_and_kept(tmp_path: Path) -> None:
+    done = run_command_line(["lab", "torture", "--rounds", "1", "--seed", "1", "--jobs", "1"], os.environ, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1: kill at change" in done.stdout and "version" in done.stdout
+    assert "1 rounds in" in done.stdout and "0 failed" in done.stdout
