@@ -1,9 +1,8 @@
 """Clusters of a whole index by meaning: k-means over its vectors at build time, for "similar functions".
 
-Lloyd's k-means on a sample in mini-batches (Sculley, "Web-scale k-means clustering", WWW 2010), then one pass that
-gives every function its nearest centre: 182,431 × 256 in seconds. When functions come and go, the centres and their
-labels stay, until a fifth of the index is not what they were fitted to; so the clusters of an index that was brought
-up to date may differ from those of one made anew.
+Mini-batch k-means on a sample (Sculley, "Web-scale k-means clustering", WWW 2010), then one pass that assigns every
+function to its nearest centre: 182,431 × 256 in seconds. An update keeps the centres and their labels until a fifth of
+the index has changed, so the clusters of an updated index may differ from those of a rebuilt one.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ REFIT_AFTER = 0.2  # of the functions
 
 @dataclass(frozen=True, slots=True)
 class CorpusClusters:
-    """Which cluster each function is in, the centres, and a few words that set each cluster apart."""
+    """Each function's cluster, the centres, and a few words that label each cluster."""
 
     ids: tuple[str, ...]
     assigned: NDArray[np.int32]
@@ -58,7 +57,7 @@ def build(ids: Sequence[str], vectors: Vectors, names: Sequence[str] = (), k: in
 
 
 def update(before: bytes, added: Sequence[str], vectors: Vectors, removed: Sequence[str]) -> bytes | None:
-    """The artifact after these functions came (with their vectors) and those went; nothing when it is time to refit."""
+    """The artifact with functions added (with their vectors) and removed; None when it is time to refit."""
     clusters, strangers = load(before), _strangers(before)
     strangers += len(added) + len(removed)
     if strangers > REFIT_AFTER * len(clusters.ids) or vectors.shape[1] != clusters.centres.shape[1]:
@@ -86,7 +85,7 @@ def _dump(
 
 
 def _strangers(data: bytes) -> int:
-    """How many came or went since the centres were fitted."""
+    """How many functions were added or removed since the centres were fitted."""
     with np.load(BytesIO(data), allow_pickle=False) as stored:
         return int(stored["strangers"][0]) if "strangers" in stored else 0
 
@@ -100,7 +99,7 @@ def load(data: bytes) -> CorpusClusters:
 
 
 def _centres(vectors: Vectors, usable: NDArray[np.intp], k: int, seed: int) -> Vectors:
-    if k == len(usable):  # as many as there are functions: each is one, and a second's import is spared
+    if k == len(usable):  # one cluster per function, without a second for scikit-learn's import
         return vectors[usable]
     from sklearn.cluster import MiniBatchKMeans
 
@@ -112,12 +111,12 @@ def _centres(vectors: Vectors, usable: NDArray[np.intp], k: int, seed: int) -> V
 
 
 def _usable(vectors: Vectors) -> NDArray[np.intp]:
-    """A zero row has no meaning to cluster."""
+    """The rows that have a vector."""
     return np.flatnonzero(np.einsum("ij,ij->i", vectors, vectors) > 0)
 
 
 def _assigned(vectors: Vectors, centres: Vectors) -> NDArray[np.int32]:
-    """The nearest centre of every row, −1 for a row without meaning."""
+    """The nearest centre of every row, −1 for a zero row."""
     assigned = np.full(len(vectors), -1, dtype=np.int32)
     usable = _usable(vectors)
     for start in range(0, len(usable) if len(centres) else 0, BLOCK):

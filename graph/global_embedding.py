@@ -1,7 +1,7 @@
-"""The whole tree of an index in the disk, once at build time: as one tree, and split into a disk a repository.
+"""The whole tree of an index in the Poincaré disk, made at build time: as one tree, and as one disk per repository.
 
-One root over hundreds of repositories is more than float64 separates in two dimensions (`NotSeparable` says so), so
-beside the one disk, which the paper's global variant uses as well as it can, each repository has its own (Method 1).
+float64 cannot separate hundreds of repositories under one root in two dimensions (`NotSeparable` says so). So
+besides the one disk, which the paper's global variant uses, each repository has a disk of its own (Method 1).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from treeline.graph.tree import REPOSITORY, Tree
 
 @dataclass(frozen=True, slots=True)
 class GlobalEmbedding:
-    """Every node's point in the one disk, what that disk is worth, and whether its branches are kept apart."""
+    """Every node's point in the one disk, the embedding's quality, and whether its branches are separated."""
 
     embedding: Embedding
     quality: Quality
@@ -46,19 +46,19 @@ def embed_whole(tree: Tree) -> GlobalEmbedding:
 
 
 def embed_again(tree: Tree, before: GlobalEmbedding) -> GlobalEmbedding:
-    """A tree of which little has changed: its places anew, and what the disk was worth when it was last measured.
+    """Embed a slightly changed tree again, and keep the quality that was last measured.
 
-    Measuring takes ten times as long as placing, and its figures are those of a sample.
+    Measuring takes ten times as long as embedding, and its figures come from a sample.
     """
     weights = (tree.parents >= 0).astype(float)
     return GlobalEmbedding(embed(tree.parents, weights), before.quality, before.separable)
 
 
 def embed_split(tree: Tree, *, strict: bool = True) -> dict[str, tuple[NDArray[np.intp], Embedding]]:
-    """Method 1: for each repository its nodes in the whole tree and their places in a disk of their own.
+    """Method 1: for each repository its nodes in the whole tree and their points in a disk of its own.
 
-    One that is too deep to hang from its root hangs from its middle (6 of 440 in CodeSearchNet's Python); one that
-    cannot be kept apart even so raises `NotSeparable` that names it, or is placed as well as it can be (not `strict`).
+    A tree too deep for its root is centred at its middle (6 of 440 in CodeSearchNet's Python). If its branches still
+    cannot be separated, `strict` raises `NotSeparable` with its name; otherwise they overlap.
     """
     found = {}
     for label, nodes, parents, weights in _repositories(tree):
@@ -70,7 +70,7 @@ def embed_split(tree: Tree, *, strict: bool = True) -> dict[str, tuple[NDArray[n
 
 
 def split_quality(tree: Tree) -> tuple[int, float, float]:
-    """How many disks `embed_split` makes, and their average distortion and MAP, weighted by their nodes."""
+    """The number of disks of `embed_split`, and their average distortion and MAP, weighted by nodes."""
     measured = [
         (len(nodes), quality(_apart(parents, weights, strict=False), parents, weights))
         for _, nodes, parents, weights in _repositories(tree)
@@ -84,7 +84,7 @@ def split_quality(tree: Tree) -> tuple[int, float, float]:
 
 
 def _repositories(tree: Tree) -> Iterator[tuple[str, NDArray[np.intp], Nodes, Floats]]:
-    """Each repository's label, its nodes in the whole tree, and the tree that they make by themselves."""
+    """Each repository's label, its nodes in the whole tree, and its own tree."""
     owner = _owners(tree)
     for root in np.flatnonzero(tree.kinds == REPOSITORY):
         nodes = np.flatnonzero(owner == root)
@@ -102,7 +102,7 @@ def _apart(parents: Nodes, weights: Floats, strict: bool) -> Embedding:
 
 
 def _owners(tree: Tree) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """The repository node above each node (the root is its own)."""
+    """The repository node above each node (the root's is itself)."""
     owner = np.arange(len(tree), dtype=np.intp)
     while (climbs := (tree.kinds[owner] != REPOSITORY) & (owner > 0)).any():
         owner[climbs] = tree.parents[owner[climbs]]

@@ -44,7 +44,7 @@ def paths(addresses: Sequence[Address]) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = []
     for position, address in enumerate(addresses):
         *classes, name = scopes(address)
-        leaf = f"{name}{SEPARATOR}{position}"  # two functions of one name and place are still two
+        leaf = f"{name}{SEPARATOR}{position}"  # two functions may have the same name and path
         found.append((address.repo, *address.path.split("/"), *classes, leaf))
     return found
 
@@ -52,8 +52,8 @@ def paths(addresses: Sequence[Address]) -> list[tuple[str, ...]]:
 def nearest_above(addresses: Sequence[Address]) -> list[float | None]:
     """For every candidate but the first, the tree distance to the nearest of those above it.
 
-    The paths go into a trie one after the other. On its way down, each looks for the shortest path that went through
-    the same node before: the distance through that node is what both have left below it.
+    The paths are inserted into a trie one after the other. At each node, a path looks up the shortest earlier path
+    through it: their distance is what both have left below the node.
     """
     child: dict[tuple[int, str], int] = {}
     shortest = [inf]  # per node: the length of the shortest path through it so far
@@ -155,7 +155,7 @@ def _shared(ordered: Sequence[tuple[str, ...]]) -> list[int]:
 
 
 def _distances(steps: Sequence[tuple[str, ...]], order: Sequence[int], shared: Sequence[int]) -> Floats:
-    """Two paths in sorted order share the least of what the neighbours between them share."""
+    """Tree distances: two sorted paths share the minimum of what the neighbours between them share."""
     count = len(steps)
     common = np.full((count, count), np.inf)
     columns = np.arange(count)

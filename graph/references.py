@@ -1,4 +1,4 @@
-"""What a parser saw in one file beside its functions: symbols, imports, and who refers to whom by which name."""
+"""What a parser finds in a file besides its units: symbols, imports and references by name."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Literal, get_args
 Relation = Literal["calls", "extends", "implements", "uses"]
 SymbolKind = Literal["function", "class", "interface"]
 NodeKind = Literal["function", "class", "interface", "module"]
-# A stored call graph tells relations and kinds by their places here.
+# A stored call graph encodes relations and kinds by their positions here.
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 NODE_KINDS: tuple[NodeKind, ...] = get_args(NodeKind)
-CLASSES: tuple[NodeKind, ...] = ("class", "interface")  # what has members
+CLASSES: tuple[NodeKind, ...] = ("class", "interface")  # kinds with members
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """All of one file; the call graph is resolved from these, repository by repository."""
+    """The facts of one file, from which the call graph of a repository is resolved."""
 
     repo: str
     path: str

@@ -1,8 +1,7 @@
-"""A cross-encoder over the top of the list: it reads the question and each function together.
+"""A cross-encoder over the top of the list: it reads the query and each unit together.
 
 Nogueira & Cho, "Passage Re-ranking with BERT", 2019; any sentence-transformers CrossEncoder by name or folder. Needs
-the `transformers` extra; torch is loaded at the first question, never before. A model that cannot be had is an
-`EngineUnavailable`, and the list stays as it was.
+the `transformers` extra; torch is loaded at the first query. If the model cannot be loaded, the list keeps its order.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from treeline.corpus.hub import loaded
 from treeline.rerank.candidates import Candidate, RerankContext, arrange, scaled
 
 MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
-SHARE = 0.3  # of the order is the model's, the rest the fused score's; by itself it loses (docs/research/rerankers.md)
+SHARE = 0.3  # weight of the model's score, the rest is the fused score's; alone it loses (docs/research/rerankers.md)
 
 
 @lru_cache(maxsize=2)
@@ -46,7 +45,7 @@ def load(model: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class CrossEncoded:
-    """The first `depth` by the fused and the model's score, each scaled over them; the rest follow as they were."""
+    """Orders the first `depth` by fused and model score, each scaled; the rest keep their order."""
 
     model: str = MODEL
     depth: int = 30
@@ -56,7 +55,7 @@ class CrossEncoded:
         if not head:
             return []
         if context.texts is None:
-            raise InputError("the cross-encoder reads the functions' text and got none", "choose another method here")
+            raise InputError("the cross-encoder needs the units' text and got none", "choose another method here")
         texts = context.texts([candidate.id for candidate in head])
         scores = np.asarray(load(self.model).predict([(context.query, text) for text in texts]), dtype=float)
         fused = np.array([candidate.score for candidate in head])

@@ -16,11 +16,11 @@ from treeline.corpus.analysis import STOP_WORDS, WORD, parts
 FORWARD = frozenset({"to", "into", "2"})  # x to y
 BACKWARD = frozenset({"from"})  # y from x
 JOINT = re.compile(r"to|2|from", re.IGNORECASE)
-CONVERTING = frozenset({"convert", "cast", "parse", "transform", "change", "turn", "get", "as"})  # not what from
+CONVERTING = frozenset({"convert", "cast", "parse", "transform", "change", "turn", "get", "as"})  # no source
 SHORTEST_PREFIX = 3  # letters that make `int` an integer, `str` a string, `dict` a dictionary
 SHORTEST_VERB = 4  # letters before -ing that make an action and not a thing: pushing, but not string
-CACHED = 50_000  # names taken apart before
-# The C library's conversions, which have no joint that could be seen.
+CACHED = 50_000  # parsed names
+# The C library's conversions, whose names have no visible "to".
 C_NAMES = {
     **dict.fromkeys(("atoi", "atol", "atoll", "strtol", "strtoul", "strtoll"), ("string", "to", "int")),
     **dict.fromkeys(("atof", "strtod", "strtof"), ("string", "to", "float")),

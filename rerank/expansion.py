@@ -1,4 +1,4 @@
-"""Query expansion by pseudo-relevance feedback: the question is extended by what its first results have in common.
+"""Query expansion by pseudo-relevance feedback: adds terms that the first results share.
 
 Rocchio, "Relevance feedback in information retrieval", 1971, with TF-IDF weights and the first results taken as
 relevant without asking (Croft and Harper 1979).
@@ -14,34 +14,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 FEEDBACK = 10  # results taken as relevant
-BACKGROUND = 50  # results in whose company a term must stand out; of these the first ten are the relevant ones
-EXTRA = 6  # terms added; more drift away from the question
-KEPT = 3  # how often a term of the question stands in the new one, so that the added ones stay the smaller part
+BACKGROUND = 50  # results that a term's rarity is computed over, including the relevant ones
+EXTRA = 6  # terms added; more drift away from the query
+KEPT = 3  # repetitions of each query term, so that added terms stay the smaller part
 
 
 def expand(terms: Sequence[str], documents: Sequence[Sequence[str]]) -> list[str]:
-    """The question's terms, each three times, then those of the largest mean TF-IDF in the first documents."""
+    """The query's terms, each three times, then the terms of largest mean TF-IDF in the first documents."""
     return [*(term for term in terms for _ in range(KEPT)), *related_terms(terms, documents)]
 
 
 def related_terms(terms: Sequence[str], documents: Sequence[Sequence[str]], extra: int = EXTRA) -> list[str]:
-    """Terms that mark the first documents among all given, best first; none without documents."""
+    """Terms that distinguish the first documents from the rest, best first."""
     documents = documents[:BACKGROUND]
     if not any(documents):
         return []
     names, matrix = weights(documents)
     mean = matrix[:FEEDBACK].mean(axis=0)
     known = set(terms)
-    # Ties go to the alphabet, so that the same question is always extended alike.
+    # Ties in alphabetical order, so that expansion is deterministic.
     order = np.lexsort((np.arange(len(mean)), -mean))
     return [names[place] for place in order[: extra + len(known)] if names[place] not in known][:extra]
 
 
 def weights(documents: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[np.float64]]:
-    """The terms in the order of the alphabet, and what each weighs in each document: one row a document.
+    """The terms in alphabetical order, and the matrix of their weights, one row per document.
 
-    Sublinear term frequency, smoothed idf, rows of length one: scikit-learn's figures, without its import, which takes
-    longer than the lane has when a process first asks.
+    Sublinear term frequency, smoothed idf, rows of length one: as in scikit-learn, whose import takes longer than the
+    lane's timeout.
     """
     names = sorted(set(chain.from_iterable(documents)))
     place = {name: column for column, name in enumerate(names)}

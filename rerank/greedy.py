@@ -1,4 +1,4 @@
-"""Greedy diversity: next comes the candidate with the best score less a penalty for tree neighbours above it.
+"""Greedy diversity: picks the best score less a penalty for tree neighbours already picked.
 
 Carbonell & Goldstein, "The use of MMR, diversity-based reranking…", SIGIR 1998, with nearness in the tree as the
 similarity: λ·score − (1 − λ)·max similarity to what is already shown.
@@ -19,13 +19,13 @@ PENALTY = 0.1  # 1 − λ; see docs/research/rerankers.md for the sweep
 
 
 def nearness(distances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 for the same place, falling to 0 at the longest distance of the list."""
+    """1 for the same node, falling to 0 at the longest distance in the list."""
     longest = distances.max()
     return 1.0 - distances / longest if longest > 0 else np.ones_like(distances)
 
 
 def greedy_order(scores: NDArray[np.float64], similar: NDArray[np.float64], penalty: float) -> list[int]:
-    """Positions, the best marginal score first; ties go to the one that stood higher."""
+    """Positions, best marginal score first; ties keep their order."""
     order: list[int] = []
     left = scores.copy()
     worst = np.zeros(len(scores))
@@ -39,7 +39,7 @@ def greedy_order(scores: NDArray[np.float64], similar: NDArray[np.float64], pena
 
 @dataclass(frozen=True, slots=True)
 class Greedy:
-    """Scores scaled to 0…1, so that the penalty means the same for every question."""
+    """The re-ranker; scores are scaled to 0…1, so that the penalty means the same for every query."""
 
     penalty: float = PENALTY
 

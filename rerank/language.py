@@ -1,7 +1,7 @@
-"""The language that a question names: "read a file in go" asks for functions that are written in Go.
+"""The programming language that a query names: "read a file in go" asks for code in Go.
 
-The lanes know words. To them "python" is one that some names and docstrings have (`check_python_help`), and the
-functions that are written in it mostly do not.
+To the lanes "python" is a word like any other: some names and docstrings have it (`check_python_help`), while most code
+written in Python does not.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ LANGUAGES = {
     "php": "php",
 }
 WORDS = {"go": "go", "node": "javascript", "py": "python", "ts": "typescript", "rb": "ruby"}  # after "in" alone
-ALIKE = {"javascript": "typescript", "typescript": "javascript"}  # who asks for one can use the other
-TELLING = 2  # words beside a language at either end that make it a question in that language, and not one about it
+ALIKE = {"javascript": "typescript", "typescript": "javascript"}  # each is useful to users of the other
+ENOUGH_WORDS = 2  # other words that make a language at either end a wish for that language, not the topic
 ANY = "|".join(map(re.escape, LANGUAGES))
 SHORT = "|".join(WORDS)
 MENTIONED = re.compile(rf"(?<![\w.])(?:{ANY})(?![\w.])", re.IGNORECASE)
@@ -39,9 +39,9 @@ LAST = re.compile(rf"[\s,(](?:(?:for\s+)?({ANY})|(?:in|using|with)\s+({SHORT}))[
 
 
 class Named(NamedTuple):
-    """The language that a question asks for (empty: none), and the question without it.
+    """The language that a query asks for (empty: none), and the query without it.
 
-    "python version" has the language in its rest: it may be about the word.
+    For "python version" the rest keeps the language, because it may be the topic.
     """
 
     language: str
@@ -50,7 +50,7 @@ class Named(NamedTuple):
 
 @lru_cache(maxsize=256)
 def named(question: str) -> Named:
-    """A language that is said first, last or after "in"; none where several are mentioned, or nothing else is said."""
+    """Detect a language at the start, at the end or after "in"; none if several are named or nothing else is."""
     if len({LANGUAGES[word.lower()] for word in MENTIONED.findall(question)}) > 1:
         return Named("", question)
     for pattern in (IN, FIRST, LAST):
@@ -59,15 +59,15 @@ def named(question: str) -> Named:
         said = len(terms(rest))
         if found and said:
             word = next(filter(None, found.groups())).lower()
-            sure = said >= TELLING or pattern is IN or word in WORDS
+            sure = said >= ENOUGH_WORDS or pattern is IN or word in WORDS
             return Named(LANGUAGES.get(word) or WORDS[word], rest if sure else question)
     return Named("", question)
 
 
 def others(question: str, languages: Callable[[], Sequence[str]]) -> list[bool]:
-    """For each function's language, whether it is another than the question names.
+    """For each unit's language, whether it differs from the one that the query names.
 
-    Empty for a question that names none, and where no function is written in the one it names.
+    Empty if the query names none, or if no unit is written in it.
     """
     wanted = named(question).language
     if not wanted:

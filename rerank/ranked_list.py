@@ -13,12 +13,12 @@ from treeline.engine.hits import Keys, Rows, Scores, run_starts, scores_of
 from treeline.engine.protocol import Hit
 from treeline.rerank.candidates import ABSENT, Candidate, Candidates, Evidence, LaneColumns, Positions
 
-# A fusion method: ranked lists, the weight of each lane and what was asked in; the first `limit` fused candidates out.
+# A fusion method: takes ranked lists, lane weights, traits of the query and a limit; returns fused candidates.
 Fusion = Callable[[Sequence["RankedList"], Mapping[str, float], "QueryTraits", int], Sequence[Candidate]]
 
 
 class QueryTraits(NamedTuple):
-    """What fusion knows of a query: its kind (see `treeline.search.plan`) and how many words it has."""
+    """What fusion knows about a query: its kind (see `treeline.search.plan`) and its number of words."""
 
     kind: str = ""
     words: int = 0
@@ -26,16 +26,16 @@ class QueryTraits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RankedList:
-    """What one lane found, best first; `stages` says for each hit how it was found (empty: nothing to say)."""
+    """One lane's hits, best first; `stages` says how each was found (may be empty)."""
 
     lane: str
     hits: Sequence[Hit]
     stages: Sequence[str] = field(default=())
-    above: float = 0.0  # how much higher its best score is than usual: how sure it is of what it found
+    above: float = 0.0  # its best score less the usual one: the lane's confidence
 
 
 def weight_of(lane: str, weights: Mapping[str, float]) -> float:
-    """A lane's weight; a second dense lane (`dense:NAME`) weighs what `dense` does unless it is named itself."""
+    """A lane's weight; a second dense lane (`dense:NAME`) weighs as much as `dense` unless it has its own."""
     found = weights.get(lane)
     return weights.get(lane.partition(":")[0], 1.0) if found is None else found
 
@@ -53,7 +53,7 @@ def sum_of_shares(lists: Sequence[RankedList], shares: Sequence[ArrayLike], limi
     totals: Scores = np.bincount(which, np.concatenate([own for _, own in filled]))  # type: ignore[assignment]
     places = _places(which, keys.of, len(known))
     turns = places * len(filled) + np.arange(len(filled))[:, None]
-    seen = turns.view(np.uint64).min(axis=0)  # where a list does not hold it, less than 0: as that behind all others
+    seen = turns.view(np.uint64).min(axis=0)  # ABSENT is negative, so as unsigned it sorts last
     best = _best(totals, limit)
     best = best[np.lexsort((seen[best], -totals[best]))[:limit]]
     given = [_given(*one, at) for one, at in zip(filled, places[:, best], strict=True)]
@@ -71,18 +71,18 @@ def _numbered(rows: Rows) -> tuple[Rows, Positions]:
 
 
 def _places(which: Positions, lists: Sequence[Rows], known: int) -> Positions:
-    """A line a list: where each of the known ones stands in it."""
+    """One row per list: the position of each distinct hit in it, or ABSENT."""
     places = np.full((len(lists), known), ABSENT)
     start = 0
     for line, rows in zip(places, lists, strict=True):
         own = which[start : start + len(rows)]
-        line[own[::-1]] = np.arange(len(rows) - 1, -1, -1)  # of what a list holds twice, the first is what stays
+        line[own[::-1]] = np.arange(len(rows) - 1, -1, -1)  # of duplicates in a list, the first wins
         start += len(rows)
     return places
 
 
 def _best(totals: Scores, limit: int) -> Positions:
-    """The `limit` highest and all that are as high as the last of them, as they come: few of five hundred to sort."""
+    """The `limit` highest totals and all ties with the last, unsorted: fewer to sort."""
     if not 0 < limit < len(totals):
         return np.arange(len(totals))
     best: Positions = (totals >= np.partition(totals, -limit)[-limit]).nonzero()[0]
@@ -90,6 +90,6 @@ def _best(totals: Scores, limit: int) -> Positions:
 
 
 def _given(ranked: RankedList, shares: Scores, places: Positions) -> Evidence:
-    """What the list gave to those at these places of it."""
+    """The list's evidence for the candidates at these positions."""
     listed = LaneColumns(np.arange(1, len(shares) + 1), scores_of(ranked.hits), shares, ranked.stages)
     return Evidence(ranked.lane, places, listed)

@@ -1,1 +1,1 @@
-"""From a question to an explained answer: the plan, the lanes, fusion and re-ranking."""
+"""From a query to an explained answer: plan, lanes, fusion, re-ranking."""

@@ -1,4 +1,4 @@
-"""Runs calls in threads, each with a timeout; one that is late or fails is left out and never waited for again.
+"""Runs calls in threads, each with a timeout; late or failing calls are left out of the outcome.
 
 Every name has its own pool of threads, so a lane that hangs cannot starve the others. The pool of `SEARCH` has one
 thread: Python runs one thread at a time and every switch costs. Searches of eight clients took 13 ms of processor time
@@ -22,13 +22,13 @@ from treeline.corpus.errors import EngineUnavailable, TreelineError
 Value = TypeVar("Value")
 
 SEARCH = "search"  # the pool with one thread
-WORKERS = 32  # threads of any other pool
-# With this many calls past their timeout a pool is skipped at once …
+WORKERS = 32  # threads of every other pool
+# With this many overdue calls a pool is skipped …
 OVERDUE = 4
-# … but for one attempt every so many seconds, to notice that it works again.
+# … except for one attempt every few seconds, to notice that it works again.
 PROBE_EVERY = 5.0
 
-LATE, HANGING = "no answer within", "does not answer"  # how the reasons for a missing call begin
+LATE, HANGING = "no answer within", "does not answer"  # how reasons for a missing call start
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +52,20 @@ class Run(Protocol):
 
 
 def in_turn(calls: Mapping[str, Callable[[], Value]], timeouts: Mapping[str, float]) -> Outcome[Value]:
-    """Run the calls here, one after the other; whoever called this watches the time."""
+    """Run the calls here, one after the other; the caller watches the time."""
     outcome: Outcome[Value] = Outcome()
     for name, work in calls.items():
         begin = perf_counter()
         try:
             outcome.values[name] = work()
-        except Exception as error:  # noqa: BLE001 - whatever a lane raises is said in the answer
+        except Exception as error:  # noqa: BLE001 - the answer reports what a lane raises
             outcome.add_error(name, error)
         outcome.milliseconds[name] = (perf_counter() - begin) * 1000
     return outcome
 
 
 def timed_out(reason: str) -> bool:
-    """Whether a call is missing because it took too long: its own timeout, or one further down."""
+    """Whether a call is missing because of a timeout, its own or a nested one."""
     return reason.startswith((LATE, HANGING)) or "timed out" in reason
 
 
@@ -74,7 +74,7 @@ class _Call:
     name: str
     work: Callable[[], object]
     replies: SimpleQueue[_Call]
-    context: Context  # the caller's: its request id is in the log lines
+    context: Context  # the caller's, for the request id in log lines
     value: object = None
     error: Exception | None = None
     milliseconds: float = 0.0
@@ -125,12 +125,12 @@ class _Pool:
     def _work(self) -> None:
         while (call := self.tasks.get()) is not None:
             with self.lock:
-                call.begun = not call.overdue  # nobody waits for an overdue call, so it is not begun
+                call.begun = not call.overdue  # nobody waits for an overdue call
             if call.begun:
                 begin = perf_counter()
                 try:
                     call.value = call.context.run(call.work)
-                except Exception as error:  # noqa: BLE001 - whatever a lane raises is said in the answer
+                except Exception as error:  # noqa: BLE001 - the answer reports what a lane raises
                     call.error = error
                 call.milliseconds = (perf_counter() - begin) * 1000
             with self.lock:
@@ -143,7 +143,7 @@ class _Pool:
 
 
 class Executor:
-    """The pools; shared by all searches of a process, and made anew in a forked one."""
+    """The pools, shared by all searches of a process; a forked process gets new ones."""
 
     def __init__(self) -> None:
         self._pools: dict[str, _Pool] = {}
@@ -151,7 +151,7 @@ class Executor:
         self._lock = threading.Lock()
 
     def run(self, calls: Mapping[str, Callable[[], Value]], timeouts: Mapping[str, float]) -> Outcome[Value]:
-        """Run the calls side by side; what came back within its timeout."""
+        """Run the calls in parallel; returns what came back within its timeout."""
         begin = perf_counter()
         replies: SimpleQueue[_Call] = SimpleQueue()
         outcome: Outcome[Value] = Outcome()
@@ -171,7 +171,7 @@ class Executor:
         return outcome
 
     def call(self, name: str, work: Callable[[], Value], seconds: float) -> Value:
-        """Run one call; raises what it raises, and `TimeoutError` when it is late or an earlier one still hangs."""
+        """Run one call; raises what it raises, and `TimeoutError` if it is late or an earlier one still hangs."""
         outcome = self.run({name: work}, {name: seconds})
         if name in outcome.errors:
             raise outcome.errors[name]
@@ -224,7 +224,7 @@ class Executor:
 
 
 class Probe(Generic[Value]):
-    """Asks an engine something with a timeout, one call at a time; what came of it is kept a while."""
+    """Calls an engine with a timeout, one call at a time, and caches the result for a while."""
 
     def __init__(self, ask: Callable[[], Value], seconds: float, keep: float = 0.0) -> None:
         self._ask, self._seconds, self._keep = ask, seconds, keep
@@ -235,18 +235,18 @@ class Probe(Generic[Value]):
         self._hanging_since: float | None = None
 
     def __call__(self) -> Value:
-        """The value; raises what asking raises, and `EngineUnavailable` when there is none in time."""
+        """The value; raises what the call raises, and `EngineUnavailable` if there is none in time."""
         with self._lock:
             begin = monotonic()
             if begin - self._asked > self._keep:
-                # A call that already hangs is not waited for a second time: this pool has one thread.
+                # Do not wait for a call that already hangs: this pool has one thread.
                 self._outcome, self._asked = self._executor.run({SEARCH: self._ask}, {SEARCH: self._seconds}), begin
             outcome = self._outcome
             if SEARCH in outcome.values:
                 self._hanging_since = None
                 return outcome.values[SEARCH]
             if SEARCH in outcome.errors:
-                raise outcome.errors[SEARCH].with_traceback(None)  # which would grow with every caller
+                raise outcome.errors[SEARCH].with_traceback(None)  # or it grows with every caller
             self._hanging_since = begin if self._hanging_since is None else self._hanging_since
             seconds = monotonic() - self._hanging_since
             raise EngineUnavailable(f"the engine has not answered for {seconds:.0f} s", "try again in a moment")

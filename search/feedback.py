@@ -1,9 +1,9 @@
-"""Feedback on results: what a store of votes can do, and how votes re-order a list.
+"""Feedback on results: the protocol of vote stores, and how votes reorder a list.
 
-Votes move a result a few places at most, and can bury nothing. The bound is by construction, not by tuning: a result's
+Votes move a result a few places at most, and can bury nothing. This holds by construction, not by tuning: a result's
 key is its position minus its lift, and no lift is larger than `most` places. So only those within `most` places below
-it can pass a result without votes, however often anybody clicks. Opens are weak evidence, because people open what is
-on top: they lift by one place at most and never lower. Only thumbs do more.
+it can pass a result without votes, however many clicks there are. Opens are weak evidence, because people open what is
+on top: they lift by at most one place and never lower.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Signal = Literal["up", "down", "open"]
 COLUMNS: dict[Signal, str] = {"up": "ups", "down": "downs", "open": "opens"}
 
 SIMILAR_FROM = 0.75  # Jaccard similarity of two queries' terms from which one's votes count for the other
-MAX_TERMS = 32  # of a query, so that one row cannot grow without bound
-HALF_AT = 2.0  # agreeing thumbs that give half of the full lift: one click moves little, ten nearly all there is
-OPENS_PER_PLACE = 5.0  # opens that make half a place
+MAX_TERMS = 32  # of a query, so that rows stay small
+HALF_AT = 2.0  # net thumbs for half of the full lift: one click moves little, ten nearly all
+OPENS_PER_PLACE = 5.0  # opens for half a place
 MOST_BY_OPENS = 1.0
 
 
@@ -42,7 +42,7 @@ class FeedbackStore(Protocol):
     def record(
         self, question: str, function: str, signal: Signal, amount: int = 1, voter: str = "", most: int = 0
     ) -> None:
-        """Count one vote durably. An `amount` of −1 takes one back; counts do not go below zero.
+        """Store one vote durably. An `amount` of −1 takes one back; counts do not go below zero.
 
         A named voter has at most `most` votes on a function for a query, and takes back only votes of its own.
         """
@@ -52,7 +52,7 @@ class FeedbackStore(Protocol):
 
 
 class NoFeedback:
-    """Keeps nothing: feedback is switched off."""
+    """Stores nothing: feedback is switched off."""
 
     def record(
         self, question: str, function: str, signal: Signal, amount: int = 1, voter: str = "", most: int = 0
@@ -64,7 +64,7 @@ class NoFeedback:
 
 
 def question_terms(text: str) -> tuple[str, ...]:
-    """A query as feedback keeps it: its distinct terms in alphabetical order, and nothing else."""
+    """A query as feedback stores it: its distinct terms in alphabetical order."""
     return tuple(sorted(set(terms(text))))[:MAX_TERMS]
 
 
@@ -87,13 +87,13 @@ NO_LIFT = Lift(0.0, 0.0, 0.0, 0.0)
 
 
 def reorder(candidates: Sequence[Candidate], votes: Iterable[Votes], most: int, depth: int) -> Sequence[Candidate]:
-    """The list with the first `depth` of it moved by their votes; every page of a list has these in common."""
+    """The list with its first `depth` results moved by votes, the same for every page."""
     earned = lifts(votes, most)
     return [*apply(candidates[:depth], earned), *candidates[depth:]] if earned else candidates
 
 
 def lifts(votes: Iterable[Votes], most: int) -> dict[str, Lift]:
-    """The lift that each function's votes earn; those for similar queries count less."""
+    """The lift of each function; votes on similar queries count less."""
     sums: dict[str, list[float]] = {}
     for vote in votes:
         row = sums.setdefault(vote.function, [0.0, 0.0, 0.0])
@@ -103,7 +103,7 @@ def lifts(votes: Iterable[Votes], most: int) -> dict[str, Lift]:
 
 
 def places(ups: float, downs: float, opens: float, most: int) -> float:
-    """The lift in places, within ±`most`; it grows quickly at first and then hardly at all."""
+    """The lift in places, within ±`most`, saturating."""
     net = ups - downs
     by_thumbs = most * net / (abs(net) + HALF_AT)
     by_opens = MOST_BY_OPENS * opens / (opens + OPENS_PER_PLACE)
@@ -111,7 +111,7 @@ def places(ups: float, downs: float, opens: float, most: int) -> float:
 
 
 def apply(candidates: Sequence[Candidate], earned: dict[str, Lift]) -> Sequence[Candidate]:
-    """The list with each result moved by its lift; each of them says so."""
+    """The list with each result moved by its lift, with the reason."""
     if not any(candidate.id in earned for candidate in candidates):
         return candidates
     wanted = [(rank - earned.get(candidate.id, NO_LIFT).places, rank) for rank, candidate in enumerate(candidates)]

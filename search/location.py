@@ -1,4 +1,4 @@
-"""Finds units by where they are: a file's name or path, with or without a line (`sessions.py`, `src/app.py:12`)."""
+"""Finds units by location: a file's name or path, with or without a line (`sessions.py`, `src/app.py:12`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXTENSIONS = (
     "zig dart jl r pl pm m mm ml mli clj cljs erl elm vue svelte sql html css scss less md rst adoc txt toml yaml yml "
     "json xml ini cfg conf lock gradle cmake tf proto graphql dockerfile makefile ipynb".split()
 )
-# What may be a path in a query: no blanks, and a slash or the extension of a file: `json.loads` is a name.
+# What may be a path in a query: no blanks, and a slash or a file extension; `json.loads` is a name.
 PATH = re.compile(
     rf"(?:[\w.@+~-]*/)+[\w.@+~-]*|[\w@+~-][\w.@+~-]*\.(?:{'|'.join(EXTENSIONS)})|(?:Make|Docker)file", re.IGNORECASE
 )
@@ -29,14 +29,14 @@ NO_LINE = 0
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A file or folder, and a line of it. The path may be the end of the one in the index, or begin before it."""
+    """A file or folder, and a line. The path may be the end of an indexed path, or an indexed path its end."""
 
     path: str
     line: int = NO_LINE
 
     @property
     def certain(self) -> bool:
-        """Whether it can be nothing else: it has a line or a file's extension. `either/or` may be words."""
+        """Whether it is surely a path: it has a line or a file extension. `either/or` may be words."""
         name = self.path.rpartition("/")[2]
         return bool(self.line) or name.rpartition(".")[2].lower() in EXTENSIONS
 
@@ -45,13 +45,13 @@ class Location:
 
 
 def parse_location(reference: str) -> Location | None:
-    """The line of a file that a reference names, if it does."""
+    """The location that a reference names, or None."""
     found = LINE.fullmatch(reference)
     return Location(_clean(found["path"]), int(found["line"])) if found else None
 
 
 def parse_path(text: str) -> Location | None:
-    """The file, folder or line of a file that a whole query may name."""
+    """The file, folder or line that a whole query names, or None."""
     location = parse_location(text)
     if location is not None and not re.search(r"\s", text):
         return location
@@ -59,7 +59,7 @@ def parse_path(text: str) -> Location | None:
 
 
 class Locations:
-    """The whole repository tree of an index, and which unit each of its leaves is."""
+    """The repository tree of an index, with the unit of each leaf."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -67,14 +67,14 @@ class Locations:
 
     @classmethod
     def of(cls, engine: Engine) -> Locations | None:
-        """Those of an open index; None when it has no tree."""
+        """The locations of an open index; None if it has no tree."""
         from treeline.ingest.artifacts import obtain
 
         data = obtain(engine, "tree")
         return cls(trees.load(data)) if data else None
 
     def units(self, engine: Engine, location: Location, filters: Filters) -> list[Hit]:
-        """The units of the files that fit best, by line; those of a folder where no file does."""
+        """The units of the files that fit best, by line; else those of a folder."""
         files = self._best(list(self._nodes(location, FILE)), location)
         nodes = files or [node for node, path in self._nodes(location, FOLDER) if _ends(path, location.path)]
         below = self._below(nodes)
@@ -93,16 +93,16 @@ class Locations:
 
     @staticmethod
     def _best(files: Sequence[tuple[int, str]], location: Location) -> list[int]:
-        """The file of exactly that path, else the longest that the path ends with, else all that end with the path."""
+        """The file of exactly that path, else the longest suffix of the path, else all files that end with the path."""
         longest = max((path for _, path in files if _ends(location.path, path)), key=len, default="")
         return [node for node, path in files if not longest or path == longest]
 
     def _below(self, nodes: Sequence[int]) -> NDArray[np.bool_]:
-        """For every node, whether it is one of these or below one."""
+        """For every node, whether it is one of these or below one of them."""
         tree = self.tree
         below = np.zeros(len(tree), dtype=np.bool_)
         below[list(nodes)] = True
-        while True:  # a step for every level: a class within a class, a folder within a folder
+        while True:  # one step per level of nesting
             more = below | ((tree.kinds >= FOLDER) & below[tree.parents])
             if np.array_equal(more, below):
                 return below

@@ -1,4 +1,4 @@
-"""What is read from an open index once a generation: its figures, its tree, its clusters."""
+"""What is read once per generation of an open index: figures, tree, clusters."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Value = TypeVar("Value")
 
 
 def per_generation(read: Callable[[Searcher], Value]) -> Callable[[LiveSearcher], Value]:
-    """Reads something of the current generation once, and keeps it as long as that is open.
+    """Decorator: computes something once per generation, and caches it while the generation is open.
 
-    It is kept under the open searcher. A generation's number would not do: numbers begin again after a drop.
+    The cache key is the open searcher. A generation's number would not do: numbers start again after a drop.
     """
     kept: WeakKeyDictionary[Searcher, Value] = WeakKeyDictionary()
 
@@ -41,7 +41,7 @@ def per_generation(read: Callable[[Searcher], Value]) -> Callable[[LiveSearcher]
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """An index in figures."""
+    """The figures of an index."""
 
     info: IndexInfo
     languages: dict[str, int]
@@ -57,7 +57,7 @@ def overview(searcher: Searcher) -> Overview:
 
 @per_generation
 def locations(searcher: Searcher) -> Locations | None:
-    """Where everything is; None when the index has no tree."""
+    """The locations of all units; None if the index has no tree."""
     return searcher.locations
 
 
@@ -65,7 +65,7 @@ def clusters_of(searcher: LiveSearcher) -> CorpusClusters | None:
     """The clusters of the whole index; a tenth of a second the first time, for 182,431 functions."""
     try:
         return _clusters(searcher)
-    except EngineUnavailable:  # an answer that was found is not lost for want of its clusters
+    except EngineUnavailable:  # an answer without clusters is better than none
         return None
 
 
@@ -76,7 +76,7 @@ def _clusters(searcher: Searcher) -> CorpusClusters | None:
 
 
 def cluster_of(candidate: Candidate, clusters: CorpusClusters | None) -> tuple[int | None, str]:
-    """A result's cluster: the re-ranker's, which has no label, or else that of the whole index with its label."""
+    """A result's cluster: the re-ranker's (without a label), else the whole index's with its label."""
     if candidate.cluster is not None or clusters is None:
         return candidate.cluster, ""
     cluster = clusters.of(candidate.id)
@@ -85,7 +85,7 @@ def cluster_of(candidate: Candidate, clusters: CorpusClusters | None) -> tuple[i
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """The functions nearest to one, and whether each is of its cluster; the cluster's label."""
+    """The units nearest to one, whether each is in its cluster, and the cluster's label."""
 
     hits: tuple[tuple[Hit, bool], ...]
     cluster: int | None

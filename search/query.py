@@ -15,7 +15,7 @@ from treeline.corpus.errors import InputError
 from treeline.engine.protocol import NO_FILTERS, Filters
 from treeline.search.settings import MODES, Settings
 
-DEFAULT = "default"  # stands for the method that has earned it
+DEFAULT = "default"  # stands for the default method
 
 Value = int | float | str | bool
 
@@ -63,7 +63,7 @@ SWITCHES = (
     Switch(
         "fusion",
         DEFAULT,
-        "How the lanes' lists become one.",
+        "How the lanes' lists are fused.",
         methods="fusion",
         setting="fusion",
         metavar="METHOD",
@@ -92,7 +92,7 @@ SWITCHES = (
     Switch("expand", False, "Widen the query by words that the best results share.", setting="expand"),
     Switch("callees", False, "Also find what the best results call.", setting="callees"),
     Switch("as_typed", False, "Do not correct words that look misspelt."),
-    Switch("feedback", True, "Let people's thumbs and opens for this query count.", setting="feedback"),
+    Switch("feedback", True, "Let votes on this query move results.", setting="feedback"),
     Switch("explain", False, "Say why each result is where it is.", scope="answer"),
     Switch("code", True, "Include each result's code.", scope="answer"),
 )

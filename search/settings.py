@@ -25,7 +25,7 @@ MODES = ("hybrid", "keyword", "dense", "tfidf", "graph")
 
 
 def setting(default: Any, help_text: str, least: float = 0, choices: tuple[str, ...] = ()) -> Any:
-    """`least` is the smallest number that means something, `choices` are all words that do."""
+    """One setting; `least` is the smallest allowed number, `choices` the allowed words."""
     return field(default=default, metadata={"help": help_text, "least": least, "choices": choices})
 
 
@@ -42,13 +42,13 @@ class Settings:
     elasticsearch_password: str = setting("", "Password of that user.")
     elasticsearch_api_key: str = setting("", "API key, instead of user and password.")
     elasticsearch_ca: str = setting("", "File with the certificate authority of the cluster's TLS.")
-    mode: str = setting("hybrid", "Which lanes run, unless a search says so itself.", choices=MODES)
-    fusion: str = setting("default", "How the lanes' lists become one, unless a search says so itself.")
-    rerank: str = setting("default", "How the fused list is re-ranked, unless a search says so itself.")
-    diversity: float = setting(0.5, "How different results are, 0 to 1, unless a search says so itself.")
+    mode: str = setting("hybrid", "Which lanes run by default.", choices=MODES)
+    fusion: str = setting("default", "How the lanes' lists are fused by default.")
+    rerank: str = setting("default", "How the fused list is re-ranked by default.")
+    diversity: float = setting(0.5, "Default diversity of results, 0 to 1.")
     expand: bool = setting(False, "Widen every query by words that the best results share.")
     callees: bool = setting(False, "Also find what the best results call.")
-    results: int = setting(10, "How many results a search returns, unless it says so itself.", 1)
+    results: int = setting(10, "How many results a search returns by default.", 1)
     lane_timeout: float = setting(3.0, "Seconds that a lane may take before it is left out of the answer.", 0.001)
     lane_depth: int = setting(300, "How many results each lane brings to fusion.", 1)
     rerank_depth: int = setting(100, "How many fused results the re-ranker looks at.")
@@ -58,17 +58,17 @@ class Settings:
         "Model of `rerank=cross-encoder`: a name or a folder.",
     )
     cross_encoder_depth: int = setting(30, "How many results the cross-encoder reads.")
-    max_query_length: int = setting(1_000, "Longest question, in characters.", 1)
+    max_query_length: int = setting(1_000, "Longest query, in characters.", 1)
     max_k: int = setting(300, "Most results a request may ask for.", 1)
     max_offset: int = setting(10_000, "How far into a list of results a request may page.")
     max_body: int = setting(65_536, "Largest request body, in bytes.")
     map_depth: int = setting(100, "How many results the map draws.")
     cors_origins: str = setting("", "Origins whose pages may read the API, separated by commas; `*` for all.")
-    feedback: bool = setting(True, "Whether thumbs and opens are kept and lift results for the same question.")
+    feedback: bool = setting(True, "Whether thumbs and opens are stored and lift results of the same query.")
     feedback_places: int = setting(3, "Most places that feedback may move a result up or down.")
     eval_results: str = setting("", "Folder of the evaluation's result files; empty: `eval/results` of the project.")
     codesearchnet: str = setting(
-        "", "Folder or address that CodeSearchNet's archives and queries come from; empty: the known places."
+        "", "Folder or URL that CodeSearchNet's archives and queries come from; empty: the known mirrors."
     )
     eval_data: str = setting(
         "", "Folder with CodeSearchNet's `queries.csv`: the evaluation's page then shows its questions in words."
@@ -80,8 +80,8 @@ class Settings:
         "vscode://file/{path}:{line}",
         "Address that opens a file of this machine in an editor; `{path}` and `{line}` are filled in; empty: no link.",
     )
-    answer_cache: int = setting(128, "Answers that each worker keeps for whoever asks the same again; 0: none.")
-    workers: int = setting(2, "Worker processes of the HTTP server; one a core is a good start.", 1)
+    answer_cache: int = setting(128, "Answers that each worker caches; 0: none.")
+    workers: int = setting(2, "Worker processes of the HTTP server; one per core is a good start.", 1)
     threads: int = setting(4, "Threads of each worker process.", 1)
     git_hosts: str = setting(
         "github.com,gitlab.com,bitbucket.org,codeberg.org",
@@ -94,9 +94,9 @@ class Settings:
     )
     key_file: str = setting("", "File of the hashed API keys (`treeline keys`); empty: `.keys.json` in the home.")
     trust_loopback: bool = setting(
-        True, "A person at this machine needs no key and has no rate limit; switch it off behind a reverse proxy."
+        True, "Requests from this machine need no key and have no rate limit; switch it off behind a reverse proxy."
     )
-    trusted_proxies: int = setting(0, "How many reverse proxies in front are believed about the caller's address.")
+    trusted_proxies: int = setting(0, "How many reverse proxies in front are trusted to say the caller's address.")
     rate_per_key: int = setting(1_200, "Requests a minute for one API key; 0: no limit.")
     rate_per_address: int = setting(300, "Requests a minute for one address without a key; 0: no limit.")
     rate_burst: int = setting(60, "How many of those requests may come at once.")
@@ -106,9 +106,9 @@ class Settings:
         "Least level that is logged: `debug`, `info`, `warning` or `error`.",
         choices=("debug", "info", "warning", "error"),
     )
-    log_queries: bool = setting(False, "Write the question into the access log; questions may be confidential.")
+    log_queries: bool = setting(False, "Write the query into the access log; queries may be confidential.")
     mcp_roots: str = setting(
-        "", "Folders that an agent may have indexed, separated by `:`; empty: the folder `treeline mcp` runs in."
+        "", "Folders that an agent may index, separated by `:`; empty: the folder `treeline mcp` runs in."
     )
     mcp_tokens: int = setting(2_000, "Tokens of an answer to an agent, unless it asks for another number.")
     mcp_search_tokens: int = setting(500, "The same for `search_code`, which an agent asks most.")

@@ -1,1 +1,1 @@
-"""The lanes: each a way to find functions, which answers with a ranked list."""
+"""The lanes: each finds units its own way and returns a ranked list."""

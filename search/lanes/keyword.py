@@ -18,9 +18,9 @@ from treeline.search.plan import KEYWORD
 
 EXACT, FUZZY, CHUNKS = "exact", "fuzzy", "chunks"
 ENOUGH = 100  # the paper's bound: with fewer the next stage is tried
-MAX_CHUNKS = 24  # searches in the last stage; a long query has many chunks, and its first words matter most
+MAX_CHUNKS = 24  # searches in the last stage; the first words of a long query matter most
 SHORTEST_PIECE = 3  # letters; shorter pieces of a word match by accident
-LONGEST_WORD = 40  # letters; nobody runs more together
+LONGEST_WORD = 40  # letters
 WORD = re.compile(r"\w+")
 
 
@@ -47,7 +47,7 @@ def _stages(engine: Engine, text: str, k: int, filters: Filters, expanded: bool)
         yield EXACT, engine.keyword(words, k, filters)
     if WORD.search(text):
         yield FUZZY, engine.fuzzy(text, k, filters)
-    # Not fuzzy: what is one edit from a whole word was found before, and from a piece of one it is an accident.
+    # Not fuzzy: whole words within one edit were found before, and pieces within one edit match by accident.
     for chunk in chunks(text):
         yield CHUNKS, engine.keyword(terms(chunk), k, filters)
 
@@ -58,7 +58,7 @@ def _with_feedback(engine: Engine, words: list[str], filters: Filters) -> list[s
 
 
 def chunks(text: str) -> list[str]:
-    """Ever smaller runs of the query's words, halves first, then pieces of words that were run together."""
+    """Ever smaller runs of the query's words, halves first, then pieces of words typed without a space."""
     words = WORD.findall(text)
     found: dict[str, None] = {}
     size = len(words) // 2
@@ -73,7 +73,7 @@ def chunks(text: str) -> list[str]:
 
 
 def pieces(word: str) -> Iterator[str]:
-    """Every head and tail of a word: of `exponentialbackoff` those that are words themselves will match."""
+    """Every head and tail of a word; of `exponentialbackoff`, those that are words will match."""
     for cut in range(SHORTEST_PIECE, len(word) - SHORTEST_PIECE + 1):
         yield word[:cut]
         yield word[cut:]

@@ -1,7 +1,7 @@
 """The TF-IDF lane: cosine over single terms and pairs of them.
 
-Its matrix is made the first time the lane is asked, which takes a minute for 182,431 functions, and kept in a file of
-the cache, which takes a second to read.
+Its matrix is built at the first query, which takes a minute for 182,431 functions, and cached in a file, which takes a
+second to read.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from treeline.search.plan import TFIDF
 log = logging.getLogger(__name__)
 
 FOLDER = "tfidf"
-DIGEST = 16  # bytes in front of the matrix, to check that it is whole
-# With filters, this many times `k` are looked at: those that do not pass are dropped afterwards.
+DIGEST = 16  # bytes before the matrix, to check that it is complete
+# With filters, this many times `k` are ranked, because those that do not pass are dropped afterwards.
 LOOKED_AT = 20
-# Seconds that a query waits for the matrix. A small index is done by then, and a kept matrix is read. It is less than a
-# lane's timeout, so the answer can say what it waits for.
+# Seconds that a query waits for the matrix: enough for a small index or a cached matrix, and less than a lane's
+# timeout, so the answer can say what it waits for.
 WAIT = 2.0
-# Seconds after a failure until it is tried again: reading all functions of a large index for nothing takes a minute.
+# Seconds after a failure until the next attempt, which may take a minute.
 TRY_AGAIN_AFTER = 60.0
 REPORT_EVERY = 1_000  # functions
 
-Progress = Callable[[str, int, int], None]  # what, how many are done, of how many
+Progress = Callable[[str, int, int], None]  # label, done, total
 
 
 def no_progress(_what: str, _done: int, _total: int) -> None:
-    """Reports to nobody."""
+    """Reports nothing."""
 
 
 class TfidfLane:
-    """Over the matrix of one generation: stored with it, kept in `cache`, or built from its functions."""
+    """The lane over the matrix of one generation: stored with it, cached in `cache`, or built now."""
 
     def __init__(self, engine: Engine, cache: Path | None = None) -> None:
         self._engine, self._cache = engine, cache
@@ -57,21 +57,21 @@ class TfidfLane:
         self._failed = 0.0  # when
 
     def __call__(self, text: str, k: int, filters: Filters) -> RankedList:
-        """The best `k`; raises `EngineUnavailable` while the matrix is still being made."""
+        """The best `k`; raises `EngineUnavailable` while the matrix is being built."""
         matrix = self._matrix
         if matrix is None:
             self._started().join(WAIT)
             matrix = self._matrix
         if matrix is None:
             if self._error is not None:
-                raise self._error.with_traceback(None)  # which would grow with every question
+                raise self._error.with_traceback(None)  # or it grows with every query
             raise EngineUnavailable("the TF-IDF matrix of this index is being made", "ask again in a minute")
         found = dict(matrix.search(terms(text), k if filters == Filters() else LOOKED_AT * k))
         located = self._engine.locate(list(found), filters)[:k]
         return RankedList(TFIDF, with_scores(located, [found[hit.id] for hit in located]))
 
     def _started(self) -> threading.Thread:
-        """The thread that makes the matrix; a new one some time after one has failed."""
+        """The thread that builds the matrix; a new one some time after a failure."""
         with self._lock:
             again = self._error is not None and monotonic() - self._failed >= TRY_AGAIN_AFTER
             if self._building is None or again:
@@ -83,11 +83,11 @@ class TfidfLane:
     def _try(self) -> None:
         try:
             self.prepare()
-        except Exception as error:  # noqa: BLE001 - said to whoever asks for this lane
+        except Exception as error:  # noqa: BLE001 - reported by the lane
             self._failed, self._error = monotonic(), error
 
     def prepare(self, progress: Progress = no_progress) -> None:
-        """Load the matrix or build it, and wait for it."""
+        """Load or build the matrix, and wait for it."""
         self._matrix = load(self._engine.artifact(ARTIFACT) or self._made(progress))
 
     def _made(self, progress: Progress) -> bytes:
@@ -106,7 +106,7 @@ def tfidf_rows(engine: Engine, progress: Progress = no_progress) -> Iterator[tup
 
 
 def cached_matrix(cache: Path, info: IndexInfo, make: Callable[[], bytes]) -> bytes:
-    """The kept matrix of this generation, or the one that `make` makes now; two processes never both make it."""
+    """The cached matrix of this generation, or the one that `make` builds now, in one process at a time."""
     path = path_of(cache, info)
     data = _read(path)
     if data is None:
@@ -119,12 +119,12 @@ def cached_matrix(cache: Path, info: IndexInfo, make: Callable[[], bytes]) -> by
 
 
 def forget(cache: Path, name: str) -> None:
-    """Remove what is kept of an index that was dropped."""
+    """Remove the cached matrices of a dropped index."""
     shutil.rmtree(cache / FOLDER / name, ignore_errors=True)
 
 
 def path_of(cache: Path, info: IndexInfo) -> Path:
-    """One file a generation; an index that was made anew under the same name and number has another one."""
+    """One file per generation; an index rebuilt under the same name and number has another one."""
     identity = blake2b(info.identity.encode(), digest_size=8).hexdigest()
     return cache / FOLDER / info.name / f"{info.generation}-{identity}"
 
@@ -139,13 +139,13 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Replace what other generations kept; where nothing can be written, the matrix is made again the next time."""
+    """Replace the files of other generations; if writing fails, the matrix is built again the next time."""
     try:
         for old in path.parent.glob("*-*"):
             old.unlink()
         write_atomically(path, blake2b(data, digest_size=DIGEST).digest() + data)
     except OSError as error:
-        log.warning("the TF-IDF matrix cannot be kept for the next time: %s", error)
+        log.warning("the TF-IDF matrix cannot be cached: %s", error)
 
 
 @contextmanager
@@ -153,7 +153,7 @@ def _locked(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / "lock").open("ab")
-    except OSError:  # nothing can be kept here, so there is nothing to lock
+    except OSError:  # nothing can be written here, so there is nothing to lock
         yield
         return
     with lock:
