@@ -5,7 +5,10 @@ length; tests, examples, vendored and generated code lose. All units of the file
 index of whole repositories, where files and classes are units too. CodeSearchNet has functions alone, and there a
 file's other functions say nothing about one of them (docs/research/rerankers.md).
 
-**Places.** The tree is cut into clusters: files in an index of repositories, repositories in a collection of functions.
+**Places.** The tree is cut at a radius, and what parts beyond it is one cluster. With the root at 0, repositories at 1,
+files at 2 and classes at 3, the cut is the smallest radius with as many clusters as the page has places: repositories
+in a collection of functions, files in one repository. Evidence makes the units of a file rise together, so with it the
+cut is at the file, or at the class within a single file.
 A node that holds the share p of the relevance, the sum of the scaled scores, is entitled to K·p of the K places on the
 page, and to one at least. Its n-th result pays for the n − 1 before it in parts of that entitlement.
 docs/explanation/ranking.md derives this from importance sampling, IA-Select (Agrawal et al., WSDM 2009), xQuAD (Santos
@@ -59,6 +62,7 @@ MODULE = 1.4  # the file that the name is, or that hands on a name which nothing
 BY_KIND = dict.fromkeys(("class", "interface", "type", "enum"), 0.2) | {"constant": -0.5}  # a type rather than a value
 WHOLE = 0.2  # a definition that is no member of another
 REPOSITORY_PRICE = 0.08  # for using up the entitlement of a repository once
+INNER_PRICE = 0.08  # the same for a file, among functions alone, and for a class, where the cut is there
 # For each result of its file before it. A price beyond all evidence gains .004 by file (not significant) and buries
 # functions beside a better one (docs/research/tree-ranking.md).
 FILE_PRICE = 0.9
@@ -163,10 +167,11 @@ def superseded(paths: Sequence[str], repo_names: Sequence[str], query: str) -> l
 
 
 class LocalTree(NamedTuple):
-    """The tree of the candidates as far as ranking needs it: for each candidate its repository and its file."""
+    """The tree of the candidates as far as ranking needs it: for each candidate its repository, file and class."""
 
     repos: Positions
     files: Positions
+    classes: Positions
     paths: list[str]  # one a file
     repo_names: list[str]  # one a file
     whole: bool  # files and classes are units too
@@ -178,13 +183,37 @@ def local_tree(head: Candidates) -> LocalTree:
     files = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
     repos = np.unique(head.groups("repo"), return_inverse=True)[1]
     whole = any(kind not in FUNCTIONS for kind in head.parts("kind"))
-    return LocalTree(repos, files, [path for _, path in numbers], [repo for repo, _ in numbers], whole)
+    owners: dict[tuple[int, str], int] = {}
+    names = (name.rpartition(".")[0] for name in head.parts("func_name"))
+    inner = [owners.setdefault(key, len(owners)) for key in zip(files.tolist(), names, strict=True)]
+    classes = np.array(inner, dtype=np.int64)
+    return LocalTree(repos, files, classes, [path for _, path in numbers], [repo for repo, _ in numbers], whole)
 
 
 def shares(groups: Positions, mass: Floats) -> Floats:
     """The part of the relevance that each group holds."""
     held = np.bincount(groups, mass).astype(np.float64)
     return held / (held.sum() or 1.0)
+
+
+REPOSITORY, FILE, CLASS = 1, 2, 3  # radii, in edges from the root: chains of folders are contracted
+
+
+def cut(tree: LocalTree, mass: Floats) -> int:
+    """The radius at which the tree of the candidates is cut: where it separates them into as many clusters as the page
+    has places. A node of depth d lies at radius d, and two candidates part at the radius of their last common node."""
+    if tree.whole:
+        return FILE if tree.files.any() else CLASS
+    for radius, groups in ((REPOSITORY, tree.repos), (FILE, tree.files)):
+        if effective(shares(groups, mass)) >= PAGE:
+            return radius
+    return CLASS
+
+
+def effective(held: Floats) -> float:
+    """How many clusters of equal shares would be as spread out as these: the exponential of their entropy."""
+    some = held[held > 0.0]
+    return float(np.exp(-(some * np.log(some)).sum()))
 
 
 def before(groups: Positions, order: Positions) -> Positions:
@@ -349,13 +378,14 @@ class TreeRanking:
             scores -= FOREIGN * foreign
         paid = self.prices(scores, fused, tree, spread="graph" not in head.lanes)
         order = np.lexsort((-scores, paid - scores))
-        clusters = tree.files if tree.whole else tree.repos
+        radius = cut(tree, fused)
         reasons = (
             explain(
                 order,
                 paid,
                 tree,
-                shares(clusters, fused),
+                radius,
+                shares((tree.repos, tree.files, tree.classes)[radius - 1], fused),
                 gains,
                 defined,
                 turned,
@@ -384,6 +414,11 @@ class TreeRanking:
             paid += REPOSITORY_PRICE * np.minimum(used, MOST_PAID)
         if tree.whole:
             paid += FILE_PRICE * before(tree.files, order)
+        radius = cut(tree, mass)
+        if spread and radius >= FILE and not tree.whole:
+            paid += INNER_PRICE * np.minimum(before(tree.files, order), MOST_PAID)
+        if spread and radius >= CLASS:
+            paid += INNER_PRICE * np.minimum(before(tree.classes, order), MOST_PAID)
         return paid * (self.diversity / max(1.0 - self.diversity, 1e-9))
 
 
@@ -391,6 +426,7 @@ def explain(
     order: Positions,
     paid: Floats,
     tree: LocalTree,
+    radius: int,
     held: Floats,
     gains: FileEvidence | None,
     defined: Floats,
@@ -409,8 +445,10 @@ def explain(
     for position in range(len(order)):
         moved = position - int(places[position])
         file = int(tree.files[position])
-        cluster = file if tree.whole else int(tree.repos[position])
-        label = tree.paths[file].rpartition("/")[2] if tree.whole else tree.repo_names[file]
+        cluster = int((tree.repos, tree.files, tree.classes)[radius - 1][position])
+        label = tree.repo_names[file] if radius == REPOSITORY else tree.paths[file].rpartition("/")[2]
+        if radius == CLASS and (owner := names[position].rpartition(".")[0]):
+            label = f"{owner} in {label}"
         said = (
             []
             if gains is None

@@ -120,10 +120,10 @@ from tests.graph.trees import address
 from tests.rerank.candidates import ranked
 from treeline.corpus import tfidf
 from treeline.rerank.candidates import RerankContext
-from treeline.rerank.registry import METHODS, reranker
+from treeline.rerank.registry import NAMES, reranker
 
 candidates = ranked([address(f"o/r{n % 7}", f"src/f{n % 5}.py", f"f{n}") for n in range(30)])
-for name in METHODS.keys() - {"cross-encoder"}:
+for name in NAMES.keys() - {"cross-encoder"}:
     assert len(reranker(name)(candidates, RerankContext("sort a list"))) == 30
 tfidf.load(tfidf.build([("00" * 16, ["sort", "list"])])).search(["sort"], 1)
 print(sorted({"torch", "sklearn", "scipy", "geoopt", "sentence_transformers"} & sys.modules.keys()))

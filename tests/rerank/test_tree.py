@@ -14,7 +14,7 @@ from treeline.graph.embedding import embed
 from treeline.graph.hyperbolic import distance, distances
 from treeline.graph.local_tree import local_tree as whole_tree
 from treeline.rerank.candidates import Candidate, Candidates, Contribution, RerankContext
-from treeline.rerank.tree import REPOSITORY_PRICE, TreeRanking, local_tree, path_facts
+from treeline.rerank.tree import CLASS, FILE, REPOSITORY, REPOSITORY_PRICE, TreeRanking, cut, local_tree, path_facts
 
 
 def unit(number: int, path: str, name: str, kind: str, score: float, repo: str = "o/r") -> Candidate:
@@ -67,7 +67,7 @@ def test_more_diversity_shows_more_repositories_and_those_that_moved_say_why() -
     assert [one.id for one in TreeRanking(0.0)(head, CONTEXT)] == [one.id for one in head]
     ranked = TreeRanking(1.0)(head, CONTEXT)
     assert [one.address.repo for one in ranked[:5]] == ["o/a", "o/b", "o/c", "o/d", "o/e"]  # as Algorithm 1
-    assert ranked[1].reason.startswith("raised") and "o/b holds" in ranked[1].reason
+    assert ranked[1].reason.startswith("raised") and "f8.py holds" in ranked[1].reason
     assert any(one.reason.startswith("lowered: results from elsewhere") for one in ranked)
 
 
@@ -236,6 +236,36 @@ def test_every_result_says_what_its_node_added_and_its_share() -> None:
     first = TreeRanking()(rows, RerankContext("session"))[0]
     assert "more matches in its file +" in first.reason and "its file's name +0.60" in first.reason
     assert "session.py holds" in first.reason and "of 10 places" in first.reason
+
+
+def functions(*places: tuple[str, str, str]) -> list[Candidate]:
+    return [unit(number, path, name, "function", 1.0, repo) for number, (repo, path, name) in enumerate(places)]
+
+
+def radius_of(rows: list[Candidate]) -> int:
+    return cut(local_tree(Candidates.of(rows)), np.ones(len(rows)))
+
+
+def test_the_tree_is_cut_where_it_separates_the_candidates_into_as_many_as_the_page_has_places() -> None:
+    assert radius_of(functions(*((f"o/r{i}", "a.py", "f") for i in range(12)))) == REPOSITORY
+    assert radius_of(functions(*((f"o/r{i % 2}", f"a{i}.py", "f") for i in range(12)))) == FILE
+    assert radius_of(functions(*(("o/r", "a.py", f"C{i}.f") for i in range(12)))) == CLASS
+    one_holds_most = np.array([100.0] + [0.1] * 11)
+    rows = functions(*((f"o/r{i}", "a.py", "f") for i in range(12)))
+    assert cut(local_tree(Candidates.of(rows)), one_holds_most) > REPOSITORY
+
+
+def test_where_files_are_units_the_cut_is_at_the_file_and_in_one_file_at_the_class() -> None:
+    rows = [unit(i, f"a{i % 2}.py", "C", "class", 1.0, f"o/r{i}") for i in range(12)]
+    assert radius_of(rows) == FILE
+    assert radius_of([unit(i, "a.py", f"C{i}", "class", 1.0) for i in range(12)]) == CLASS
+
+
+def test_among_functions_of_one_repository_another_file_goes_first_if_nearly_as_good() -> None:
+    rows = functions(("r", "a.py", "f"), ("r", "a.py", "g"), ("r", "b.py", "h"), ("r", "c.py", "i"))
+    rows = [one._replace(score=score) for one, score in zip(rows, (1.0, 0.9, 0.88, 0.0), strict=True)]
+    assert order("something", rows) == ["a.py:f", "b.py:h", "a.py:g", "c.py:i"]
+    assert "b.py holds" in TreeRanking()(rows, RerankContext("something"))[1].reason
 
 
 def test_the_cut_at_a_radius_of_the_disk_is_the_cut_of_the_tree() -> None:
