@@ -463,6 +463,7 @@ class MapNodeBody(Body):
 class MapBody(Body):
     query: str
     nodes: list[MapNodeBody]
+    clusters: list[str] = Field(description="What each cluster is about: the words that set its members' names apart.")
     distortion: float
     degraded: list[DegradationBody]
     timings: dict[str, float]

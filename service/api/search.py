@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from math import log
 
 from apiflask import APIBlueprint
 from flask import Response
 
+from treeline.corpus.analysis import spans
 from treeline.graph.layout import disk_map
 from treeline.graph.local_tree import local_tree
 from treeline.rerank.candidates import Candidate
@@ -92,11 +95,13 @@ def map_of_results(parameters: Question) -> Response:
     started = time.perf_counter()
     ranked = list(answer.ranked[: here.settings.map_depth])
     addresses = [candidate.address for candidate in ranked]
-    disk = disk_map([candidate.id for candidate in ranked], addresses, map_clusters(ranked, here.settings.clusters))
+    clusters = map_clusters(ranked, here.settings.clusters)
+    disk = disk_map([candidate.id for candidate in ranked], addresses, clusters)
     timings = dict(answer.timings) | {"map": elapsed(started)}
     body = MapBody(
         query=answer.plan.words,
         nodes=[MapNodeBody.of(node, ranked) for node in disk.nodes],
+        clusters=cluster_names([address.func_name for address in addresses], clusters),
         distortion=disk.distortion,
         degraded=[DegradationBody.model_validate(lane) for lane in answer.degraded],
         timings=timings,
@@ -114,3 +119,24 @@ def map_clusters(ranked: Sequence[Candidate], count: int) -> list[int | None]:
     labels = hyperbolic_kmeans(local_tree([candidate.address for candidate in ranked]), count)
     order = {label: number for number, label in enumerate(dict.fromkeys(labels.tolist()))}  # by the best of each
     return [order[label] for label in labels.tolist()]
+
+
+NAME_WORDS = 3
+SHORTEST_WORD = 3
+
+
+def cluster_names(names: Sequence[str], clusters: Sequence[int | None]) -> list[str]:
+    """What each cluster is about: the words of its members' names that most of them and few other clusters have."""
+    found: dict[int, Counter[str]] = defaultdict(Counter)
+    for name, cluster in zip(names, clusters, strict=True):
+        if cluster is not None:
+            parts = (name[start:end].lower() for start, end in spans(name))
+            found[cluster].update({part for part in parts if len(part) >= SHORTEST_WORD})
+    spread = Counter(word for words in found.values() for word in words)
+    count = max(found, default=-1) + 1
+
+    def about(words: Counter[str]) -> str:
+        weight = {word: -times * log(1 + count / spread[word]) for word, times in words.items()}
+        return ", ".join(sorted(words, key=lambda word: (weight[word], word))[:NAME_WORDS])
+
+    return [about(found[number]) for number in range(count)]

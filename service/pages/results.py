@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -71,6 +72,8 @@ class ResultView:
     moved: int
     reason: str
     relation: str  # how the call graph led to it, or `unresolved`
+    members: tuple[tuple[PlaceView, str], ...]  # what matches inside a file or class, each with its first line
+    copies: tuple[PlaceView, ...]  # where else on this page the same text is
 
 
 def result_views(
@@ -80,11 +83,27 @@ def result_views(
     shares = [one.share for result in answer.results for one in result.candidate.contributions]
     largest = max(shares, default=0.0) or 1.0
     phrases = answer.plan.phrases
-    return [_view(result, search, words, phrases, largest, clusters) for result in answer.results]
+    return [
+        _view(result, copies, search, words, phrases, largest, clusters)
+        for result, copies in fold_copies(answer.results, answer.headings)
+    ]
+
+
+def fold_copies(results: Sequence[Result], headings: Container[int]) -> list[tuple[Result, list[Result]]]:
+    """Each result with those after it that have the very same text; one below a heading of its own stays."""
+    folded: dict[str, tuple[Result, list[Result]]] = {}
+    for result in results:
+        text = " ".join(result.function.original_string.split())
+        if text in folded and result.rank not in headings:
+            folded[text][1].append(result)
+        else:
+            folded[text if text not in folded else f"{text}\0{result.rank}"] = (result, [])
+    return list(folded.values())
 
 
 def _view(
     result: Result,
+    copies: Sequence[Result],
     search: str,
     words: frozenset[str],
     phrases: tuple[str, ...],
@@ -107,6 +126,8 @@ def _view(
         moved=candidate.moved,
         reason=visible(candidate.reason),
         relation=relation_of(candidate),
+        members=tuple((place_view(one.id, one.address), visible(one.signature)) for one in result.members),
+        copies=tuple(place_view(one.function.id, one.function.address, search) for one in copies),
     )
 
 

@@ -22,7 +22,7 @@ from treeline.service.api.parameters import Question, SearchParameters
 from treeline.service.http import guard
 from treeline.service.http.context import context, search_or_cached
 from treeline.service.http.errors import for_people, status_of
-from treeline.service.http.response import allow_plotly_styles, server_timing
+from treeline.service.http.response import server_timing
 from treeline.service.pages.results import LANES, result_views
 from treeline.service.present.highlight import question_words
 from treeline.service.present.text import ROUTES, STAGES
@@ -60,7 +60,6 @@ class Choice:
 @blueprint.get("/search")
 def search() -> Response:
     """An empty question shows the empty page; one that cannot be answered as asked keeps its switches."""
-    allow_plotly_styles()
     settings = context().settings
     state = search_state()
     common = {

@@ -62,8 +62,8 @@ def test_no_page_needs_inline_scripts_styles_or_another_host(client: FlaskClient
 
 
 def test_only_where_plotly_draws_may_styles_be_inline(client: FlaskClient) -> None:
-    assert "unsafe-inline" not in client.get("/").headers["Content-Security-Policy"]
-    assert "style-src 'self' 'unsafe-inline'" in client.get("/search?q=x").headers["Content-Security-Policy"]
+    assert "unsafe-inline" not in client.get("/search?q=x").headers["Content-Security-Policy"]
+    assert "style-src 'self' 'unsafe-inline'" in client.get("/eval").headers["Content-Security-Policy"]
 
 
 def test_other_sites_pages_may_read_only_when_the_setting_names_them(

@@ -9,6 +9,7 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
+from tests.service.web.library import INDEX
 from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.sources import open_source
@@ -17,6 +18,7 @@ from treeline.search.lanes.lane_set import Degradation
 from treeline.search.query import Query
 from treeline.search.searcher import Reorder
 from treeline.search.settings import Settings
+from treeline.service.api.search import cluster_names
 from treeline.service.present.highlight import WHOLE_LENGTH
 from treeline.service.present.text import sentence, summary
 
@@ -197,6 +199,27 @@ def test_the_map_holds_the_results_inside_the_disk(client: FlaskClient) -> None:
     listed = client.get("/api/search?q=open+a+file&k=10").get_json()["results"]
     best = sorted(functions, key=lambda node: int(node["rank"]))[:10]
     assert [node["id"] for node in best] == [row["id"] for row in listed]
+
+
+def test_clusters_are_named_by_the_words_that_set_them_apart() -> None:
+    names = ["read_file", "read_json", "send_mail", "send_news"]
+    assert cluster_names(names, [0, 0, 1, 1]) == ["read, file, json", "send, mail, news"]
+    assert cluster_names(names, [None] * 4) == []
+
+
+def test_copies_of_one_function_are_one_result_with_their_places(
+    tmp_path: Path, make_app: Callable[[Settings], APIFlask]
+) -> None:
+    for name in ("one", "two"):
+        (tmp_path / "demo" / name).mkdir(parents=True)
+        (tmp_path / "demo" / name / "pay.py").write_text("def pay_invoice(sum):\n    return transfer(sum)\n")
+    load(EmbeddedStore(tmp_path / "home"), INDEX, [open_source(str(tmp_path / "demo"))], LoadOptions(work=tmp_path))
+    client = make_app(Settings(home=str(tmp_path / "home"), index=INDEX)).test_client()
+    page = client.get("/search?q=pay_invoice&kind=function&diversity=0").text
+    assert "The same in 1 more place" in page
+    assert page.count('<li class="result"') == 1
+    assert "one/pay.py" in page
+    assert "two/pay.py" in page
 
 
 def test_what_is_not_there_is_a_page_with_a_search_box(client: FlaskClient) -> None:
