@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.elasticsearch_download import ServerMissing
+from tests.elasticsearch_download import VERSION, ServerMissing
 from tests.elasticsearch_server import Cluster, running
 
 # How long an example takes says more about a shared machine than about the code. The same examples every time: whether
@@ -26,9 +26,9 @@ SHARED = ("docker", "elasticsearch")  # marks of tests that share a server
 
 @pytest.fixture(scope="session")
 def elasticsearch_cluster() -> Iterator[Cluster]:
-    """One real node without security, started when the first test asks for it."""
+    """One real node without security, started when the first test asks for it; `ELASTICSEARCH_VERSION` chooses it."""
     try:
-        with running() as cluster:
+        with running(version=os.environ.get("ELASTICSEARCH_VERSION", VERSION)) as cluster:
             yield cluster
     except ServerMissing as missing:
         pytest.skip(str(missing))

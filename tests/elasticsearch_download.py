@@ -1,11 +1,13 @@
 """Elasticsearch for the tests, from Maven Central: fetched and unpacked once, where the user that runs it can read it.
 
-`python -m tests.elasticsearch_download` does it beforehand, and prints where it is.
+`python -m tests.elasticsearch_download` does it beforehand, and prints where it is. The next major version and
+OpenSearch come from there too.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -15,7 +17,9 @@ import zipfile
 from pathlib import Path
 
 VERSION = "8.19.21"
-ARTIFACT = f"org.elasticsearch.distribution.integ-test-zip:elasticsearch:{VERSION}:zip"
+NEXT_MAJOR = "9.2.0"
+NEXT_MAJOR_JAVA = 21  # Debian 12 has 17
+OPENSEARCH = "opensearch-2.19.1"
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 DEBIAN_PACKAGES = {"java": "openjdk-17-jdk-headless", "mvn": "maven"}
 FETCH_TRIES = 3  # a download of 100 MB breaks off now and then
@@ -40,9 +44,12 @@ def missing_programs() -> list[str]:
     return [program for program in DEBIAN_PACKAGES if shutil.which(program) is None]
 
 
-def fetch() -> Path:
+def fetch(version: str = VERSION) -> Path:
     """The unpacked server; downloaded and unpacked when that has not been done yet."""
-    home = cache_folder() / f"elasticsearch-{VERSION}"
+    product, _, number = version.rpartition("-") if "-" in version else ("elasticsearch", "", version)
+    unpacked_name = f"{product}-{number}"
+    artifact = f"org.{product}.distribution.integ-test-zip:{product}:{number}:zip"
+    home = cache_folder() / unpacked_name
     if home.exists():
         return home
     missing = missing_programs()
@@ -51,17 +58,28 @@ def fetch() -> Path:
         raise ServerMissing(f"Elasticsearch for the tests needs {', '.join(missing)}: apt-get install {packages}")
     cache_folder().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache_folder()) as scratch:
-        command = ["mvn", "-q", "-B", MAVEN_COPY, f"-Dartifact={ARTIFACT}", f"-DoutputDirectory={scratch}"]
+        command = ["mvn", "-q", "-B", MAVEN_COPY, f"-Dartifact={artifact}", f"-DoutputDirectory={scratch}"]
         for tries_left in reversed(range(FETCH_TRIES)):
             if subprocess.run(command, check=not tries_left).returncode == 0:
                 break
-        with zipfile.ZipFile(Path(scratch) / f"elasticsearch-{VERSION}.zip") as archive:
+        with zipfile.ZipFile(Path(scratch) / f"{unpacked_name}.zip") as archive:
             archive.extractall(scratch)
-        unpacked = Path(scratch) / f"elasticsearch-{VERSION}"
+        unpacked = Path(scratch) / unpacked_name
         for program in (unpacked / "bin").iterdir():
             program.chmod(0o755)
         (unpacked / "plugins").mkdir(exist_ok=True)
         unpacked.rename(home)  # last, so that a broken fetch is done again
+    return home
+
+
+def java_home(version: str = VERSION) -> Path:
+    """The Java that runs a server: what `ES_JAVA_HOME` names, or the system's. Version 9 needs Java 21."""
+    home = Path(os.environ.get("ES_JAVA_HOME") or Path(os.path.realpath(shutil.which("java") or "java")).parent.parent)
+    if version.startswith("9."):
+        told = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, check=False).stderr
+        number = re.search(r'version "(\d+)', told)
+        if number is None or int(number[1]) < NEXT_MAJOR_JAVA:
+            raise ServerMissing(f"Elasticsearch {version} needs Java {NEXT_MAJOR_JAVA}: let ES_JAVA_HOME name one")
     return home
 
 

@@ -24,10 +24,20 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 
-from tests.elasticsearch_download import NOBODY, OTHER_USER, ServerMissing, fetch
+from tests.elasticsearch_download import (
+    NEXT_MAJOR,
+    NOBODY,
+    OPENSEARCH,
+    OTHER_USER,
+    VERSION,
+    ServerMissing,
+    fetch,
+    java_home,
+)
 
 HEAP = "512m"
 SHORT_LIVED = "-XX:TieredStopAtLevel=1"  # compiles once and quickly: half the processor time until it answers
+VECTOR_MODULE = "jdk.incubator.vector"  # not in every Java; the server asks for it and does not start without
 START_SECONDS = 600  # three at once on two busy cores take two minutes, and some machines are busier
 STOP_SECONDS = 120
 PORTS = (10_000, 32_000)
@@ -93,6 +103,9 @@ class Cluster:
     tls: bool = False
     heap: str = HEAP
     nodes: list[Node] = field(default_factory=list)
+    version: str = VERSION
+    lasting: bool = False
+    """Whether it runs long enough to be compiled in full, as a server in use is: twice as quick once warm."""
 
     @property
     def urls(self) -> list[str]:
@@ -102,6 +115,10 @@ class Cluster:
     @property
     def url(self) -> str:
         return self.urls[0]
+
+    @property
+    def product(self) -> str:
+        return "opensearch" if self.version.startswith("opensearch") else "elasticsearch"
 
     @property
     def user(self) -> str:
@@ -116,8 +133,8 @@ class Cluster:
         """Start a node, for the first time or again on its old data."""
         with (node.folder / "console.log").open("ab") as console:
             node.process = subprocess.Popen(
-                [*_with_parent(), str(fetch() / "bin" / "elasticsearch")],
-                env=_environment(node.folder / "config", self.heap),
+                [*_with_parent(), str(fetch(self.version) / "bin" / self.product)],
+                env=_environment(node.folder / "config", self.heap, self.version, lasting=self.lasting),
                 stdout=console,
                 stderr=subprocess.STDOUT,
                 cwd=node.folder,
@@ -162,12 +179,13 @@ class Cluster:
 
 
 @contextmanager
-def running(*, nodes: int = 1, heap: str = HEAP) -> Iterator[Cluster]:
+def running(*, nodes: int = 1, heap: str = HEAP, version: str = VERSION, lasting: bool = False) -> Iterator[Cluster]:
     """A cluster of so many nodes without security, stopped and removed at the end."""
-    fetch()
+    fetch(version)
+    java_home(version)
     folder = Path(tempfile.mkdtemp(prefix="treeline-elasticsearch-"))
     folder.chmod(0o755)
-    cluster = Cluster(folder, heap=heap)
+    cluster = Cluster(folder, heap=heap, version=version, lasting=lasting)
     try:
         cluster.nodes = [Node(f"node{n}", free_port(), free_port(), folder / f"node{n}") for n in range(nodes)]
         for node in cluster.nodes:
@@ -183,8 +201,12 @@ def running(*, nodes: int = 1, heap: str = HEAP) -> Iterator[Cluster]:
 
 def _configure(cluster: Cluster, node: Node) -> None:
     config = node.folder / "config"
-    shutil.copytree(fetch() / "config", config)
+    shutil.copytree(fetch(cluster.version) / "config", config)
     (node.folder / "tmp").mkdir()
+    options = config / "jvm.options"
+    if not _has_vector_module(java_home(cluster.version)):
+        kept = [line for line in options.read_text(encoding="utf-8").splitlines() if VECTOR_MODULE not in line]
+        options.write_text("\n".join(kept) + "\n", encoding="utf-8")
     names = ", ".join(other.name for other in cluster.nodes)
     seeds = ", ".join(f"127.0.0.1:{other.transport_port}" for other in cluster.nodes)
     lines = [
@@ -195,27 +217,40 @@ def _configure(cluster: Cluster, node: Node) -> None:
         f"transport.port: {node.transport_port}",
         f"path.data: {node.folder / 'data'}",
         f"path.logs: {node.folder / 'logs'}",
+        f"path.repo: {node.folder.parent / 'snapshots'}",
         "cluster.routing.allocation.disk.threshold_enabled: false",
-        "xpack.security.enabled: false",
     ]
+    if cluster.product == "elasticsearch":
+        lines.append("xpack.security.enabled: false")
     if len(cluster.nodes) == 1:
         lines.append("discovery.type: single-node")
     else:
         lines += [f"discovery.seed_hosts: [{seeds}]", f"cluster.initial_master_nodes: [{names}]"]
-    (config / "elasticsearch.yml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (config / f"{cluster.product}.yml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    snapshots = node.folder.parent / "snapshots"
+    snapshots.mkdir(exist_ok=True)
+    _give_away(snapshots)
     _give_away(node.folder)
 
 
-def _environment(config: Path, heap: str) -> dict[str, str]:
-    java = Path(os.path.realpath(shutil.which("java") or "java")).parent.parent
+def _has_vector_module(java: Path) -> bool:
+    listed = subprocess.run([java / "bin" / "java", "--list-modules"], capture_output=True, text=True, check=False)
+    return VECTOR_MODULE in listed.stdout
+
+
+def _environment(config: Path, heap: str, version: str = VERSION, *, lasting: bool = False) -> dict[str, str]:
+    values = {
+        "JAVA_HOME": str(java_home(version)),
+        "PATH_CONF": str(config),
+        "JAVA_OPTS": f"-Xms{heap} -Xmx{heap} {'' if lasting else SHORT_LIVED}",
+        "TMPDIR": str(config.parent / "tmp"),
+    }
+    prefix = "OPENSEARCH" if version.startswith("opensearch") else "ES"
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(config.parent),
         "LANG": "C.UTF-8",
-        "ES_JAVA_HOME": str(java),
-        "ES_PATH_CONF": str(config),
-        "ES_JAVA_OPTS": f"-Xms{heap} -Xmx{heap} {SHORT_LIVED}",
-        "ES_TMPDIR": str(config.parent / "tmp"),
+        **{f"{prefix}_{name}": value for name, value in values.items()},
     }
 
 
@@ -234,10 +269,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=1)
     parser.add_argument("--heap", default=HEAP)
+    parser.add_argument("--version", default=VERSION, help=f"such as {NEXT_MAJOR} or {OPENSEARCH}")
+    parser.add_argument("--lasting", action="store_true", help="compile in full: for benchmarks")
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        with running(nodes=chosen.nodes, heap=chosen.heap) as cluster:
+        with running(nodes=chosen.nodes, heap=chosen.heap, version=chosen.version, lasting=chosen.lasting) as cluster:
             print(",".join(cluster.urls), flush=True)
             signal.pause()
     except ServerMissing as error:

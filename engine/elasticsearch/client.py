@@ -149,7 +149,7 @@ def _in_words(error: ApiError, client: Elasticsearch) -> TreelineError:
     said = reason(error)
     if isinstance(error, UnsupportedProductError):
         return EngineUnavailable(
-            f"what answers at {addresses(client)} is no Elasticsearch 8",
+            f"what answers at {addresses(client)} is no Elasticsearch 8 or 9",
             "look at TREELINE_ELASTICSEARCH_URL; OpenSearch and Elasticsearch 7 will not do",
         )
     if BLOCKED in said and error.status_code in CLOSED_TO_WRITING:

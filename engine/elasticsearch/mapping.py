@@ -26,9 +26,11 @@ JOINING_SIGNS = re.compile(r"[^\w\s]")
 # Cosine does not care for length, so a vector is sent as whole numbers: 1.4 KB instead of 3.1, and quicker to parse.
 WHOLE_NUMBERS = 9_999
 LONGEST_PREFIX = 1_000  # bytes that the server takes as a prefix; nothing here is called by a longer one
-# Half of the server's default: building the graph is most of the work of loading (1.9 ms a function against .8 without
-# it), and searching looks at enough candidates to make up for it.
+# Half of the server's default: searching looks at enough candidates to make up for it.
 EF_CONSTRUCTION = 50
+GRAPH = {"type": "int8_hnsw", "m": 16, "ef_construction": EF_CONSTRUCTION}
+# While an index is loaded its vectors have no graph: every merge would build it again. Searching them compares all.
+NO_GRAPH = {"type": "int8_flat"}
 ID = "id"  # `_id` again as a column: the server keeps `_id` with the whole record, which it unpacks to read it
 ADDRESS_FIELDS = ("repo", "path", "func_name.keyword", "language", "url", "kind")
 
@@ -62,14 +64,14 @@ PROPERTIES: dict[str, Any] = {
 }
 
 
-def vector_field(number: int, dimension: int) -> dict[str, Any]:
+def vector_field(number: int, dimension: int, *, graph: bool = True) -> dict[str, Any]:
     return {
         f"vector{number}": {
             "type": "dense_vector",
             "dims": dimension,
             "index": True,
             "similarity": "cosine",
-            "index_options": {"type": "int8_hnsw", "m": 16, "ef_construction": EF_CONSTRUCTION},
+            "index_options": GRAPH if graph else NO_GRAPH,
         }
     }
 
@@ -80,10 +82,11 @@ def properties() -> dict[str, Any]:
 
 
 def mapping(encoders: Sequence[tuple[EncoderSpec, int]], meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Nothing is guessed: an unknown field is refused. What can be had from elsewhere is not kept in the source."""
+    """For a new index. Nothing is guessed: an unknown field is refused. What can be had from elsewhere is not kept in
+    the source."""
     fields = properties()
     for encoder, number in encoders:
-        fields |= vector_field(number, encoder.dimension)
+        fields |= vector_field(number, encoder.dimension, graph=False)
     return {
         "dynamic": "strict",
         "_meta": {"treeline": dict(meta)},

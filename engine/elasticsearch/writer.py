@@ -167,10 +167,12 @@ class ElasticsearchWriter:
                 "checkpoint": "",
                 "rejected": [],
             }
-            self._save_meta()
+            graphs = {k: v for spec, n in self._encoders for k, v in vector_field(n, spec.dimension).items()}
+            self._client.indices.put_mapping(index=self._index, properties=graphs, meta={"treeline": self._meta})
             # A published generation never changes; this is also what lets the next one begin as its clone.
-            settings = {"refresh_interval": None, "blocks.write": True}
-            self._client.indices.put_settings(index=self._index, settings=settings)
+            self._client.indices.put_settings(
+                index=self._index, settings={"refresh_interval": None, "blocks.write": True}
+            )
             self._check_base()
             flip_alias(self._client, self._name, self._index)
         self._tidy_up()
@@ -238,11 +240,13 @@ class ElasticsearchWriter:
             )
 
     def _tidy_up(self) -> None:
-        """Leave the server to merge in its own time what it never would by itself: a search asks every segment."""
+        """Leave the server to merge in its own time what it never would by itself: a search asks every segment.
+
+        A new index gets one segment, so that all its vectors get into a graph: they have none before.
+        """
+        segments = MOST_SEGMENTS if self._meta.get("base") else 1
         with suppress(ApiError, TransportError):  # the index is complete without it
-            self._client.indices.forcemerge(
-                index=self._index, max_num_segments=MOST_SEGMENTS, wait_for_completion=False
-            )
+            self._client.indices.forcemerge(index=self._index, max_num_segments=segments, wait_for_completion=False)
 
     def _rows_of(self, encoder: EncoderSpec, vectors: Mapping[str, Vectors], count: int) -> Sequence[Any]:
         given = vectors.get(encoder.name)

@@ -130,9 +130,10 @@ def test_another_server_than_elasticsearch_is_called_that() -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), SomethingElse) as other:
         threading.Thread(target=other.serve_forever, daemon=True).start()
         store = ElasticsearchStore([f"http://127.0.0.1:{other.server_address[1]}"])
-        with pytest.raises(EngineUnavailable, match="is no Elasticsearch 8") as told:
+        with pytest.raises(EngineUnavailable, match="is no Elasticsearch 8 or 9") as told:
             store.names()
         assert "TREELINE_ELASTICSEARCH_URL" in told.value.hint
+        assert "OpenSearch" in told.value.hint
         store.close()
         other.shutdown()
 
@@ -180,18 +181,39 @@ def test_a_nearly_full_disk_is_not_called_overload(server: ElasticsearchStore) -
     assert "disk" in told.value.hint
 
 
-def test_a_published_generation_is_merged_by_the_server(server: ElasticsearchStore) -> None:
+@pytest.mark.elasticsearch
+def test_a_new_index_gets_its_graph_once_when_it_is_published(
+    server: ElasticsearchStore,
+) -> None:
     with server.begin(NAME, [ENCODER], "f") as writer:
         for number in range(2 * MOST_SEGMENTS):
             write(writer, [function(f"piece_{number}")])
             writer.preview()  # a segment each
+        index = index_name(NAME, "000001")
+        assert vector_index_type(server, index) == "int8_flat"  # while it is loaded, no merge builds a graph
         info = writer.publish()
-    index = index_name(NAME, info.generation)
+    assert vector_index_type(server, index) == "int8_hnsw"
+    await_segments(server, index, 1)
+
+    with server.begin(NAME, [ENCODER], "g") as writer:
+        for number in range(2 * MOST_SEGMENTS):
+            write(writer, [function(f"later_{number}")])
+            writer.preview()
+        info = writer.publish()
+    await_segments(server, index_name(NAME, info.generation), MOST_SEGMENTS)
+    assert server.open(NAME).count() == 4 * MOST_SEGMENTS
+
+
+def await_segments(server: ElasticsearchStore, index: str, most: int) -> None:
     deadline = time.monotonic() + 120
-    while (found := len(server._client.cat.segments(index=index, format="json").body)) > MOST_SEGMENTS:
+    while (found := len(server.client.cat.segments(index=index, format="json").body)) > most:
         assert time.monotonic() < deadline, f"{found} segments"
         time.sleep(0.2)
-    assert server.open(NAME).count() == 2 * MOST_SEGMENTS
+
+
+def vector_index_type(server: ElasticsearchStore, index: str) -> str:
+    mappings = server.client.indices.get_mapping(index=index)[index]["mappings"]
+    return str(mappings["properties"]["vector0"]["index_options"]["type"])
 
 
 @pytest.mark.elasticsearch
