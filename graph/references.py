@@ -34,8 +34,22 @@ class Import:
 
 
 @dataclass(frozen=True, slots=True)
+class Typing:
+    """What a name of this file holds: a field (`Engine.trees`), a module's variable, or what a function gives
+    (`Engine.get()`). `value` is an expression: `:Node` is an object of a type, `:Node[]` something that holds such
+    objects, `make().node` what that gives. `private` marks a function that other files don't see."""
+
+    name: str
+    value: str
+
+
+PRIVATE = "private"
+
+
+@dataclass(frozen=True, slots=True)
 class Reference:
-    """`source` (a symbol of this file, empty for module level) refers to `target`, a dotted name as written."""
+    """`source` (a symbol of this file, empty for module level) refers to `target`, a dotted name as written, with `()`
+    for a call and `[]` for an index on the way to it, and local variables replaced by what they hold."""
 
     relation: Relation
     source: str
@@ -53,3 +67,4 @@ class FileFacts:
     symbols: tuple[Symbol, ...]
     imports: tuple[Import, ...]
     references: tuple[Reference, ...]
+    types: tuple[Typing, ...] = ()

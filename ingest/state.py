@@ -25,7 +25,7 @@ import orjson
 from treeline.corpus.errors import IndexOutdated, TreelineError
 from treeline.corpus.function import Function
 from treeline.engine.durable import disk_errors
-from treeline.graph.references import FileFacts, Import, Reference, Symbol
+from treeline.graph.references import FileFacts, Import, Reference, Symbol, Typing
 from treeline.ingest.source import Problem
 from treeline.ingest.texts import PackedText
 
@@ -87,7 +87,7 @@ def pack_facts(facts: Iterable[FileFacts]) -> PackedFacts:
 
 
 def unpack_facts(repo: str, packed: bytes) -> Iterator[FileFacts]:
-    for path, language, symbols, imports, references in orjson.loads(zlib.decompress(packed)):
+    for path, language, symbols, imports, references, *types in orjson.loads(zlib.decompress(packed)):
         yield FileFacts(
             repo,
             path,
@@ -95,6 +95,7 @@ def unpack_facts(repo: str, packed: bytes) -> Iterator[FileFacts]:
             tuple(Symbol(*symbol) for symbol in symbols),
             tuple(Import(*imported) for imported in imports),
             tuple(Reference(*seen) for seen in references),
+            tuple(Typing(*typing) for typing in types[0]) if types else (),
         )
 
 
@@ -105,6 +106,7 @@ def _fact_row(fact: FileFacts) -> tuple[object, ...]:
         [(symbol.name, symbol.kind, symbol.first_line, symbol.last_line) for symbol in fact.symbols],
         [(imported.module, imported.name, imported.alias) for imported in fact.imports],
         [(seen.relation, seen.source, seen.target, seen.line) for seen in fact.references],
+        [(typing.name, typing.value) for typing in fact.types],
     )
 
 

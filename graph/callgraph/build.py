@@ -13,7 +13,7 @@ from treeline.corpus.function import Address
 from treeline.graph.callgraph.classes import File
 from treeline.graph.callgraph.resolve import ALL_METHODS, HOWS, Resolver
 from treeline.graph.callgraph.storage import Arrays, Part, assemble, ends_of, grouped, string_arrays
-from treeline.graph.references import NODE_KINDS, RELATIONS, FileFacts, NodeKind, Reference, Relation
+from treeline.graph.references import CLASSES, NODE_KINDS, RELATIONS, FileFacts, NodeKind, Reference, Relation
 
 INHERITANCE = ("extends", "implements")
 PROTOCOLS = frozenset({"Protocol", "typing.Protocol", "typing_extensions.Protocol", "t.Protocol"})
@@ -83,7 +83,7 @@ def repository(repo: str, facts: Iterable[FileFacts]) -> Part:
     """The graph of one repository, in the order of its paths; no function of the index is tied to it yet."""
     graph = Collected()
     files = _collect(sorted(facts, key=lambda fact: fact.path), graph)
-    resolver = Resolver((seen.file for seen in files), graph.names, graph.kinds)
+    resolver = Resolver((seen.file for seen in files), graph.names, graph.kinds, graph.lines)
     _inherit(graph, resolver, files)
     _refer(graph, resolver, files)
     graph.owners |= resolver.classes.owner
@@ -99,6 +99,7 @@ def _collect(facts: Iterable[FileFacts], graph: Collected) -> list[_Seen]:
         if seen is None:
             seen = files[fact.path] = _Seen(File(fact.path, fact.language), len(files))
         seen.file.imports.extend(fact.imports)
+        seen.file.types.update((typing.name, typing.value) for typing in fact.types)
         for symbol in fact.symbols:
             seen.node(graph, symbol.name, symbol.kind, symbol.first_line)
         seen.references += fact.references
@@ -131,6 +132,7 @@ def _inherit(graph: Collected, resolver: Resolver, files: Sequence[_Seen]) -> No
                     graph.edge(node, base, reference.relation, how)
                 if not bases:  # of another repository, or not indexed: who asks for it by name can still be told
                     graph.bases.setdefault(node, []).append(reference.target)
+                    resolver.classes.unresolved.add(node)
     _implement(graph, resolver, files, protocols)
 
 
@@ -163,6 +165,9 @@ def _refer(graph: Collected, resolver: Resolver, files: Sequence[_Seen]) -> None
             found, how = resolver.resolve(seen.file, source, target, guess=relation == "calls")
             node = seen.referring(source) if found else -1
             for other in found:
+                if relation == "calls" and graph.kinds[other] in CLASSES and seen.file.language == "go":
+                    graph.edge(node, other, "uses", how)  # a conversion
+                    continue
                 graph.edge(node, other, relation, how)
                 if relation == "calls" and graph.kinds[other] == "class":
                     constructor = resolver.classes.constructor(other)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from treeline.graph.references import CLASSES, Import
@@ -12,15 +13,16 @@ from treeline.graph.references import CLASSES, Import
 
 @dataclass(slots=True)
 class File:
-    """Its symbols' nodes by qualified name, and its imports."""
+    """Its symbols' nodes by qualified name, its imports, and what its names hold."""
 
     path: str
     language: str
     nodes: dict[str, int] = field(default_factory=dict)
     imports: list[Import] = field(default_factory=list)
+    types: dict[str, str] = field(default_factory=dict)
 
 
-PACKAGE_IS_A_FOLDER = frozenset({"go", "java"})
+PACKAGE_IS_A_FOLDER = frozenset({"go", "java", "kotlin"})
 
 
 class Packages:
@@ -30,8 +32,11 @@ class Packages:
     def __init__(self, files: Iterable[File], kinds: Sequence[str]) -> None:
         self._symbols: dict[tuple[str, str, str], int] = {}
         self._classes: dict[tuple[str, str, str], int] = {}
+        self._holding: dict[tuple[str, str, str], File] = {}
         for file in files:
             if file.language in PACKAGE_IS_A_FOLDER:
+                for name in file.types:
+                    self._holding.setdefault(_key(file, name), file)
                 for name, node in file.nodes.items():
                     self._symbols.setdefault(_key(file, name), node)
                     if kinds[node] in CLASSES:
@@ -41,15 +46,25 @@ class Packages:
         """What this name is in the package of a file; nothing in other languages."""
         return self._symbols.get(_key(file, name))
 
+    def holding(self, file: File, name: str) -> File | None:
+        """The file of the package that says what a variable of this name holds."""
+        return self._holding.get(_key(file, name))
+
     def owner(self, file: File, name: str) -> int | None:
         """The class or interface of this name in the package of a file."""
         return self._classes.get(_key(file, name))
 
 
 def _key(file: File, name: str) -> tuple[str, str, str]:
-    return file.language, posixpath.dirname(file.path), name
+    return file.language, SOURCE_ROOT.sub("", posixpath.dirname(file.path)), name
 
 
+# Java and Kotlin keep the tests of a package in a folder of their own.
+SOURCE_ROOT = re.compile(r"^(?:.*/)?src/\w+/(?:java|kotlin)/")
+
+
+# Members of a type may be defined in another file than the type: `impl` blocks, partial classes, extensions.
+SPREAD = frozenset({"rust", "cpp", "csharp", "kotlin", "swift", "objc"})
 ONE_SCOPE = frozenset({"ruby", "php"})  # autoloaders and `require` make every class visible everywhere
 CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct")
 
@@ -61,7 +76,15 @@ class Classes:
     then gathered under its first opening, so that looking through it is one look, however many there are.
     """
 
-    def __init__(self, files: Collection[File], packages: Packages, names: Sequence[str], kinds: Sequence[str]) -> None:
+    def __init__(
+        self,
+        files: Collection[File],
+        packages: Packages,
+        names: Sequence[str],
+        kinds: Sequence[str],
+        lines: Sequence[int],
+    ) -> None:
+        """A class on line 0 is only known from its members."""
         self._packages, self._names, self._kinds = packages, names, kinds
         self.members: dict[int, dict[str, int]] = defaultdict(dict)
         self.owner: dict[int, int] = {}
@@ -69,7 +92,9 @@ class Classes:
         self._gathered: dict[int, dict[str, int]] = defaultdict(dict)
         self._opened_first: dict[int, int] = {}
         self._by_name: dict[str, list[int]] = defaultdict(list)
+        self.unresolved: set[int] = set()  # classes with a base that is not of this repository
         opened: dict[str, int] = {}
+        spread: dict[tuple[str, str, str], list[int]] = defaultdict(list)
         for file in files:
             for name, node in file.nodes.items():
                 if kinds[node] in CLASSES:
@@ -78,6 +103,15 @@ class Classes:
                         self._by_name[name].append(node)
                     if file.language == "ruby":
                         self._opened_first[node] = opened.setdefault(name, node)
+                    elif file.language in SPREAD:
+                        folder = posixpath.dirname(file.path) if file.language == "csharp" else ""
+                        spread[file.language, folder, name].append(node)
+        for (language, _, _), nodes in spread.items():
+            defined = [node for node in nodes if lines[node]]
+            if len(defined) == 1 or (defined and language == "csharp"):
+                self._opened_first.update(dict.fromkeys(nodes, defined[0]))
+        for name, found in self._by_name.items():
+            self._by_name[name] = list(dict.fromkeys(map(self._first, found)))
         for file in files:
             for name, node in file.nodes.items():
                 self._place(file, name, node)
@@ -101,6 +135,23 @@ class Classes:
 
     def bases(self, node: int) -> Iterable[int]:
         return self._bases.get(self._first(node), ())
+
+    def with_bases(self, node: int) -> Iterator[int]:
+        """A class and all that it extends, the nearest first."""
+        seen, level = {node}, list(dict.fromkeys((node, self._first(node))))
+        while level:
+            yield from level
+            level = [base for holder in level for base in self.bases(holder) if base not in seen]
+            level = list(dict.fromkeys(level))
+            seen.update(level)
+
+    def is_open(self, node: int) -> bool:
+        """Whether a class extends something that is not of this repository, so that it may have more members."""
+        return any(holder in self.unresolved for holder in self.with_bases(node))
+
+    def named_in(self, file: File, name: str) -> int | None:
+        """The class of this name, as a file means it that defines members of it."""
+        return self._owner(file, name)
 
     def member(self, node: int, name: str) -> int | None:
         """A member of a class, from the same file rather than from another, or of the nearest class it extends."""

@@ -12,6 +12,9 @@ from treeline.graph.callgraph.classes import ONE_SCOPE, Classes, File, last_of
 from treeline.graph.references import Import
 
 IMPORTED = "import"
+RUST_ROOTS = ("mod.rs", "lib.rs", "main.rs")
+RUST_PATHS = frozenset({"crate", "super"})
+INNER_CLASSES = frozenset({"java", "kotlin"})  # imported by the name of the outer one
 PASSES = 5  # files that a name may be handed on through (`from .url import parse_url` in a package's `__init__`)
 
 
@@ -39,6 +42,12 @@ class Imports:
             if file.language == "python"
         }
         self._stars = {path: self._all_of(file) for path, file in files.items()}
+        self._tops: dict[str, list[tuple[File, int]]] = defaultdict(list)
+        for file in files.values():
+            if file.language == "kotlin":
+                for name, node in file.nodes.items():
+                    if "." not in name:
+                        self._tops[name].append((file, node))
         self._star_modules: dict[str, list[File]] = {}
         self._through_stars: dict[tuple[str, str, int], Scope | None] = {}
 
@@ -55,6 +64,26 @@ class Imports:
         if node is not None:
             return Scope((node,), how=IMPORTED)
         return self.find(module, name, passes) if passes else None
+
+    def rust_path(self, file: File, parts: Sequence[str]) -> tuple[Scope, int] | None:
+        """What a path such as `crate::routing::get` leads to, and how many parts after the first that took."""
+        for length in range(len(parts), 0, -1):
+            module = self._rust_module(file, parts[:length])
+            if module is None:
+                continue
+            if length == len(parts):
+                return Scope(files=(module,), how=IMPORTED), length - 1
+            found = self.exported(module, parts[length])
+            return (found if found is not None else Scope(outside=True)), length
+        return None
+
+    def _rust_module(self, file: File, parts: Sequence[str]) -> File | None:
+        if parts[0] in RUST_PATHS:
+            found = self._module(file, ".".join(parts))
+        else:
+            imported = self.find(file, parts[0])
+            return imported.files[0] if imported is not None and imported.files and len(parts) == 1 else None
+        return found[0] if found else None
 
     def submodule(self, package: File, name: str) -> list[File]:
         """`package.name` where that is a file and not a symbol (Python)."""
@@ -119,16 +148,26 @@ class Imports:
             found = self.exported(module, seen.name, passes - 1) if passes else None
             if found is not None:
                 return Scope(found.nodes, found.files, IMPORTED, found.outside)
+        for module in files if file.language in INNER_CLASSES else ():
+            node = module.nodes.get(f"{last_of(seen.module)}.{seen.name}")
+            if node is not None:
+                return Scope((node,), how=IMPORTED)
         if seen.name == "default" and files:
             return Scope(self._default(file, files, seen.alias), files, IMPORTED)
         inside = self._module(file, seen.module + ("" if seen.module.endswith(".") else ".") + seen.name)
         if inside:
             # Java and PHP import a class by the name of its file; Python may mean the file itself.
             return Scope([module.nodes[seen.name] for module in inside if seen.name in module.nodes], inside, IMPORTED)
-        return self._class(file, seen.name)
+        return self._class(file, seen.name, seen.module)
 
-    def _class(self, file: File, name: str) -> Scope:
+    def _class(self, file: File, name: str, module: str = "") -> Scope:
         """PHP and Ruby name the class and not the file; elsewhere an import that leads nowhere is from outside."""
+        if file.language == "kotlin":  # a file may have any name, and hold functions
+            top = {other.path: node for other, node in self._tops.get(name, ()) if other.language == "kotlin"}
+            folder = "/" + module.replace(".", "/")
+            inside = [node for path, node in top.items() if f"/{posixpath.dirname(path)}".endswith(folder)]
+            found: Sequence[int] = inside or (list(top.values()) if len(top) == 1 else [])
+            return Scope(found[:1], how=IMPORTED) if len(found) == 1 else Scope(outside=not inside)
         found = self._classes.named(name) if file.language in ONE_SCOPE else ()
         return Scope(found, how=IMPORTED) if len(found) == 1 else Scope(outside=True)
 
@@ -171,6 +210,8 @@ class Modules:
             return self._script(importer, module)
         if language == "go":
             return self._go(module)
+        if language == "rust":
+            return self._rust(importer, module)
         return self._by_tail(module.replace("\\", ".").replace("/", ".").strip("."))
 
     def _python(self, importer: str, module: str) -> list[str]:
@@ -209,6 +250,41 @@ class Modules:
         if without_end[1] in SCRIPTS:  # TypeScript names the compiled file: './a.js' is a.ts
             tries += [without_end[0] + end for end in SCRIPTS]
         return [path for path in tries if path in self._known][:1]
+
+    def _rust(self, importer: str, module: str) -> list[str]:
+        """A path of modules from the crate's root, from here, or from another crate of the repository."""
+        parts = module.split(".")
+        folder, name = posixpath.split(importer)
+        here = folder if name in RUST_ROOTS else importer.removesuffix(".rs")
+        if parts[0] == "crate":
+            base = self._crate(folder)
+        elif parts[0] in ("self", "super"):
+            base = here
+        else:
+            names = (parts[0], parts[0].replace("_", "-"))
+            crates = [path for path in self._tails.get("lib", ()) if path.endswith("src/lib.rs")]
+            found = [path for path in crates if posixpath.dirname(path).split("/")[-2:-1] in ([one] for one in names)]
+            base = posixpath.dirname(found[0]) if len(found) == 1 else None
+            inside = posixpath.join(here, parts[0])
+            if base is None and (f"{inside}.rs" in self._known or f"{inside}/mod.rs" in self._known):
+                base, parts = here, ["self", *parts]
+        if base is None:
+            return []
+        for part in parts:
+            if part == "super":
+                base = posixpath.dirname(base)
+        stem = posixpath.join(base, *(part for part in parts[1:] if part not in ("self", "super")))
+        tries = [f"{stem}.rs", *(posixpath.join(stem, root) for root in RUST_ROOTS)]
+        return [path for path in tries if path in self._known][:1]
+
+    def _crate(self, folder: str) -> str | None:
+        """The folder of the crate's root."""
+        while True:
+            if any(posixpath.join(folder, root) in self._known for root in ("lib.rs", "main.rs")):
+                return folder
+            if not folder:
+                return None
+            folder = posixpath.dirname(folder)
 
     def _go(self, module: str) -> list[str]:
         parts = module.split("/")

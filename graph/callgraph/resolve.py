@@ -8,17 +8,33 @@ where the language has such a scope, and at last a name that only one symbol of 
 from __future__ import annotations
 
 import builtins
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from posixpath import dirname
 
 from treeline.graph.callgraph.classes import ONE_SCOPE, Classes, File, Packages, last_of
-from treeline.graph.callgraph.imports import IMPORTED, Imports, Modules, Scope, dialect
+from treeline.graph.callgraph.imports import IMPORTED, RUST_PATHS, Imports, Modules, Scope, dialect
+from treeline.graph.references import PRIVATE
 
 _PYTHON_TYPES: tuple[type, ...] = (str, bytes, list, dict, set, tuple, int, float, object)
 _PYTHON_METHODS = frozenset(name for kind in _PYTHON_TYPES for name in dir(kind))
 _FILES = frozenset("read write close open seek flush readline readlines writelines tell".split())
 
+# A program may bring its own for systems that lack one.
+LIBC = frozenset(
+    """printf fprintf sprintf snprintf vprintf vfprintf vsnprintf scanf sscanf malloc calloc realloc free memcpy
+    memmove memset memcmp memchr strlen strcpy strncpy strcat strncat strcmp strncmp strchr strrchr strstr strdup
+    strndup strtol strtoul strtod atoi atol exit abort assert open close read write lseek fopen fclose fread
+    fwrite fgets fputs puts getenv setenv qsort bsearch time gmtime localtime mktime socket bind listen accept
+    connect send recv poll select fork execvp wait waitpid kill signal pipe dup dup2 fcntl ioctl stat fstat lstat
+    mkdir rmdir unlink rename getpid usleep sleep nanosleep isdigit isalpha isspace tolower toupper errno sizeof
+    offsetof va_start va_end va_arg swap move min max strnlen strtok strsep strlcpy strlcat basename dirname mmap
+    munmap perror sendfile getrandom preadv pwritev copy_file_range statx recvmmsg sendmmsg dup3 accept4 get size
+    begin end""".split()
+)
 BUILTINS: dict[str, frozenset[str]] = {
     "python": frozenset(dir(builtins)),
     "javascript": frozenset(
@@ -39,6 +55,9 @@ BUILTINS: dict[str, frozenset[str]] = {
         "sprintf printf str_replace substr strpos trim is_array is_string is_null intval json_encode json_decode "
         "Exception array".split()
     ),
+    "c": LIBC,
+    "cpp": LIBC,
+    "objc": LIBC,
     "java": frozenset("String Integer Long Double Float Boolean Object List Map Set Exception".split()),
 }
 
@@ -73,43 +92,97 @@ POPULAR_ALIASES = frozenset(
 )
 
 
-SELF = frozenset({"self", "cls", "this", "$this", "static", "@"})
+SELF = frozenset({"self", "cls", "this", "$this", "static", "@", "Self"})
+HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inl")
+SEEN_EVERYWHERE = ONE_SCOPE | {"c", "cpp", "objc", "csharp"}  # types too, by includes of includes and namespaces
+LINKED = frozenset({"c", "cpp", "objc"})  # a function is seen by all files, unless it is static
+EXTENDED = frozenset({"csharp", "kotlin", "swift"})  # functions may be called as methods of types from elsewhere
+MAX_POSSIBLE = 4  # functions of one name in a program of several: `uv_sleep` for each system
 PARENT = frozenset({"super", "parent", "base"})
 UNKNOWN = "?"  # the receiver is an expression
 OWN_CLASS, SAME_FILE, SAME_PACKAGE = "own class", "same file", "same package"
 ONLY_ONE = "only one of that name"
 POSSIBLE = "possible: the only method of that name"  # the receiver's type is not known
 ALL_METHODS = "has all its methods"
+DECLARED = "declared type"  # of the receiver
 # A stored graph tells them by their places here.
-HOWS = (OWN_CLASS, SAME_FILE, IMPORTED, SAME_PACKAGE, ONLY_ONE, ALL_METHODS, POSSIBLE)
+HOWS = (OWN_CLASS, SAME_FILE, IMPORTED, SAME_PACKAGE, ONLY_ONE, ALL_METHODS, POSSIBLE, DECLARED)
+OWN_TYPE = frozenset({"Self", "self", "static", "this"})  # as the type of what a method gives
+# What gives the object that another one holds: an element of a list, the value of an option.
+UNWRAPPING = frozenset(
+    """unwrap expect unwrap_or unwrap_or_default unwrap_or_else get first last next iter iter_mut into_iter as_ref
+    as_mut clone pop remove peek front back lock read write borrow borrow_mut ok value Value get_mut at""".split()
+)
 TYPED = frozenset({"go", "java", "typescript", "rust", "c", "cpp", "csharp", "kotlin", "scala", "swift"})
-BARE_NAME_IS_OWN_METHOD = frozenset({"java", "ruby"})
+BARE_NAME_IS_OWN_METHOD = frozenset({"java", "ruby", "csharp", "kotlin", "cpp"})
 
 Found = tuple[Sequence[int], str]  # symbols, and how they were found
 NOTHING: Found = ((), "")
 ByFile = Mapping[str, Sequence[int]]  # the symbols of one name, by the paths of their files
+STEPS = re.compile(r"\(\)|\[\]|[^.()\[\]]+")
+MAX_STEPS = 40  # from a name to what it holds; types that lead in circles end here
+
+
+@dataclass(frozen=True, slots=True)
+class Value(Scope):
+    """What an expression has led to so far: symbols or files, or an object of a class."""
+
+    is_object: bool = False
+    holds: int = 0  # how many times it must be indexed or unwrapped to get at the object
+
+
+NO_VALUE = Value()
+OUTSIDE = Value(outside=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an expression is written: names in it mean what they mean there."""
+
+    file: File
+    own: int | None  # the class around it
 
 
 class Resolver:
     """The names of one repository."""
 
-    def __init__(self, files: Iterable[File], names: Sequence[str], kinds: Sequence[str]) -> None:
-        """`names` and `kinds` by node."""
+    def __init__(self, files: Iterable[File], names: Sequence[str], kinds: Sequence[str], lines: Sequence[int]) -> None:
+        """`names`, `kinds` and `lines` by node."""
         by_path = {file.path: file for file in files}
         self._packages = Packages(by_path.values(), kinds)
-        self.classes = Classes(by_path.values(), self._packages, names, kinds)
+        self._kinds = kinds
+        self.classes = Classes(by_path.values(), self._packages, names, kinds, lines)
         self._imports = Imports(by_path, Modules(by_path), self.classes)
         self._functions: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         self._methods: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         # Methods of interfaces: no code is there.
         self._declared: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        self._file_of: dict[int, File] = {}
+        # What functions give and fields hold, by the function's node, or the class's and the field's name.
+        self._gives: dict[int, str] = {}
+        self._fields: dict[int, dict[str, tuple[File, str]]] = defaultdict(dict)
         for file in by_path.values():
             for name, node in file.nodes.items():
-                if kinds[node] == "function":
+                self._file_of[node] = file
+                if kinds[node] == "function" and (file.types.get(name) != PRIVATE or file.path.endswith(HEADERS)):
                     declared = kinds[self.classes.owner.get(node, node)] == "interface"
                     methods = self._declared if declared else self._methods
                     (methods if "." in name else self._functions)[last_of(name)][file.path].append(node)
+            for name, value in file.types.items():
+                self._type(file, name, value)
         self._known: dict[tuple[str, int | None, str, bool], Found] = {}
+        self._left = 0
+
+    def _type(self, file: File, name: str, value: str) -> None:
+        if name.endswith("()"):
+            node = file.nodes.get(name[:-2])
+            if node is not None:
+                self._gives[node] = value
+        elif "." in name:
+            outer, _, last = name.rpartition(".")
+            owner = self.classes.named_in(file, outer)
+            if owner is not None:
+                self._fields[owner].setdefault(last, (file, value))
 
     def resolve(self, file: File, source: str, target: str, *, guess: bool = True) -> Found:
         """The symbols that `target`, written inside `source`, refers to.
@@ -120,7 +193,8 @@ class Resolver:
         key = (file.path, own, target, guess)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._resolve(file, own, target.split("."), guess)
+            self._left = MAX_STEPS
+            found = self._known[key] = self._resolve(Place(file, own), target, guess)
         return found
 
     def extend(self, node: int, base: int) -> None:
@@ -128,77 +202,183 @@ class Resolver:
         self.classes.extend(node, base)
         self._known.clear()
 
-    def _resolve(self, file: File, own: int | None, parts: list[str], guess: bool) -> Found:
-        first, last = parts[0], parts[-1]
-        if first in SELF or first in PARENT or first.startswith("@"):
-            return self._of_self(file, own, parts, guess)
-        if first == UNKNOWN:
-            return self._any_method(file, last) if guess else NOTHING
-        scope = self._name(file, own, first)
-        if file.language == "ruby" and last == "new" and len(parts) > 1:
-            parts = parts[:-1]  # Ruby creates an object of a class by calling its `new`
-        for part in parts[1:]:
-            scope = self._inside(scope, part)
-        if scope.nodes:
-            return scope.nodes, scope.how
-        if scope.outside or scope.files:
+    def _resolve(self, place: Place, target: str, guess: bool) -> Found:
+        value = self._value(place, target)
+        if value.nodes and not value.is_object:
+            return value.nodes, value.how
+        if (value.outside and place.file.language not in EXTENDED) or value.files or value.is_object:
             return NOTHING
-        if len(parts) > 1:
-            return self._any_method(file, last) if guess and not self._foreign(file, first) else NOTHING
-        return self._only_one(file, last)
+        first, *rest = STEPS.findall(target)
+        last = rest[-1] if rest else first
+        if first in PARENT or (first in SELF and not rest):
+            return NOTHING
+        if rest or first == UNKNOWN:
+            return self._any_method(place.file, last) if guess and not self._foreign(place.file, first) else NOTHING
+        return self._only_one(place.file, last)
 
-    def _of_self(self, file: File, own: int | None, parts: list[str], guess: bool) -> Found:
-        if len(parts) == 2 and own is not None:
-            starts = self.classes.bases(own) if parts[0] in PARENT else [own]
-            for start in starts:
-                member = self.classes.member(start, parts[1])
-                if member is not None:
-                    return (member,), OWN_CLASS
-        if len(parts) == 1:
-            return ((own,), OWN_CLASS) if own is not None and parts[0] in ("self", "static", "cls") else NOTHING
-        return self._any_method(file, parts[-1]) if guess and parts[0] not in PARENT else NOTHING
+    def _value(self, place: Place, expression: str) -> Value:
+        """What an expression leads to. Nothing where a step of it is not known."""
+        self._left -= 1
+        if self._left < 0:
+            return NO_VALUE
+        first, *steps = STEPS.findall(expression)
+        value, taken = self._start(place, first, steps)
+        for at in range(taken, len(steps)):
+            if not (value.nodes or value.files):
+                return value
+            value = self._step(place, value, steps[at])
+        return value
 
-    def _name(self, file: File, own: int | None, name: str) -> Scope:
-        """A first name: of the own class where the language means it, of the file, imported, of the package."""
-        holder = own if file.language in BARE_NAME_IS_OWN_METHOD else None
-        while holder is not None:
-            member = self.classes.member(holder, name)
+    def _start(self, place: Place, first: str, steps: Sequence[str]) -> tuple[Value, int]:
+        """What the first name of an expression is, and how many of the steps behind it that includes."""
+        own = place.own
+        if first.startswith(":"):
+            return self._object_of(place, first[1:], steps)
+        if first in SELF or first in PARENT:
+            if own is None:
+                return NO_VALUE, 0
+            if first in PARENT:
+                taken = 1 if steps and steps[0] == "()" else 0
+                bases = tuple(self.classes.bases(own))
+                return (Value(bases, how=OWN_CLASS, is_object=True) if bases else NO_VALUE), taken
+            is_class = first in ("static", "cls", "Self") or (first == "self" and (not steps or steps[0] == "()"))
+            return Value((own,), how=OWN_CLASS, is_object=not is_class), 0
+        if first.startswith("@"):
+            return (self._field(own, first) if own is not None else NO_VALUE), 0
+        if first == UNKNOWN:
+            return NO_VALUE, 0
+        if place.file.language == "rust" and steps and (first in RUST_PATHS or place.file.nodes.get(first) is None):
+            taken = next((at for at, step in enumerate(steps) if step in ("()", "[]")), len(steps))
+            found = self._imports.rust_path(place.file, [first, *steps[:taken]])
+            if found is not None:
+                return _valued(found[0]), found[1]
+        value = self._name(place, first, is_called=not steps or steps[0] == "()")
+        if place.file.language == "cpp" and value == NO_VALUE and steps and steps[0] not in ("()", "[]"):
+            # A namespace, which is no part of names here.
+            return (OUTSIDE, 0) if first == "std" else (self._name(place, steps[0]), 1)
+        return value, 0
+
+    def _step(self, place: Place, value: Value, step: str) -> Value:
+        """One step on: a call, an index, or a member."""
+        if step == "()":
+            return self._called(value)
+        if step == "[]":
+            return replace(value, holds=value.holds - 1) if value.holds else self._member(place, value, step)
+        if value.holds:
+            return replace(value, holds=value.holds - 1) if step in UNWRAPPING else OUTSIDE
+        return self._member(place, value, step)
+
+    def _called(self, value: Value) -> Value:
+        """What calling something gives: an object of a class, or what a function is declared to give."""
+        for node in value.nodes:
+            if value.is_object:
+                return NO_VALUE
+            if self._kinds[node] != "function":
+                return Value((node,), how=DECLARED, is_object=True)
+            given = self._gives.get(node)
+            if given is not None:
+                return self._held(self._file_of[node], self.classes.owner.get(node), given)
+        return NO_VALUE
+
+    def _held(self, file: File, own: int | None, expression: str) -> Value:
+        value = self._value(Place(file, own), expression)
+        return replace(value, how=DECLARED) if value.nodes else value
+
+    def _member(self, place: Place, value: Value, name: str) -> Value:
+        """The member of that name of a class or an object, what a field holds, or a symbol or submodule of a module."""
+        for node in value.nodes:
+            member = self.classes.member(node, name)
             if member is not None:
-                return Scope((member,), how=OWN_CLASS)
+                how = value.how if value.how != SAME_FILE or not value.is_object else DECLARED
+                return Value((member,), how=how)
+            if name == "new" and place.file.language == "ruby" and self.classes.is_class(node):
+                return Value((node,), how=value.how)  # Ruby creates an object of a class by calling its `new`
+            if self._kinds[node] == "function" and not value.is_object:  # a property
+                held = self._called(value)
+                return self._member(place, held, name) if held.is_object and not held.holds else NO_VALUE
+            field = self._field(node, name)
+            if field.nodes or field.outside:
+                return field
+        if value.nodes and value.is_object:
+            own = value.how == OWN_CLASS
+            return NO_VALUE if own or any(self.classes.is_open(node) for node in value.nodes) else OUTSIDE
+        for file in value.files:
+            exported = self._imports.exported(file, name)
+            if exported is not None:
+                return _valued(exported, IMPORTED)
+            if name in file.types:
+                return self._held(file, None, file.types[name])
+        for file in value.files:
+            inside = self._imports.submodule(file, name)
+            if inside:
+                return Value(files=inside, how=IMPORTED)
+        return Value(outside=value.outside or bool(value.files))
+
+    def _field(self, node: int, name: str) -> Value:
+        """What a field of a class holds, of its own or of what it extends."""
+        for holder in self.classes.with_bases(node):
+            found = self._fields[holder].get(name) if holder in self._fields else None
+            if found is not None:
+                return self._held(found[0], holder, found[1])
+        return NO_VALUE
+
+    def _object_of(self, place: Place, name: str, steps: Sequence[str]) -> tuple[Value, int]:
+        """An object of a named type; the type's name may have several parts, which begin the steps."""
+        bare = name.rstrip("*")
+        holds, taken = len(name) - len(bare), 0
+        if bare in OWN_TYPE:
+            value = Value((place.own,), how=DECLARED) if place.own is not None else NO_VALUE
+        else:
+            value = self._name(place, bare, is_type=True)
+        while not name.endswith("*") and taken < len(steps) and not self._is_type(value) and value.files:
+            name = steps[taken]
+            value, taken = self._member(place, value, name.rstrip("*")), taken + 1
+            holds = len(name) - len(name.rstrip("*"))
+        if self._is_type(value):
+            return Value(value.nodes, how=DECLARED, is_object=True, holds=holds), taken
+        if value.outside or value.is_object or not self.classes.named(bare):
+            return OUTSIDE, taken
+        return NO_VALUE, taken
+
+    def _is_type(self, value: Value) -> bool:
+        return bool(value.nodes) and not value.is_object and all(map(self.classes.is_class, value.nodes))
+
+    def _name(self, place: Place, name: str, *, is_called: bool = True, is_type: bool = False) -> Value:
+        """A first name: of the own class where the language means it, of the file, imported, of the package."""
+        file = place.file
+        holder = place.own if file.language in BARE_NAME_IS_OWN_METHOD else None
+        while holder is not None:
+            field = NO_VALUE if is_type else self._field(holder, name)
+            member = self.classes.member(holder, name)
+            if is_type and member is not None and not self.classes.is_class(member):
+                member = None
+            if member is not None and (is_called or not field.nodes):  # a field may have the name of a method
+                return Value((member,), how=OWN_CLASS)
+            if field.nodes or field.outside:
+                return field
             holder = self.classes.owner.get(holder)  # what the outer class has is in scope as well
         here = file.nodes.get(name)
         if here is not None:
-            return Scope((here,), how=SAME_FILE)
+            return Value((here,), how=SAME_FILE)
+        if name in file.types and file.types[name] != PRIVATE and not is_type:
+            return self._held(file, None, file.types[name])
         imported = self._imports.find(file, name)
         if imported is not None:
-            return imported
+            return _valued(imported)
         beside = self._packages.symbol(file, name)
         if beside is not None:
-            return Scope((beside,), how=SAME_PACKAGE)
+            return Value((beside,), how=SAME_PACKAGE)
+        holding = self._packages.holding(file, name)
+        if holding is not None:
+            return self._held(holding, None, holding.types[name])
         classes = self.classes.named(name)
         if len(classes) == 1 and name not in BUILTINS.get(dialect(file.language), ()) and self._reaches(file):
-            return Scope(classes, how=ONLY_ONE)
-        return Scope()
+            return Value(tuple(classes), how=ONLY_ONE)
+        return NO_VALUE
 
     def _reaches(self, file: File) -> bool:
         """Whether a name that is neither defined nor imported here may still be from another file."""
-        return file.language in ONE_SCOPE or not file.imports or any(seen.name == "*" for seen in file.imports)
-
-    def _inside(self, scope: Scope, name: str) -> Scope:
-        """The member of that name of a class, or the symbol or submodule of a module."""
-        for node in scope.nodes:
-            member = self.classes.member(node, name)
-            if member is not None:
-                return Scope((member,), how=scope.how)
-        for file in scope.files:
-            exported = self._imports.exported(file, name)
-            if exported is not None:
-                return Scope(exported.nodes, exported.files, IMPORTED, exported.outside)
-        for file in scope.files:
-            inside = self._imports.submodule(file, name)
-            if inside:
-                return Scope(files=inside, how=IMPORTED)
-        return Scope(outside=scope.outside or bool(scope.files))
+        return file.language in SEEN_EVERYWHERE or not file.imports or any(seen.name == "*" for seen in file.imports)
 
     def _any_method(self, file: File, name: str) -> Found:
         """A method called on something of unknown type, if only one method of the repository has that name.
@@ -212,8 +392,20 @@ class Resolver:
         nodes, how = _only({file.path: here} if here else found)
         return nodes, POSSIBLE if how else how
 
+    def _linked(self, file: File, name: str) -> Found:
+        """A function of another file of a program: the only one, or the only one of the folder, else any may be."""
+        found: ByFile = self._functions.get(name, {})
+        beside = {path: nodes for path, nodes in found.items() if dirname(path) == dirname(file.path)}
+        nodes = next((nodes for nodes, how in map(_only, (found, beside)) if how), ())
+        if nodes:
+            return nodes, POSSIBLE if name in LIBC else ONLY_ONE
+        several = [node for some in found.values() for node in some]
+        return (several, POSSIBLE) if 0 < len(several) <= MAX_POSSIBLE else NOTHING
+
     def _only_one(self, file: File, name: str) -> Found:
         """A bare name that only one function of the repository has, where it can be visible without an import."""
+        if file.language in LINKED:
+            return self._linked(file, name)
         if name in BUILTINS.get(dialect(file.language), ()) or not self._reaches(file):
             return NOTHING
         found: ByFile = self._functions.get(name, {})
@@ -226,6 +418,10 @@ class Resolver:
         if dialect(file.language) != "python":
             return name in BUILTINS.get(dialect(file.language), ())
         return name in STANDARD_MODULES or name in POPULAR_ALIASES or name in BUILTINS["python"]
+
+
+def _valued(scope: Scope, how: str = "") -> Value:
+    return Value(scope.nodes, scope.files, how or scope.how, scope.outside)
 
 
 def _only(found: ByFile) -> Found:

@@ -52,6 +52,14 @@ def empty(_node: Node) -> str:
     return ""
 
 
+def never(_node: Node) -> bool:
+    return False
+
+
+def no_bindings(_node: Node) -> Iterable[tuple[str, str]]:
+    return ()
+
+
 def no_imports(_node: Node) -> list[Import]:
     return []
 
@@ -82,7 +90,8 @@ class Grammar:
     definitions; `scope` gives its name to what it contains and is no unit itself; `signature` is a function without a
     body, known to the call graph but not searched. `call`, `extends`, `implements` and `uses` are nodes whose text is
     the name referred to. `import` is a whole import statement. `local` is a name bound inside a function, so that it
-    does not count as a use (or a `bare` call) of something outside. Captures that start with an underscore are for
+    does not count as a use (or a call) of something outside; `bind` is a declaration or assignment that also tells what
+    the names hold. Captures that start with an underscore are for
     the query's own predicates.
 
     Hooks must not ask a node for its parent or siblings: tree-sitter looks for them from the root down.
@@ -114,6 +123,17 @@ class Grammar:
     # Where the body of a definition starts: what comes before is its signature.
     body_of: Callable[[Node], int] = field_body
     imports_of: Callable[[Node], list[Import]] = no_imports
+    # The names that a captured declaration or assignment binds, each with what it holds: an expression of `Typing`, or
+    # nothing where that is not known. `self.name` is a field of the object.
+    bindings_of: Callable[[Node], Iterable[tuple[str, str]]] = no_bindings
+    # What a function gives, as an expression of `Typing`.
+    returns_of: Callable[[Node], str] = empty
+    # Whether only its own file sees a function.
+    is_private: Callable[[Node], bool] = never
+    # Whether a bare call is always of a method, never of a variable.
+    calls_no_variables: bool = False
+    # Question marks may end a name (Ruby's `empty?`); elsewhere they are operators.
+    marks_in_names: bool = False
     # Which bytes of a captured call are the name: receiver and method, without the arguments.
     target_of: Callable[[Node], tuple[int, int]] = whole
     # Functions inside a function of more lines than this are units of their own; in a shorter one they belong to it.

@@ -13,6 +13,7 @@ PART = re.compile(r"[\w$@]+[?!]?")
 UNKNOWN = "?"
 # Longer than any name that can be resolved; reading no more keeps endless call chains linear.
 MAX_TARGET = 200
+MAX_CHAIN = 1_000  # with the arguments of the calls on the way
 # About 20 MB of names.
 REMEMBERED = 100_000
 
@@ -35,6 +36,34 @@ def dotted(text: str) -> str:
     return f"{UNKNOWN}.{last}" if dot and PART.fullmatch(last) else ""
 
 
+# Brackets and what is in them, and then what may stand around a name: `new Queue<T>()`, `await load()`, `f()?`.
+TEXT_PART = re.compile(r'"(?:\\.|[^"\\])*"|`[^`]*`|\'(?:\\.|[^\'\\])*\'')
+ROUND, SQUARE, CURLY = re.compile(r"\([^()\[\]{}]*\)"), re.compile(r"\[[^()\[\]{}]*\]"), re.compile(r"\{[^()\[\]{}]*\}")
+TYPE_ARGUMENTS = re.compile(r"(?<=\w)(?:::)?<[\w\s,.&?*:\x02|'-]*>(?=[.:\x01]|$)")
+AROUND = re.compile(r"^(?:(?:new|await|return|throw|&mut|&|\*)\s*\b|&)|\.await\b|[?!]+$|\?(?=\.)|!(?=\.)")
+CHAIN = re.compile(r"[\w$@]+[?!]?(?:\(\)|\[\])*(?:\.[\w$@]+[?!]?(?:\(\)|\[\])*)*")
+MAX_BRACKETS = 20
+
+
+def chain(text: str) -> str:
+    """A name with what is called and indexed on the way to it: `a.get(x)[1].close` → `a.get()[].close`; `?.close` where
+    the way is another expression, empty for no name at all."""
+    if DOTTED.fullmatch(text):
+        return text
+    shorter = TEXT_PART.sub('"', text)
+    for _ in range(MAX_BRACKETS):
+        before = shorter
+        shorter = CURLY.sub("\x03", SQUARE.sub("\x02", ROUND.sub("\x01", shorter)))
+        if shorter == before:
+            break
+    for _ in range(3):
+        shorter = TYPE_ARGUMENTS.sub("", shorter)
+    shorter = AROUND.sub("", shorter.strip())
+    shorter = SPACE.sub("", SEPARATORS.sub(".", shorter)).strip(".")
+    found = shorter.replace("\x01\x03", "\x01").replace("\x01", "()").replace("\x02", "[]")
+    return found if CHAIN.fullmatch(found) else dotted(text)
+
+
 class _Names(dict[bytes, str]):
     """The dotted form of every name seen so far; source code repeats its names."""
 
@@ -45,13 +74,25 @@ class _Names(dict[bytes, str]):
         return name
 
 
-_names = _Names()
+class _Chains(_Names):
+    """The chain of every name seen so far."""
+
+    def __missing__(self, raw: bytes) -> str:
+        if len(self) >= REMEMBERED:
+            self.clear()
+        name = self[raw] = chain(raw.decode("utf-8", "replace"))
+        return name
 
 
-def target(source: bytes, start: int, end: int) -> str:
-    """The dotted name in these bytes of the source; of a very long one only its last part."""
+_names, _chains = _Names(), _Chains()
+
+
+def target(source: bytes, start: int, end: int, *, chained: bool = False) -> str:
+    """The dotted name in these bytes of the source, or their chain; of a very long one only its last part."""
     if end - start <= MAX_TARGET:
-        return _names[source[start:end]]
+        return (_chains if chained else _names)[source[start:end]]
+    if chained and end - start <= MAX_CHAIN:
+        return chain(source[start:end].decode("utf-8", "replace"))
     name = dotted(source[end - MAX_TARGET : end].decode("utf-8", "replace"))
     return f"{UNKNOWN}.{name.rpartition('.')[2]}" if name else ""
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,19 +16,20 @@ from time import monotonic
 from tree_sitter import Node, Parser, Query, QueryCursor
 from tree_sitter_language_pack import get_language
 
-from treeline.graph.references import Import, Reference, Relation, Symbol, SymbolKind
+from treeline.graph.references import PRIVATE, Import, Reference, Relation, Symbol, SymbolKind, Typing
 from treeline.ingest.parsers.comments import NO_DOC, Doc
 from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, text_of
 from treeline.ingest.parsers.names import target
 
 # Captures that define something; where two catch the same node, the first one here counts.
 DEFINITIONS = ("function", "signature", "interface", "enum", "class", "type", "scope", "constant")
-# What the call graph calls them; it has no types and constants.
+# What the call graph calls them; it has no constants.
 SYMBOL_OF: dict[str, SymbolKind] = {
     "function": "function",
     "signature": "function",
     "class": "class",
     "enum": "class",
+    "type": "class",
     "interface": "interface",
 }
 RELATION_OF: dict[str, Relation] = {
@@ -37,8 +39,12 @@ RELATION_OF: dict[str, Relation] = {
     "implements": "implements",
     "uses": "uses",
 }
-REFERRING = (*RELATION_OF, "local", "import")
+REFERRING = (*RELATION_OF, "local", "bind", "import")
 BROKEN = "broken"  # what does not parse, in any language
+# Names of the own object, which are no variables.
+SELF = frozenset({"self", "cls", "this", "$this"})
+NO_VALUE = frozenset({"None", "null", "nil", "undefined", "nullptr", "NULL"})
+FIRST_NAME = re.compile(r"[^.(\[]+")
 # Captures that a name bound within the same function makes void.
 SHADOWED = frozenset({"bare", "uses"})
 # Nothing that people write is nested deeper; machine-made input that is would only make names of megabytes.
@@ -75,6 +81,7 @@ class Outline:
     symbols: tuple[Symbol, ...]
     imports: tuple[Import, ...]
     references: tuple[Reference, ...]
+    types: tuple[Typing, ...]
     broken_at: int  # the first line that does not parse; 0 where all of the file does
     doc: Doc  # the file's own
 
@@ -132,6 +139,8 @@ class _Scope:
     # Whether what it contains belongs to it: nothing inside is a unit of its own.
     is_closed: bool
     receiver: str = ""  # the variable that stands for the object a method is called on
+    # What its local variables hold, nothing where that is not known.
+    values: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -145,8 +154,8 @@ class _Sweep:
     definitions: list[Definition] = field(default_factory=list)
     symbols: list[Symbol] = field(default_factory=list)
     imports: list[Import] = field(default_factory=list)
-    references: dict[tuple[Relation, str, str], tuple[Reference, str]] = field(default_factory=dict)
-    bound: set[tuple[str, str]] = field(default_factory=set)
+    references: dict[tuple[str, int, str], tuple[Reference, tuple[_Scope, ...]]] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
 
     def define(self, capture: str, node: Node, name: str) -> None:
         scopes, grammar = self.scopes, self.grammar
@@ -169,6 +178,10 @@ class _Sweep:
             name = qualified
         if capture in SYMBOL_OF:
             self.symbols.append(Symbol(name, SYMBOL_OF[capture], first, last))
+            if SYMBOL_OF[capture] == "function":
+                self._hold(self.types, f"{name}()", grammar.returns_of(node))
+                if grammar.is_private(node):
+                    self.types[name] = PRIVATE
         if capture not in ("signature", "scope"):
             kind = capture
             if is_function and owner and not (scopes and scopes[-1].is_function):
@@ -205,23 +218,89 @@ class _Sweep:
         return True
 
     def refer(self, capture: str, node: Node) -> None:
-        relation = RELATION_OF[capture]
         start, end = self.grammar.target_of(node)
-        name = target(self.source, start, end)
-        first, dot, rest = name.partition(".")
-        if dot and any(first == scope.receiver for scope in self.scopes):
-            name = f"self.{rest}"
-        key = (relation, self.scope, name)
+        name = self._own(target(self.source, start, end, chained=True))
+        key = (capture, id(self.scopes[-1]) if self.scopes else 0, name)
         if name and key not in self.references:
-            reference = Reference(relation, self.scope, name, node.start_point.row + 1)
-            self.references[key] = (reference, capture)
+            reference = Reference(RELATION_OF[capture], self.scope, name, node.start_point.row + 1)
+            self.references[key] = (reference, tuple(self.scopes))
+
+    def _own(self, name: str) -> str:
+        """A name with `self` for the receiver's variable."""
+        if not self.grammar.marks_in_names and ("?." in name[1:] or "!." in name):
+            name = name[:1] + name[1:].replace("?.", ".").replace("!.", ".")
+        first, dot, rest = name.partition(".")
+        return f"self.{rest}" if dot and any(first == scope.receiver for scope in self.scopes) else name
 
     @property
     def scope(self) -> str:
         return self.scopes[-1].name if self.scopes else ""
 
-    def is_shadowed(self, reference: Reference, capture: str) -> bool:
-        return capture in SHADOWED and (reference.source, reference.target.partition(".")[0]) in self.bound
+    def bind(self, name: str, value: str) -> None:
+        """A name holds a value: a variable of the function, a field of the class, or the module's."""
+        if value in NO_VALUE:
+            return
+        value = self.resolved(self._own(value), self.scopes) if value else ""
+        # What a call gives is known; the function that is called by the name of a variable is not.
+        if value.startswith("?"):
+            value = ""
+        if name.startswith("self."):
+            owner = next((scope.name for scope in reversed(self.scopes) if not scope.is_function), "")
+            if owner:
+                self._hold(self.types, f"{owner}.{name[5:]}", value, declared=True)
+        elif not self.scopes:
+            self._hold(self.types, name, value)
+        elif self.scopes[-1].is_function:
+            self._hold(self.scopes[-1].values, name, value)
+        else:
+            self._hold(self.types, f"{self.scope}.{name}", value, declared=True)
+
+    @staticmethod
+    def _hold(values: dict[str, str], name: str, value: str, *, declared: bool = False) -> None:
+        """Keep a value, or none where there are several; the declared type of a field holds whatever is assigned."""
+        before = values.get(name)
+        if before is None or (declared and value.startswith(":") and not before.startswith(":")):
+            values[name] = value
+        elif before != value and not (declared and before.startswith(":")):
+            values[name] = ""
+
+    def resolved(self, name: str, scopes: Sequence[_Scope], *, is_call: bool = False) -> str:
+        """A name with what a local variable holds in its place: `?` where that is not known."""
+        first = FIRST_NAME.match(name)
+        held = self._held(first[0], scopes) if first is not None else None
+        if first is None or held is None:
+            return name
+        rest = name[first.end() :]
+        if not rest and is_call and (held.endswith((")", "]")) or held.startswith(":")):
+            return ""  # what a variable holds is called, and no function of its name
+        if not held:
+            return f"?{rest}" if "." in rest else ""
+        return held + rest
+
+    @staticmethod
+    def _held(name: str, scopes: Sequence[_Scope]) -> str | None:
+        for scope in reversed(scopes):
+            if scope.is_function and name in scope.values:
+                return scope.values[name]
+        return None
+
+    def all_references(self) -> Iterator[Reference]:
+        """Each once; a local variable of the same name is no use of something outside."""
+        seen: set[tuple[Relation, str, str]] = set()
+        for (capture, _, _), (reference, scopes) in self.references.items():
+            name = reference.target
+            first = name.partition(".")[0]
+            if capture in SHADOWED:
+                if self._held(first, scopes) is not None:
+                    continue
+            else:
+                is_call = reference.relation == "calls"
+                if not (is_call and self.grammar.calls_no_variables and name.isidentifier()):
+                    name = self.resolved(name, scopes, is_call=is_call)
+            key = (reference.relation, reference.source, name)
+            if name and key not in seen:
+                seen.add(key)
+                yield reference if name == reference.target else replace(reference, target=name)
 
 
 def functions_in(grammar: Grammar, captured: Node) -> Iterator[tuple[Node, str]]:
@@ -278,14 +357,20 @@ def outline(grammar: Grammar, source: bytes, stem: str = "") -> Outline:
         elif kind in RELATION_OF:
             sweep.refer(kind, node)
         elif kind == "local":
-            sweep.bound.add((sweep.scope, text_of(node)))
+            name = text_of(node)
+            if name not in SELF:
+                sweep.bind(name, "")
+        elif kind == "bind":
+            for bound, value in grammar.bindings_of(node):
+                sweep.bind(bound, value)
         else:
             sweep.imports += grammar.imports_of(node)
     return Outline(
         tuple(sweep.definitions),
         tuple(sweep.symbols),
         tuple(sweep.imports),
-        tuple(one for one, capture in sweep.references.values() if not sweep.is_shadowed(one, capture)),
+        tuple(sweep.all_references()),
+        tuple(Typing(name, value) for name, value in sweep.types.items() if value),
         min((node.start_point.row + 1 for node in captures.get(BROKEN, ())), default=0),
         grammar.file_doc_of(root, source) if grammar.file_doc_of is not None else Doc(""),
     )

@@ -94,7 +94,7 @@ def parse_file(
     units = tuple(made.definitions(source, kept, kinds))
     if not kinds or "file" in kinds:
         units += tuple(made.file(grammar, source, seen, kept))
-    facts = FileFacts(place.repo, place.path, grammar.name, seen.symbols, seen.imports, seen.references)
+    facts = FileFacts(place.repo, place.path, grammar.name, seen.symbols, seen.imports, seen.references, seen.types)
     return Parsed(units, (facts,), tuple(problems))
 
 

@@ -35,7 +35,7 @@ def parse(path: str, source: str, language: str, repo: str = REPO) -> tuple[list
                 url=url,
             )
         )
-    return functions, FileFacts(repo, path, language, found.symbols, found.imports, found.references)
+    return functions, FileFacts(repo, path, language, found.symbols, found.imports, found.references, found.types)
 
 
 def graph_of(files: Mapping[str, str], language: str, repo: str = REPO) -> CallGraph:

@@ -392,6 +392,253 @@ func (n *node) insert(path string) {}
     assert not graph.walk(graph.named("addRoute"), ("calls",), "in")
 
 
+# In each language, calls on receivers whose types are declared or plain from what was assigned: caller → callees.
+TYPED: dict[str, tuple[dict[str, str], dict[str, set[str]]]] = {
+    "go": (
+        {
+            "gin.go": """
+package gin
+
+type Engine struct{ trees methodTrees }
+type methodTree struct{ root *node }
+type methodTrees []methodTree
+type node struct{}
+type Handler func(n *node)
+
+func (trees methodTrees) get(method string) *node { return nil }
+func (n *node) addRoute(path string) {}
+func (n *node) walk(each func(addRoute int)) { n.addRoute("") }
+func (engine *Engine) addRoute(method string) {
+	root := engine.trees.get(method)
+	root.addRoute(method)
+	for _, tree := range engine.trees {
+		tree.root.walk(nil)
+	}
+	Handler(nil)
+}
+func open(walk func()) { walk() }
+""",
+        },
+        {
+            "Engine.addRoute": {"node.addRoute", "methodTrees.get", "node.walk"},
+            "node.walk": {"node.addRoute"},
+            "open": set(),
+        },
+    ),
+    "java": (
+        {
+            "src/main/java/a/Store.java": """
+package a;
+public class Store {
+    private final Disk disk = new Disk();
+    Disk disk() { return disk; }
+    void save(Log log, String key) {
+        log.write(key);
+        disk.write(key);
+        disk().sync();
+        key.write();
+        for (var one : all()) one.sync();
+        new Log().write(key);
+    }
+    java.util.List<Disk> all() { return null; }
+}
+""",
+            "src/main/java/a/Disk.java": "package a;\nclass Disk { void write(String k) {} void sync() {} }\n",
+            "src/test/java/a/Log.java": "package a;\nclass Log { void write(String k) {} }\n",
+        },
+        {"Store.save": {"Log.write", "Disk.write", "Disk.sync", "Store.disk", "Store.all", "Log"}},
+    ),
+    "python": (
+        {
+            "shop.py": """
+class Disk:
+    def write(self, key): ...
+    def sync(self): ...
+
+class Log:
+    def write(self, key): ...
+
+class Store:
+    def __init__(self, log: Log):
+        self.log = log
+        self.disk = Disk()
+
+    def save(self, key, write):
+        self.log.write(key)
+        self.disk.sync()
+        write(key)
+        key.write()
+        cls = self.kind
+        cls()
+
+def write(key): ...
+
+def both(flag):
+    held = Disk()
+    if flag:
+        held = Log()
+    held.write("x")
+""",
+        },
+        {"Store.save": {"Log.write", "Disk.sync"}, "both": {"Disk", "Log"}},
+    ),
+    "typescript": (
+        {
+            "shop.ts": """
+import { Disk } from './disk';
+class Log { write(key: string) {} }
+export class Store {
+  private disk: Disk = make();
+  constructor(private log: Log) {}
+  save(key: string) { this.disk.write(key); this.log.write(key); key.write(); }
+}
+function make(): Disk { return new Disk(); }
+""",
+            "disk.ts": "export class Disk { write(key: string) {} }\n",
+        },
+        {"Store.save": {"Disk.write", "Log.write"}},
+    ),
+    "php": (
+        {
+            "a.php": """<?php
+class Log { public function write($k) {} }
+class Disk { public function write($k) {} public function log(): Log { return new Log(); } }
+class Store {
+    public function __construct(private Disk $disk) {}
+    public function save($key) { $this->disk->write($key); $this->disk->log()->write($key); $key->write(); }
+}
+""",
+        },
+        {"Store.save": {"Disk.write", "Disk.log", "Log.write"}},
+    ),
+    "ruby": (
+        {
+            "a.rb": """
+class Log
+  def write(key)
+  end
+end
+class Disk
+  def write(key)
+  end
+end
+class Store
+  def initialize
+    @disk = Disk.new
+  end
+  def save(key)
+    @disk.write(key)
+    log = Log.new
+    log.write(key)
+    key.write(key)
+  end
+end
+""",
+        },
+        {"Store.save": {"Disk.write", "Log.write", "Log"}},
+    ),
+    "rust": (
+        {
+            "src/lib.rs": "mod disk;\npub use disk::Disk;\n",
+            "src/disk.rs": """
+pub struct Disk { log: Log }
+struct Log;
+impl Log { fn write(&self) {} }
+impl Disk {
+    pub fn new() -> Self { Disk { log: Log } }
+    pub fn open() -> Result<Disk, ()> { Ok(Disk::new()) }
+    pub fn write(&self) { self.log.write(); helper(); }
+}
+fn helper() {}
+""",
+            "src/store.rs": """
+use crate::Disk;
+pub fn save(disk: &Disk, other: Box<Disk>) -> Result<(), ()> {
+    disk.write();
+    let second = Disk::open()?;
+    second.write();
+    crate::disk::helper();
+    other.clone().run();
+    Ok(())
+}
+""",
+        },
+        {
+            "Disk.write": {"Log.write", "helper"},
+            "Disk.open": {"Disk.new"},
+            "save": {"Disk.write", "Disk.open", "helper"},
+        },
+    ),
+    "c": (
+        {
+            "src/a.c": "static void close_it(int x) {}\nvoid a_run(void) { close_it(1); b_run(); both(); puts(); }\n",
+            "src/b.c": "static void close_it(int x) {}\nvoid b_run(void) { close_it(2); }\n",
+            "unix/c.c": "void both(void) {}\nint puts(void) { return 0; }\n",
+            "win/c.c": "void both(void) {}\n",
+        },
+        {"a_run": {"src/a.c:close_it", "b_run"}, "b_run": {"src/b.c:close_it"}},
+    ),
+    "cpp": (
+        {
+            "disk.h": "class Disk { void write(int k); Log log(); };\nclass Log { void write(int k) {} };\n",
+            "disk.cc": "void Disk::write(int k) { log().write(k); }\nLog Disk::log() { return Log(); }\n",
+            "store.cc": """
+#include "disk.h"
+class Store {
+  Disk disk_;
+  void save(const Log& log, Disk* other) {
+    disk_.write(1); log.write(2); auto l = other->log(); l.write(3); std::move(l);
+  }
+};
+void move(int x) {}
+""",
+        },
+        {"Disk.write": {"Disk.log", "Log.write"}, "Store.save": {"Disk.write", "Log.write", "Disk.log"}},
+    ),
+    "csharp": (
+        {
+            "Store.cs": """
+partial class Store {
+  private readonly Disk disk = new Disk();
+  public Log Log { get; set; }
+  void Save(string key) { disk.Write(key); Log.Write(key); var d = Open(); d.Write(key); key.Write(); Other(); }
+  Disk Open() { return disk; }
+}
+""",
+            "Store.More.cs": "partial class Store { void Other() { } }\n",
+            "Disk.cs": "class Disk { void Write(string k) { } }\nclass Log { void Write(string k) { } }\n",
+        },
+        {"Store.Save": {"Disk.Write", "Log.Write", "Store.Open", "Store.Other"}},
+    ),
+    "kotlin": (
+        {
+            "a/Store.kt": """
+package a
+import b.Log
+class Store(private val disk: Disk) {
+  fun save(log: Log, key: String) { disk.write(key); log.write(key); val d = open(); d.write(key); key.write() }
+  fun open(): Disk = disk
+}
+""",
+            "a/Disk.kt": "package a\nclass Disk { fun write(k: String) {} }\n",
+            "b/Things.kt": "package b\nclass Log { fun write(k: String) {} }\n",
+        },
+        {"Store.save": {"Disk.write", "Log.write", "Store.open"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("language", TYPED)
+def test_a_known_call_goes_to_the_method_of_the_receivers_type(language: str) -> None:
+    files, expected = TYPED[language]
+    graph = graph_of(files, language)
+    for caller, callees in expected.items():
+        nodes = [node for node in graph.named(caller) if graph.symbol(node).name == caller]
+        steps = [step for step in graph.walk(nodes, ("calls",), "out") if step.how != POSSIBLE]
+        found = {(symbol.path, symbol.name) for symbol in (graph.symbol(step.node) for step in steps)}
+        assert {f"{path}:{name}" if f"{path}:{name}" in callees else name for path, name in found} == callees, caller
+
+
 def test_the_only_method_of_that_name_on_an_unknown_receiver_is_only_possible() -> None:
     files = {"a.py": "class A:\n    def launch(self): pass\n", "b.py": "def run(thing):\n    thing.launch()\n"}
     graph = graph_of(files, "python")

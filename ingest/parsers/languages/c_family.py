@@ -10,6 +10,7 @@ from tree_sitter import Node
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments
 from treeline.ingest.parsers.grammar import FOR, Grammar, child_of, field_body, field_name, implemented, text_of
+from treeline.ingest.parsers.types import element_of, type_of, value_of
 
 GENERICS = re.compile(r"<.*>", re.DOTALL)
 
@@ -29,8 +30,7 @@ C = """
 (declaration declarator: [(init_declarator) (array_declarator)]) @constant
 (call_expression function: [(identifier) (field_expression)] @call)
 (parameter_declaration type: (type_identifier) @uses)
-(parameter_declaration declarator: (identifier) @local)
-(init_declarator declarator: (identifier) @local)
+[(parameter_declaration) (declaration) (field_declaration)] @bind
 (preproc_include) @import
 """
 CPP = (
@@ -44,6 +44,7 @@ CPP = (
 (base_class_clause [(type_identifier) (qualified_identifier)] @extends)
 (base_class_clause (template_type name: (type_identifier) @extends))
 (new_expression type: (type_identifier) @call)
+[(optional_parameter_declaration) (for_range_loop)] @bind
 """
 )
 # Macros that stand where the grammar expects a declaration: alone on a line, or before a type.
@@ -122,6 +123,53 @@ def _c_constants(node: Node) -> Iterator[tuple[Node, str]]:
             return
 
 
+VARIABLES = frozenset({"identifier", "field_identifier"})
+
+
+def _c_bindings(node: Node) -> Iterator[tuple[str, str]]:
+    """Variables, parameters and fields; `auto` is what the value is."""
+    kind = node.child_by_field_name("type")
+    declared = type_of(kind)
+    is_auto = kind is not None and kind.type == "placeholder_type_specifier"
+    if kind is not None and kind.type in ("struct_specifier", "union_specifier", "enum_specifier"):
+        declared = type_of(kind.child_by_field_name("name"))
+    for declarator in node.children_by_field_name("declarator"):
+        name = _declared(declarator)
+        if name is None or name.type not in VARIABLES or _is_function(declarator):
+            continue
+        value = node.child_by_field_name("right") if node.type == "for_range_loop" else None
+        if value is not None:
+            yield text_of(name), element_of(value) if is_auto else declared
+        elif is_auto:
+            yield text_of(name), value_of(declarator.child_by_field_name("value"))
+        else:
+            yield text_of(name), declared
+
+
+def _is_function(declarator: Node) -> bool:
+    """Whether a declarator declares a function, and not a pointer to one or a variable."""
+    found: Node | None = declarator
+    while found is not None and found.type in ("pointer_declarator", "reference_declarator"):
+        found = found.child_by_field_name("declarator") or found.named_child(0)
+    return found is not None and found.type == "function_declarator" and child_of(found, "identifier") is not None
+
+
+def _c_returns(node: Node) -> str:
+    return type_of(node.child_by_field_name("type"))
+
+
+def _is_static(node: Node) -> bool:
+    """`static` functions and macros are seen by their file alone, unless it is a header."""
+    specifiers = (text_of(child) for child in node.named_children if child.type == "storage_class_specifier")
+    if node.type == "preproc_function_def" or "static" in specifiers:
+        return True
+    # `TEST_IMPL(open) { … }`: a macro makes another name of it.
+    found = node.child_by_field_name("declarator")
+    while found is not None and found.type != "function_declarator":
+        found = found.child_by_field_name("declarator")
+    return found is None
+
+
 def _included(statement: Node) -> list[Import]:
     path = text_of(statement.child_by_field_name("path"))
     return [Import(("./" if path.startswith('"') else "") + path.strip('<>"'), "", "")]
@@ -182,6 +230,9 @@ GRAMMARS = (
         comments=C_COMMENTS,
         mend=_blank_macros,
         imports_of=_included,
+        bindings_of=_c_bindings,
+        returns_of=_c_returns,
+        is_private=_is_static,
     ),
     Grammar(
         name="cpp",
@@ -192,6 +243,9 @@ GRAMMARS = (
         comments=C_COMMENTS,
         mend=_blank_macros,
         imports_of=_included,
+        bindings_of=_c_bindings,
+        returns_of=_c_returns,
+        is_private=_is_static,
     ),
     Grammar(
         name="objc",
@@ -205,5 +259,8 @@ GRAMMARS = (
         comments=C_COMMENTS,
         mend=_blank_macros,
         imports_of=_included,
+        bindings_of=_c_bindings,
+        returns_of=_c_returns,
+        is_private=_is_static,
     ),
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.grammar import Grammar, text_of
+from treeline.ingest.parsers.types import element_of, value_of
 
 QUERY = """
 (function_declaration body: (_)) @function
@@ -22,6 +25,7 @@ QUERY = """
 (interface_type (type_elem . [(type_identifier) (qualified_type)] @extends .))
 (call_expression function: [(identifier) (selector_expression)] @call)
 (call_expression function: (type_instantiation_expression type: (type_identifier) @call))
+(type_conversion_expression type: (generic_type type: (type_identifier) @call))
 (composite_literal type: [(type_identifier) (qualified_type)] @uses)
 (parameter_declaration type: [(type_identifier) (qualified_type)] @uses)
 (parameter_declaration type: (pointer_type [(type_identifier) (qualified_type)] @uses))
@@ -29,10 +33,10 @@ QUERY = """
 (method_declaration result: [(type_identifier) (qualified_type)] @uses)
 (function_declaration result: [(type_identifier) (qualified_type)] @uses)
 (argument_list [(identifier) (selector_expression)] @uses)
-(parameter_declaration name: (identifier) @local)
-(short_var_declaration left: (expression_list (identifier) @local))
-(range_clause left: (expression_list (identifier) @local))
-(var_spec name: (identifier) @local)
+[(parameter_declaration) (variadic_parameter_declaration) (short_var_declaration) (range_clause) (var_spec)] @bind
+[(field_declaration) (type_spec)] @bind
+(type_switch_statement alias: (expression_list (identifier) @local))
+(receive_statement left: (expression_list (identifier) @local))
 (import_spec) @import
 """
 
@@ -57,6 +61,78 @@ def receiver_of(node: Node) -> str:
     return text_of(found.child_by_field_name("name")) if found is not None else ""
 
 
+def type_expression(node: Node | None, depth: int = 5) -> str:
+    """A type without pointers; `*` behind it for each list, map or channel around it."""
+    if node is None or not depth:
+        return ""
+    if node.type in ("type_identifier", "qualified_type"):
+        return f":{text_of(node)}"
+    if node.type == "generic_type":
+        return type_expression(node.child_by_field_name("type"), depth - 1)
+    if node.type in ("pointer_type", "parenthesized_type"):
+        return type_expression(node.named_child(0), depth - 1)
+    inner = node.child_by_field_name("element" if node.type in ("slice_type", "array_type") else "value")
+    found = type_expression(inner, depth - 1)
+    return f"{found}*" if found else ""
+
+
+def value_expression(node: Node | None) -> str:
+    if node is None:
+        return ""
+    if node.type == "unary_expression":
+        return value_expression(node.child_by_field_name("operand"))
+    if node.type in ("composite_literal", "type_assertion_expression", "type_conversion_expression"):
+        return type_expression(node.child_by_field_name("type"))
+    if node.type == "call_expression" and text_of(node.child_by_field_name("function")) in ("new", "make"):
+        arguments = node.child_by_field_name("arguments")
+        return type_expression(arguments.named_child(0) if arguments is not None else None)
+    return value_of(node)
+
+
+def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
+    if node.type == "type_spec":  # `type Routes []Route`: what indexing one gives
+        held = type_expression(node.child_by_field_name("type"))
+        if held.endswith("*"):
+            yield "[]", held[:-1]
+        return
+    if node.type == "short_var_declaration":
+        left, right = (node.child_by_field_name(side) for side in ("left", "right"))
+        names = left.named_children if left is not None else []
+        values = right.named_children if right is not None else []
+        for at, name in enumerate(names):
+            one = at < len(values) and (at == 0 or len(values) == len(names))
+            yield text_of(name), value_expression(values[at]) if one else ""
+        return
+    if node.type == "range_clause":
+        left = node.child_by_field_name("left")
+        for at, name in enumerate(left.named_children if left is not None else ()):
+            yield text_of(name), element_of(node.child_by_field_name("right")) if at else ""
+        return
+    held = type_expression(node.child_by_field_name("type"))
+    names = node.children_by_field_name("name")
+    if node.type == "variadic_parameter_declaration" and held:
+        held += "*"
+    if node.type == "var_spec" and not held:
+        value = node.child_by_field_name("value")
+        values = value.named_children if value is not None else []
+        for at, name in enumerate(names):
+            yield text_of(name), value_expression(values[at]) if at < len(values) else ""
+        return
+    if node.type == "field_declaration" and not names and held:  # embedded: its name is the type's
+        yield held.lstrip(":").rpartition(".")[2], held
+    for name in names:
+        yield text_of(name), held
+
+
+def returns_of(node: Node) -> str:
+    """The first of what it gives."""
+    result = node.child_by_field_name("result")
+    if result is not None and result.type == "parameter_list":
+        first = result.named_child(0)
+        return type_expression(first.child_by_field_name("type")) if first is not None else ""
+    return type_expression(result)
+
+
 def imports_of(spec: Node) -> list[Import]:
     path = text_of(spec.child_by_field_name("path")).strip('"`')
     alias = text_of(spec.child_by_field_name("name"))
@@ -71,6 +147,8 @@ GRAMMARS = (
         query=QUERY,
         owner_of=owner_of,
         receiver_of=receiver_of,
+        bindings_of=bindings_of,
+        returns_of=returns_of,
         imports_of=imports_of,
     ),
 )

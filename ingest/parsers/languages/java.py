@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tree_sitter import Node
 
 from treeline.graph.references import Import
-from treeline.ingest.parsers.grammar import Grammar, text_of
+from treeline.ingest.parsers.grammar import Grammar, child_of, text_of
+from treeline.ingest.parsers.types import element_of, type_of, value_of
 
 QUERY = """
 (method_declaration body: (_)) @function
@@ -37,6 +40,10 @@ QUERY = """
 (annotation name: (_) @uses)
 (marker_annotation name: (_) @uses)
 (import_declaration) @import
+[(formal_parameter) (spread_parameter) (local_variable_declaration) (field_declaration)] @bind
+[(enhanced_for_statement) (catch_formal_parameter) (resource) (instanceof_expression)] @bind
+(inferred_parameters (identifier) @local)
+(lambda_expression parameters: (identifier) @local)
 """
 
 
@@ -46,6 +53,34 @@ def target_of(node: Node) -> tuple[int, int]:
         return node.start_byte, node.end_byte
     name = node.child_by_field_name("name")
     return node.start_byte, name.end_byte if name is not None else node.end_byte
+
+
+def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
+    kind = node.child_by_field_name("type") or child_of(node, "catch_type")
+    declared = "" if text_of(kind) == "var" else type_of(kind)
+    if node.type == "enhanced_for_statement":
+        name = text_of(node.child_by_field_name("name"))
+        yield name, declared or element_of(node.child_by_field_name("value"))
+        return
+    if node.type == "instanceof_expression":
+        name = text_of(node.child_by_field_name("name"))
+        if name:
+            yield name, type_of(node.child_by_field_name("right"))
+        return
+    declarators = node.children_by_field_name("declarator") or [node]
+    for declarator in declarators:
+        name = text_of(declarator.child_by_field_name("name"))
+        held = declared
+        if declarator.child_by_field_name("dimensions") is not None or node.type == "spread_parameter":
+            held = f"{declared}*" if declared else ""
+        elif not declared:
+            held = value_of(declarator.child_by_field_name("value"))
+        if name:
+            yield name, held
+
+
+def returns_of(node: Node) -> str:
+    return type_of(node.child_by_field_name("type"))
 
 
 def imports_of(statement: Node) -> list[Import]:
@@ -69,6 +104,9 @@ GRAMMARS = (
         query=QUERY,
         imports_of=imports_of,
         target_of=target_of,
+        bindings_of=bindings_of,
+        calls_no_variables=True,
+        returns_of=returns_of,
         wrap=(b"class _ {", b"\n}"),
     ),
 )

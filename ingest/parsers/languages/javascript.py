@@ -10,8 +10,9 @@ from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments, Doc, comment_above, line_of
-from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, text_of
+from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, child_of, text_of
 from treeline.ingest.parsers.names import MAX_TARGET, UNKNOWN, dotted
+from treeline.ingest.parsers.types import element_of, type_of, value_of
 
 QUERY = """
 [(function_declaration) (generator_function_declaration) (method_definition)] @function
@@ -38,13 +39,20 @@ QUERY = """
 (jsx_opening_element name: [(identifier) (member_expression)] @uses)
 (jsx_self_closing_element name: [(identifier) (member_expression)] @uses)
 (arguments [(identifier) (member_expression)] @uses)
-(variable_declarator name: (identifier) @local)
+[(variable_declarator) (assignment_expression) (for_in_statement)] @bind
+(arrow_function parameter: (identifier) @local)
+(object_pattern (shorthand_property_identifier_pattern) @local)
+(array_pattern (identifier) @local)
+(rest_pattern (identifier) @local)
+(catch_clause parameter: (identifier) @local)
 (import_statement) @import
+(export_statement source: (string)) @import
 ((variable_declarator value: (call_expression function: (identifier) @_require)) @import (#eq? @_require "require"))
 """
 ONLY_JAVASCRIPT = """
 (field_definition value: [(function_expression) (arrow_function)]) @function
 (class_heritage [(identifier) (member_expression)] @extends)
+(field_definition) @bind
 (formal_parameters (identifier) @local)
 (formal_parameters (assignment_pattern left: (identifier) @local))
 """
@@ -181,11 +189,59 @@ def doc_of(node: Node, source: bytes) -> Doc:
     return comment_above(source, start, COMMENTS)
 
 
+def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
+    """Variables, parameters and fields; what `require` gives is an import."""
+    declared = type_of(node.child_by_field_name("type"))
+    if node.type == "for_in_statement":
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if left is not None and left.type == "identifier":
+            is_element = text_of(node.child_by_field_name("operator")) == "of"
+            yield text_of(left), element_of(right) if is_element else ""
+        return
+    if node.type == "assignment_expression":
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        name = text_of(left) if left is not None and left.end_byte - left.start_byte < MAX_TARGET else ""
+        if left is not None and left.type == "identifier":
+            yield name, _assigned(right)
+        elif name.startswith("this.") and name.count(".") == 1:
+            yield f"self.{name[5:]}", _assigned(right)
+        return
+    fields = ("pattern", "name", "property")
+    name_node = next((one for part in fields if (one := node.child_by_field_name(part)) is not None), None)
+    value = node.child_by_field_name("value")
+    if name_node is None or name_node.type not in NAMES or (value is not None and _requires(value)):
+        return
+    held = declared or _assigned(value)
+    yield text_of(name_node), held
+    if node.type == "required_parameter" and child_of(node, "accessibility_modifier") is not None:
+        yield f"self.{text_of(name_node)}", held
+
+
+NAMES = frozenset({"identifier", "property_identifier", "private_property_identifier"})
+
+
+def _assigned(value: Node | None) -> str:
+    return "" if value is None or value.type in FUNCTIONS else value_of(value)
+
+
+def returns_of(node: Node) -> str:
+    return type_of(node.child_by_field_name("return_type"))
+
+
 def imports_of(statement: Node) -> list[Import]:
     if statement.type == "variable_declarator":
         return _required(statement)
     module = text_of(statement.child_by_field_name("source")).strip("'\"")
     found: list[Import] = []
+    if statement.type == "export_statement":  # what a module hands on
+        clauses = [child for child in statement.named_children if child.type in ("export_clause", "namespace_export")]
+        for clause in clauses:
+            if clause.type == "namespace_export":
+                return [Import(module, "", text_of(clause.named_child(0)))]
+            for one in clause.named_children:
+                name = text_of(one.child_by_field_name("name"))
+                found.append(Import(module, name, text_of(one.child_by_field_name("alias")) or name))
+        return found or [Import(module, "*", "")]
     for clause in (child for child in statement.named_children if child.type == "import_clause"):
         for child in clause.named_children:
             if child.type == "identifier":
@@ -222,6 +278,8 @@ GRAMMARS: tuple[Grammar, ...] = (
         comments=COMMENTS,
         doc_of=doc_of,
         imports_of=imports_of,
+        bindings_of=bindings_of,
+        returns_of=returns_of,
         inner_after=WRAPPER,
         wrap=(b"(", b"\n)"),
     ),
@@ -232,6 +290,7 @@ TYPES = """
 [(method_signature) (abstract_method_signature)] @signature
 (abstract_class_declaration) @class
 (enum_declaration) @enum
+(internal_module name: (identifier)) @scope
 (type_alias_declaration) @type
 (program (ambient_declaration (lexical_declaration (variable_declarator) @constant)))
 (interface_declaration) @interface
@@ -245,8 +304,7 @@ TYPES = """
 (generic_type name: (type_identifier) @uses)
 (array_type (type_identifier) @uses)
 (union_type (type_identifier) @uses)
-(required_parameter pattern: (identifier) @local)
-(optional_parameter pattern: (identifier) @local)
+[(required_parameter) (optional_parameter) (public_field_definition) (property_signature)] @bind
 """
 
 
@@ -272,6 +330,8 @@ def _typescript(pack: str, query: str) -> Grammar:
         comments=COMMENTS,
         doc_of=doc_of,
         imports_of=imports_of,
+        bindings_of=bindings_of,
+        returns_of=returns_of,
         inner_after=WRAPPER,
         wrap=(b"(", b"\n)"),
         repair=repair,

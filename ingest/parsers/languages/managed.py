@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments, Doc, comment_above
 from treeline.ingest.parsers.grammar import Grammar, child_of, field_body, field_name, text_of
+from treeline.ingest.parsers.types import element_of, type_of, value_of
 
 ANNOTATED = Comments(attribute=re.compile(rb"[@\[]"))
 
@@ -34,8 +36,10 @@ CSHARP = """
 (base_list [(identifier) (qualified_name)] @extends)
 (base_list (generic_name (identifier) @extends))
 (parameter type: (identifier) @uses)
-(parameter name: (identifier) @local)
-(variable_declarator name: (identifier) @local)
+(invocation_expression function: (conditional_access_expression) @call)
+[(parameter) (variable_declaration) (property_declaration) (foreach_statement)] @bind
+[(declaration_pattern) (declaration_expression) (catch_declaration)] @bind
+(implicit_parameter) @local
 (using_directive) @import
 """
 XML_TAG = re.compile(r"<(?:see|paramref|typeparamref|seealso)\s+\w+=\"([^\"]*)\"\s*/?>|</?[A-Za-z][^<>]*>")
@@ -75,6 +79,27 @@ def _csharp_body(node: Node) -> int:
     return 0
 
 
+def _csharp_bindings(node: Node) -> Iterator[tuple[str, str]]:
+    """Variables, parameters, fields and properties; `var` is what the value is."""
+    kind = node.child_by_field_name("type")
+    is_var = kind is not None and kind.type == "implicit_type"
+    declared = "" if is_var else type_of(kind)
+    if node.type == "foreach_statement":
+        left = node.child_by_field_name("left")
+        yield text_of(left), element_of(node.child_by_field_name("right")) if is_var else declared
+    elif node.type == "variable_declaration":
+        for declarator in node.named_children:
+            if declarator.type == "variable_declarator":
+                value = declarator.named_child(1) if declarator.named_child_count > 1 else None
+                yield field_name(declarator), value_of(value) if is_var else declared
+    elif name := field_name(node):
+        yield name, declared
+
+
+def _csharp_returns(node: Node) -> str:
+    return type_of(node.child_by_field_name("returns") or node.child_by_field_name("type"))
+
+
 def _csharp_imports(directive: Node) -> list[Import]:
     names = [text_of(child) for child in directive.named_children if child.type in ("identifier", "qualified_name")]
     alias = text_of(directive.child_by_field_name("name"))
@@ -99,8 +124,9 @@ KOTLIN = """
 (delegation_specifier (constructor_invocation (user_type . (type_identifier) @extends)))
 (delegation_specifier (user_type . (type_identifier) @implements))
 (user_type . (type_identifier) @uses)
-(parameter (simple_identifier) @local)
-(property_declaration (variable_declaration (simple_identifier) @local))
+[(parameter) (class_parameter) (property_declaration) (for_statement)] @bind
+(lambda_parameters (variable_declaration (simple_identifier) @local))
+(lambda_literal) @bind
 (import_header) @import
 """
 KOTLIN_NAMES = {
@@ -130,6 +156,41 @@ def _kotlin_owner(node: Node) -> str:
 def _kotlin_body(node: Node) -> int:
     bodies = ("function_body", "class_body", "enum_class_body", "getter")
     return next((child.start_byte for child in node.named_children if child.type in bodies), 0)
+
+
+KOTLIN_TYPES = frozenset({"user_type", "nullable_type"})
+
+
+def _kotlin_bindings(node: Node) -> Iterator[tuple[str, str]]:
+    """Variables, parameters and properties; `it` is not known."""
+    if node.type == "lambda_literal":
+        yield "it", ""
+        return
+    holder = child_of(node, "variable_declaration") or node
+    name = text_of(child_of(holder, "simple_identifier"))
+    kind = next((child for child in holder.named_children if child.type in KOTLIN_TYPES), None)
+    children = node.named_children
+    if node.type == "for_statement":
+        yield name, element_of(children[1]) if len(children) > 1 else ""
+        return
+    value = ""
+    if kind is None and node.type == "property_declaration" and children[-1].type not in ("getter", "setter"):
+        value = "" if children[-1] == holder else value_of(children[-1])
+    held = type_of(kind) if kind is not None else value
+    if node.type != "class_parameter" or child_of(node, "binding_pattern_kind") is not None:
+        yield name, held
+
+
+def _kotlin_returns(node: Node) -> str:
+    """The declared type, or what an expression body is."""
+    children = node.named_children
+    after = next((at for at, child in enumerate(children) if child.type == "function_value_parameters"), len(children))
+    for child in children[after + 1 :]:
+        if child.type in KOTLIN_TYPES:
+            return type_of(child)
+        if child.type == "function_body" and child.text is not None and child.text.startswith(b"="):
+            return value_of(child.named_child(0))
+    return ""
 
 
 def _kotlin_imports(header: Node) -> list[Import]:
@@ -265,6 +326,8 @@ GRAMMARS = (
         doc_of=_csharp_doc,
         body_of=_csharp_body,
         imports_of=_csharp_imports,
+        bindings_of=_csharp_bindings,
+        returns_of=_csharp_returns,
         comments=ANNOTATED,
     ),
     Grammar(
@@ -274,6 +337,8 @@ GRAMMARS = (
         owner_of=_kotlin_owner,
         body_of=_kotlin_body,
         imports_of=_kotlin_imports,
+        bindings_of=_kotlin_bindings,
+        returns_of=_kotlin_returns,
         mend=_kotlin_mend,
         comments=ANNOTATED,
     ),

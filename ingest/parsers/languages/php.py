@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments
 from treeline.ingest.parsers.grammar import Grammar, field_name, text_of
+from treeline.ingest.parsers.types import type_of, value_of
 
 QUERY = """
 (function_definition) @function
@@ -33,6 +35,8 @@ QUERY = """
 (named_type [(name) (qualified_name)] @uses)
 (class_constant_access_expression . [(name) (qualified_name)] @uses)
 (namespace_use_declaration) @import
+[(simple_parameter) (variadic_parameter) (property_promotion_parameter) (property_declaration)] @bind
+[(assignment_expression) (catch_clause) (foreach_statement)] @bind
 """
 CALLS = frozenset({"member_call_expression", "nullsafe_member_call_expression", "scoped_call_expression"})
 
@@ -61,6 +65,36 @@ def name_of(node: Node) -> str:
         arguments = node.child_by_field_name("arguments")
         return text_of(arguments.named_child(0) if arguments is not None else None).strip("'\"")
     return field_name(node)
+
+
+def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
+    declared = type_of(node.child_by_field_name("type"))
+    if node.type == "property_declaration":
+        for element in node.named_children:
+            if element.type == "property_element":
+                yield text_of(element.named_child(0)).lstrip("$"), declared
+    elif node.type == "foreach_statement":
+        for target in node.named_children[1:3]:
+            for one in target.named_children if target.type == "pair" else [target]:
+                if one.type == "variable_name":
+                    yield text_of(one), ""
+    elif node.type == "assignment_expression":
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if left is not None and left.type == "variable_name":
+            yield text_of(left), value_of(right)
+        elif left is not None and left.type == "member_access_expression":
+            owner, name = (text_of(left.child_by_field_name(part)) for part in ("object", "name"))
+            if owner == "$this":
+                yield f"self.{name}", value_of(right)
+    else:
+        name = text_of(node.child_by_field_name("name"))
+        yield name, f"{declared}*" if node.type == "variadic_parameter" and declared else declared
+        if node.type == "property_promotion_parameter":
+            yield f"self.{name.lstrip('$')}", declared
+
+
+def returns_of(node: Node) -> str:
+    return type_of(node.child_by_field_name("return_type"))
 
 
 def imports_of(statement: Node) -> list[Import]:
@@ -93,6 +127,8 @@ GRAMMARS = (
         comments=Comments((b"//", b"#"), (b"/*", b"*/"), re.compile(rb"#\[")),
         imports_of=imports_of,
         target_of=target_of,
+        bindings_of=bindings_of,
+        returns_of=returns_of,
         wrap=(b"<?php class _ {", b"\n}"),
     ),
 )

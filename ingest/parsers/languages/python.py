@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 import tokenize
+from collections.abc import Iterator
 from io import BytesIO
 
 from tree_sitter import Node
@@ -12,6 +13,7 @@ from tree_sitter import Node
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import HASHES, NO_DOC, Doc, comment_above
 from treeline.ingest.parsers.grammar import Grammar, text_of
+from treeline.ingest.parsers.types import element_of, type_of, value_of
 
 QUERY = """
 (function_definition) @function
@@ -38,14 +40,11 @@ QUERY = """
 (keyword_argument value: [(identifier) (attribute)] @uses)
 (parameters (identifier) @local)
 (default_parameter name: (identifier) @local)
-(typed_parameter . (identifier) @local)
-(typed_default_parameter name: (identifier) @local)
-(assignment left: (identifier) @local)
-(assignment left: (pattern_list (identifier) @local))
-(for_statement left: (identifier) @local)
-(for_statement left: (pattern_list (identifier) @local))
-(for_in_clause left: (identifier) @local)
-(for_in_clause left: (pattern_list (identifier) @local))
+[(typed_parameter) (typed_default_parameter) (assignment) (for_statement) (for_in_clause) (named_expression)] @bind
+(list_splat_pattern (identifier) @local)
+(dictionary_splat_pattern (identifier) @local)
+(lambda_parameters (identifier) @local)
+(case_pattern (dotted_name . (identifier) @local .))
 (as_pattern_target (identifier) @local)
 (import_statement) @import
 (import_from_statement) @import
@@ -115,6 +114,35 @@ def end_of(function: Node) -> Node:
     return end
 
 
+def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
+    if node.type in ("typed_parameter", "typed_default_parameter"):
+        parameter = node.child_by_field_name("name") or node.named_child(0)
+        if parameter is not None and parameter.type == "identifier":
+            yield text_of(parameter), type_of(node.child_by_field_name("type"))
+        return
+    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    if node.type == "named_expression":
+        left, right = node.child_by_field_name("name"), node.child_by_field_name("value")
+    if left is None or (node.type == "assignment" and right is None and node.child_by_field_name("type") is None):
+        return
+    if left.type in ("pattern_list", "tuple_pattern", "list_pattern"):
+        for one in left.named_children:
+            if one.type == "identifier":
+                yield text_of(one), ""
+        return
+    name = text_of(left)
+    if left.type == "attribute" and text_of(left.child_by_field_name("object")) != "self":
+        return
+    if left.type in ("identifier", "attribute"):
+        held = type_of(node.child_by_field_name("type"))
+        value = element_of(right) if node.type.startswith("for") else value_of(right)
+        yield name, held or value
+
+
+def returns_of(node: Node) -> str:
+    return type_of(node.child_by_field_name("return_type"))
+
+
 def imports_of(statement: Node) -> list[Import]:
     module_node = statement.child_by_field_name("module_name")
     module = text_of(module_node) if module_node is not None else ""
@@ -145,6 +173,8 @@ GRAMMARS = (
         file_doc_of=file_doc_of,
         end_of=end_of,
         imports_of=imports_of,
+        bindings_of=bindings_of,
+        returns_of=returns_of,
         comments=HASHES,
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from tree_sitter import Node
 
@@ -10,6 +11,7 @@ from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import HASHES
 from treeline.ingest.parsers.grammar import Grammar, text_of
 from treeline.ingest.parsers.names import dotted
+from treeline.ingest.parsers.types import value_of
 
 QUERY = """
 (method) @function
@@ -33,7 +35,9 @@ QUERY = """
 (method_parameters (identifier) @local)
 (method_parameters (_ name: (identifier) @local))
 (block_parameters (identifier) @local)
-(assignment left: (identifier) @local)
+(assignment left: [(identifier) (instance_variable)]) @bind
+(for pattern: (identifier) @local)
+(operator_assignment left: (identifier) @local)
 (left_assignment_list (identifier) @local)
 (exception_variable (identifier) @local)
 ((call !receiver method: (identifier) @_require) @import (#any-of? @_require "require" "require_relative" "load"))
@@ -81,6 +85,12 @@ def target_of(node: Node) -> tuple[int, int]:
     return node.start_byte, method.end_byte
 
 
+def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
+    left = node.child_by_field_name("left")
+    name = text_of(left)
+    yield f"self.{name}" if name.startswith("@") else name, value_of(node.child_by_field_name("right"))
+
+
 def imports_of(call: Node) -> list[Import]:
     arguments = call.child_by_field_name("arguments")
     string = arguments.named_child(0) if arguments is not None else None
@@ -100,6 +110,9 @@ GRAMMARS = (
         body_of=body_of,
         imports_of=imports_of,
         target_of=target_of,
+        bindings_of=bindings_of,
+        marks_in_names=True,
+        calls_no_variables=True,
         comments=HASHES,
     ),
 )

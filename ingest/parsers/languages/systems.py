@@ -11,6 +11,7 @@ from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import DASHES, Comments, Doc, comment_above
 from treeline.ingest.parsers.grammar import FOR, Grammar, child_of, field_name, implemented, text_of
 from treeline.ingest.parsers.names import dotted
+from treeline.ingest.parsers.types import element_of, type_of, value_of
 
 GENERICS = re.compile(r"<.*>", re.DOTALL)
 
@@ -42,8 +43,11 @@ RUST = """
 (trait_bounds [(type_identifier) (scoped_type_identifier)] @uses)
 (struct_expression name: [(type_identifier) (scoped_type_identifier)] @uses)
 (parameter type: (type_identifier) @uses)
-(parameter pattern: (identifier) @local)
-(let_declaration pattern: (identifier) @local)
+[(parameter) (let_declaration) (field_declaration) (for_expression) (const_item) (static_item)] @bind
+(closure_parameters (identifier) @local)
+(tuple_pattern (identifier) @local)
+(tuple_struct_pattern type: (_) (identifier) @local)
+(struct_pattern (field_pattern name: (shorthand_field_identifier) @local))
 (use_declaration) @import
 """
 RUST_COMMENTS = Comments(attribute=re.compile(rb"#!?\["))
@@ -56,6 +60,28 @@ def _rust_name(node: Node) -> str:
     name = plain_type(text_of(node.child_by_field_name("type")))
     trait = node.child_by_field_name("trait")
     return name if trait is None else f"{GENERICS.sub('', text_of(trait))}{FOR}{name}"
+
+
+def _rust_bindings(node: Node) -> Iterator[tuple[str, str]]:
+    pattern = node.child_by_field_name("pattern") or node.child_by_field_name("name")
+    if pattern is None or pattern.type not in ("identifier", "field_identifier", "mut_pattern"):
+        return
+    name = text_of(pattern).removeprefix("mut ").strip()
+    value = node.child_by_field_name("value")
+    if node.type == "for_expression":
+        yield name, element_of(value)
+    elif (kind := node.child_by_field_name("type")) is not None:
+        yield name, type_of(kind)
+    elif value is not None and value.type == "struct_expression":
+        yield name, type_of(value.child_by_field_name("name"))
+    else:
+        # `f()?` gives what the result holds.
+        found = value_of(value)
+        yield name, f"{found}[]" if value is not None and value.type == "try_expression" and found else found
+
+
+def _rust_returns(node: Node) -> str:
+    return type_of(node.child_by_field_name("return_type"))
 
 
 def _rust_imports(statement: Node) -> list[Import]:
@@ -295,6 +321,8 @@ GRAMMARS = (
         scope_of=implemented,
         comments=RUST_COMMENTS,
         imports_of=_rust_imports,
+        bindings_of=_rust_bindings,
+        returns_of=_rust_returns,
     ),
     Grammar(
         name="swift",

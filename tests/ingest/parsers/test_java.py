@@ -54,7 +54,13 @@ def test_what_is_extended_implemented_called_and_imported() -> None:
     seen = see(".java", SOURCE)
     assert seen.targets("extends") == ["Base", "Countable"]
     assert seen.targets("implements") == ["Sized", "Closeable"]
-    assert seen.targets("calls", "Queue.add") == ["?.forEach", "items.stream", "check", "Runnable", "flush"]
+    assert seen.targets("calls", "Queue.add") == [
+        "items.stream().forEach",
+        "items.stream",
+        "check",
+        "Runnable",
+        "flush",
+    ]
     assert seen.imports == [("java.util", "List", "List"), ("org.junit.Assert", "*", "")]
     assert ("Queue", "class") in seen.symbols
     assert ("Sized", "interface") in seen.symbols

@@ -46,7 +46,13 @@ def test_references_and_imports_with_dots_between_their_parts() -> None:
     seen = see(".php", SOURCE)
     assert seen.targets("extends") == ["Model", "HasName"]
     assert seen.targets("implements") == ["Named", "Countable"]
-    assert seen.targets("calls", "User.fullName") == ["?.trim", "$this.first", "Str.upper", "self.last", "Client"]
+    assert seen.targets("calls", "User.fullName") == [
+        "$this.first().trim",
+        "$this.first",
+        "Str.upper",
+        "self.last",
+        "Client",
+    ]
     assert ("User.nothing", "function") in seen.symbols
     assert seen.imports == [
         ("App.Support", "Str", "Str"),

@@ -1,0 +1,108 @@
+"""Types as written in a program, and values, as the expressions that the call graph reads (`Typing`)."""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from treeline.ingest.parsers.grammar import text_of
+from treeline.ingest.parsers.names import MAX_TARGET, UNKNOWN, chain
+
+# Words around a type that say how it is passed or stored.
+QUALIFIERS = re.compile(
+    r"\b(?:const|final|readonly|volatile|static|mut|dyn|impl|struct|union|enum|class|typename|inline|extern|ref|out|in"
+    r"|params|unsafe|register|restrict|async|abstract|virtual|constexpr|var|val)\s+|'\w+\s+|@\w+\s+|[&*]+|\?+$|!+$"
+)
+# Types that stand for another one: a pointer to it, a promise of it.
+TRANSPARENT = frozenset(
+    """Box Rc Arc Pin Ref RefMut Cow MutexGuard unique_ptr shared_ptr weak_ptr optional Optional Promise Task ValueTask
+    Awaitable Coroutine Readonly Partial Required Lazy Annotated Final ClassVar NonNullable""".split()
+)
+# Types that hold others: lists, options, results.
+HOLDING = frozenset(
+    """Vec Option Result VecDeque HashSet BTreeSet Mutex RwLock RefCell Cell OnceCell List ArrayList LinkedList Set
+    HashSet Collection Iterable Iterator Stream Array ReadonlyArray IEnumerable IList ICollection IReadOnlyList
+    IReadOnlyCollection MutableList Sequence MutableSet vector set deque list span array initializer_list tuple
+    frozenset Generator AsyncIterator AsyncIterable Queue Deque""".split()
+)
+MAPS = frozenset(
+    """Map HashMap BTreeMap TreeMap LinkedHashMap ConcurrentHashMap Record Dictionary IDictionary ConcurrentDictionary
+    MutableMap dict Mapping MutableMapping defaultdict map unordered_map Dict""".split()
+)
+NAME = re.compile(r"[\w$]+(?:\.[\w$]+)*")
+PARAMETER = re.compile(r"[A-Z]\d?")  # `T`, `K`, `T1`: a parameter and no type
+MAX_TYPE = 300
+MAX_DEPTH = 5
+
+
+def type_of(node: Node | None) -> str:
+    """The expression for an object of a type as written; empty where that is no single named type."""
+    return typed(text_of(node)) if node is not None and node.end_byte - node.start_byte <= MAX_TYPE else ""
+
+
+def typed(text: str) -> str:
+    found = _type(text, MAX_DEPTH)
+    return f":{found}" if found else ""
+
+
+def _type(text: str, depth: int) -> str:
+    text = " ".join(text.split()).lstrip(": ").replace("::", ".").replace("\\", ".")
+    if not depth or "->" in text or "=>" in text:
+        return ""
+    for _ in range(3):
+        text = QUALIFIERS.sub("", text).strip()
+    text = _without_none(text)
+    if text.endswith("[]"):
+        inner = _type(text[:-2], depth - 1)
+        return f"{inner}*" if inner else ""
+    opening = min((at for at in (text.find("<"), text.find("[")) if at >= 0), default=-1)
+    if opening > 0 and text[-1] in ">]":
+        return _generic(text[:opening].strip(". "), text[opening + 1 : -1], depth)
+    text = text.strip("\"'. ")
+    return text if NAME.fullmatch(text) and not PARAMETER.fullmatch(text) else ""
+
+
+def _generic(name: str, arguments: str, depth: int) -> str:
+    last = name.rpartition(".")[2]
+    inner = split(arguments)
+    if last in TRANSPARENT or last in HOLDING or last in MAPS:
+        found = _type(inner[-1] if last in MAPS else inner[0], depth - 1) if inner else ""
+        return found if last in TRANSPARENT or not found else f"{found}*"
+    return name if NAME.fullmatch(name) else ""
+
+
+def _without_none(text: str) -> str:
+    """`Queue | None` → `Queue`."""
+    if "|" not in text:
+        return text.lstrip("?")
+    parts = [part for part in split(text, "|") if part not in ("None", "null", "undefined", "false")]
+    return parts[0] if len(parts) == 1 else text
+
+
+def split(text: str, sign: str = ",") -> list[str]:
+    """The parts between commas that are in no bracket."""
+    found, depth, start = [], 0, 0
+    for at, letter in enumerate(text):
+        depth += (letter in "<[({") - (letter in ">])}")
+        if letter == sign and depth == 0:
+            found.append(text[start:at].strip())
+            start = at + 1
+    return [*found, text[start:].strip()]
+
+
+def value_of(node: Node | None) -> str:
+    """The expression for what a value is; empty where it is more than a chain of names, calls and indexes."""
+    if node is None or node.end_byte - node.start_byte > 4 * MAX_TARGET:
+        return ""
+    text = text_of(node)
+    found = chain(text)
+    if text.startswith("new ") and found and "(" not in found:
+        found += "()"
+    return "" if found.startswith(UNKNOWN) or found[:1].isdigit() else found.replace("?.", ".").replace("!.", ".")
+
+
+def element_of(node: Node | None) -> str:
+    """The expression for an element of a value."""
+    found = value_of(node)
+    return f"{found}[]" if found else ""
