@@ -29,6 +29,8 @@ LONGEST_PATTERN = 900  # bytes; tantivy takes 981
 SPACES = {code: " " for code in range(128) if not WORD.match(chr(code))}
 ADDRESSES = "document.npy"
 FREEZE_ATTEMPTS = 50  # each finished merge can spoil one
+SPARE_HITS = 8  # asked for beyond k, to see whether the last one's score goes on
+MOST_TIES = 20_000  # hits beyond which ties are cut as they come
 META, MANAGED = "meta.json", ".managed.json"  # tantivy's own files
 
 
@@ -244,11 +246,21 @@ def positions_and_scores(
     searcher: Searcher, table: Table, query: Query, k: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The k best, equal scores in order of writing."""
-    hits: Sequence[tuple[float, DocAddress]] = searcher.search(query, k, count=False).hits if k > 0 else ()
+    hits = _with_ties(searcher, query, k) if k > 0 else ()
     if not hits:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
     scores, addresses = zip(*hits, strict=True)
     serials = np.array(searcher.fast_field_values("serial", list(addresses)), dtype=np.int64)
     positions, ranked = table.positions_of_serials(serials), np.array(scores)
-    order = np.lexsort((positions, -ranked))
+    order = np.lexsort((positions, -ranked))[:k]
     return positions[order], ranked[order]
+
+
+def _with_ties(searcher: Searcher, query: Query, k: int) -> Sequence[tuple[float, DocAddress]]:
+    """The k best, with those that score like the last: which of them tantivy takes depends on the names of segments."""
+    asked = k + SPARE_HITS
+    while True:
+        hits: Sequence[tuple[float, DocAddress]] = searcher.search(query, asked, count=False).hits
+        if len(hits) < asked or hits[-1][0] < hits[k - 1][0] or asked >= MOST_TIES:
+            return hits
+        asked = min(4 * asked, max(MOST_TIES, asked))
