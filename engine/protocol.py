@@ -122,6 +122,10 @@ class Engine(Protocol):
     def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         """BM25 over the raw name, code and docstring, each word matching within one edit."""
 
+    def as_written(self, text: str, k: int, filters: Filters = NO_FILTERS, *, fuzziness: int = 0) -> Sequence[Hit]:
+        """BM25 over name, docstring and code by the `standard` analyser, nothing split or stemmed, as in the paper;
+        with `fuzziness` 1 each word matches within one edit."""
+
     def spellings(self, word: str) -> dict[str, int]:
         """How many functions have a word (in small letters), and the words one edit away that begin with its letter."""
 

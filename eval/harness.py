@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from treeline.corpus.errors import InputError
-from treeline.eval.dataset import DataSet, Evaluation, evaluate
+from treeline.engine.protocol import IndexInfo
+from treeline.eval.dataset import DataSet, Evaluation, System, evaluate
 from treeline.eval.report import results, terminal
 from treeline.eval.report.document import Document, summarise
 from treeline.eval.systems import COMPARED, DEFAULT, LaneCache, Stages, Variant, ablations
@@ -52,18 +53,25 @@ def run(
     dataset: DataSet, searcher: Stages, variants: Sequence[Variant], baseline: str, console: Console
 ) -> tuple[Evaluation, Document]:
     """Ask every variant every question and summarise."""
-    info = searcher.info
-    cache = LaneCache(searcher)
     if any("tfidf" in variant.lanes for variant in variants):
         searcher.prepare("tfidf")  # made on first use, which would else be a question without an answer
+    evaluation = measure_systems(dataset, LaneCache(searcher).systems(variants), console)
+    return evaluation, summarise_index(evaluation, searcher.info, baseline)
+
+
+def measure_systems(dataset: DataSet, systems: Sequence[System], console: Console) -> Evaluation:
+    """Ask every system every question, with a bar."""
     with bar(console) as progress:
-        systems = cache.systems(variants)
         task = progress.add_task(dataset.name, total=len(systems) * len(dataset.cases))
-        evaluation = evaluate(dataset, systems, lambda name: progress.update(task, advance=1, description=name))
+        return evaluate(dataset, systems, lambda name: progress.update(task, advance=1, description=name))
+
+
+def summarise_index(evaluation: Evaluation, info: IndexInfo, baseline: str) -> Document:
+    """The evaluation's document, with the index that answered."""
     document = summarise(evaluation, baseline, DEFAULT.name)
     encoders = ", ".join(f"{spec.name} ({spec.dimension})" for spec in info.encoders) or "none"
     document["facts"] |= {"index": f"{info.functions:,} functions, {info.engine}", "encoder": encoders}
-    return evaluation, document
+    return document
 
 
 @contextmanager

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Protocol
 
 from treeline.corpus.errors import InputError
 from treeline.engine.protocol import Hit, IndexInfo
 from treeline.eval.dataset import Case, Ranked, System
-from treeline.rerank.candidates import Candidate
+from treeline.rerank.candidates import DEPTH, Candidate
 from treeline.rerank.registry import FUSIONS
 from treeline.rerank.registry import NAMES as RERANKERS
 from treeline.search.lanes.lane_set import LaneResults
 from treeline.search.plan import Plan
 from treeline.search.query import Query
+
+PAGE = 10
 
 
 class Stages(Protocol):
@@ -91,9 +93,9 @@ class LaneCache:
         )
         lanes = self._asked(query, variant.lanes)
         begin = perf_counter()
-        candidates = self.searcher.fuse(lanes, variant.fusion, depth)
+        candidates = self.searcher.fuse(lanes, variant.fusion, max(depth, DEPTH))
         fused = perf_counter()
-        candidates = self.searcher.rerank(lanes, candidates, variant.rerank)
+        candidates = self.searcher.rerank(_as_page(lanes), candidates, variant.rerank)
         done = perf_counter()
         # Lanes run side by side: the slowest decides.
         stages = {
@@ -117,6 +119,12 @@ class LaneCache:
                 "an evaluation needs every lane; raise TREELINE_LANE_TIMEOUT or check the index",
             )
         return found
+
+
+def _as_page(lanes: LaneResults) -> LaneResults:
+    """As a search for one page: some re-rankers share out as many places as were asked for, and an evaluation asks for
+    all that count."""
+    return replace(lanes, plan=replace(lanes.plan, query=replace(lanes.plan.query, k=PAGE)))
 
 
 # Minutes, not hours: these need a transformer for every question.

@@ -39,9 +39,13 @@ class Clusterer(Protocol):
 
 def hyperbolic_kmeans(local: LocalTree, count: int, seed: int = 0) -> Labels:
     """k-means with hyperbolic distances and Fréchet means."""
-    points = leaf_points(local)
-    count = min(count, len(points))
-    means = points.take(seeds(points, count, seed))
+    return hyperbolic_kmeans_points(leaf_points(local), count, seed)
+
+
+def hyperbolic_kmeans_points(points: Points, count: int, seed: int = 0) -> Labels:
+    """The same for candidates that already have points; those that float64 cannot tell apart share a seed."""
+    means = points.take(seeds(points, min(count, len(points)), seed))
+    count = len(means)
     labels: Labels = distances(points, means).argmin(axis=1)
     for _ in range(ITERATIONS):
         means = frechet_means(points, labels, count, start=means, steps=STEPS_PER_MEAN)

@@ -42,6 +42,7 @@ CANDIDATES_PER_RESULT = 2
 FEWEST_CANDIDATES = 200
 OVERSAMPLE = 1.5
 MOST_FACETS = 10_000
+WRITTEN = ("func_name", "docstring", "code")  # text as it is, by the `standard` analyser
 EXACT_SECONDS = 2.0  # the server's time included
 EXACT_PAGE = 100  # candidates read at once
 SHORTEST_WILDCARD = 3  # letters; fewer are in most words
@@ -80,6 +81,13 @@ class ElasticsearchEngine:
         wanted = " ".join(words(text).split()[:MOST_TERMS])
         match = {"match": {WORDS: {"query": wanted, "fuzziness": FUZZINESS}}}
         return self._hits([match], k, filters) if wanted else []
+
+    def as_written(self, text: str, k: int, filters: Filters = NO_FILTERS, *, fuzziness: int = 0) -> Sequence[Hit]:
+        wanted = " ".join(text.split()[:MOST_TERMS])
+        match: dict[str, Any] = {"query": wanted, "fields": list(WRITTEN), "type": "most_fields"}
+        if fuzziness:
+            match["fuzziness"] = FUZZINESS
+        return self._hits([{"multi_match": match}], k, filters) if wanted else []
 
     def spellings(self, word: str) -> dict[str, int]:
         near = {"field": WORDS, "suggest_mode": "always", "max_edits": 1, "prefix_length": 1, "min_word_length": 3}

@@ -113,6 +113,14 @@ class EmbeddedEngine:
         return self._search(fulltext.any_of(WORDS, clauses), k, filters) if clauses else []
 
     @guarded
+    def as_written(self, text: str, k: int, filters: Filters = NO_FILTERS, *, fuzziness: int = 0) -> Sequence[Hit]:
+        """Name, docstring and code are one text here, and words end at every sign."""
+        if fuzziness:
+            return self.fuzzy(text, k, filters)
+        counted = Counter(fulltext.words_of(text)[:MOST_TERMS])
+        return self._search(fulltext.any_of(WORDS, counted.items()), k, filters) if counted else []
+
+    @guarded
     def spellings(self, word: str) -> dict[str, int]:
         near = (other for other in self._vocabulary.neighbours(word) if other[:1] == word[:1])
         return {other: self._searcher.doc_freq(WORDS, other) for other in near}

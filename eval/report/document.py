@@ -23,7 +23,7 @@ PAPER_HEAD = (
     "ndcg_all",
     "ndcg_within",
     "ndcg_all_covered",
-    "ndcg_all_covered_list_10",
+    "ndcg_within_covered",
     "repositories_10",
 )
 MACRO = "macro-average"

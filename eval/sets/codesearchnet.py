@@ -6,30 +6,34 @@ import csv
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 
 import click
 from rich.console import Console
 
 from treeline.corpus.errors import InputError
-from treeline.engine.protocol import Filters, Hit
+from treeline.encoder.static import StaticEncoder
+from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.eval.dataset import Case, DataSet, Metric, System, evaluate
 from treeline.eval.harness import (
     Output,
     choice_options,
     evaluation_settings,
     finish,
+    measure_systems,
     output_options,
     run,
     select_variants,
+    summarise_index,
 )
 from treeline.eval.metrics import OFFICIAL_DEPTH, count_distinct, ndcg, official_ndcg, reciprocal_rank
-from treeline.eval.report.document import PAPER_HEAD, Document, summarise
+from treeline.eval.report.document import Document, summarise
 from treeline.eval.sets import runs
-from treeline.eval.systems import DEFAULT, HYBRID, LaneCache, Variant
+from treeline.eval.systems import DEFAULT, LaneCache
 from treeline.ingest.download import fetch_queries
 from treeline.ingest.source import ReadOptions
-from treeline.search.live import open_searcher
+from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.settings import Settings
 from treeline.service.cli.options import index_options
 
@@ -199,76 +203,19 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
         raise InputError(f"{path} cannot be read: {error}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class PaperRow:
-    """A row of the paper's table: its figure, if any, and our variant."""
-
-    label: str
-    reported: float | None
-    variant: Variant | None
-
-
-ONLY_KEYWORD = ("keyword",)
-PAPER_TABLE = (
-    PaperRow("Neural bag of words", 0.1898, None),
-    PaperRow("Elasticsearch", 0.1955, Variant("paper: keyword", "keyword with relaxation", ONLY_KEYWORD)),
-    PaperRow(
-        "Elasticsearch, randomised",
-        0.1553,
-        Variant("paper: randomised", "its top 100 shuffled", ONLY_KEYWORD, rerank="random"),
-    ),
-    PaperRow(
-        "Clusters (Algorithm 1)",
-        0.1410,
-        Variant("paper: clusters", "top of each cluster", ONLY_KEYWORD, rerank="algorithm1"),
-    ),
-    PaperRow(
-        "Clusters + importance sampling (Algorithm 2)",
-        0.2081,
-        Variant("paper: importance sampling", "each cluster by its share", ONLY_KEYWORD, rerank="algorithm2"),
-    ),
-    PaperRow("Treeline hybrid", None, HYBRID),
-    PaperRow("Treeline default", None, DEFAULT),
-)
-
-COMPARABLE = (
-    "The paper's column is quoted, not measured here. Questions, judgements and the definition of NDCG are the same, "
-    "the corpus is not: this index holds only repositories that the annotators saw, so a judged function has fewer "
-    "rivals, and our re-rankers keep the rest of the list behind the ten they choose (`list of 10` cuts it off). "
-    "Compare the order of the rows within each column, never one column with the other."
-)
-
-
-COLUMNS = PAPER_HEAD[2:]
-
-
-def paper_variants() -> list[Variant]:
-    return [row.variant for row in PAPER_TABLE if row.variant is not None]
-
-
-def with_paper_table(document: Document) -> Document:
-    """The document with the paper's figures beside ours."""
-    means = {system["name"]: system["means"] for system in document["systems"]}
-    rows = []
-    for row in PAPER_TABLE:
-        ours = means.get(row.variant.name, {}) if row.variant else {}
-        rows.append(
-            {
-                "label": row.label,
-                "paper": row.reported,
-                **{metric: ours[metric]["mean"] if metric in ours else None for metric in COLUMNS},
-            }
-        )
-    return {**document, "paper": rows, "notes": [*document["notes"], COMPARABLE]}
-
-
 @click.command("codesearchnet")
 @index_options
 @click.option(
     "--data", metavar="DIR", default="", help="Folder with queries.csv and annotationStore.csv; default: downloaded."
 )
 @click.option("--score", metavar="FILE", default="", help="Score an official predictions CSV instead of an index.")
-@click.option("--paper", "repeat_paper", is_flag=True, help="Repeat the paper's table.")
+@click.option("--paper", "repeat_paper", is_flag=True, help="The paper's table, in its own set-up and in ours.")
+@click.option(
+    "--nbow",
+    metavar="FOLDER",
+    default="",
+    help="For --paper: a model of `treeline lab train-nbow`; default: trained now, and kept.",
+)
 @click.option("--predictions", metavar="FILE", default="", help="Write the default's model_predictions.csv.")
 @click.option("--trec", metavar="DIR", default="", help="Write TREC run and qrels files there.")
 @choice_options
@@ -279,6 +226,7 @@ def command(
     data: str,
     score: str,
     repeat_paper: bool,
+    nbow: str,
     predictions: str,
     trec: str,
     compare: bool,
@@ -298,18 +246,44 @@ def command(
         languages = searcher.engine.facets()["language"]
         urls = {address.url for _, address in searcher.engine.addresses()}
         cases = dataset(queries, judgements, set(languages), urls.__contains__)
-        variants, baseline = select_variants(compare, ablate)
         if repeat_paper:
-            variants, baseline = paper_variants(), paper_variants()[0].name
-        _, document = run(cases, searcher, variants, baseline, output.console)
-        if repeat_paper:
-            document = {**with_paper_table(document), "dataset": "codesearchnet-paper"}
-        elif ablate:
+            document = _paper(cases, searcher, settings, nbow, output.console)
+        else:
+            variants, baseline = select_variants(compare, ablate)
+            _, document = run(cases, searcher, variants, baseline, output.console)
+        if ablate and not repeat_paper:
             document["dataset"] = "codesearchnet-ablation"
         write_runs(cases, LaneCache(searcher).system(DEFAULT), predictions, trec, output.console)
     finally:
         searcher.close()
     finish(document, output)
+
+
+def _paper(cases: DataSet, searcher: LiveSearcher, settings: Settings, nbow: str, console: Console) -> Document:
+    """The paper's table."""
+    from treeline.eval.sets import paper
+
+    judged = frozenset(url for case in cases.cases for url in case.relevance)
+    words = _bag_of_words(searcher.engine, judged, settings.cache_path / "nbow", nbow, console)
+    systems = paper.systems(searcher, searcher.engine, words)
+    evaluation = paper.mean_over_seeds(measure_systems(paper.lists_of_ten(cases), systems, console))
+    return paper.with_table(summarise_index(evaluation, searcher.info, "Elasticsearch"))
+
+
+def _bag_of_words(
+    engine: Engine, judged: frozenset[str], cache: Path, folder: str, console: Console
+) -> StaticEncoder | None:
+    """The one in `folder`, or one that is trained now; without torch none, and a word about it."""
+    from treeline.eval.sets import paper
+
+    if folder:
+        return StaticEncoder(Path(folder).expanduser())
+    digest = blake2b(repr((engine.info.identity, sorted(judged))).encode(), digest_size=8).hexdigest()
+    try:
+        return paper.train(engine, judged, cache / digest, console.print)
+    except ModuleNotFoundError as error:
+        console.print(f"no neural bag of words: training one needs {error.name}, in the extra `transformers`")
+        return None
 
 
 def write_runs(dataset: DataSet, system: System, predictions: str, trec: str, console: Console) -> None:

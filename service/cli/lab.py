@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import warnings
@@ -28,6 +29,7 @@ COMMANDS = {
         "treeline.service.cli.lab:train_teacher",
         "Teach a transformer which functions answer questions.",
     ),
+    "train-nbow": ("treeline.service.cli.lab:train_bag_of_words", "Train a neural bag of words, the paper's baseline."),
     "write-questions": ("treeline.service.cli.lab:write_questions", "Have a language model write questions."),
     "torture": (
         "treeline.eval.torture.command:torture",
@@ -270,6 +272,36 @@ def train_teacher(
     tuning = replace(Tuning(), **chosen_values(epochs=epochs, batch=batch, rate=rate, scale=scale))
     tune(model, data, tuning, device_of(device), console.print).save(str(out))
     click.echo(str(out))
+
+
+@click.command("train-nbow")
+@click.argument("sources", nargs=-1, required=True)
+@click.option("--out", type=OutputPath(folder=True), required=True, help="Folder to write the model to.")
+@click.option(
+    "--without",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="annotationStore.csv: its functions are not learnt from.",
+)
+@click.option("--epochs", type=click.IntRange(min=1))
+def train_bag_of_words(sources: tuple[str, ...], out: Path, without: Path | None, epochs: int | None) -> None:
+    """Train a neural bag of words (Husain et al. 2019) from the docstrings of the functions of SOURCES.
+
+    The folder is then a --nbow of `treeline eval codesearchnet --paper`, or an --encoder.
+    """
+    console = Console(stderr=True)
+    with needing_torch("training"):
+        from treeline.encoder.training.nbow import NbowOptions, train_nbow
+    judged: set[str] = set()
+    if without is not None:
+        with without.open(encoding="utf-8", newline="") as file:
+            rows = csv.DictReader(file)
+            if "GitHubUrl" not in (rows.fieldnames or ()):
+                raise InputError(f"{without} has no column GitHubUrl", "give the official annotationStore.csv")
+            judged = {row["GitHubUrl"] for row in rows}
+    functions = [one for one in read_functions(sources) if one.docstring and one.url not in judged]
+    options = replace(NbowOptions(), **chosen_values(epochs=epochs))
+    scores = train_nbow(functions, out, options, console.print)
+    click.echo(json.dumps({"folder": str(out), "scores": scores}))
 
 
 @click.command("write-questions")

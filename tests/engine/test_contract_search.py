@@ -107,6 +107,15 @@ def test_fuzzy_finds_a_typo_in_docstring_and_code(engine: Engine) -> None:
     assert names(engine.fuzzy("laods", 1)) == ["parse_json"]
 
 
+def test_words_as_written_are_neither_split_nor_stemmed(engine: Engine) -> None:
+    assert names(engine.as_written("parse_json", 3))[0] == "parse_json"
+    assert "int_to_string" not in names(engine.as_written("converting integers", 3))
+    assert engine.as_written("parse_jsn", 3) == []
+    assert names(engine.as_written("parse_jsn", 1, fuzziness=1)) == ["parse_json"]
+    assert engine.as_written("?!", 3) == engine.as_written("", 3) == []
+    assert engine.as_written("parse_json", 3, Filters(language="nosuch")) == []
+
+
 def test_fuzzy_does_not_bend_words_of_two_letters(engine: Engine) -> None:
     assert engine.fuzzy("qz", 10) == []
 

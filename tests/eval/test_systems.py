@@ -8,7 +8,6 @@ import pytest
 from treeline.corpus.errors import InputError
 from treeline.engine.protocol import IndexInfo
 from treeline.eval.dataset import Case
-from treeline.eval.sets.codesearchnet import paper_variants
 from treeline.eval.systems import COMPARED, DEFAULT, KEYWORD, LaneCache, Variant, ablations
 from treeline.rerank.candidates import Candidate
 from treeline.search.lanes.lane_set import Degradation, LaneResults
@@ -79,9 +78,10 @@ def test_every_row_of_the_ablation_runs(searcher: LiveSearcher, variant: Variant
     assert LaneCache(searcher).answer(variant, CASE, 20).hits
 
 
-@pytest.mark.parametrize("variant", paper_variants(), ids=lambda variant: variant.name)
-def test_every_row_of_the_papers_table_runs(searcher: LiveSearcher, variant: Variant) -> None:
-    assert LaneCache(searcher).answer(variant, CASE, 20).hits
+def test_importance_sampling_shares_out_a_page_however_deep_the_evaluation_looks(searcher: LiveSearcher) -> None:
+    variant = Variant("r", "", ("keyword",), rerank="algorithm2")
+    deep, page = (LaneCache(searcher).answer(variant, CASE, depth).hits for depth in (300, 10))
+    assert [hit.id for hit in deep[:10]] == [hit.id for hit in page]
 
 
 def test_a_lane_that_fails_stops_the_evaluation(searcher: LiveSearcher) -> None:

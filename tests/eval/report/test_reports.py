@@ -17,7 +17,8 @@ from treeline.eval.report import results, terminal
 from treeline.eval.report.document import Document, summarise
 from treeline.eval.report.page import page
 from treeline.eval.sets import codesearchnet
-from treeline.eval.sets.codesearchnet import BESIDE, with_paper_table
+from treeline.eval.sets.codesearchnet import BESIDE
+from treeline.eval.sets.paper import with_table
 
 OFFICIAL = BESIDE / codesearchnet.QUERIES
 NASTY = "</script><script>alert(1)</script>"
@@ -81,7 +82,7 @@ def test_the_terminal_shows_everything_without_reading_markup_in_data() -> None:
 
 
 def test_the_papers_table_is_shown_beside_ours() -> None:
-    made = with_paper_table(document())
+    made = with_table(document())
     assert [row["paper"] for row in made["paper"]][:5] == [0.1898, 0.1955, 0.1553, 0.1410, 0.2081]
     console = Console(file=io.StringIO(), width=200, highlight=False)
     terminal.show(made, console)

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from tests.eval.report.test_reports import document
 from treeline.eval.report import results, tables
-from treeline.eval.sets.codesearchnet import with_paper_table
+from treeline.eval.sets.paper import with_table
 
 PAGE = "before\n<!-- table tiny mrr n against -->\nold\n<!-- end -->\nafter\n"
 
@@ -22,8 +22,8 @@ def test_a_table_is_made_from_the_last_result(tmp_path: Path) -> None:
 
 
 def test_the_papers_table_has_its_own_form(tmp_path: Path) -> None:
-    results.keep({**results.stamp(with_paper_table(document())), "commit": "abc"}, tmp_path)
-    page = tables.render("<!-- table tiny paper -->\n<!-- end -->\n", tmp_path)
+    results.keep({**results.stamp(with_table(document())), "commit": "abc"}, tmp_path)
+    page = tables.render("<!-- table codesearchnet-paper paper -->\n<!-- end -->\n", tmp_path)
     assert "| Elasticsearch | 0.1955 |" in page
 
 

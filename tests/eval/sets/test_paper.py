@@ -1,0 +1,119 @@
+"""The paper's set-up over a real index: its search, its lists, its clusters, and the mean over seeds."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from treeline.engine.protocol import NO_FILTERS, Engine, Filters, Hit
+from treeline.eval.dataset import Case, DataSet, Metric, Ranked, System, evaluate
+from treeline.eval.metrics import reciprocal_rank
+from treeline.eval.sets import paper
+from treeline.graph import tree as trees
+from treeline.ingest.artifacts import obtain
+from treeline.search.live import LiveSearcher
+
+CASE = Case("q", "return the median of data", {})
+
+
+def ids(system: System) -> list[str]:
+    return [hit.id for hit in system.answer(CASE, 10).hits]
+
+
+def by_name(searcher: LiveSearcher) -> dict[str, list[System]]:
+    rows: dict[str, list[System]] = {}
+    for system in paper.PaperSystems(searcher.engine).systems():
+        rows.setdefault(system.name, []).append(system)
+    return rows
+
+
+def test_every_row_answers_with_ten_at_most_and_chance_has_several_seeds(searcher: LiveSearcher) -> None:
+    rows = by_name(searcher)
+    assert set(paper.REPORTED) - {paper.NBOW} <= set(rows)
+    for name, systems in rows.items():
+        assert len(systems) == (1 if name == "Elasticsearch" else paper.SEEDS), name
+        for system in systems:
+            assert 0 < len(ids(system)) <= paper.LIST, name
+
+
+def test_only_the_top_ten_are_shuffled(searcher: LiveSearcher) -> None:
+    rows = by_name(searcher)
+    plain = ids(rows["Elasticsearch"][0])
+    shuffled = [ids(system) for system in rows["Elasticsearch, randomised"]]
+    assert all(sorted(order) == sorted(plain) for order in shuffled)
+    assert len({tuple(order) for order in shuffled}) > 1
+
+
+class Written:
+    """An engine that notes what it is asked for, and finds one hit for each."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.hits = list(engine.locate([id_ for id_, _ in engine.addresses()]))
+        self.asked: list[tuple[str, int]] = []
+
+    def as_written(self, text: str, k: int, filters: Filters, *, fuzziness: int = 0) -> Sequence[Hit]:
+        self.asked.append((text, fuzziness))
+        return [self.hits[len(self.asked)]]
+
+
+def test_a_search_that_finds_little_is_relaxed_to_one_edit_and_then_to_chunks(searcher: LiveSearcher) -> None:
+    engine = Written(searcher.engine)
+    found = paper.retrieve(engine, "sort a list", NO_FILTERS)  # type: ignore[arg-type]
+    assert engine.asked[:2] == [("sort a list", 0), ("sort a list", 1)]
+    assert {text for text, _ in engine.asked[2:]} >= {"sort", "a", "list"}
+    assert len(found) == len(engine.asked)
+
+
+def test_each_function_has_its_place_in_both_trees(searcher: LiveSearcher) -> None:
+    whole = paper.WholeTree.of(searcher.engine)
+    stored = obtain(searcher.engine, "tree")
+    assert stored is not None
+    leaves = trees.load(stored).leaves  # classes of one name in one file are one node
+    for which in paper.TREES:
+        places = whole.places(which, list(leaves))
+        assert len({tuple(place) for place in places.x.tolist()}) == len(set(leaves.values())), which
+        assert (places.gap > 0).all() and (places.gap < 1).all()
+
+
+def test_the_score_is_the_mean_over_the_seeds(searcher: LiveSearcher) -> None:
+    hits = searcher.engine.keyword(["median"], 2)
+    case = Case("q", "median", {hits[0].id: 1.0})
+    data = DataSet(
+        name="tiny",
+        about="",
+        cases=[case],
+        metrics=[Metric("mrr", "MRR")],
+        headline="mrr",
+        measure=lambda case, found: {"mrr": reciprocal_rank([hit.id for hit in found], case.relevant)},
+        depth=300,
+    )
+    first = System("row", "", lambda case, depth: Ranked([hits[0], hits[1]]))
+    second = System("row", "", lambda case, depth: Ranked([hits[1], hits[0]]))
+    merged = paper.mean_over_seeds(evaluate(data, [first, second]))
+    assert [measured.values["mrr"]["q"] for measured in merged.systems] == [0.75]
+    late = System("late", "", lambda case, depth: Ranked([*[hits[1]] * 10, hits[0]]))
+    cut = evaluate(paper.lists_of_ten(data), [late])
+    assert cut.systems[0].values["mrr"]["q"] == 0
+
+
+@pytest.mark.transformers
+def test_a_bag_of_words_is_trained_on_the_index_without_judged_functions_and_kept(
+    searcher: LiveSearcher, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch", reason="training needs torch")
+    engine = searcher.engine
+    judged = frozenset(function.url for function in engine.scan())
+    with pytest.raises(Exception, match="no docstrings to learn from"):
+        paper.train(engine, judged, tmp_path / "nbow", lambda _: None)
+    told: list[str] = []
+    encoder = paper.train(engine, frozenset(), tmp_path / "nbow", told.append)
+    assert any("held-out docstrings" in line for line in told)
+    ranked = paper.NbowSystem(encoder, engine).answer(CASE, 10).hits
+    assert len(ranked) == paper.LIST
+    assert [hit.score for hit in ranked] == sorted((hit.score for hit in ranked), reverse=True)
+    spoken = replace(CASE, filters=Filters(language="python"))
+    assert paper.NbowSystem(encoder, engine).answer(spoken, 10).hits == ranked
+    told.clear()
+    paper.train(engine, frozenset(), tmp_path / "nbow", told.append)
+    assert not told
