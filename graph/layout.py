@@ -1,22 +1,25 @@
-"""A query's candidates as a picture: points in the disk with their parents, labels and clusters, ready to draw."""
+"""The tree of a list of results as a picture: points in the disk with their parents, labels and clusters, to draw."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from treeline.corpus.function import Address
-from treeline.graph.embedding import average_distortion, centred, embed
+from treeline.graph.embedding import embed
 from treeline.graph.embedding import heights as path_lengths
-from treeline.graph.hyperbolic import distances
-from treeline.graph.local_tree import LocalTree, local_tree
-from treeline.graph.tree import SEPARATOR, Kind, scopes
+from treeline.graph.tree import Kind
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 # The reach of the drawing: at 36, where distances are best, all leaves would lie within 1e-15 of the rim; at 5 the
 # deepest node is at 98.7 % of the radius and every level has room of its own.
 DRAWN_REACH = 5.0
+DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,47 +48,29 @@ class DiskMap:
     distortion: float
 
 
-def disk_map(ids: Sequence[str], addresses: Sequence[Address], clusters: Sequence[int | None] = ()) -> DiskMap:
-    """The picture of these candidates, given in the order of their ranks."""
-    if not addresses:
+def draw(graph: nx.DiGraph[int], addresses: Sequence[Address]) -> DiskMap:
+    """The picture of a `result_graph`: its nodes nearer to the centre than the places it ranks by."""
+    if not len(graph):
         return DiskMap((), 0.0)
-    local = local_tree(addresses)
-    deepest = float(path_lengths(local.parents, local.weights).max())
-    places = embed(local.parents, local.weights, scale=DRAWN_REACH / max(deepest, 1.0)).points.x
-    candidate_at = {int(node): position for position, node in enumerate(local.leaves)}
+    parents = np.full(len(graph), -1, dtype=np.int32)
+    weights = np.zeros(len(graph))
+    for parent, node, steps in graph.edges(data="distance"):
+        parents[node], weights[node] = parent, steps
+    deepest = float(path_lengths(parents, weights).max())
+    places = embed(parents, weights, scale=DRAWN_REACH / max(deepest, 1.0)).points.x.round(DIGITS).tolist()
     nodes = []
-    for node, (x, y) in enumerate(places.tolist()):
-        parent = int(local.parents[node])
-        position = candidate_at.get(node)
-        label = "/".join(local.steps(node)).split(SEPARATOR)[0]
-        common = (round(x, 6), round(y, 6), parent if parent >= 0 else None, label, _kind(local, addresses, node))
-        if position is None:
-            nodes.append(MapNode(*common))
-        else:
-            cluster = clusters[position] if clusters else None
-            nodes.append(MapNode(*common, ids[position], position + 1, cluster, addresses[position]))
-    return DiskMap(tuple(nodes), local_distortion(local))
-
-
-def local_distortion(local: LocalTree) -> float:
-    """Average distortion between the candidates of the embedding that clustering uses."""
-    parents, weights = centred(local.parents, local.weights)
-    embedding = embed(parents, weights)
-    leaves = embedding.points.take(local.leaves.astype(np.intp))
-    return average_distortion(distances(leaves, leaves) / embedding.scale, local.distances)
-
-
-def _kind(local: LocalTree, addresses: Sequence[Address], node: int) -> Kind:
-    """What a node is, from how deep it lies on the path of a candidate below it."""
-    address = addresses[local.witnesses[node]]
-    depth = int(local.depths[node])
-    file_depth = 1 + len(address.path.split("/"))
-    if depth == 0:
-        return "root"
-    if depth == 1:
-        return "repository"
-    if depth < file_depth:
-        return "folder"
-    if depth == file_depth:
-        return "file"
-    return "function" if depth == file_depth + len(scopes(address)) else "class"
+    for node, data in graph.nodes(data=True):
+        rank = data.get("rank")
+        nodes.append(
+            MapNode(
+                *places[node],
+                parent=int(parents[node]) if parents[node] >= 0 else None,
+                label=data["label"],
+                kind=data["kind"],
+                id=data["function"] or None,
+                rank=rank,
+                cluster=data.get("cluster"),
+                address=None if rank is None else addresses[rank - 1],
+            )
+        )
+    return DiskMap(tuple(nodes), graph.graph["distortion"])

@@ -1,8 +1,9 @@
-"""Optional refinement of an embedding in d dimensions by Riemannian Adam, kept only where it lowers distortion.
+"""Refines an embedding in d dimensions by Riemannian Adam, and keeps it only where that lowers distortion.
 
-Bécigneul & Ganea, "Riemannian Adaptive Optimization Methods", ICLR 2019, as implemented by geoopt. geoopt clips
-points near the rim (its distance saturates at 16.8 in float64), so the start is the combinatorial embedding at a
-scale that stays well inside; it needs the `transformers` extra (torch) and is imported only when called.
+Bécigneul & Ganea, "Riemannian Adaptive Optimization Methods", ICLR 2019, as implemented by geoopt, over a sample of the
+pairs of nodes at each step. geoopt clips points near the rim (its distance saturates at 16.8 in float64), so the start
+is the combinatorial embedding at a scale that stays well inside. Needs the `transformers` extra (torch), which is
+imported only when called. docs/research/rerankers.md has where it helps.
 """
 
 from __future__ import annotations
@@ -11,20 +12,23 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from treeline.corpus.errors import InputError
 from treeline.graph import hyperbolic
-from treeline.graph.embedding import Embedding, Nodes, average_distortion, centred, embed, heights
-from treeline.graph.hyperbolic import Floats
+from treeline.graph.embedding import Embedding, Nodes, average_distortion, centred, embed, heights, tree_distance
+from treeline.graph.hyperbolic import Floats, Points
 
 SAFE_REACH = 6.0  # two points this far out on opposite sides are 12 apart, where geoopt's distance is still exact
 STEPS = 300
 RATE = 0.02
+PAIRS = 5_000  # a step; a list of 100 results has some 10,000 pairs of nodes, a repository millions
+MEASURED = 50_000  # pairs over which the two embeddings are compared
 
 
 @dataclass(frozen=True, slots=True)
 class Refined:
-    """The better of the two embeddings of the candidates, with the average distortion before and after."""
+    """The better of the two embeddings, with the average distortion before and after."""
 
     embedding: Embedding
     before: float
@@ -32,10 +36,8 @@ class Refined:
     kept: bool
 
 
-def refine(
-    parents: Nodes, weights: Floats, leaves: Nodes, tree: Floats, *, dimension: int = 2, steps: int = STEPS
-) -> Refined:
-    """Move the leaves so that their distances come nearer to `tree`; the combinatorial points where that fails."""
+def refine(parents: Nodes, weights: Floats, *, dimension: int = 2, steps: int = STEPS, seed: int = 0) -> Refined:
+    """Move all nodes so that their distances come nearer to the tree's; the combinatorial points where that fails."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # geoopt compiles with what torch has deprecated
@@ -46,35 +48,57 @@ def refine(
             "refinement needs geoopt", "install treeline-search[transformers], or leave refinement off"
         ) from error
 
+    count = len(parents)
     hung, lengths = centred(parents, weights)
+    nodes = np.arange(count)  # hanging the tree up may have added one
     start = embed(hung, lengths)
-    best = Embedding(start.points.take(leaves.astype(np.intp)), start.scale)
-    before = average_distortion(hyperbolic.distances(best.points, best.points) / best.scale, tree)
+    start = Embedding(_lifted(start.points.take(nodes), dimension), start.scale)
+    random = np.random.default_rng(seed)
+    judged = _pairs(count, MEASURED, random)
+    wanted = tree_distance(parents, weights, *judged)
+    before = _distortion(start, judged, wanted)
+    if count < 3:
+        return Refined(start, before, before, kept=False)
 
     scale = SAFE_REACH / max(float(heights(hung, lengths).max()), 1.0)
-    inner = embed(hung, lengths, scale=scale).points.take(leaves.astype(np.intp))
-    x = np.zeros((len(leaves), dimension))
-    x[:, : min(2, dimension)] = inner.x[:, : min(2, dimension)]
+    x = _lifted(embed(hung, lengths, scale=scale).points.take(nodes), dimension).x
     if dimension > 2:  # off the plane by a little, or the gradient into the other dimensions is zero for ever
-        x[:, 2:] = np.random.default_rng(0).normal(scale=1e-3, size=(len(leaves), dimension - 2))
+        x[:, 2:] = random.normal(scale=1e-3, size=(count, dimension - 2))
         x *= np.minimum(1.0, (1 - 1e-6) / np.linalg.norm(x, axis=1))[:, None]
-
     ball = geoopt.PoincareBall()
     points = geoopt.ManifoldParameter(torch.from_numpy(x), manifold=ball)
     log_scale = torch.tensor(np.log(scale), dtype=torch.float64, requires_grad=True)
     optimiser = geoopt.optim.RiemannianAdam([points, log_scale], lr=RATE)
-    rows, columns = np.triu_indices(len(leaves), 1)
-    left, right = torch.from_numpy(rows), torch.from_numpy(columns)
-    wanted = torch.from_numpy(tree[rows, columns])
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     for _ in range(steps):
+        left, right = _pairs(count, PAIRS, random)
+        apart = torch.from_numpy(tree_distance(parents, weights, left, right))
         optimiser.zero_grad()
-        found = ball.dist(points[left], points[right]) / log_scale.exp()
-        loss = ((found - wanted).abs() / wanted).mean()
-        loss.backward()
+        found = ball.dist(points[torch.from_numpy(left)], points[torch.from_numpy(right)]) / log_scale.exp()
+        ((found - apart).abs() / apart).mean().backward()
         optimiser.step()
+        schedule.step()
 
-    moved = hyperbolic.points(points.detach().numpy().copy())
-    refined = Embedding(moved, float(log_scale.exp().item()))
-    after = average_distortion(hyperbolic.distances(moved, moved) / refined.scale, tree)
+    refined = Embedding(hyperbolic.points(points.detach().numpy().copy()), float(log_scale.exp().item()))
+    after = _distortion(refined, judged, wanted)
     kept = after < before
-    return Refined(refined if kept else best, before, after if kept else before, kept)
+    return Refined(refined if kept else start, before, after if kept else before, kept)
+
+
+def _pairs(count: int, most: int, random: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """All pairs of nodes, or a sample of them; none of a node with itself."""
+    if count * (count - 1) // 2 <= most:
+        return np.triu_indices(count, 1)
+    left = random.integers(count, size=most)
+    return left, (left + random.integers(1, count, size=most)) % count
+
+
+def _lifted(points: Points, dimension: int) -> Points:
+    """The same points in more dimensions."""
+    more = dimension - points.x.shape[1]
+    return points if more <= 0 else Points(np.pad(points.x, ((0, 0), (0, more))), points.gap)
+
+
+def _distortion(embedding: Embedding, pairs: tuple[NDArray[np.intp], NDArray[np.intp]], wanted: Floats) -> float:
+    left, right = (embedding.points.take(side) for side in pairs)
+    return average_distortion(hyperbolic.distance(left, right) / embedding.scale, wanted)

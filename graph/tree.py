@@ -1,24 +1,21 @@
 """The repository tree of a whole index: common root → repository → folders → file → classes → function.
 
-This is the paper's Method 2. Method 1, one tree a repository, is the same without the root (`networkx(forest=True)`).
+This is the paper's Method 2. Method 1, one tree a repository, is the same without the root. `network.py` has it as a
+networkx graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.function import Address
-from treeline.graph.embedding import Embedding, Nodes, depths
-from treeline.graph.hyperbolic import Points, at_origin, distance
-
-if TYPE_CHECKING:
-    import networkx as nx
+from treeline.graph.embedding import Nodes, depths
 
 Kind = Literal["root", "repository", "folder", "file", "class", "function"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -68,47 +65,6 @@ class Tree:
             depth=int(depths(self.parents).max(initial=0)),
             fan_out=int(np.bincount(self.parents[1:], minlength=1).max(initial=0)),
         )
-
-    def networkx(
-        self, *, forest: bool = False, embedding: Embedding | None = None, clusters: Mapping[str, int] | None = None
-    ) -> nx.DiGraph[int]:
-        """The same tree for networkx, edges from parent to child; `forest` leaves out the common root (Method 1).
-
-        Nodes carry `label`, `kind`, `depth` and the unit's id as `function`. With an embedding they also carry their
-        place in the disk (`x`, `y`) and their hyperbolic distance from its centre (`radius`), and edges their
-        `length` in the disk beside their `distance` of one step in the tree. `clusters` labels units by id.
-        """
-        import networkx as nx  # a fifth of a second that a search need not pay
-
-        graph: nx.DiGraph[int] = nx.DiGraph()
-        first = 1 if forest else 0
-        ids = {node: function_id for function_id, node in self.leaves.items()}
-        depth = depths(self.parents).tolist()
-        for node in range(first, len(self)):
-            id_ = ids.get(node, "")
-            graph.add_node(node, label=self.labels[node], kind=KINDS[self.kinds[node]], depth=depth[node], function=id_)
-            if clusters is not None and id_ in clusters:
-                graph.nodes[node]["cluster"] = clusters[id_]
-        graph.add_edges_from(
-            ((int(parent), node) for node, parent in enumerate(self.parents) if parent >= first), distance=1
-        )
-        if embedding is not None:
-            _locate(graph, embedding.points)
-        return graph
-
-
-def _locate(graph: nx.DiGraph[int], points: Points) -> None:
-    """Write the nodes' places in the disk and the edges' lengths there."""
-    nodes = list(graph)
-    centre = at_origin(len(points))
-    columns = (*points.x.T.tolist(), distance(points, centre).tolist())
-    for name, values in zip(("x", "y", "radius"), columns, strict=True):
-        for node in nodes:
-            graph.nodes[node][name] = values[node]
-    parents, children = (np.array([edge[end] for edge in graph.edges], dtype=np.intp) for end in (0, 1))
-    lengths = distance(points.take(parents), points.take(children)).tolist()
-    for (parent, child), length in zip(graph.edges, lengths, strict=True):
-        graph.edges[parent, child]["length"] = length
 
 
 def scopes(address: Address) -> list[str]:

@@ -12,11 +12,9 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from treeline.corpus.analysis import spans
-from treeline.graph.layout import disk_map
-from treeline.graph.local_tree import local_tree
-from treeline.rerank.candidates import Candidate
-from treeline.rerank.clustering import hyperbolic_kmeans
+from treeline.graph.layout import draw
 from treeline.search.overview import clusters_of
+from treeline.search.tree import result_graph
 from treeline.service.api.answers import DegradationBody, MapBody, MapNodeBody, SearchBody, SuggestBody
 from treeline.service.api.parameters import (
     PROBLEMS,
@@ -95,8 +93,9 @@ def map_of_results(parameters: Question) -> Response:
     started = time.perf_counter()
     ranked = list(answer.ranked[: here.settings.map_depth])
     addresses = [candidate.address for candidate in ranked]
-    clusters = map_clusters(ranked, here.settings.clusters)
-    disk = disk_map([candidate.id for candidate in ranked], addresses, clusters)
+    disk = draw(result_graph(ranked, clusters=here.settings.clusters), addresses)
+    cluster_at = {node.rank: node.cluster for node in disk.nodes}
+    clusters = [cluster_at[rank] for rank in range(1, len(ranked) + 1)]
     timings = dict(answer.timings) | {"map": elapsed(started)}
     body = MapBody(
         query=answer.plan.words,
@@ -110,15 +109,6 @@ def map_of_results(parameters: Question) -> Response:
     if answer.degraded:
         return json_reply(body.json_bytes(), cache=NEVER, headers=headers)
     return json_reply(body.json_bytes(), tag=tag, cache=REVALIDATE, headers=headers)
-
-
-def map_clusters(ranked: Sequence[Candidate], count: int) -> list[int | None]:
-    """The re-ranker's clusters, or those that its tree falls into where the re-ranker made none."""
-    if len(ranked) <= count or any(candidate.cluster is not None for candidate in ranked):
-        return [candidate.cluster for candidate in ranked]
-    labels = hyperbolic_kmeans(local_tree([candidate.address for candidate in ranked]), count)
-    order = {label: number for number, label in enumerate(dict.fromkeys(labels.tolist()))}  # by the best of each
-    return [order[label] for label in labels.tolist()]
 
 
 NAME_WORDS = 3

@@ -17,18 +17,14 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from treeline.engine.protocol import Engine
-    from treeline.graph.tree import Tree
     from treeline.search.live import LiveSearcher
-
-
-CLUSTERS = 10  # of a query's results, as in the paper
 
 
 @click.command("tree")
 @click.argument("query", required=False)
 @index_options
 @click.option("--split", is_flag=True, help="Also a disk for each repository (the paper's Method 1).")
-@click.option("--refine", type=click.IntRange(2, 64), metavar="DIMENSIONS", help="Refine QUERY's tree by geoopt.")
+@click.option("--refine", type=click.IntRange(3, 64), metavar="DIMENSIONS", help="QUERY's tree in as many, by geoopt.")
 @click.option("--export", "target", type=OutputPath(), metavar="FILE", help="Write it as .graphml or .json.")
 @click.option("--forest", is_flag=True, help="Export without the common root (Method 1).")
 def tree(
@@ -41,7 +37,9 @@ def tree(
     forest: bool,
 ) -> None:
     """The repository tree in figures; with QUERY, the subtree of its results."""
+    from treeline.graph import network
     from treeline.search.live import open_searcher
+    from treeline.search.tree import index_graph
 
     if refine and not query:
         raise InputError("--refine needs a question", "the whole tree is too large for it")
@@ -49,88 +47,66 @@ def tree(
     settings = settings_for(engine, name)
     searcher = open_searcher(settings, patient=True)
     try:
-        tree = _of_results(searcher, query, settings.rerank_depth, refine) if query else None
-        if not query or split:
-            whole = _whole(searcher.engine, split)
-            tree = tree if query else whole
-        if write and tree is not None:
-            exported = _located(tree, searcher.engine, forest, query)
-            write(exported)
-            click.echo(f"written with every folder on the way: {counted(len(exported), 'node')}")
+        if query:
+            graph = _of_results(searcher, query, settings.rerank_depth, refine)
+        else:
+            graph = index_graph(searcher.engine)
+            _describe(graph)
+        if split:
+            _describe_split(searcher.engine)
     finally:
         searcher.close()
+    if write and len(graph):
+        graph = network.forest(graph) if forest else graph
+        write(graph)
+        click.echo(f"written: {counted(len(graph), 'node')}")
 
 
-def _of_results(searcher: LiveSearcher, query: str, depth: int, dimensions: int | None) -> Tree | None:
-    from treeline.graph.layout import local_distortion
-    from treeline.graph.local_tree import local_tree
-    from treeline.graph.refine import refine
-    from treeline.graph.tree import grow
+def _of_results(searcher: LiveSearcher, query: str, depth: int, dimensions: int | None) -> nx.DiGraph[int]:
     from treeline.search.query import Query
+    from treeline.search.tree import result_graph
 
     found = searcher.rank(Query(query)).candidates[:depth]
-    addresses = [candidate.address for candidate in found]
-    if not addresses:
+    graph = result_graph(found)
+    if not found:
         click.echo("nothing found: no tree")
-        return None
-    local = local_tree(addresses)
-    repositories = counted(len({address.repo for address in addresses}), "repository")
-    click.echo(f"{counted(len(addresses), 'result')} span {len(local.parents)} nodes of {repositories}")
-    click.echo(f"in a disk of their own: average distortion {local_distortion(local):.3f}")
+        return graph
+    repositories = counted(len({candidate.address.repo for candidate in found}), "repository")
+    click.echo(f"{counted(len(found), 'result')} span {counted(len(graph), 'node')} of {repositories}")
+    click.echo(f"in a disk of their own: average distortion {graph.graph['distortion']:.3f}")
     if dimensions:
-        refined = refine(local.parents, local.weights, local.leaves, local.distances, dimension=dimensions)
-        outcome = f"average distortion {refined.after:.3f}" if refined.kept else "no better, so it is left as it was"
-        click.echo(f"refined in {dimensions} dimensions: {outcome}")
-    return grow((candidate.id, candidate.address) for candidate in found)
+        graph = result_graph(found, dimension=dimensions)
+        click.echo(f"refined in {dimensions} dimensions: average distortion {graph.graph['distortion']:.3f}")
+    return graph
 
 
-def _located(tree: Tree, engine: Engine, forest: bool, query: str | None) -> nx.DiGraph[int]:
-    """The tree with its coordinates in the disk, and the clusters of a query's results."""
-    from treeline.graph import embedding, global_embedding
-    from treeline.ingest.artifacts import obtain
-
-    if not query:
-        stored = obtain(engine, "embedding")
-        return tree.networkx(forest=forest, embedding=global_embedding.load(stored).embedding if stored else None)
-    from treeline.graph.local_tree import local_tree
-    from treeline.rerank.clustering import hyperbolic_kmeans
-
-    ids = list(tree.leaves)
-    hits = engine.locate(ids)
-    labels = hyperbolic_kmeans(local_tree([hit.address for hit in hits]), CLUSTERS).tolist()
-    weights = (tree.parents >= 0).astype(float)
-    return tree.networkx(
-        forest=forest,
-        embedding=embedding.embed(tree.parents, weights),
-        clusters=dict(zip((hit.id for hit in hits), labels, strict=True)),
+def _describe(graph: nx.DiGraph[int]) -> None:
+    """The whole tree in figures."""
+    units = sum(1 for _, id_ in graph.nodes(data="function") if id_)
+    repositories = sum(1 for _, kind in graph.nodes(data="kind") if kind == "repository")
+    depth = max((depth for _, depth in graph.nodes(data="depth")), default=0)
+    widest = max((children for _, children in graph.out_degree()), default=0)
+    click.echo(
+        f"{len(graph):,} nodes: {counted(units, 'unit')} of {counted(repositories, 'repository')}, "
+        f"{depth} deep, up to {widest:,} children"
     )
+    apart = "branches kept apart" if graph.graph["separable"] else "more than float64 keeps apart"
+    distortion, precision = graph.graph["distortion"], graph.graph["precision"]
+    click.echo(f"in one disk: average distortion {distortion:.3f}, MAP {precision:.3f} ({apart})")
 
 
-def _whole(engine: Engine, split: bool) -> Tree:
+def _describe_split(engine: Engine) -> None:
+    """What a disk for each repository is worth."""
     from treeline.graph import global_embedding, tree
     from treeline.ingest.artifacts import obtain
 
-    stored, embedded = obtain(engine, "tree"), obtain(engine, "embedding")
-    if stored is None or embedded is None:
+    stored = obtain(engine, "tree")
+    if stored is None:
         raise InputError(f"the index {engine.info.name!r} has no tree", "index it again")
-    whole = tree.load(stored)
-    size = whole.summary()
+    disks, distortion, precision = global_embedding.split_quality(tree.load(stored))
     click.echo(
-        f"{size.nodes:,} nodes: {counted(size.functions, 'unit')} of {counted(size.repositories, 'repository')}, "
-        f"{size.depth} deep, up to {size.fan_out:,} children"
+        f"in {counted(disks, 'disk')}, one a repository: average distortion {distortion:.3f}, MAP {precision:.3f}"
     )
-    disk = global_embedding.load(embedded)
-    apart = "branches kept apart" if disk.separable else "more than float64 keeps apart"
-    click.echo(
-        f"in one disk: average distortion {disk.quality.average_distortion:.3f}, "
-        f"MAP {disk.quality.mean_average_precision:.3f} ({apart})"
-    )
-    if split:
-        disks, distortion, precision = global_embedding.split_quality(whole)
-        click.echo(
-            f"in {counted(disks, 'disk')}, one a repository: average distortion {distortion:.3f}, MAP {precision:.3f}"
-        )
-    return whole
 
 
 def _writer(target: Path) -> Callable[[nx.DiGraph[int]], None]:

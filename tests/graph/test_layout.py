@@ -6,7 +6,12 @@ from hypothesis import given
 
 from tests.graph.trees import ADDRESS_LISTS, SMALL
 from treeline.corpus.function import Address
-from treeline.graph.layout import disk_map
+from treeline.graph.layout import DiskMap, draw
+from treeline.graph.network import result_graph
+
+
+def disk_map(ids: list[str], addresses: list[Address], clusters: list[int | None] | None = None) -> DiskMap:
+    return draw(result_graph(ids, addresses, clusters or ()), addresses)
 
 
 @given(ADDRESS_LISTS)

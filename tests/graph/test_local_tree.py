@@ -17,7 +17,7 @@ from treeline.graph.local_tree import local_tree, nearest_above
 @given(ADDRESS_LISTS)
 def test_distances_are_those_of_the_whole_tree(addresses: list[Address]) -> None:
     whole = tree.grow((str(i), address) for i, address in enumerate(addresses))
-    undirected = whole.networkx().to_undirected()
+    undirected = nx.Graph([(int(parent), node) for node, parent in enumerate(whole.parents) if parent >= 0])
     lengths = dict(nx.all_pairs_shortest_path_length(undirected))
     found = local_tree(addresses).distances
     for i in range(len(addresses)):

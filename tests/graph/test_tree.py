@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import networkx as nx
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.graph.trees import ADDRESS_LISTS, SMALL
 from treeline.corpus.function import Address
 from treeline.graph import tree
-from treeline.graph.embedding import embed
 from treeline.graph.tree import KINDS, Tree
 
 
@@ -36,16 +33,6 @@ def test_a_path_goes_root_repository_folders_file_class_function() -> None:
     assert [KINDS[found.kinds[node]] for node in found.path(leaf)] == [
         "root", "repository", "folder", "folder", "file", "class", "function",
     ]  # fmt: skip
-
-
-def test_networkx_sees_one_tree_and_method_1_a_tree_per_repository() -> None:
-    found = tree.load(tree.dump(tree.grow(numbered(SMALL))))
-    whole = found.networkx()
-    assert nx.is_arborescence(whole)
-    assert whole.nodes[found.leaves["id4"]]["function"] == "id4"
-    forest = found.networkx(forest=True)
-    assert nx.is_forest(forest)
-    assert nx.number_weakly_connected_components(forest) == found.summary().repositories == 2
 
 
 def test_functions_of_one_name_in_one_file_are_different_leaves() -> None:
@@ -77,18 +64,6 @@ def test_an_update_gives_the_tree_that_a_rebuild_gives(
 
 def test_the_artifact_is_the_same_bytes_each_time() -> None:
     assert tree.dump(tree.grow(numbered(SMALL))) == tree.dump(tree.grow(numbered(SMALL)))
-
-
-def test_networkx_nodes_have_their_place_in_the_disk_and_their_cluster() -> None:
-    grown = tree.grow((str(i), address) for i, address in enumerate(SMALL))
-    placed = embed(grown.parents, (grown.parents >= 0).astype(float))
-    graph = grown.networkx(embedding=placed, clusters={"0": 3})
-    for _, data in graph.nodes(data=True):
-        assert data["x"] ** 2 + data["y"] ** 2 < 1
-        assert 0.8 * data["depth"] * placed.scale <= data["radius"] <= data["depth"] * placed.scale + 1e-6
-        assert data.get("cluster") == (3 if data["function"] == "0" else None)
-    assert all(data["length"] == pytest.approx(placed.scale, rel=1e-2) for _, _, data in graph.edges(data=True))
-    assert len(grown.networkx(forest=True, embedding=placed)) == len(graph) - 1
 
 
 def test_the_unit_of_a_class_or_file_is_its_node() -> None:

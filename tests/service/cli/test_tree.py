@@ -60,9 +60,18 @@ def test_refinement_never_makes_it_worse() -> None:
 def test_an_export_with_a_question_is_of_its_tree_alone(tmp_path: Path) -> None:
     told = said("send repo:demo path:web/client.py", "--export", str(tmp_path / "part.json"))
     graph = nx.node_link_graph(orjson.loads((tmp_path / "part.json").read_bytes()), edges="edges")
-    assert len(graph) == 6  # root, repository, folder, file, class, function
+    assert [data["label"] for _, data in graph.nodes(data=True)] == ["demo/web/client.py/Client/send"]
     assert "units of" not in told  # the figures of the whole tree are not this one's
-    assert "6 nodes" in told
+    assert "written: 1 node" in told
+
+
+def test_an_exported_question_has_places_distances_and_ranks(tmp_path: Path) -> None:
+    said("url path send", "--export", str(tmp_path / "part.graphml"))
+    graph = nx.read_graphml(tmp_path / "part.graphml")
+    ranks = sorted(data["rank"] for _, data in graph.nodes(data=True) if "rank" in data)
+    assert ranks == list(range(1, len(ranks) + 1)) and len(ranks) > 2
+    assert all(data["x"] ** 2 + data["y"] ** 2 < 1 for _, data in graph.nodes(data=True))
+    assert all(data["distance"] >= 1 and data["length"] > 0 for _, _, data in graph.edges(data=True))
 
 
 @pytest.mark.parametrize(("forest", "nodes"), [(False, 9), (True, 8)])

@@ -1,0 +1,48 @@
+"""The repository tree of an index, or of a list of results, as a networkx graph; `graph/network.py` has its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from treeline.corpus.errors import InputError
+from treeline.engine.protocol import Engine
+from treeline.graph import corpus_clusters, global_embedding, network
+from treeline.graph import tree as trees
+from treeline.graph.local_tree import local_tree
+from treeline.ingest.artifacts import obtain
+from treeline.rerank.candidates import Candidate
+from treeline.rerank.clustering import hyperbolic_kmeans
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+CLUSTERS = 10  # of a list of results, as in the paper
+
+
+def index_graph(engine: Engine) -> nx.DiGraph[int]:
+    """The whole tree in its disk, units labelled by their cluster of meaning."""
+    stored, embedded = obtain(engine, "tree"), obtain(engine, "embedding")
+    if stored is None or embedded is None:
+        raise InputError(f"the index {engine.info.name!r} has no tree", "index it again")
+    labels = {}
+    if meanings := engine.artifact("clusters"):
+        clusters = corpus_clusters.load(meanings)
+        assigned = zip(clusters.ids, clusters.assigned.tolist(), strict=True)
+        labels = {id_: number for id_, number in assigned if number >= 0}
+    return network.index_graph(trees.load(stored), global_embedding.load(embedded), labels)
+
+
+def result_graph(candidates: Sequence[Candidate], *, clusters: int = CLUSTERS, dimension: int = 2) -> nx.DiGraph[int]:
+    """The tree that these candidates span, each labelled by its cluster there."""
+    ids, addresses = [one.id for one in candidates], [one.address for one in candidates]
+    return network.result_graph(ids, addresses, tree_clusters(candidates, clusters), dimension=dimension)
+
+
+def tree_clusters(candidates: Sequence[Candidate], count: int = CLUSTERS) -> list[int | None]:
+    """The re-ranker's clusters, or those that the tree falls into where the re-ranker made none."""
+    if len(candidates) <= count or any(candidate.cluster is not None for candidate in candidates):
+        return [candidate.cluster for candidate in candidates]
+    labels = hyperbolic_kmeans(local_tree([candidate.address for candidate in candidates]), count).tolist()
+    order = {label: number for number, label in enumerate(dict.fromkeys(labels))}  # by the best of each
+    return [order[label] for label in labels]
