@@ -28,8 +28,8 @@ OFFICIAL = "https://s3.amazonaws.com/code-search-net/CodeSearchNet/v2"
 ZENODO = "https://zenodo.org"
 ZENODO_RECORD = "7857872"
 HUGGING_FACE = "https://huggingface.co"
-DATA_SET = "code_search_net"
-# The data set's own files, and the parquet files that the site converts them to.
+DATA_SET = "code-search-net/code_search_net"
+# Its own files, and the parquet files that the site makes of them.
 BRANCHES = ("main", "refs%2Fconvert%2Fparquet")
 REPOSITORY = "https://raw.githubusercontent.com/github/CodeSearchNet/master/resources"
 # The published sizes of the official archives, in bytes.
@@ -151,15 +151,13 @@ def _bucket(base: str, language: str, size: int) -> list[RemoteFile]:
 
 
 def _zenodo(language: str) -> list[RemoteFile]:
-    """Zenodo's files, with sizes and hashes."""
+    """Zenodo lists its files with their addresses, sizes and hashes (`md5:…`)."""
     record = _list(f"{ZENODO}/api/records/{ZENODO_RECORD}")
     wanted = f"{language}.zip"
-    for file in record.get("files", ()) if isinstance(record, dict) else ():
-        if PurePosixPath(str(file.get("key") or file.get("filename"))).name == wanted:
-            url = f"{ZENODO}/records/{ZENODO_RECORD}/files/{quote(str(file.get('key') or wanted))}?download=1"
-            checksum = str(file.get("checksum") or "")
-            digest = checksum if ":" in checksum else f"md5:{checksum}" if checksum else ""
-            return [RemoteFile(url, wanted, int(file.get("size") or file.get("filesize") or 0), digest)]
+    for file in record.get("files") or () if isinstance(record, dict) else ():
+        if file.get("key") == wanted:
+            url = (file.get("links") or {}).get("self") or f"{ZENODO}/records/{ZENODO_RECORD}/files/{wanted}"
+            return [RemoteFile(str(url), wanted, int(file.get("size") or 0), str(file.get("checksum") or ""))]
     return []
 
 

@@ -188,18 +188,20 @@ def known(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     for place in ("OFFICIAL", "ZENODO", "HUGGING_FACE", "REPOSITORY"):
         monkeypatch.setattr(download, place, f"{base}/{place.lower()}")
     checksum = f"md5:{hashlib.md5(server.content).hexdigest()}"
-    record = {"files": [{"key": "python.zip", "size": len(server.content), "checksum": checksum}]}
+    links = {"self": f"{base}/zenodo/api/records/{download.ZENODO_RECORD}/files/python.zip/content"}
+    archive = {"key": "python.zip", "size": len(server.content), "checksum": checksum, "links": links}
+    record = {"id": int(download.ZENODO_RECORD), "files": [{"key": "java.zip", "size": 1, "links": {}}, archive]}
     server.files[f"/zenodo/api/records/{download.ZENODO_RECORD}"] = json.dumps(record).encode()
     lfs = {"oid": hashlib.sha256(server.content).hexdigest(), "size": len(server.content)}
     server.files[TREE] = json.dumps([{"type": "file", "path": "data/python.zip", "size": 1, "lfs": lfs}]).encode()
     return server
 
 
-TREE = "/hugging_face/api/datasets/code_search_net/tree/main"
+TREE = "/hugging_face/api/datasets/code-search-net/code_search_net/tree/main"
 
 
 def asked_for_archives(server: Server) -> list[str]:
-    return [path.split("/")[1] for path in server.paths if path.endswith(".zip")]
+    return [path.split("/")[1] for path in server.paths if path.removesuffix("/content").endswith(".zip")]
 
 
 @pytest.mark.parametrize(
@@ -266,7 +268,7 @@ def test_parquet_files_serve_where_there_is_no_zip(known: Server, tmp_path: Path
     parquet.write_table(pyarrow.Table.from_pylist(rows), stored)
     files = ["python/train/0000.parquet", "python/validation/0000.parquet", "ruby/train/0000.parquet"]
     for file in files:
-        known.files[f"/hugging_face/datasets/code_search_net/resolve/main/{file}"] = stored.getvalue()
+        known.files[f"/hugging_face/datasets/code-search-net/code_search_net/resolve/main/{file}"] = stored.getvalue()
     known.files[TREE] = json.dumps(
         [{"type": "file", "path": file, "size": len(stored.getvalue())} for file in files]
     ).encode()
