@@ -179,7 +179,7 @@ def dashboard(
 
 
 def objects() -> list[Object]:
-    columns = [INDEX, "repo", "path", "func_name", "language"]
+    columns = [INDEX, "repo", "path", "func_name", "docstring", "language"]
     everything = search("treeline-all", "Functions", "Every function, where it is and what it is called.", columns)
     tests = search("treeline-tests", "Tests", "Functions that look like tests.", columns, "path: *test*")
     train = search(
@@ -188,6 +188,19 @@ def objects() -> list[Object]:
         "What evaluation may use.",
         [*columns, "partition"],
         "not partition: train",
+    )
+    documented = search(
+        "treeline-documented", "With a docstring", "Functions that say what they do.", columns, "docstring: *"
+    )
+    silent = search(
+        "treeline-undocumented", "Without a docstring", "Functions that do not.", columns, "not docstring: *"
+    )
+    conversions = search(
+        "treeline-conversions",
+        "Conversions",
+        "A search in names, docstrings and code; type your own words over it.",
+        [*columns, "code"],
+        'docstring: "convert" or func_name: convert or code: "return str"',
     )
     count = figure("treeline-count", "Functions indexed")
     languages = donut("treeline-languages", "Languages", "language", "Language")
@@ -204,10 +217,12 @@ def objects() -> list[Object]:
             (partitions, (30, 0, 18, 12)),
             (indexes, (0, 12, 12, 20)),
             (repositories, (12, 12, 12, 20)),
-            (everything, (24, 12, 24, 20)),
+            (documented, (24, 12, 24, 20)),
+            (silent, (0, 32, 48, 16)),
         ],
     )
-    return [data_view(), everything, tests, train, count, languages, partitions, indexes, repositories, board]
+    searches = [everything, tests, train, documented, silent, conversions]
+    return [data_view(), *searches, count, languages, partitions, indexes, repositories, board]
 
 
 def ndjson() -> str:

@@ -156,7 +156,12 @@ def _in_words(error: ApiError, client: Elasticsearch) -> TreelineError:
         return EngineUnavailable(
             f"Elasticsearch takes nothing in: {said}", "is its disk full? it goes on by itself once there is room"
         )
-    if isinstance(error, (AuthenticationException, AuthorizationException)):
+    if isinstance(error, AuthorizationException):
+        return CredentialsRefused(
+            f"Elasticsearch does not give this user the right: {said}",
+            "give it the role of deploy/elasticsearch/role.json, or of reader.json to search only",
+        )
+    if isinstance(error, AuthenticationException):
         return CredentialsRefused(
             f"Elasticsearch refuses the credentials: {said}",
             "set TREELINE_ELASTICSEARCH_USER and _PASSWORD, or TREELINE_ELASTICSEARCH_API_KEY",

@@ -17,8 +17,10 @@ from tests import elasticsearch_server
 from tests.elasticsearch_download import NOBODY, ServerMissing, fetch
 from tests.elasticsearch_server import Cluster, Node, free_port
 from tests.service_process import service
-from treeline.corpus.errors import CredentialsRefused, EngineUnavailable, TreelineError
+from treeline.corpus.errors import CredentialsRefused, EngineUnavailable
 from treeline.engine.elasticsearch import ElasticsearchStore
+from treeline.ingest.pipeline import LoadOptions, load
+from treeline.ingest.sources import open_source
 from treeline.search.live import open_searcher
 from treeline.search.query import Query
 from treeline.search.settings import Settings, open_store
@@ -227,8 +229,29 @@ def test_who_only_searches_needs_no_more_than_to_read(cluster: Cluster, tmp_path
     searcher = open_searcher(reader)
     assert [result.function.func_name for result in searcher.search(Query("calm llamas")).results] == FOUND
     searcher.close()
-    with pytest.raises(TreelineError, match="credentials"):
+    with pytest.raises(CredentialsRefused, match="does not give this user the right"):
         open_store(reader).drop(reader.index)
+
+
+def test_a_load_without_the_right_to_create_an_index_is_one_clear_line(cluster: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "farm").mkdir()
+    (tmp_path / "farm" / "animals.py").write_text("def shear(sheep):\n    return sheep.wool\n", encoding="utf-8")
+    for user, password, said in (
+        ("reader", SERVICE_PASSWORD, "does not give this user the right"),
+        ("treeline", "wrong", "refuses the credentials"),
+    ):
+        settings = replace(settings_of(user, cluster, tmp_path), elasticsearch_password=password)
+        with pytest.raises(CredentialsRefused, match=said) as told:
+            load(
+                open_store(settings), "half", [open_source(str(tmp_path / "farm"))], LoadOptions(work=tmp_path / "work")
+            )
+        assert "\n" not in str(told.value)
+        assert password not in str(told.value)
+    assert "half" not in open_store(settings_of("treeline", cluster, tmp_path)).names()
+    from elasticsearch import Elasticsearch
+
+    with Elasticsearch(cluster.urls[0], basic_auth=("elastic", PASSWORD), ca_certs=cluster.ca) as client:
+        assert not client.indices.get(index="treeline-half*").body
 
 
 def test_a_wrong_password_or_an_unknown_authority_is_one_clear_line(cluster: Cluster, tmp_path: Path) -> None:

@@ -162,6 +162,19 @@ def test_the_data_view_covers_the_current_generation_of_every_index() -> None:
     assert view["attributes"]["title"] == ALL_CURRENT
 
 
+def test_saved_searches_look_into_names_docstrings_and_code() -> None:
+    text = {name for name, field in mapping.properties().items() if field["type"] == "text" and "analyzer" in field}
+    queried = {
+        field
+        for saved in objects
+        if saved["type"] == "search"
+        for field in re.findall(
+            r"(\w+)\s*:", json.loads(saved["attributes"]["kibanaSavedObjectMeta"]["searchSourceJSON"])["query"]["query"]
+        )
+    }
+    assert {"func_name", "docstring", "code"} <= queried & text
+
+
 def test_every_field_in_use_is_in_the_mapping_and_what_is_counted_by_is_a_keyword() -> None:
     properties = mapping.properties() | {"_index": {"type": "keyword"}}  # which every document has
     assert used_fields() <= properties.keys()

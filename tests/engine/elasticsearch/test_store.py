@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -475,6 +476,25 @@ def test_the_papers_query_and_kibanas_are_answered(
     build(server, NAME)
     found = server.client.search(index=alias_name(NAME), query=query, source_includes=["func_name"])["hits"]["hits"]
     assert {hit["_source"]["func_name"] for hit in found} == names
+
+
+@pytest.mark.elasticsearch
+def test_the_queries_that_the_docs_give_for_kibanas_console_find_what_they_say(server: ElasticsearchStore) -> None:
+    code = "def as_text(number):\n    return str(number)\n"
+    silent, spoken = (
+        function("as_text", code=code),
+        function("to_text", code=code, docstring="Convrt an int to string."),
+    )
+    build(server, NAME, [*SAMPLE, silent, spoken])
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "operate.md").read_text(encoding="utf-8")
+    block = page.partition("```console\n")[2].partition("```")[0]
+    requests = [part.partition("\n")[::2] for part in block.strip().split("\n\n")]
+    assert [line for line, _ in requests] == [f"GET {alias_name('default')}/_search"] * 2
+    found = [
+        server.client.search(index=alias_name(NAME), body=json.loads(body))["hits"]["hits"] for _, body in requests
+    ]
+    assert found[0][0]["_source"]["func_name"] == "to_text"
+    assert [hit["_source"]["func_name"] for hit in found[1]] == ["to_text"]
 
 
 @pytest.mark.elasticsearch
