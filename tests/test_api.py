@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 import treeline
@@ -70,6 +71,19 @@ def test_a_result_leads_to_its_callers_callees_and_similar_functions(project: Pa
         again = index.get(best.id)
         assert again is not None
         assert again.code == best.code
+
+
+def test_the_tree_of_the_index_and_of_a_query_is_a_networkx_graph(project: Path, tmp_path: Path) -> None:
+    with treeline.open_project(project, home=tmp_path / "home") as index:
+        whole, part = index.tree(), index.tree("sign a cookie")
+        assert nx.is_arborescence(whole) and nx.is_arborescence(part)
+        assert sum(bool(id_) for _, id_ in whole.nodes(data="function")) == len(index)
+        ranked = {data["rank"]: data["name"] for _, data in part.nodes(data=True) if "rank" in data}
+        assert ranked[1] == index.search("sign a cookie", k=1)[0].name
+        for graph in (whole, part):
+            assert all(data["x"] ** 2 + data["y"] ** 2 < 1 for _, data in graph.nodes(data=True))
+        with pytest.raises(treeline.InputError, match="two dimensions"):
+            index.tree(dimension=5)
 
 
 def test_an_index_that_is_not_there_is_said(tmp_path: Path) -> None:

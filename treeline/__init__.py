@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, Self
 from treeline.corpus.errors import IndexMissing, InputError, TreelineError
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from treeline.corpus.function import Function
     from treeline.search.live import LiveSearcher
     from treeline.search.settings import Settings
@@ -143,6 +145,23 @@ class Index:
     def callees(self, match: Match | str, depth: int = 1) -> list[Neighbor]:
         """The functions that this one is known to call, directly or through up to `depth` calls."""
         return [_neighbor(one) for one in self._searcher.callees(_id(match), depth)]
+
+    def tree(self, query: str = "", *, dimension: int = 2) -> nx.DiGraph[int]:
+        """The repository tree as a networkx graph: of the whole index, or of the results of a query.
+
+        Nodes have their place in the Poincaré disk and their cluster, edges their length there and in the tree. A
+        query's tree is refined by geoopt in more than two dimensions (the `transformers` extra).
+        """
+        from treeline.search.query import Query
+        from treeline.search.tree import index_graph, result_graph
+
+        if not query:
+            if dimension != 2:
+                raise InputError("the whole tree is in two dimensions", "give a query")
+            return index_graph(self._searcher.engine)
+        settings = self._searcher.settings
+        found = self._searcher.rank(Query.of(query, {}, settings)).candidates[: settings.rerank_depth]
+        return result_graph(found, clusters=settings.clusters, dimension=dimension)
 
     def close(self) -> None:
         self._searcher.close()

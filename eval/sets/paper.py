@@ -36,7 +36,7 @@ from treeline.ingest.artifacts import obtain
 from treeline.rerank.algorithms import Algorithm1, Algorithm2
 from treeline.rerank.candidates import Candidate, RerankContext, Reranker
 from treeline.rerank.clustering import Clusterer, Labels, hyperbolic_kmeans_points, lloyd
-from treeline.rerank.registry import RandomOrder, unchanged
+from treeline.rerank.methods import RandomOrder, unchanged
 from treeline.search.lanes.keyword import ENOUGH, chunks
 
 LIST = 10  # results a list

@@ -43,7 +43,7 @@ def test_it_learns_words_that_the_code_does_not_have(tmp_path: Path) -> None:
 def test_only_the_code_is_read(tmp_path: Path) -> None:
     from treeline.encoder.training.nbow import NbowOptions, train_nbow
 
-    train_nbow(animals("one"), tmp_path / "nbow", NbowOptions(dimension=8, epochs=1))
+    train_nbow([*animals("one"), *animals("two")], tmp_path / "nbow", NbowOptions(dimension=8, epochs=1))
     encoder = StaticEncoder(tmp_path / "nbow")
     plain = function("g", "", "def g(): return cat.eat()")
     documented = function("cat_feeder", "Feed the canine animal.", "def g(): return cat.eat()")

@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.encoder.functions import function
+from treeline.corpus.analysis import analyse
+from treeline.corpus.errors import InputError
+from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters, Hit
 from treeline.eval.dataset import Case, DataSet, Metric, Ranked, System, evaluate
 from treeline.eval.metrics import reciprocal_rank
@@ -97,23 +101,39 @@ def test_the_score_is_the_mean_over_the_seeds(searcher: LiveSearcher) -> None:
     assert cut.systems[0].values["mrr"]["q"] == 0
 
 
+@pytest.fixture
+def farm(tmp_path: Path) -> Engine:
+    """An index of documented functions, some of each partition."""
+    functions = [
+        function(
+            f"feed_{animal}_{number}", f"Feed the {animal} number {number}.", f"def f(): {animal}.eat()", part, part
+        )
+        for part in ("train", "valid", "test")
+        for animal in ("cat", "dog", "sheep")
+        for number in range(8)
+    ]
+    functions = [replace(one, url=f"https://example.org/{one.func_name}/{one.repo}") for one in functions]
+    store = EmbeddedStore(tmp_path / "home")
+    with store.begin("farm", [], "f", fresh=True) as writer:
+        writer.write(functions, [analyse(one) for one in functions], {})
+        writer.publish()
+    return store.open("farm")
+
+
 @pytest.mark.transformers
-def test_a_bag_of_words_is_trained_on_the_index_without_judged_functions_and_kept(
-    searcher: LiveSearcher, tmp_path: Path
-) -> None:
+def test_a_bag_of_words_is_trained_on_the_index_without_judged_functions_and_kept(farm: Engine, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="training needs torch")
-    engine = searcher.engine
-    judged = frozenset(function.url for function in engine.scan())
-    with pytest.raises(Exception, match="no docstrings to learn from"):
-        paper.train(engine, judged, tmp_path / "nbow", lambda _: None)
+    judged = frozenset(one.url for one in farm.scan() if one.partition == "train")
+    with pytest.raises(InputError, match="no docstrings to learn from"):
+        paper.train(farm, judged, tmp_path / "nbow", lambda _: None)
     told: list[str] = []
-    encoder = paper.train(engine, frozenset(), tmp_path / "nbow", told.append)
-    assert any("held-out docstrings" in line for line in told)
-    ranked = paper.NbowSystem(encoder, engine).answer(CASE, 10).hits
-    assert len(ranked) == paper.LIST
+    encoder = paper.train(farm, frozenset(), tmp_path / "nbow", told.append)
+    assert told[0].startswith("24 docstrings of 24 functions; 24 held out")
+    system = paper.NbowSystem(encoder, farm)
+    ranked = system.answer(Case("q", "feed the dog", {}), 10).hits
+    assert {hit.address.func_name.split("_")[1] for hit in ranked} == {"dog"}
     assert [hit.score for hit in ranked] == sorted((hit.score for hit in ranked), reverse=True)
-    spoken = replace(CASE, filters=Filters(language="python"))
-    assert paper.NbowSystem(encoder, engine).answer(spoken, 10).hits == ranked
+    assert system.answer(Case("q", "feed the dog", {}, Filters(language="python")), 10).hits == ranked
     told.clear()
-    paper.train(engine, frozenset(), tmp_path / "nbow", told.append)
+    paper.train(farm, frozenset(), tmp_path / "nbow", told.append)
     assert not told
