@@ -96,8 +96,13 @@ class StaticEncoder:
 
     def _encode_batch(self, functions: Sequence[Function]) -> Vectors:
         columns = zip(*(fields(function) for function in functions), strict=True)
+        used = [
+            self._function_layer is not None or gate != 0 for gate in self._gates
+        ]  # a bag of words reads code alone
         parts = [
-            self._pool(*self.tokenizer.bag_arrays(texts, self.limits[field]), number)
+            self._pool(
+                *self.tokenizer.bag_arrays(texts if used[number] else ("",) * len(texts), self.limits[field]), number
+            )
             for number, (field, texts) in enumerate(zip(FIELDS, columns, strict=True))
         ]
         summed = sum(gate * part for gate, part in zip(self._gates, parts, strict=True))

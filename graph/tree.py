@@ -69,6 +69,8 @@ class Tree:
 
 def scopes(address: Address) -> list[str]:
     """The steps inside the file: classes (or enclosing functions), then the function's own name."""
+    if address.kind == "file":  # the dot in its name is no step
+        return [address.func_name]
     return address.func_name.split(".") if address.func_name else ["<anonymous>"]
 
 

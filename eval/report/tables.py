@@ -78,7 +78,7 @@ def paper_table(document: Document) -> str:
     """The paper's figures beside ours."""
     lines = [_row([column.replace("_", " ") for column in PAPER_HEAD]), _row(["---"] + ["--:"] * (len(PAPER_HEAD) - 1))]
     for row in document["paper"]:
-        values = [row[column] for column in PAPER_HEAD]
+        values = [row.get(column) for column in PAPER_HEAD]  # kept by an earlier version: other columns
         lines.append(_row(["–" if x is None else x if isinstance(x, str) else f"{x:.4f}" for x in values]))
     return "\n".join([*lines, "", _made(document)]) + "\n"
 

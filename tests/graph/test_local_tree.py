@@ -60,3 +60,9 @@ def test_nodes_can_name_the_steps_they_stand_for() -> None:
 @pytest.mark.parametrize(("a", "b", "steps"), [(0, 1, 3), (0, 2, 4), (0, 3, 7), (0, 4, 9)])
 def test_neighbours_in_the_tree_are_near(a: int, b: int, steps: int) -> None:
     assert local_tree(SMALL).distances[a, b] == steps
+
+
+def test_a_file_hangs_one_step_below_its_own_node() -> None:
+    file = Address("o/r", "web/client.py", "client.py", "python", "", "file")
+    method = Address("o/r", "web/client.py", "Client.send", "python", "", "method")
+    assert local_tree([file, method]).distances[0, 1] == 3

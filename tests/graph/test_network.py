@@ -76,5 +76,5 @@ def test_more_dimensions_are_refined_by_geoopt_and_never_distort_more() -> None:
     ids = [str(i) for i in range(30)]
     flat, deep = (network.result_graph(ids, spread, dimension=dimension) for dimension in (2, 5))
     assert list(flat.edges) == list(deep.edges)
-    assert deep.graph["distortion"] < flat.graph["distortion"]
+    assert deep.graph["distortion"] <= flat.graph["distortion"] + 1e-9
     assert all({"x", "y", "x3", "x4", "x5", "radius"} <= data.keys() for _, data in deep.nodes(data=True))

@@ -58,7 +58,7 @@ def test_refinement_never_makes_it_worse() -> None:
 
 
 def test_an_export_with_a_question_is_of_its_tree_alone(tmp_path: Path) -> None:
-    told = said("send repo:demo path:web/client.py", "--export", str(tmp_path / "part.json"))
+    told = said("send repo:demo path:web/client.py kind:method", "--export", str(tmp_path / "part.json"))
     graph = nx.node_link_graph(orjson.loads((tmp_path / "part.json").read_bytes()), edges="edges")
     assert [data["label"] for _, data in graph.nodes(data=True)] == ["demo/web/client.py/Client/send"]
     assert "units of" not in told  # the figures of the whole tree are not this one's
