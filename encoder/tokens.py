@@ -96,7 +96,7 @@ class Tokenizer:
         lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
         flat = np.fromiter(chain.from_iterable(lists), dtype=np.int64, count=int(lengths.sum()))
         rows = np.repeat(np.arange(len(lists), dtype=np.int64), lengths)
-        places, known = self._listed(flat)
+        places, known = self._pair_ids(flat)
         known &= rows[1:] == rows[:-1]
         keys = np.concatenate([rows * self.size + flat, rows[1:][known] * self.size + places[known]])
         unique, counts = np.unique(keys, return_counts=True)
@@ -106,12 +106,12 @@ class Tokenizer:
     def bag(self, text: str, limit: int) -> Bag:
         """The row of one short text, counted in a loop, which is quicker for a dozen tokens."""
         ids = self.ids(text, limit)
-        pairs, listed = self._listed(np.array(ids, dtype=np.int64))
+        pairs, listed = self._pair_ids(np.array(ids, dtype=np.int64))
         counted = Counter([*ids, *pairs[listed].tolist()])
         distinct = sorted(counted)
         return Bag(np.array(distinct, dtype=np.int32), np.log1p([counted[id_] for id_ in distinct], dtype=np.float32))
 
-    def _listed(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def _pair_ids(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """For each two neighbours the id of their pair, and whether the pair is known."""
         if not len(self.pairs) or len(ids) < 2:
             nothing = max(len(ids) - 1, 0)

@@ -71,11 +71,11 @@ def _likely_cause(path: Path) -> int | None:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file so that a crash leaves the old content or all of the new."""
-    beside = path.with_name(f".{path.name}.new")
-    with beside.open("wb") as file:
+    temporary = path.with_name(f".{path.name}.new")
+    with temporary.open("wb") as file:
         file.write(data)
         sync(file)
-    beside.replace(path)
+    temporary.replace(path)
     sync_folder(path.parent)
 
 

@@ -244,5 +244,5 @@ def concatenate(parts: Sequence[Sequence[Hit]], limit: int) -> tuple[Sequence[Hi
 
 def _common_table(lists: Sequence[Sequence[Hit]]) -> Entries | None:
     tables = {id(hits.table): hits.table for hits in lists if isinstance(hits, Hits)}
-    alike = len(tables) == 1 and all(isinstance(hits, Hits) or not hits for hits in lists)
-    return next(iter(tables.values())) if alike else None
+    shared = len(tables) == 1 and all(isinstance(hits, Hits) or not hits for hits in lists)
+    return next(iter(tables.values())) if shared else None

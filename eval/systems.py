@@ -91,7 +91,7 @@ class LaneCache:
             feedback=False,
             literal=variant.literal,
         )
-        lanes = self._asked(query, variant.lanes)
+        lanes = self._lane_results(query, variant.lanes)
         begin = perf_counter()
         candidates = self.searcher.fuse(lanes, variant.fusion, max(depth, DEPTH))
         fused = perf_counter()
@@ -108,7 +108,7 @@ class LaneCache:
         hits = [Hit(candidate.id, candidate.score, candidate.address) for candidate in candidates[:depth]]
         return Ranked(hits, total, stages)
 
-    def _asked(self, query: Query, names: tuple[str, ...]) -> LaneResults:
+    def _lane_results(self, query: Query, names: tuple[str, ...]) -> LaneResults:
         key = (query, names)
         if key not in self._lanes:
             self._lanes[key] = self.searcher.lanes(self.searcher.plan(query, names or None))

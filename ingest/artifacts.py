@@ -100,30 +100,30 @@ def resolve(repositories: Sequence[tuple[str, Sequence[bytes]]]) -> Resolved:
 
 
 # Builds every artifact by name, once the generation can be previewed.
-Made = Callable[[Callable[[], Engine]], Iterator[tuple[str, bytes]]]
-Make = Callable[[Changes, Workers, Progress], Made]
+Builder = Callable[[Callable[[], Engine]], Iterator[tuple[str, bytes]]]
+Make = Callable[[Changes, Workers, Progress], Builder]
 
 
-def build(changes: Changes, workers: Workers, progress: Progress) -> Made:
+def build(changes: Changes, workers: Workers, progress: Progress) -> Builder:
     """Start building all artifacts; workers resolve the call graph while the generation is completed."""
     graph = begin_callgraph(changes, workers)
 
-    def made(preview: Callable[[], Engine]) -> Iterator[tuple[str, bytes]]:
+    def build_all(preview: Callable[[], Engine]) -> Iterator[tuple[str, bytes]]:
         with closing(preview()) as view:
             yield from _build(view, changes, graph, progress)
 
-    return made
+    return build_all
 
 
-def leave_out(changes: Changes, _workers: Workers, _progress: Progress) -> Made:
+def leave_out(changes: Changes, _workers: Workers, _progress: Progress) -> Builder:
     """Build none: an empty one replaces each artifact of the last generation."""
 
-    def made(_preview: Callable[[], Engine]) -> Iterator[tuple[str, bytes]]:
+    def build_all(_preview: Callable[[], Engine]) -> Iterator[tuple[str, bytes]]:
         for name in (TREE, EMBEDDING, CALLGRAPH, CLUSTERS):
             if changes.previous is not None and changes.previous.artifact(name):
                 yield name, b""
 
-    return made
+    return build_all
 
 
 def obtain(engine: Engine, name: str, cache: Path | None = None) -> bytes | None:

@@ -69,7 +69,7 @@ class RemoteFile:
 
 
 # Lists a mirror's files for a language; empty if it has none.
-Place = Callable[[str], Sequence[RemoteFile]]
+Mirror = Callable[[str], Sequence[RemoteFile]]
 
 
 def archive_path(language: str, options: ReadOptions) -> Path:
@@ -88,7 +88,7 @@ def fetch_language(language: str, options: ReadOptions) -> Path:
     for found in (target, parquet):
         if found.exists():
             return found
-    places = _places(options)
+    places = _mirrors(options)
     failures: list[str] = []
     for name, files_of in places:
         try:
@@ -135,7 +135,7 @@ def _own_folder(options: ReadOptions) -> Path | None:
     return Path(base).expanduser() if base and "://" not in base and Path(base).expanduser().is_dir() else None
 
 
-def _places(options: ReadOptions) -> list[tuple[str, Place]]:
+def _mirrors(options: ReadOptions) -> list[tuple[str, Mirror]]:
     if base := options.download_base.rstrip("/"):
         expected = LANGUAGES if base == OFFICIAL else {}
         return [(base, lambda language: _bucket(base, language, expected.get(language, 0)))]

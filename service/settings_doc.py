@@ -20,13 +20,13 @@ Invalid values and unknown names that begin with `TREELINE_` are refused.
 
 def page() -> str:
     rows = (
-        f"| `{PREFIX}{row.name.upper()}` | {shown(row.default)} | {row.metadata['help']} |\n"
+        f"| `{PREFIX}{row.name.upper()}` | {format_default(row.default)} | {row.metadata['help']} |\n"
         for row in fields(Settings)
     )
     return HEAD + "".join(rows)
 
 
-def shown(default: object) -> str:
+def format_default(default: object) -> str:
     """A value as one writes it in the variable."""
     if isinstance(default, bool):
         return "`yes`" if default else "`no`"

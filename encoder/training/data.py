@@ -66,8 +66,8 @@ def _counted(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray
     lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
     flat = np.concatenate([np.asarray(ids, dtype=np.int64) for ids in lists] or [np.empty(0, np.int64)])
     owners = np.repeat(np.arange(len(lists)), lengths)
-    beside = owners[1:] == owners[:-1]
-    return np.unique(pair_keys(flat[:-1], flat[1:])[beside], return_counts=True)
+    adjacent = owners[1:] == owners[:-1]
+    return np.unique(pair_keys(flat[:-1], flat[1:])[adjacent], return_counts=True)
 
 
 LIMITS = {"name": 32, "docstring": 64, "code": 256, "place": 24, "query": 64}  # tokens of each field

@@ -15,7 +15,7 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder.text import first_sentence
 from treeline.encoder.tokens import identifier_parts
-from treeline.encoder.training.grammar import dress, reworded
+from treeline.encoder.training.grammar import as_search, reworded
 
 COMMENT = re.compile(r"(?:^|\s)(?:#+|//+)\s*([A-Za-z][^\n#]{10,120})$", re.MULTILINE)
 DIRECTIVE = re.compile(r"(?i)\b(type:|noqa|pylint|todo|fixme|xxx|copyright|coding[:=])")
@@ -43,14 +43,14 @@ def examples(functions: Iterable[Function], rarity: Counter[str], rng: random.Ra
     for number, function in enumerate(functions):
         sentence = plain_sentence(function)
         if sentence:
-            yield Example(asked(sentence, rng), number, SENTENCE)
+            yield Example(as_query(sentence, rng), number, SENTENCE)
             if rng.random() < HALF:
                 yield Example(sentence, number, SENTENCE)
             else:
-                yield Example(reworded(asked(sentence, rng), rng), number, "reworded")
+                yield Example(reworded(as_query(sentence, rng), rng), number, "reworded")
         rare = keywords(function, rarity, rng) if rng.random() < HALF else []
         if len(rare) >= FEWEST_WORDS:
-            yield Example(dress(" ".join(rare), rng), number, "keywords")
+            yield Example(as_search(" ".join(rare), rng), number, "keywords")
         remark = comment(function, rng)
         if remark:
             yield Example(remark, number, "comment")
@@ -59,7 +59,7 @@ def examples(functions: Iterable[Function], rarity: Counter[str], rng: random.Ra
 def vary(wish: str, rng: random.Random) -> list[str]:
     """Variants of a sentence as people ask it: as it is, as searches, reworded."""
     beginning = " ".join(wish.lower().split()[:MOST_REWORDED])
-    return [wish, asked(wish, rng), asked(wish, rng), dress(reworded(beginning, rng), rng)]
+    return [wish, as_query(wish, rng), as_query(wish, rng), as_search(reworded(beginning, rng), rng)]
 
 
 def plain_sentence(function: Function) -> str:
@@ -72,7 +72,7 @@ def plain_sentence(function: Function) -> str:
     return sentence if letters >= 0.8 * len(sentence) else ""
 
 
-def asked(sentence: str, rng: random.Random) -> str:
+def as_query(sentence: str, rng: random.Random) -> str:
     """A sentence as a search: lower-case, verb in base form, shortened, perhaps without stop words."""
     words = [word for word in re.findall(r"[A-Za-z0-9_']+", sentence.lower()) if word]
     if words and words[0].endswith("s") and len(words[0]) > 3 and not words[0].endswith("ss"):
@@ -84,7 +84,7 @@ def asked(sentence: str, rng: random.Random) -> str:
         words = [word for word in words if word not in EMPTY_WORDS] or words
     if rng.random() < 0.15:
         rng.shuffle(words)
-    return dress(" ".join(words), rng)
+    return as_search(" ".join(words), rng)
 
 
 def name_words(function: Function) -> list[str]:

@@ -245,11 +245,11 @@ def question(rng: random.Random) -> str:
         plain = _slot.sub(lambda slot: rng.choice(_choices[slot[1]]), rng.choice(_patterns))
     if rng.random() < REWORDED:
         plain = reworded(plain, rng)
-    dressed = dress(plain, rng)
+    dressed = as_search(plain, rng)
     return mistyped(dressed, rng) if rng.random() < MISTYPED else dressed
 
 
-def dress(plain: str, rng: random.Random) -> str:
+def as_search(plain: str, rng: random.Random) -> str:
     """The same phrased as to a search engine."""
     return rng.choice(DRESSES).format(plain.replace("{", "").replace("}", ""))
 

@@ -249,8 +249,8 @@ class Trainer:
         ]
         functions = torch.unique(torch.cat(candidates))
         asked = student.queries(self.query_bags, numbers)
-        found = student.functions(self.function_bags, functions, self._kept(len(functions), group.bare))
-        taught = self._taught(numbers, functions, group.bare)
+        found = student.functions(self.function_bags, functions, self._field_mask(len(functions), group.bare))
+        taught = self._target_scores(numbers, functions, group.bare)
         expected = softmax(taught * options.teacher_scale, dim=1)
         places = torch.searchsorted(functions, targets[answered])
         also_correct = _better(taught[answered], places, options.leniency) if group.lenient else None
@@ -268,13 +268,13 @@ class Trainer:
                 loss = loss + (1 - group.distilled) * cross_entropy(judged, places)
         return loss
 
-    def _taught(self, numbers: Tensor, functions: Tensor, bare: bool) -> Tensor:
+    def _target_scores(self, numbers: Tensor, functions: Tensor, bare: bool) -> Tensor:
         """The target scores: the teachers' mean, plus a little for shared words."""
         said = [teacher.similarity(numbers, functions, bare) for teacher in self.teachers]
         words = self.sharing.similarity(numbers, functions, bare)
         return torch.stack(said).mean(0) + self.options.lexical * words
 
-    def _kept(self, functions: int, bare: bool) -> Tensor:
+    def _field_mask(self, functions: int, bare: bool) -> Tensor:
         """A mask of the fields that the student sees; hiding some makes it read the others."""
         kept = torch.ones(functions, len(FIELDS), device=self.device)
         kept[:, NAME] = (torch.rand(functions, device=self.device) >= self.options.hide_name).float()

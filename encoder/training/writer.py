@@ -56,17 +56,19 @@ class Writer:
         """Learn from questions, each with the number of the function that answers it."""
         if not questions:
             raise InputError("no question has its answer among the functions", "give --answered a file with their URLs")
-        told = self._prompts([functions[number] for _, number in questions])
-        said = [[*ids, self.end] for ids in self._ids([text for text, _ in questions], QUESTION_TOKENS)]
+        prompts = self._prompts([functions[number] for _, number in questions])
+        targets = [[*ids, self.end] for ids in self._ids([text for text, _ in questions], QUESTION_TOKENS)]
         rng = random.Random(writing.seed)
         batches = [
-            batch for _ in range(writing.epochs) for batch in _batches([len(one) for one in told], writing.batch, rng)
+            batch
+            for _ in range(writing.epochs)
+            for batch in _batches([len(one) for one in prompts], writing.batch, rng)
         ]
         optimiser = torch.optim.AdamW(self.model.parameters(), lr=writing.rate, weight_decay=0.01)
         schedule = warm_then_cosine(optimiser, len(batches))
         self.model.train()
         for step, batch in enumerate(batches, start=1):
-            loss = self._loss([told[place] for place in batch], [said[place] for place in batch])
+            loss = self._loss([prompts[place] for place in batch], [targets[place] for place in batch])
             optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
@@ -81,11 +83,11 @@ class Writer:
     ) -> Iterator[tuple[str, int]]:
         """Write questions, each with the number of its function; functions are batched by length."""
         torch.manual_seed(writing.seed)
-        told = self._prompts(functions)
+        prompts = self._prompts(functions)
         written = 0
-        batches = _batches([len(one) for one in told], writing.batch, random.Random(writing.seed))
+        batches = _batches([len(one) for one in prompts], writing.batch, random.Random(writing.seed))
         for count, batch in enumerate(batches, start=1):
-            ids, mask = self._padded([told[place] for place in batch])
+            ids, mask = self._padded([prompts[place] for place in batch])
             with torch.inference_mode(), self._precision():
                 out = self.model.generate(
                     input_ids=ids, attention_mask=mask, do_sample=True, top_k=LIKELIEST, temperature=HEAT,
@@ -116,11 +118,11 @@ class Writer:
         mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows])
         return ids.to(self.device), mask.to(self.device)
 
-    def _loss(self, told: Sequence[Sequence[int]], said: Sequence[Sequence[int]]) -> Tensor:
+    def _loss(self, prompts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]]) -> Tensor:
         """The loss over the questions' tokens; logits are computed for these alone, because the vocabulary is large."""
-        ids, mask = self._padded([[*before, *after] for before, after in zip(told, said, strict=True)])
-        longest = max(map(len, said))
-        targets = torch.tensor([[IGNORED] * (longest - len(one)) + list(one) for one in said]).to(self.device)
+        ids, mask = self._padded([[*before, *after] for before, after in zip(prompts, answers, strict=True)])
+        longest = max(map(len, answers))
+        targets = torch.tensor([[IGNORED] * (longest - len(one)) + list(one) for one in answers]).to(self.device)
         places = (mask.cumsum(1) - 1).clamp_min(0)
         with self._precision():
             seen = self.model(

@@ -263,7 +263,7 @@ def in_process(settings: Settings, source: str, rounds: int, console: Console) -
     def add(found: Iterator[Line]) -> None:
         for line in found:
             lines.append(line)
-            console.print(_told(line), soft_wrap=True)
+            console.print(_format_line(line), soft_wrap=True)
 
     if source:
         add(indexing(source, settings))
@@ -350,7 +350,7 @@ def _percentiles(name: str, times: Times, p50: float | None = None, p95: float |
     yield Line(f"{name}, p95", times.p95, "ms", p95)
 
 
-def _told(line: Line) -> str:
+def _format_line(line: Line) -> str:
     verdict = {None: "", True: "[green]met[/green]", False: "[red]missed[/red]"}[line.met]
     goal = f"[dim]goal {'≤' if line.less_is_better else '≥'} {line.goal:,g}[/dim]" if line.goal is not None else ""
     return f"{line.name:<38} {line.value:>9,g} {line.unit:<11} {goal} {verdict}".rstrip()  # fits in 80 columns

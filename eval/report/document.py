@@ -145,13 +145,13 @@ def _worst(dataset: DataSet, measured: SystemScores) -> list[Document]:
             "query": cases[query].text,
             "value": round(values[query], DIGITS),
             "expected": sorted(cases[query].relevant)[:3],
-            "returned": [_place(address) for address in measured.shown[query]],
+            "returned": [_location(address) for address in measured.shown[query]],
         }
         for query in worst(values, WORST)
     ]
 
 
-def _place(address: Address) -> Document:
+def _location(address: Address) -> Document:
     return {"name": address.func_name, "repo": address.repo, "path": address.path, "url": address.url}
 
 

@@ -11,7 +11,7 @@ from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
 from treeline.eval.report.document import PAPER_HEAD, Document
 
-# Okabe & Ito's colours, told apart by colour-blind readers too.
+# Okabe & Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C8C8C")
 # A radar of more systems is a tangle.
 RADAR_SYSTEMS = 5
@@ -29,8 +29,8 @@ def plots(document: Document) -> Iterator[tuple[str, str, go.Figure]]:
         yield "Quality against time", "Up is better, left is faster (median of one question).", latency(document)
     difference = differences(document)
     if difference is not None:
-        told = f"{document['focus']} minus {document['baseline']}, question by question: above zero it won."
-        yield "Where it wins and loses", told, difference
+        caption = f"{document['focus']} minus {document['baseline']}, question by question: above zero it won."
+        yield "Where it wins and loses", caption, difference
 
 
 def bars(document: Document) -> go.Figure:
@@ -187,15 +187,15 @@ def page(document: Document) -> str:
     parts = [
         f"<h1>{escape(title)}</h1>",
         f"<p>{escape(document['about'])}, {document['queries']:,} questions.</p>",
-        f"<p class=soft>{escape(_made(document))}</p>",
+        f"<p class=soft>{escape(_provenance(document))}</p>",
         _means(document),
         _groups(document),
         _paper(document),
         _comparisons(document),
     ]
-    for name, told, figure in plots(document):
+    for name, caption, figure in plots(document):
         drawn = to_html(figure, include_plotlyjs=False, full_html=False, config=CONFIG)
-        parts += [f"<h2>{escape(name)}</h2>", f"<p class=soft>{escape(told)}</p>", drawn]
+        parts += [f"<h2>{escape(name)}</h2>", f"<p class=soft>{escape(caption)}</p>", drawn]
     parts += [_worst(document), _facts(document)]
     return (
         f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{escape(title)}</title>"
@@ -204,7 +204,7 @@ def page(document: Document) -> str:
     )
 
 
-def _made(document: Document) -> str:
+def _provenance(document: Document) -> str:
     commit = document.get("commit") or "no commit"
     changed = " with uncommitted changes" if document.get("changed") else ""
     return f"Made {document.get('made', 'just now')} at {commit}{changed}."
@@ -278,25 +278,25 @@ def _comparisons(document: Document) -> str:
     if not rows:
         return ""
     columns = ("system", "difference", "95 % interval", "p", "wins", "losses", "ties")
-    told = f"{headline}; paired bootstrap over the questions."
+    caption = f"{headline}; paired bootstrap over the questions."
     head = "".join(f"<th>{column}</th>" for column in columns)
-    return f"<h2>Against {escape(document['baseline'])}</h2><p class=soft>{escape(told)}</p>" + _table(head, rows)
+    return f"<h2>Against {escape(document['baseline'])}</h2><p class=soft>{escape(caption)}</p>" + _table(head, rows)
 
 
 def _worst(document: Document) -> str:
     items = []
     for case in document["worst"]:
-        returned = "".join(_place(place) for place in case["returned"])
+        returned = "".join(_location(result) for result in case["returned"])
         items.append(f"<li><b>{case['value']:.3f}</b> {escape(case['query'])}{returned}</li>")
     if not items:
         return ""
-    told = f"The worst questions for {escape(document['focus'])}, with what it returned"
-    return f"<h2>{told}</h2><ol>{''.join(items)}</ol>"
+    caption = f"The worst questions for {escape(document['focus'])}, with what it returned"
+    return f"<h2>{caption}</h2><ol>{''.join(items)}</ol>"
 
 
-def _place(place: Document) -> str:
-    where = escape(f"{place['repo']} {place['path']}")
-    return f"<div><code>{escape(place['name'])}</code> <small>{where}</small></div>"
+def _location(result: Document) -> str:
+    where = escape(f"{result['repo']} {result['path']}")
+    return f"<div><code>{escape(result['name'])}</code> <small>{where}</small></div>"
 
 
 def _facts(document: Document) -> str:

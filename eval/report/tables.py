@@ -71,7 +71,7 @@ def table(document: Document, metrics: list[str], against: bool) -> str:
         latency = system["latency"]
         cells.append(f"{latency['p50']:.1f} / {latency['p95']:.1f}" if latency else "–")
         lines.append(_row(cells))
-    return "\n".join([*lines, "", _made(document)]) + "\n"
+    return "\n".join([*lines, "", _provenance(document)]) + "\n"
 
 
 def paper_table(document: Document) -> str:
@@ -80,7 +80,7 @@ def paper_table(document: Document) -> str:
     for row in document["paper"]:
         values = [row.get(column) for column in PAPER_HEAD]  # kept by an earlier version: other columns
         lines.append(_row(["–" if x is None else x if isinstance(x, str) else f"{x:.4f}" for x in values]))
-    return "\n".join([*lines, "", _made(document)]) + "\n"
+    return "\n".join([*lines, "", _provenance(document)]) + "\n"
 
 
 def _mean(mean: Document | None, share: bool, headline: bool) -> str:
@@ -99,7 +99,7 @@ def _against(comparison: Document | None) -> list[str]:
     return [f"{comparison['difference']:+.3f}, {p}", f"{comparison['wins']} / {comparison['losses']}"]
 
 
-def _made(document: Document) -> str:
+def _provenance(document: Document) -> str:
     """The index, encoder and commit behind the figures."""
     facts = document["facts"]
     index = facts.get("index", counted(int(facts.get("repositories", 1)), "repository"))

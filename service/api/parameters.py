@@ -38,7 +38,7 @@ SIMILAR = 10
 MOST_SIMILAR = 100
 
 
-def said(text: str) -> str:
+def not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("is blank")
     return text
@@ -111,7 +111,7 @@ class FunctionPath(Parameters):
 class FeedbackParameters(Parameters):
     """One signal of one person about one result; nothing about the person."""
 
-    query: Annotated[Text, AfterValidator(said)] = Field(
+    query: Annotated[Text, AfterValidator(not_blank)] = Field(
         min_length=1, max_length=10_000, description="The question as it was asked."
     )
     function: str = Field(pattern=FUNCTION_ID, description="The unit's id.")

@@ -262,8 +262,8 @@ def make_first_index(settings: Settings, sources: tuple[str, ...]) -> None:
             keep_texts=settings.keep_texts,
             progress=progress,
         )
-        anew = tuple(DEFAULT_ENCODER if is_shipped(name) else name for name in encoders)
-        summary = index_sources(settings, sources, reading, progress, encoders=anew, fresh=outdated)
+        renewed = tuple(DEFAULT_ENCODER if is_shipped(name) else name for name in encoders)
+        summary = index_sources(settings, sources, reading, progress, encoders=renewed, fresh=outdated)
     show_summary(summary)
 
 

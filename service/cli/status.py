@@ -47,7 +47,7 @@ def status(engine: str | None, name: str, roll_back: bool, prune: int | None, dr
     else:
         for line in done:
             click.echo(line)
-        _show(rows, settings, _place(store, settings))
+        _show(rows, settings, _location(store, settings))
 
 
 def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | None, drop: bool) -> list[str]:
@@ -145,7 +145,7 @@ def _in_words(size: int) -> str:
     return f"{size / 1e6:,.0f} MB" if size >= 1e6 else f"{size / 1e3:,.0f} kB"
 
 
-def _place(store: Store, settings: Settings) -> str:
+def _location(store: Store, settings: Settings) -> str:
     """The location of the indexes, without credentials."""
     if settings.engine == "embedded":
         return str(settings.home_path)
@@ -183,10 +183,10 @@ def _show(rows: list[dict[str, Any]], settings: Settings, place: str) -> None:
             click.echo(f"  tree in the disk: distortion {tree['average_distortion']:.3f}, MAP {tree['map']:.3f}")
         for generation in row["generations"]:
             mark = "*" if generation["current"] else " "
-            told = "  rolled back" if generation["rolled_back"] and not generation["current"] else ""
+            note = "  rolled back" if generation["rolled_back"] and not generation["current"] else ""
             click.echo(
                 f" {mark} {generation['generation']}  {generation['functions']:>9,} units  {generation['created']}"
-                f"{told}"
+                f"{note}"
             )
 
 

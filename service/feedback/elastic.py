@@ -152,7 +152,7 @@ class ElasticsearchFeedback:
         found: list[Votes] = []
         for hit in answer["hits"]["hits"]:
             row = hit["_source"]
-            alike = similarity(ours, frozenset(row["terms"]))
-            if alike >= SIMILAR_FROM:
-                found.append(Votes(row["function"], row["ups"], row["downs"], row["opens"], alike))
+            jaccard = similarity(ours, frozenset(row["terms"]))
+            if jaccard >= SIMILAR_FROM:
+                found.append(Votes(row["function"], row["ups"], row["downs"], row["opens"], jaccard))
         return sorted(found, key=lambda votes: (-votes.similarity, votes.function))

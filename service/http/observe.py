@@ -153,7 +153,7 @@ METRICS: dict[int | str, Any] = {
 access = logging.getLogger("treeline.access")
 
 
-class Seen(NamedTuple):
+class RequestTrace(NamedTuple):
     """A request in progress: its id, its start, and the token that removes the id from the log context."""
 
     id: str
@@ -168,12 +168,12 @@ def init_app(app: APIFlask, settings: Settings, info: Callable[[], IndexInfo | N
     def begin() -> None:
         given = request.headers.get(HEADER, "")
         id_ = given if GIVEN_ID.match(given) else f"{random.getrandbits(128):032x}"
-        g.seen = Seen(id_, time.perf_counter(), request_id.set(id_))
+        g.seen = RequestTrace(id_, time.perf_counter(), request_id.set(id_))
         IN_PROGRESS.inc()
 
     @app.after_request
     def finish(response: Response) -> Response:
-        seen: Seen | None = g.get("seen")
+        seen: RequestTrace | None = g.get("seen")
         if seen is None:
             return response
         seconds = time.perf_counter() - seen.started
@@ -196,7 +196,7 @@ def init_app(app: APIFlask, settings: Settings, info: Callable[[], IndexInfo | N
 
     @app.teardown_request
     def end(_error: BaseException | None) -> None:
-        seen: Seen | None = g.pop("seen", None)
+        seen: RequestTrace | None = g.pop("seen", None)
         if seen is not None:
             IN_PROGRESS.dec()
             request_id.reset(seen.token)

@@ -83,20 +83,20 @@ MARKED = re.compile(r"(?<!`)(?:``|:[\w:]{1,40}:`)~?([^`]+)`{1,2}(?!`)")
 
 def summary(docstring: str, length: int = SUMMARY_LENGTH) -> str:
     """The first sentence of a docstring, in one line; nothing where it begins with a list of parameters."""
-    first = SENTENCE_END.split(_told(docstring.strip()), maxsplit=1)[0]
+    first = SENTENCE_END.split(_without_directive(docstring.strip()), maxsplit=1)[0]
     if PARAMETERS.match(first):
         return ""
     line = " ".join(MARKED.sub(r"`\1`", first).split())
     return line if len(line) <= length else line[:length].rsplit(" ", 1)[0] + " …"
 
 
-def _told(text: str) -> str:
+def _without_directive(text: str) -> str:
     """The text without the directive that opens it; in what is there for a web page, without its tags."""
     begin = DIRECTIVE.match(text)
     if not begin:
         return text
-    told = text[begin.end() :].strip()
-    return TAG.sub("", told) if begin["name"] == "raw" else told
+    rest = text[begin.end() :].strip()
+    return TAG.sub("", rest) if begin["name"] == "raw" else rest
 
 
 def describe_neighbours(found: Sequence[Neighbour], *, by_name: bool = False) -> str:

@@ -22,7 +22,7 @@ from treeline.encoder.training.data import (
     prepare,
     questions,
 )
-from treeline.encoder.training.examples import asked, comment, name_words, plain_sentence
+from treeline.encoder.training.examples import as_query, comment, name_words, plain_sentence
 from treeline.encoder.training.grammar import mistyped, question, reworded
 from treeline.encoder.training.student import quantise, write
 
@@ -52,7 +52,7 @@ def test_a_name_and_a_remark_make_questions() -> None:
 
 
 def test_an_asked_sentence_has_its_verb_in_base_form() -> None:
-    texts = {asked("Removes duplicates from the list.", random.Random(seed)) for seed in range(40)}
+    texts = {as_query("Removes duplicates from the list.", random.Random(seed)) for seed in range(40)}
     assert all("removes" not in text for text in texts)
     assert any("python" in text for text in texts)
 
