@@ -5,6 +5,10 @@ import click
 from treeline.service.cli.options import LazyGroup
 
 DATASETS = {
+    "alternatives": (
+        "treeline.eval.sets.alternatives",
+        "Many near-equal answers: how many solutions does a page show?",
+    ),
     "codesearchnet": ("treeline.eval.sets.codesearchnet", "CodeSearchNet's 99 questions, with the official NDCG."),
     "direction": ("treeline.eval.sets.direction", "Opposite functions: is each question nearer to its own?"),
     "docstrings": ("treeline.eval.sets.docstrings", "Docstrings ask, their functions (stripped of them) answer."),

@@ -98,7 +98,8 @@ def changes(repository: Path, limit: int = 5000) -> Iterator[Change]:
 
 def grammar_of(path: str) -> Grammar | None:
     """The file's grammar; None if it is not code we can parse."""
-    return by_suffix().get(Path(path).suffix.lower())
+    found = by_suffix().get(Path(path).suffix.lower())
+    return found if found and found.query else None
 
 
 def changed_functions(hunks: list[tuple[int, int]], names: dict[str, tuple[int, int]]) -> list[str]:

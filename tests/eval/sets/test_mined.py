@@ -162,3 +162,9 @@ def test_hand_written_cases_in_the_common_form_are_read(tmp_path: Path) -> None:
     by_symbol = mined.dataset(cases, {"config.py::read_config", "config.py::write_config"}, "symbol")
     assert [case.relevant for case in by_symbol.cases] == [{"config.py::read_config"}, {"config.py::write_config"}]
     assert len({case.id for case in by_symbol.cases}) == 2
+
+
+def test_a_changed_text_file_is_no_answer_and_no_error() -> None:
+    assert mined.grammar_of("README.txt") is None
+    assert mined.functions_in("notes.txt", b"some text") == {}
+    assert mined.grammar_of("app.py") is not None

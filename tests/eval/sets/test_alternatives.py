@@ -1,0 +1,59 @@
+"""Many near-equal answers: which questions are made of an index, and what counts as another solution."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.search.small_index import NAME, parsed, publish
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Function
+from treeline.engine.embedded import EmbeddedStore
+from treeline.eval.sets import alternatives
+
+
+def library() -> list[Function]:
+    """Five repositories that each parse dates in two files, one of them a copy of another; and a name of one alone."""
+    found: list[Function] = []
+    for number in range(5):
+        body = 0 if number == 4 else number
+        files = {
+            f"{file}.py": f'def parse_date(text):\n    """Parse a date out of text."""\n    return {body}{place}\n'
+            for place, file in enumerate(("a", "b"))
+        }
+        files["c.py"] = f'def grow_tree_{number}(seed):\n    """Grow a tree of a seed."""\n    return seed\n'
+        found += parsed(files, f"owner/r{number}")[0]
+    return found
+
+
+def test_a_name_that_many_repositories_have_for_the_same_thing_is_a_question() -> None:
+    [found] = alternatives.alternatives(library())
+    assert found.question == "parse date" and len(found.solutions) == 10
+
+
+def test_a_repository_is_one_solution_and_a_copy_of_it_the_same() -> None:
+    [found] = alternatives.alternatives(library())
+    assert len(set(found.solutions.values())) == 4
+    answers = [("1", "a", 7), ("2", "a", 8), ("3", "b", 9), ("4", "c", 7)]
+    known = alternatives.solutions(answers)
+    assert known["1"] == known["2"] == known["4"] != known["3"]
+
+
+def test_a_docstring_about_something_else_is_no_answer() -> None:
+    functions = library()
+    other, _ = parsed({"d.py": 'def parse_date(x):\n    """Arrange an evening with somebody."""\n'}, "owner/r9")
+    [found] = alternatives.alternatives([*functions, *other])
+    assert other[0].id not in found.solutions
+
+
+def test_an_index_without_such_names_is_refused_with_what_it_would_need() -> None:
+    with pytest.raises(InputError, match="no name in index x has 10 documented answers in 4 repositories"):
+        alternatives.dataset([], 10, 1, "index x")
+
+
+def test_the_command_prints_solutions_against_the_fused_order(tmp_path: Path) -> None:
+    publish(EmbeddedStore(tmp_path), library())
+    done = CliRunner(env={"TREELINE_HOME": str(tmp_path)}).invoke(
+        alternatives.command, ["--name", NAME], catch_exceptions=False
+    )
+    assert "distinct solutions@10" in done.output and "diversity 0" in done.output and "NDCG@10" in done.output
