@@ -6,7 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from treeline.corpus.function import Address, Function
@@ -57,6 +57,7 @@ class Answer:
     exact: Exact | None = None  # what the call graph answers to a structural question; its functions lead the list
     no_match: str = ""  # a sentence where no function has any of the words, not even a near spelling of one
     hints: tuple[str, ...] = ()  # what was asked for that is not in the index, and what is near it
+    indexes: Mapping[str, str] = field(default_factory=dict)  # of each result, by id, where several were asked
 
     @property
     def query(self) -> Query:

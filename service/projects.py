@@ -1,4 +1,4 @@
-"""Projects for the front ends: the index of a folder, merged answers of several indexes, the outline of a file."""
+"""Projects for the front ends: the index of a folder, and the outline of a file."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from treeline.ingest.source import Progress, ReadOptions, no_progress
 from treeline.search.settings import Settings, open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from treeline.corpus.function import Function
     from treeline.ingest.project import Project, Refreshed
-    from treeline.search.answer import Answer
 
 DEFAULT_ENCODER = "static"
 
@@ -56,33 +53,6 @@ def project_names(settings: Settings) -> dict[str, Project]:
     from treeline.ingest.project import projects
 
     return {project.index: project for project in projects(settings.home_path)}
-
-
-def merge(answers: Sequence[Answer], k: int) -> Answer:
-    """Merge several indexes' answers to a query into one, with new ranks.
-
-    Scores of different indexes do not compare, so the lists are interleaved by rank. An index that has the words of the
-    query comes before one that had to relax it.
-    """
-    first = answers[0]
-    ordered = sorted(
-        (
-            (bool(answer.no_match), len(answer.relaxed), result.rank, -result.candidate.score, result)
-            for answer in answers
-            for result in answer.results
-        ),
-        key=lambda row: row[:4],
-    )
-    results = [row[4] for row in ordered][:k]
-    return replace(
-        first,
-        results=tuple(result._replace(rank=rank) for rank, result in enumerate(results, 1)),
-        total=sum(answer.total for answer in answers),
-        degraded=tuple(dict.fromkeys(lane for answer in answers for lane in answer.degraded)),
-        hints=() if results else first.hints,
-        no_match="" if any(not answer.no_match for answer in answers) else first.no_match,
-        exact=max((answer.exact for answer in answers), key=lambda exact: exact.found if exact else -1),
-    )
 
 
 def outline_of(file: Path) -> list[tuple[int, Function]]:

@@ -67,6 +67,13 @@ class IndexBody(Body):
         )
 
 
+class IndexesBody(Body):
+    """The indexes that are served, and which of them is asked unless a request names another."""
+
+    default: str
+    indexes: list[IndexBody]
+
+
 class LocationBody(Body):
     """A function and where it lives."""
 
@@ -145,6 +152,7 @@ class MemberBody(Body):
 
 class ResultBody(LocationBody):
     rank: int
+    index: str = Field(description="The index it is from.")
     score: float
     relation: str = Field(
         description="How the call graph led to it (`calls`, `called`, `definition` …); `unresolved` where it did not, "
@@ -158,10 +166,11 @@ class ResultBody(LocationBody):
     why: WhyBody | None = None
 
     @classmethod
-    def of(cls, result: Result, clusters: CorpusClusters | None, *, explain: bool, code: bool) -> Self:
+    def of(cls, result: Result, index: str, clusters: CorpusClusters | None, *, explain: bool, code: bool) -> Self:
         function, candidate = result.function, result.candidate
         fields = location(function.id, candidate.address) | {
             "rank": result.rank,
+            "index": index,
             "score": candidate.score,
             "relation": relation_of(candidate),
             "docstring": function.docstring,
@@ -275,7 +284,7 @@ class SearchBody(Body):
     no_match: str = Field(description="A sentence if nothing has any of the words; else empty.")
     mode: str
     rerank: str
-    index: str
+    index: str = Field(description="The index that answered; where several were asked, those that found something.")
     generation: str
     route: str
     relaxed: list[str] = Field(
@@ -319,7 +328,7 @@ class SearchBody(Body):
             no_match=answer.no_match,
             mode=query.mode,
             rerank=query.rerank,
-            index=info.name,
+            index=",".join(dict.fromkeys(answer.indexes.values())) or info.name,
             generation=info.generation,
             route=answer.route,
             relaxed=list(answer.relaxed),
@@ -329,7 +338,16 @@ class SearchBody(Body):
             total=answer.total,
             offset=query.offset,
             next_offset=following if more else None,
-            results=[ResultBody.of(result, all_clusters, explain=explain, code=code) for result in answer.results],
+            results=[
+                ResultBody.of(
+                    result,
+                    answer.indexes.get(result.function.id, info.name),
+                    all_clusters,
+                    explain=explain,
+                    code=code,
+                )
+                for result in answer.results
+            ],
             facets=FacetsBody.of(answer),
             timings=dict(answer.timings),
         )

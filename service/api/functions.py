@@ -16,7 +16,7 @@ from treeline.service.api.parameters import (
     MISSING,
     UNCHANGED,
     FunctionPath,
-    Parameters,
+    Indexed,
     SimilarParameters,
     refuse_repeats,
 )
@@ -29,10 +29,10 @@ blueprint.before_request(refuse_repeats)
 
 @blueprint.get("/<function_id>")
 @blueprint.input(FunctionPath, location="path", arg_name="path")
-@blueprint.input(Parameters, location="query", arg_name="parameters")
+@blueprint.input(Indexed, location="query", arg_name="parameters")
 @blueprint.output(FunctionBody)
 @blueprint.doc(operation_id="function", responses=MISSING | UNCHANGED)
-def function(function_id: str, path: FunctionPath, parameters: Parameters) -> Response:
+def function(function_id: str, path: FunctionPath, parameters: Indexed) -> Response:
     """One function, whole."""
     return reply("function", function_id, FunctionBody.of)
 
@@ -53,10 +53,10 @@ def similar(function_id: str, path: FunctionPath, parameters: SimilarParameters)
 
 @blueprint.get("/<function_id>/neighbours")
 @blueprint.input(FunctionPath, location="path", arg_name="path")
-@blueprint.input(Parameters, location="query", arg_name="parameters")
+@blueprint.input(Indexed, location="query", arg_name="parameters")
 @blueprint.output(NeighboursBody)
 @blueprint.doc(operation_id="neighbours", responses=MISSING | UNCHANGED)
-def neighbours(function_id: str, path: FunctionPath, parameters: Parameters) -> Response:
+def neighbours(function_id: str, path: FunctionPath, parameters: Indexed) -> Response:
     """What calls it, and what it calls, as far as static analysis sees; how many more have the call in their code."""
 
     def body(found: Function) -> NeighboursBody:

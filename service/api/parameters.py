@@ -57,10 +57,21 @@ class Parameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Question(Parameters):
+class Indexed(Parameters):
+    """What any request about an index may name."""
+
+    index: Text = Field("", max_length=FILTER_LENGTH, description="The index to ask, one of `/api/indexes`.")
+
+
+class Question(Indexed):
     """A question; the switches of a search are added from their table."""
 
     q: Text = Field(min_length=1, description=QUESTION)
+    index: Text = Field(
+        "",
+        max_length=FILTER_LENGTH,
+        description="The index to ask, one of `/api/indexes`; several with commas, or `all`: their lists as one.",
+    )
 
     def switch(self, name: str) -> Any:
         return getattr(self, name)
@@ -68,7 +79,7 @@ class Question(Parameters):
     def query(self, settings: Settings, *, explain: bool = True) -> Query:
         """The query, with the settings' defaults; raises `InputError` beyond the limits."""
         check_length(self.q, settings)
-        return Query.of(self.q, self.model_dump(exclude={"q"}, exclude_unset=True), settings, explain=explain)
+        return Query.of(self.q, self.model_dump(exclude={"q", "index"}, exclude_unset=True), settings, explain=explain)
 
 
 def _field(switch: Switch) -> Any:
@@ -95,12 +106,12 @@ SearchParameters = create_model(
 )
 
 
-class SuggestParameters(Parameters):
+class SuggestParameters(Indexed):
     prefix: Text = Field(min_length=1, max_length=200, description="The start of a name.")
     k: int = Field(SUGGESTIONS, ge=1, le=MOST_SUGGESTIONS, description="How many names.")
 
 
-class SimilarParameters(Parameters):
+class SimilarParameters(Indexed):
     k: int = Field(SIMILAR, ge=1, le=MOST_SIMILAR, description="How many functions.")
 
 

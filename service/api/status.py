@@ -12,9 +12,17 @@ from werkzeug.exceptions import UnsupportedMediaType
 from treeline.corpus.errors import EngineUnavailable, TreelineError
 from treeline.search.plan import check_length
 from treeline.search.query import parse
-from treeline.service.api.answers import AliveBody, EvalBody, FeedbackBody, IndexBody, StatusBody, count_bodies
+from treeline.service.api.answers import (
+    AliveBody,
+    EvalBody,
+    FeedbackBody,
+    IndexBody,
+    IndexesBody,
+    StatusBody,
+    count_bodies,
+)
 from treeline.service.api.functions import find
-from treeline.service.api.parameters import BODY, MISSING, PROBLEMS, UNCHANGED, FeedbackParameters, Parameters
+from treeline.service.api.parameters import BODY, MISSING, PROBLEMS, UNCHANGED, FeedbackParameters, Indexed, Parameters
 from treeline.service.evaluation import result_files
 from treeline.service.http import guard
 from treeline.service.http.context import context
@@ -24,11 +32,22 @@ log = logging.getLogger(__name__)
 blueprint = APIBlueprint("status", __name__, tag="Service")
 
 
-@blueprint.get("/api/status")
+@blueprint.get("/api/indexes")
 @blueprint.input(Parameters, location="query", arg_name="parameters")
+@blueprint.output(IndexesBody)
+@blueprint.doc(operation_id="indexes", responses={503: PROBLEMS[503]})
+def indexes(parameters: Parameters) -> Response:
+    """Which indexes `index=` may name: those that are served and there."""
+    here = context()
+    body = IndexesBody(default=here.settings.index, indexes=[IndexBody.of(info) for info in here.indexes.infos()])
+    return json_reply(body.json_bytes(), cache="private, max-age=10")
+
+
+@blueprint.get("/api/status")
+@blueprint.input(Indexed, location="query", arg_name="parameters")
 @blueprint.output(StatusBody)
-@blueprint.doc(operation_id="status", responses={503: PROBLEMS[503]})
-def status(parameters: Parameters) -> Response:
+@blueprint.doc(operation_id="status", responses={400: PROBLEMS[400], 422: PROBLEMS[422], 503: PROBLEMS[503]})
+def status(parameters: Indexed) -> Response:
     """Which index is open, and what is in it."""
     started = time.perf_counter()
     searcher = context().searcher

@@ -123,9 +123,10 @@ def search_everywhere(query: Query, settings: Settings) -> tuple[Answer, IndexIn
     """Search every index of the store; one that cannot be opened is skipped and named."""
     from treeline.search.live import open_searcher
     from treeline.search.settings import open_store
-    from treeline.service.projects import merge
+    from treeline.service.indexes import merge
 
-    answers, infos = [], []
+    answers: dict[str, Answer] = {}
+    infos = []
     for name in open_store(settings).names():
         try:
             searcher = open_searcher(replace(settings, index=name), patient=True)
@@ -133,14 +134,14 @@ def search_everywhere(query: Query, settings: Settings) -> tuple[Answer, IndexIn
             click.echo(f"treeline: without index {name!r}: {error.message}", err=True)
             continue
         try:
-            answers.append(searcher.search(query))
+            answers[name] = searcher.search(query)
             infos.append(searcher.info)
         finally:
             searcher.close()
     if not answers:
         raise InputError("there is no index to ask", how_to_index(settings))
     functions = sum(info.functions for info in infos)
-    return merge(answers, query.k), replace(infos[0], name="*", functions=functions)
+    return merge(answers, query), replace(infos[0], name="*", functions=functions)
 
 
 def prepare_tfidf(searcher: LiveSearcher) -> None:

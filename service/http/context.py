@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flask import Flask, current_app
+from flask import Flask, current_app, g, has_request_context, request
 
 from treeline.corpus.errors import REBUILD, EngineUnavailable, TreelineError
 from treeline.search.answer import Answer, AnswerCache
@@ -22,6 +22,7 @@ from treeline.search.query import Query, parse
 from treeline.search.settings import Settings
 from treeline.service.http import observe
 from treeline.service.http.response import entity_tag
+from treeline.service.indexes import Indexes
 from treeline.service.present.highlight import preview
 
 if TYPE_CHECKING:
@@ -40,17 +41,39 @@ class Context:
         self.settings = settings
         self.feedback = feedback
         self.answers = AnswerCache(settings.answer_cache)
+        self.indexes = Indexes(settings, lambda: self.default_searcher)
         self._opening = opening
         self._searcher: LiveSearcher | None = None
         self._failure: TreelineError | None = None
         self._tried = 0.0
         self._lock = threading.Lock()
-        self.ready = Readiness(lambda: self.searcher.engine, settings.lane_timeout)
+        self.ready = Readiness(lambda: self.default_searcher.engine, settings.lane_timeout)
         self.figures = Probe(self._figures, FIGURES_SECONDS)
 
     @property
     def searcher(self) -> LiveSearcher:
-        """The open searcher; raises the reason if it cannot be opened."""
+        """The searcher of the index that the request is about; the default one outside of requests."""
+        return self.indexes.open(self.chosen[0])
+
+    @property
+    def chosen(self) -> list[str]:
+        """The indexes that the request names (`index=`); else the one with its function or file; else the default."""
+        if not has_request_context():
+            return [self.settings.index]
+        if "indexes" not in g:
+            asked = request.args.get("index", "")
+            view = request.view_args or {}
+            about = (view.get("function_id", ""), view.get("where", ""))
+            found = self.indexes.choose(asked)
+            if any(about) and len(self.indexes.names) > 1 and (not asked or len(found) > 1):
+                found = [self.indexes.holding(*about)]
+            g.indexes = found
+        names: list[str] = g.indexes
+        return names
+
+    @property
+    def default_searcher(self) -> LiveSearcher:
+        """The open searcher of the default index; raises what keeps it from opening."""
         if self._searcher is None:
             with self._lock:
                 if self._searcher is None:
@@ -60,6 +83,7 @@ class Context:
 
     def close(self) -> None:
         """Close everything; the next query opens it again."""
+        self.indexes.close()
         with self._lock:
             if self._searcher is not None:
                 self._searcher.close()
@@ -67,8 +91,8 @@ class Context:
 
     def _figures(self) -> Overview:
         """The figures of the index while its engine answers; counted once."""
-        self.searcher.engine.count()
-        return overview(self.searcher)
+        self.default_searcher.engine.count()
+        return overview(self.default_searcher)
 
     def _open(self) -> None:
         if self._failure is not None and time.monotonic() - self._tried < RETRY_SECONDS:
@@ -99,16 +123,17 @@ def search_or_cached(query: Query, votes: tuple[Votes, ...] | None = None, tag: 
     settings = here.settings
     votes = votes_on(query) if votes is None else votes
     stage = partial(reorder, votes=votes, most=settings.feedback_places, depth=settings.rerank_depth)
-    search = partial(here.searcher.search, query, stage if votes else None)
-    generation = here.searcher.info.identity
+    search = partial(here.indexes.search, here.chosen, query, stage if votes else None)
+    generation = here.indexes.opened_identity(here.chosen)
     answer = here.answers.get(tag or answer_tag(query, votes), generation, search, explain=query.explain)
     observe.record_answer(answer)
     return answer
 
 
 def answer_tag(query: Query, votes: tuple[Votes, ...]) -> str:
-    """The cache key of an answer: the index's generation, the query, and its votes."""
-    return entity_tag(context().searcher.info.identity, query, votes)
+    """What an answer depends on: the indexes and their generations, the query, and the votes on it."""
+    here = context()
+    return entity_tag(*here.chosen, here.indexes.identity(here.chosen), query, votes)
 
 
 def votes_on(query: Query) -> tuple[Votes, ...]:
@@ -130,7 +155,7 @@ def warm_up(app: Flask) -> None:
     for name in app.jinja_env.list_templates():
         app.jinja_env.get_template(name)
     try:
-        searcher = app.extensions["treeline"].searcher
+        searcher = app.extensions["treeline"].default_searcher
         clusters_of(searcher)
         for question in QUESTIONS:
             for result in searcher.search(Query(question, explain=True)).results:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from treeline.corpus.function import Function
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.resolve import Ambiguous, resolve
 from treeline.search.settings import Settings
+from treeline.service.indexes import Indexes
 from treeline.service.mcp.indexing import allowed_folder, allowed_roots
 from treeline.service.mcp.text import HANDLE_LENGTH, Item, handle, render
 from treeline.service.projects import refresh_project, settings_of
@@ -29,6 +31,7 @@ class Library:
     def __init__(self, settings: Settings, searcher: LiveSearcher | None = None, *, follow: bool = False) -> None:
         self.settings = settings
         self.root = allowed_roots(settings)[0]  # of the project asked last; paths of files are relative to it
+        self.indexes = Indexes(settings)
         self._follow = follow
         self._searcher = searcher
         self._open: dict[str, LiveSearcher] = {}
@@ -54,6 +57,14 @@ class Library:
             return self.ask_project(self.root), repo
         return self.searcher, repo
 
+    def ask_indexes(self, asked: str) -> tuple[list[str], LiveSearcher]:
+        """The indexes that `index` means, and the first of them, which the other tools then ask."""
+        names = self.indexes.choose(asked)
+        found = self.indexes.open(names[0])
+        with self._lock:
+            self._searcher = found
+        return names, found
+
     def ask_project(self, folder: Path) -> LiveSearcher:
         """The project around a folder, indexed or refreshed as the terminal does."""
         refreshed = refresh_project(self.settings, folder)
@@ -75,13 +86,24 @@ class Library:
     def fetch(self, ids: list[str], searcher: LiveSearcher | None = None) -> dict[str, Function]:
         return {function.id: function for function in (searcher or self.searcher).engine.fetch(ids)}
 
-    def show(self, items: list[Item], budget: int, opening: str = "", *, searcher: LiveSearcher, **how: Any) -> str:
+    def show(
+        self,
+        items: list[Item],
+        budget: int,
+        opening: str = "",
+        *,
+        searcher: LiveSearcher,
+        sources: Mapping[str, str] | None = None,
+        **how: Any,
+    ) -> str:
         """The list as text (`how`: see `render`). Results of a project need no handles, their places are enough; others
-        have them, and they are remembered."""
+        have them, and they are remembered with their index: `sources` names it by id, where several were asked."""
         with self._lock:
             handles = searcher not in self._open.values()
             for item in items if handles else ():
-                self._handles[handle(item.function.id)] = (item.function.id, searcher)
+                id_ = item.function.id
+                source = self.indexes.open(sources[id_]) if sources and id_ in sources else searcher
+                self._handles[handle(id_)] = (id_, source)
                 self._handles.move_to_end(handle(item.function.id))
             while len(self._handles) > REMEMBERED:
                 self._handles.popitem(last=False)

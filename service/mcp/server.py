@@ -6,7 +6,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from importlib.metadata import version
 from itertools import islice
 from typing import Annotated, Any, Literal, ParamSpec
@@ -72,13 +72,20 @@ def add_search(server: MCPServer, library: Library) -> None:
         repo: Repository = "",
         path_prefix: Annotated[str, Field(description="Only paths that begin with this.")] = "",
         kind: Kind = "",
+        index: Annotated[str, Field(description="Served indexes instead: a name, several with commas, or `all`.")] = "",
         max_tokens: Budget = library.settings.mcp_search_tokens,
         code: Annotated[bool, Field(description="Show the best lines, not only headlines.")] = True,
     ) -> str:
         """Find code by what it does, by name, or by exact text in quotes, best first."""
-        searcher, of_repo = library.ask(repo)
+        search: Callable[[Query], Answer]
+        if index:
+            names, searcher = library.ask_indexes(index)
+            of_repo, search = repo, partial(library.indexes.search, names)
+        else:
+            searcher, of_repo = library.ask(repo)
+            search = searcher.search
         filters = {"language": language, "repo": of_repo, "path": path_prefix, "kind": kind}
-        answer = searcher.search(Query.of(query, {"k": k, "offset": offset, "mode": mode, **filters}, library.settings))
+        answer = search(Query.of(query, {"k": k, "offset": offset, "mode": mode, **filters}, library.settings))
         said = _said(answer)
         if not answer.results:
             why = map(visible, answer.hints)
@@ -91,6 +98,7 @@ def add_search(server: MCPServer, library: Library) -> None:
             max_tokens,
             "\n".join(said),
             searcher=searcher,
+            sources=answer.indexes,
             code=code,
             words=frozenset(terms(answer.plan.words)),
             next_offset=shown if shown < answer.total else 0,

@@ -72,6 +72,7 @@ def search() -> Response:
         "usual_diversity": f"{settings.diversity:g}",
         "diversities": DIVERSITIES,
         "feedback_on": settings.feedback,
+        "indexes": context().indexes.names,
         "link": lambda **change: link(state, **change),
     }
     if not state["q"]:
@@ -162,7 +163,7 @@ def facet_choices(answer: Answer, state: dict[str, str]) -> dict[str, list[Choic
 
 # What the address of a search may carry; `map` is the script's.
 SWITCHES = ("look", "mode", "diversity", "rerank", "fusion", "expand", "callees", "as_typed", "feedback")
-STATE = ("q", *SWITCHES, "language", "repo", "path", "kind", "page")
+STATE = ("q", "index", *SWITCHES, "language", "repo", "path", "kind", "page")
 SCRIPTS = ("map",)
 DEFAULTS = {
     "mode": "hybrid",

@@ -13,6 +13,7 @@ from time import sleep
 
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent
 
 from tests.made_up_source import MadeUpSource, made_up
@@ -420,3 +421,34 @@ def test_indexing_is_told_in_words_with_the_reasons_for_rejects(tmp_path: Path) 
         assert "is up to date: 2 units" in again
 
     converse(tmp_path / "home", talk, root=tmp_path / "work")
+
+
+def test_several_indexes_are_asked_at_once_and_followed(tmp_path: Path) -> None:
+    for name, code in (
+        ("shop", 'def send_receipt(to):\n    """Send a receipt by mail."""\n    return to\n'),
+        (
+            "zoo",
+            'def feed_lions(zoo):\n    """Feed the lions."""\n    return feed_one(zoo)\n\n'
+            "def feed_one(zoo):\n    return 1\n",
+        ),
+    ):
+        folder = tmp_path / "code" / name
+        folder.mkdir(parents=True)
+        (folder / "main.py").write_text(code, encoding="utf-8")
+        load(EmbeddedStore(tmp_path), name, [open_source(str(folder))], LoadOptions(work=tmp_path / ".loading"))
+    server = create_server(Settings(home=str(tmp_path), index="shop", indexes="zoo"))
+
+    async def called(name: str, **arguments: object) -> str:
+        result = await server.call_tool(name, arguments)
+        assert isinstance(result, CallToolResult)
+        return text(result)
+
+    async def talk() -> None:
+        found = await called("search_code", query="feed the lions", index="all", kind="function")
+        assert "zoo main.py:1-3 feed_lions" in found.splitlines()[0] and "send_receipt" in found
+        handle = found[1:9]
+        assert "feed_one" in await called("find_callees", function=handle)
+        with pytest.raises(ToolError, match="no index 'farm' is served here"):
+            await called("search_code", query="x", index="farm")
+
+    asyncio.run(talk())

@@ -1,0 +1,121 @@
+"""Several indexes in one service: listed, asked one by one, and all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+
+from tests.ingest.loading import project
+from treeline.engine.embedded import EmbeddedStore
+from treeline.ingest.pipeline import LoadOptions, load
+from treeline.ingest.sources import open_source
+from treeline.search.settings import Settings
+from treeline.service.app import create_app
+
+CODE = {
+    "shop": {
+        "cart.py": 'def total(items):\n    """Add up the prices of what is in the cart."""\n    return sum(items)\n',
+        "mail.py": 'def send_receipt(to):\n    """Send a receipt by mail."""\n    return to\n',
+    },
+    "zoo": {
+        "feed.py": 'def feed_lions(zoo):\n    """Feed the lions with fresh meat."""\n    return zoo\n',
+        "doors.py": 'def open_cage(cage):\n    """Open the door of a cage."""\n    return cage\n',
+    },
+    "secret": {"key.py": "def secret_key():\n    return 42\n"},
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("several")
+    for name, files in CODE.items():
+        folder = project(home / "code" / name, files)
+        load(EmbeddedStore(home), name, [open_source(str(folder))], LoadOptions(work=home / ".loading"))
+    return home
+
+
+@pytest.fixture(scope="module")
+def client(home: Path) -> Iterator[FlaskClient]:
+    app = create_app(Settings(home=str(home), index="shop", indexes="zoo,gone", feedback=False))
+    yield app.test_client()
+    app.extensions["treeline"].close()
+
+
+def names(client: FlaskClient, **parameters: str) -> list[str]:
+    found = client.get("/api/search", query_string={"k": "3"} | parameters)
+    assert found.status_code == 200, found.get_data(as_text=True)
+    return [row["func_name"] for row in found.get_json()["results"]]
+
+
+def test_the_indexes_that_are_served_and_there_are_listed(client: FlaskClient) -> None:
+    body = client.get("/api/indexes").get_json()
+    assert body["default"] == "shop"
+    assert [(row["name"], row["functions"] > 0) for row in body["indexes"]] == [("shop", True), ("zoo", True)]
+
+
+def test_one_index_is_asked_by_its_name(client: FlaskClient) -> None:
+    assert "feed_lions" not in names(client, q="feed the lions")
+    assert "feed_lions" in names(client, q="feed the lions", index="zoo")
+    assert client.get("/api/status?index=zoo").get_json()["index"]["name"] == "zoo"
+    assert client.get("/api/suggest?prefix=feed&index=zoo").get_json()["names"] == ["feed_lions"]
+
+
+def test_several_are_asked_at_once_and_each_result_says_where_it_is_from(client: FlaskClient) -> None:
+    for index in ("all", "shop,zoo"):
+        for question, wanted, source in (
+            ("feed the lions", "feed_lions", "zoo"),
+            ("send a receipt by mail", "send_receipt", "shop"),
+        ):
+            found = client.get("/api/search", query_string={"q": question, "index": index, "k": 4}).get_json()
+            assert [row["rank"] for row in found["results"]] == [1, 2, 3, 4]
+            first = next(row for row in found["results"] if row["func_name"] == wanted)
+            assert first["index"] == source and first["rank"] <= 2
+            assert found["results"][0]["index"] == source
+            assert set(found["index"].split(",")) == {"shop", "zoo"}
+
+
+def test_an_index_that_is_not_there_is_left_out_and_named(client: FlaskClient) -> None:
+    [gone] = client.get("/api/search?q=lions&index=all").get_json()["degraded"]
+    assert gone["lane"] == "index gone" and "gone" in gone["reason"]
+
+
+def test_the_pages_of_a_merged_list_follow_each_other(client: FlaskClient) -> None:
+    whole = names(client, q="open the cart", index="all", k="6")
+    parts = [names(client, q="open the cart", index="all", k="2", offset=str(offset)) for offset in (0, 2, 4)]
+    assert [name for part in parts for name in part] == whole
+
+
+def test_a_function_is_found_in_whichever_index_has_it(client: FlaskClient) -> None:
+    found = client.get("/api/search?q=feed+the+lions&index=zoo").get_json()["results"]
+    [id_] = [row["id"] for row in found if row["func_name"] == "feed_lions"]
+    assert client.get(f"/api/functions/{id_}").get_json()["func_name"] == "feed_lions"
+    assert client.get(f"/api/functions/{id_}/similar").status_code == 200
+    assert client.get(f"/api/functions/{id_}?index=shop").status_code == 404
+    assert client.get(f"/functions/{id_}").status_code == 200
+    assert client.get("/files/zoo/feed.py").status_code == 200
+
+
+def test_an_index_that_is_not_served_is_refused_by_name(client: FlaskClient) -> None:
+    refused = client.get("/api/search?q=key&index=secret")
+    assert refused.status_code == 400
+    assert refused.get_json()["error"]["message"] == "no index 'secret' is served here"
+    assert "shop, zoo" in refused.get_json()["error"]["hint"]
+
+
+def test_a_star_serves_every_index(home: Path) -> None:
+    app = create_app(Settings(home=str(home), index="shop", indexes="*", feedback=False))
+    served = app.test_client().get("/api/indexes").get_json()["indexes"]
+    assert [row["name"] for row in served] == ["shop", "secret", "zoo"]
+    app.extensions["treeline"].close()
+
+
+def test_the_page_has_a_chooser_that_keeps_its_choice(client: FlaskClient, home: Path) -> None:
+    page = client.get("/search?q=feed+the+lions&index=all").get_data(as_text=True)
+    assert "<option selected>all</option>" in page and "feed_lions" in page
+    assert "index=all" in page
+    alone = create_app(Settings(home=str(home), index="shop", feedback=False))
+    assert 'name="index"' not in alone.test_client().get("/search?q=lions").get_data(as_text=True)
+    alone.extensions["treeline"].close()
