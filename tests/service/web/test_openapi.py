@@ -26,6 +26,7 @@ OPERATIONS = [
     "GET /api/functions/{function_id}/neighbours",
     "POST /api/feedback",
     "GET /api/eval",
+    "GET /api/indexes",
     "GET /api/status",
     "GET /healthz",
     "GET /readyz",
