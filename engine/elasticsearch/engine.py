@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -46,6 +47,8 @@ WRITTEN = ("func_name", "docstring", "code")  # text as it is, by the `standard`
 EXACT_SECONDS = 2.0  # the server's time included
 EXACT_PAGE = 100  # candidates read at once
 SHORTEST_WILDCARD = 3  # letters; fewer are in most words
+PARTS_UP_TO = 50_000  # units: more have so many words that going through all of them takes a second
+WILDCARDS = re.compile(r"[*?\\]")
 TEXTS = ["original_string", "code", "docstring", "func_name"]
 # The serial alone, from a column: unpacking a record takes longer than finding it.
 SERIALS: dict[str, Any] = {"source": False, "stored_fields": "_none_", "docvalue_fields": ["serial"]}
@@ -75,7 +78,7 @@ class ElasticsearchEngine:
         return self._info
 
     def keyword(self, terms: Sequence[str], k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        return self._hits([{"match": {TERMS: " ".join(terms[:MOST_TERMS])}}], k, filters) if terms else []
+        return self._hits([_terms_match(terms)], k, filters) if terms else []
 
     def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         wanted = " ".join(words(text).split()[:MOST_TERMS])
@@ -101,12 +104,15 @@ class ElasticsearchEngine:
         return self._hits([{"term": {field: name}} for field in ("func_name.keyword", "leaf")], k, filters)
 
     def phrase(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        """Units that have it in whole words; where there is none, those that have it inside longer ones."""
+        """See the protocol. In a large index parts of longer words are looked for only where no whole word matches."""
         if not text.strip() or k <= 0:
             return []
         matcher = Matcher.phrase(text, EXACT_SECONDS)
-        whole = self._exact(matcher, k, filters, exact_stages(matcher, whole_words=True))
-        return whole or self._exact(matcher, k, filters, exact_stages(matcher, whole_words=False))
+        if self._info.functions > PARTS_UP_TO:
+            whole = self._exact(matcher, k, filters, exact_stages(matcher, whole_words=True))
+            if whole:
+                return whole
+        return self._exact(matcher, k, filters, exact_stages(matcher, whole_words=False))
 
     def regex(self, pattern: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         matcher = Matcher.regex(pattern, EXACT_SECONDS)
@@ -125,17 +131,18 @@ class ElasticsearchEngine:
         if k <= 0 or not query.any():
             return []
         k = min(k, MOST_HITS)
-        knn = {
-            "field": self._fields[number],
-            "query_vector": query.tolist(),
-            "k": k,
-            "num_candidates": min(max(CANDIDATES_PER_RESULT * k, FEWEST_CANDIDATES), MOST_HITS),
-            "rescore_vector": {"oversample": OVERSAMPLE},
-            "filter": clauses(filters),
-        }
-        found = self._search(knn=knn, size=k, **SERIALS)["hits"]
+        found = self._search(knn=self._knn(query, k, filters, number), size=k, **SERIALS)["hits"]
         # The server's score is (1 + cosine) / 2.
         return self._found(found, [2 * hit["_score"] - 1 for hit in found])
+
+    def raw(self, terms: Sequence[str], vector: Vectors, k: int) -> int:
+        """Both lanes' searches in one `_msearch`, for how many hits: what a hybrid search costs at least."""
+        lanes = [{"query": _any_of([_terms_match(terms)], NO_FILTERS)}, {"knn": self._knn(vector, k, NO_FILTERS, 0)}]
+        wanted = {"size": k, "_source": False, "stored_fields": "_none_", "docvalue_fields": ["serial"]}
+        searches = [part for lane in lanes for part in ({}, {**lane, **wanted, "track_total_hits": False})]
+        with self._errors():
+            answer = self._client.msearch(index=self._index, searches=searches)
+        return sum(len(one["hits"]["hits"]) for one in answer["responses"])
 
     def fetch(self, ids: Sequence[str]) -> list[Function]:
         found = {hit["_id"]: function_of(hit["_source"]) for hit in self._by_ids(ids, NO_FILTERS, source=True)}
@@ -209,12 +216,20 @@ class ElasticsearchEngine:
     def close(self) -> None:
         """The client belongs to the store."""
 
+    def _knn(self, query: Vectors, k: int, filters: Filters, number: int) -> dict[str, Any]:
+        return {
+            "field": self._fields[number],
+            "query_vector": query.tolist(),
+            "k": k,
+            "num_candidates": min(max(CANDIDATES_PER_RESULT * k, FEWEST_CANDIDATES), MOST_HITS),
+            "rescore_vector": {"oversample": OVERSAMPLE},
+            "filter": clauses(filters),
+        }
+
     def _hits(self, should: list[dict[str, Any]], k: int, filters: Filters) -> Sequence[Hit]:
         if k <= 0 or not should:
             return []
-        query = {"bool": {"should": should, "minimum_should_match": 1, "filter": clauses(filters)}}
-        size = min(k, MOST_HITS)
-        found = self._search(query=query, size=size, **SERIALS)["hits"]
+        found = self._search(query=_any_of(should, filters), size=min(k, MOST_HITS), **SERIALS)["hits"]
         return self._found(found, [hit["_score"] for hit in found])
 
     def _found(self, hits: Sequence[Mapping[str, Any]], scores: Sequence[float]) -> Hits:
@@ -311,6 +326,14 @@ class ElasticsearchEngine:
             ) from error
 
 
+def _terms_match(terms: Sequence[str]) -> dict[str, Any]:
+    return {"match": {TERMS: " ".join(terms[:MOST_TERMS])}}
+
+
+def _any_of(should: list[dict[str, Any]], filters: Filters) -> dict[str, Any]:
+    return {"bool": {"should": should, "minimum_should_match": 1, "filter": clauses(filters)}}
+
+
 def whole_answer(client: Elasticsearch, index: str, **request: Any) -> Any:
     """Of every shard: where one is on no node, the server would answer with the others' as if that were all."""
     return client.search(index=index, allow_partial_search_results=False, **request)
@@ -348,10 +371,12 @@ def exact_stages(matcher: Matcher, *, whole_words: bool) -> list[list[dict[str, 
                 wanted.append({"wildcard": {WORDS: f"*{word}*"}})
     if not matcher.name:
         return [wanted]
+    own = {"term": {"leaf": {"value": matcher.name, "case_insensitive": True}}}
     if whole_words:
-        return [[{"term": {"leaf": {"value": matcher.name, "case_insensitive": True}}}], wanted]
-    name = {"value": f"*{matcher.name}*", "case_insensitive": True}
-    return [[*wanted, {"wildcard": {"func_name.keyword": name}}], wanted]
+        return [[own], wanted]
+    name = WILDCARDS.sub(r"\\\g<0>", matcher.name)
+    longer = {"wildcard": {"func_name.keyword": {"value": f"*{name}*", "case_insensitive": True}}}
+    return [[own], [longer], wanted]
 
 
 def id_of(hit: Mapping[str, Any]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -103,6 +105,37 @@ def whole_search(searcher: Searcher, questions: Sequence[str], rounds: int, **sw
                 for stage, milliseconds in spent.items():
                     stages.setdefault(stage, []).append(milliseconds)
     return {stage: Times.of(spent) for stage, spent in stages.items()}
+
+
+RAW_HITS = 300  # of each lane, as a search asks for
+LIKE_RAW = 1.4  # times as long as the raw requests is as fast as the engine allows
+
+
+def beside_raw(searcher: Searcher, encoder: Encoder, questions: Sequence[str], rounds: int) -> Iterator[Line]:
+    """A hybrid search and its two raw searches in one `_msearch`, in turn, so that both meet the same machine."""
+    from treeline.engine.elasticsearch import ElasticsearchEngine
+
+    engine = searcher.engine
+    assert isinstance(engine, ElasticsearchEngine)
+    vectors = encoder.encode_queries(questions)
+    spent: dict[str, list[float]] = {"raw": [], "hybrid": []}
+    for round_number in range(rounds + 1):
+        for question, vector in zip(questions, vectors, strict=True):
+            calls: dict[str, Callable[[], object]] = {
+                "raw": partial(engine.raw, terms(question), vector, RAW_HITS),
+                "hybrid": partial(searcher.search, Query(question, mode="hybrid", feedback=False)),
+            }
+            for name, call in calls.items():
+                begin = perf_counter()
+                call()
+                if round_number:  # the first round warms up
+                    spent[name].append((perf_counter() - begin) * 1000)
+    raw, hybrid = Times.of(spent["raw"]), Times.of(spent["hybrid"])
+    yield from _percentiles("both searches in a raw _msearch", raw)
+    yield from _percentiles("hybrid search beside it", hybrid, 25.0, 50.0)
+    yield Line("hybrid / raw, p50", round(hybrid.p50 / raw.p50, 2), "", LIKE_RAW)
+    yield Line("hybrid / raw, p95", round(hybrid.p95 / raw.p95, 2), "", LIKE_RAW)
+    yield Line("load of the machine, one minute", round(os.getloadavg()[0], 1), f"{os.cpu_count()} cores")
 
 
 def encoding(engine: Engine, encoder: Encoder, questions: Sequence[str], functions: int = 2_000) -> dict[str, float]:
@@ -311,6 +344,8 @@ def searching(searcher: LiveSearcher, questions: Sequence[str], rounds: int) -> 
             yield Line("kNN, recall@100 against exact", round(found, 4), "", 0.95, less_is_better=False)
             for what, value in encoding(engine, encoder, questions).items():
                 yield Line(f"encoder, {what}", value, "")
+            if engine.info.engine == "elasticsearch":
+                yield from beside_raw(current, encoder, questions, rounds)
         for stage, spent in whole_search(current, questions, rounds).items():
             goals = {"total": (10.0, 25.0), "rerank": (4.0, None)}.get(stage, (None, None))
             yield from _percentiles(f"search, {stage}", spent, *goals)
@@ -329,8 +364,6 @@ def cold_start(settings: Settings, questions: Sequence[str]) -> Iterator[Line]:
 
 
 def _treeline(settings: Settings, *arguments: str) -> bytes:
-    import os
-
     environment = {
         **os.environ,
         "TREELINE_HOME": str(settings.home_path),

@@ -77,7 +77,7 @@ def test_keyword_search_agrees(engines: tuple[Engine, Engine]) -> None:
     embedded, server = engines
     shares = [overlap(embedded.keyword(terms(q), K), server.keyword(terms(q), K)) for q in questions()]
     print(f"keyword overlap@{K}: {np.mean(shares):.4f}, worst {min(shares):.2f}")
-    assert np.mean(shares) >= 0.9
+    assert np.mean(shares) >= 0.99
 
 
 def test_keyword_scores_are_the_same(engines: tuple[Engine, Engine]) -> None:
@@ -96,7 +96,7 @@ def test_dense_search_agrees(engines: tuple[Engine, Engine]) -> None:
     asked = encoder.encode_queries(questions())
     shares = [overlap(embedded.knn(vector, K), server.knn(vector, K)) for vector in asked]
     print(f"dense overlap@{K}: {np.mean(shares):.4f}, worst {min(shares):.2f}")
-    assert np.mean(shares) >= 0.95
+    assert np.mean(shares) >= 0.97
 
 
 def test_fuzzy_search_agrees(engines: tuple[Engine, Engine]) -> None:

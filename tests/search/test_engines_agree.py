@@ -1,0 +1,106 @@
+"""A repository answers alike from either engine: kinds, phrases, patterns, names, paths, members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.elasticsearch_server import Cluster
+from treeline.encoder.registry import load as load_encoder
+from treeline.engine.elasticsearch import ElasticsearchStore
+from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.protocol import Engine, Filters
+from treeline.ingest.pipeline import LoadOptions, load
+from treeline.ingest.source import ReadOptions
+from treeline.ingest.sources import open_source
+from treeline.search.answer import Result
+from treeline.search.query import Query
+from treeline.search.searcher import Searcher
+from treeline.search.settings import Settings
+
+NAME = "agree"
+ROOM = Path(__file__).parents[2] / "engine"  # a small repository of our own: this project's engine room
+QUESTIONS = [
+    "take over the writing of an index",
+    "rows of length one",
+    "kind:class one open generation of an index",
+    "kind:constant seconds without a heartbeat",
+    "kind:file bulk requests",
+    '"without a heartbeat"',
+    '"raise EngineUnavailable"',
+    "/forcemerge\\(/",
+    "/def _[a-z]+_meta/",
+    "lease.py",
+    "elasticsearch/columns",
+    "path:embedded merge tables",
+    "ElasticsearchWriter.publish",
+    "flip_alias",
+    "required_literals",
+    "nomalize vectors",
+    "writer",
+]
+pytestmark = pytest.mark.elasticsearch
+
+
+@pytest.fixture(scope="module")
+def engines(
+    elasticsearch_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Engine, Engine]]:
+    """The same repository in both."""
+    home = tmp_path_factory.mktemp("agree")
+    server, embedded = ElasticsearchStore(elasticsearch_cluster.urls), EmbeddedStore(home / "home")
+    for store in (embedded, server):
+        options = LoadOptions(work=home / store.__class__.__name__, workers=0, fresh=True)
+        load(store, NAME, [open_source(str(ROOM), ReadOptions())], options)
+    opened = embedded.open(NAME), server.open(NAME)
+    yield opened
+    for engine in opened:
+        engine.close()
+    server.drop(NAME)
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def searchers(engines: tuple[Engine, Engine]) -> tuple[Searcher, Searcher]:
+    encoders = {spec.name: load_encoder(spec.name) for spec in engines[0].info.encoders}
+    given = {name: encoder for name, encoder in encoders.items() if encoder is not None}
+    one, other = (Searcher(engine, given, Settings(), patient=True) for engine in engines)
+    return one, other
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_first_ten_are_the_same(searchers: tuple[Searcher, Searcher], question: str) -> None:
+    ours, theirs = ([shown(one) for one in searcher.search(Query(question)).results] for searcher in searchers)
+    assert ours
+    assert len({row[0] for row in ours} & {row[0] for row in theirs}) >= 0.9 * len(ours), question
+    assert ours[0] == theirs[0], question
+
+
+def shown(result: Result) -> tuple[str, tuple[str, ...]]:
+    """A result by its id, with the members listed under it."""
+    return result.function.id, tuple(member.id for member in result.members)
+
+
+def test_the_engines_hold_the_same_units(engines: tuple[Engine, Engine]) -> None:
+    embedded, server = engines
+    assert embedded.facets() == server.facets()
+    assert embedded.count(Filters(kind="class")) == server.count(Filters(kind="class")) > 5
+    assert dict(embedded.addresses()) == dict(server.addresses())
+
+
+@pytest.mark.parametrize("text", ["without a heartbeat", "self._client", "raise", "index_name(", "Hits"])
+@pytest.mark.parametrize("kind", ["", "class", "function,method"])
+def test_a_phrase_finds_the_same_units_in_the_same_order(engines: tuple[Engine, Engine], text: str, kind: str) -> None:
+    ours, theirs = ([hit.id for hit in engine.phrase(text, 10, Filters(kind=kind))] for engine in engines)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"def _\w+_meta", r"\bINDEX\b", r"forcemerge\(", r"^class \w+Writer", r"import (os|re)$"]
+)
+def test_a_pattern_finds_the_same_units_in_the_same_order(engines: tuple[Engine, Engine], pattern: str) -> None:
+    ours, theirs = ([hit.id for hit in engine.regex(pattern, 10)] for engine in engines)
+    assert ours == theirs
+    assert ours
