@@ -205,7 +205,10 @@ class Guard:
         return self._too_often(caller, rate, max(1, self.settings.rate_burst), "requests")
 
     def _too_often(self, caller: str, rate: float, burst: int, what: str) -> Response | None:
-        seconds = math.ceil(self.limiter.wait(caller, rate, burst))
+        # A share for each machine, instead of counting in the cluster: that would be a write a request, and a cluster
+        # that is away would decide who is let in.
+        share = self.settings.machines
+        seconds = math.ceil(self.limiter.wait(caller, rate / share, max(1, burst // share)))
         if not seconds:
             return None
         headers = {"Retry-After": str(seconds)}

@@ -125,6 +125,13 @@ def test_guessing_keys_is_limited_by_address(settings: Settings) -> None:
     assert [guess.status_code for guess in guesses] == [401, 401, 401, 429]
 
 
+def test_machines_behind_one_balancer_allow_together_what_one_would(settings: Settings, tmp_path: Path) -> None:
+    limits = replace(settings, rate_per_address=60, rate_burst=6, machines=2)
+    machines = [client(replace(limits, home=str(tmp_path / name))) for name in ("one", "two")]
+    answers = [machine.get("/api/search", environ_base=FAR).status_code for _ in range(5) for machine in machines]
+    assert answers == [200] * 6 + [429] * 4
+
+
 def test_each_key_has_its_own_limit(settings: Settings) -> None:
     far = client(replace(settings, rate_per_key=60, rate_burst=2))
     ring = KeyRing(settings.key_path)
