@@ -49,6 +49,7 @@ class Places:
 
     def __init__(self, facts: list[FileFacts]) -> None:
         self._spans = {fact.path: fact.symbols for fact in facts}
+        self._paths = [path for path in self._spans if path.endswith((".h", ".hpp"))]  # of out-of-class constructors
         self._classes = {
             (fact.path, one.name) for fact in facts for one in fact.symbols if one.kind in ("class", "interface")
         }
@@ -77,11 +78,13 @@ class Places:
         return (path, best.name) if is_it or self.plain((path, best.name)) != (path, best.name) else None
 
     def plain(self, symbol: Symbol) -> Symbol:
-        """A constructor is its class."""
+        """A constructor is its class, wherever it is defined."""
         path, name = symbol
         outer, _, last = name.rpartition(".")
         is_constructor = outer and (last in CONSTRUCTORS or last == last_of(outer))
-        return (path, outer) if is_constructor and (path, outer) in self._classes else symbol
+        if is_constructor and any((one, outer) in self._classes for one in (path, *self._paths)):
+            return "class", outer
+        return ("class", name) if symbol in self._classes else symbol
 
 
 def edges_of(facts: list[FileFacts], places: Places) -> tuple[dict[Edge, str], Counter[str]]:
@@ -97,7 +100,11 @@ def edges_of(facts: list[FileFacts], places: Places) -> tuple[dict[Edge, str], C
             callee = graph.symbol(step.node)
             edge = (caller.path, caller.name), places.plain((callee.path, callee.name))
             # Who creates an object calls the constructor that its class inherits; other tools name the class alone.
-            if edge[1][1] != callee.name and any(step.node in graph.members(base) for base in inherited):
+            if (
+                callee.kind == "function"
+                and edge[1] != (callee.path, callee.name)
+                and any(step.node in graph.members(base) for base in inherited)
+            ):
                 continue
             if found.get(edge, POSSIBLE) == POSSIBLE:
                 found[edge] = step.how

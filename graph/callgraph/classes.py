@@ -111,7 +111,7 @@ class Classes:
             if len(defined) == 1 or (defined and language == "csharp"):
                 self._opened_first.update(dict.fromkeys(nodes, defined[0]))
         for name, found in self._by_name.items():
-            self._by_name[name] = list(dict.fromkeys(map(self._first, found)))
+            self._by_name[name] = list(dict.fromkeys(map(self.first, found)))
         for file in files:
             for name, node in file.nodes.items():
                 self._place(file, name, node)
@@ -131,14 +131,14 @@ class Classes:
         return node
 
     def extend(self, node: int, base: int) -> None:
-        self._bases[self._first(node)][base] = None
+        self._bases[self.first(node)][base] = None
 
     def bases(self, node: int) -> Iterable[int]:
-        return self._bases.get(self._first(node), ())
+        return self._bases.get(self.first(node), ())
 
     def with_bases(self, node: int) -> Iterator[int]:
         """A class and all that it extends, the nearest first."""
-        seen, level = {node}, list(dict.fromkeys((node, self._first(node))))
+        seen, level = {node}, list(dict.fromkeys((node, self.first(node))))
         while level:
             yield from level
             level = [base for holder in level for base in self.bases(holder) if base not in seen]
@@ -154,15 +154,24 @@ class Classes:
         return self._owner(file, name)
 
     def member(self, node: int, name: str) -> int | None:
-        """A member of a class, from the same file rather than from another, or of the nearest class it extends."""
+        """A member of a class, from the same file rather than from another, or of the nearest class it extends; one
+        that an interface only declares where no class has it."""
         found = self.members[node].get(name) if node in self.members else None
+        first = self.first(node)
+        if found is None and self._kinds[first] != "interface":
+            found = self._inherited(first, name, with_interfaces=False)
+        return found if found is not None else self._inherited(first, name, with_interfaces=True)
+
+    def _inherited(self, node: int, name: str, *, with_interfaces: bool) -> int | None:
+        found = None
         seen: set[int] = set()
-        level = [self._first(node)]
+        level = [node]
         while found is None and level:
             seen.update(level)
-            holding = (self._gathered[holder].get(name) for holder in level if holder in self._gathered)
+            holders = (one for one in level if with_interfaces or self._kinds[one] != "interface")
+            holding = (self._gathered[holder].get(name) for holder in holders if holder in self._gathered)
             found = next((member for member in holding if member is not None), None)
-            bases = (self._first(base) for holder in level for base in self._bases.get(holder, ()))
+            bases = (self.first(base) for holder in level for base in self._bases.get(holder, ()))
             level = list(dict.fromkeys(base for base in bases if base not in seen))
         return found
 
@@ -174,7 +183,8 @@ class Classes:
                 return found
         return None
 
-    def _first(self, node: int) -> int:
+    def first(self, node: int) -> int:
+        """The class itself, where this node is only another opening of it."""
         return self._opened_first.get(node, node)
 
     def _place(self, file: File, name: str, node: int) -> None:
@@ -184,7 +194,7 @@ class Classes:
         if owner is not None and owner != node:
             self.owner[node] = owner
             self.members[owner].setdefault(last, node)
-            self._gathered[self._first(owner)].setdefault(last, node)
+            self._gathered[self.first(owner)].setdefault(last, node)
 
     def _owner(self, file: File, name: str) -> int | None:
         """The class that a member's name begins with: in this file, or where the language lets it be elsewhere."""

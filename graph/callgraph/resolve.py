@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from posixpath import dirname
 
-from treeline.graph.callgraph.classes import ONE_SCOPE, Classes, File, Packages, last_of
+from treeline.graph.callgraph.classes import ONE_SCOPE, SPREAD, Classes, File, Packages, last_of
 from treeline.graph.callgraph.imports import IMPORTED, RUST_PATHS, Imports, Modules, Scope, dialect
 from treeline.graph.references import PRIVATE
 
@@ -35,6 +35,7 @@ LIBC = frozenset(
     munmap perror sendfile getrandom preadv pwritev copy_file_range statx recvmmsg sendmmsg dup3 accept4 get size
     begin end""".split()
 )
+SYSTEM = re.compile(r"(?:sem|epoll|pthread|clock|posix|sched|inotify|io_uring|inet)_")
 BUILTINS: dict[str, frozenset[str]] = {
     "python": frozenset(dir(builtins)),
     "javascript": frozenset(
@@ -359,7 +360,7 @@ class Resolver:
             holder = self.classes.owner.get(holder)  # what the outer class has is in scope as well
         here = file.nodes.get(name)
         if here is not None:
-            return Value((here,), how=SAME_FILE)
+            return Value((self.classes.first(here) if file.language in SPREAD else here,), how=SAME_FILE)
         if name in file.types and file.types[name] != PRIVATE and not is_type:
             return self._held(file, None, file.types[name])
         imported = self._imports.find(file, name)
@@ -398,7 +399,7 @@ class Resolver:
         beside = {path: nodes for path, nodes in found.items() if dirname(path) == dirname(file.path)}
         nodes = next((nodes for nodes, how in map(_only, (found, beside)) if how), ())
         if nodes:
-            return nodes, POSSIBLE if name in LIBC else ONLY_ONE
+            return nodes, POSSIBLE if name in LIBC or SYSTEM.match(name) else ONLY_ONE
         several = [node for some in found.values() for node in some]
         return (several, POSSIBLE) if 0 < len(several) <= MAX_POSSIBLE else NOTHING
 

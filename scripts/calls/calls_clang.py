@@ -40,7 +40,7 @@ def main() -> None:
     definitions: dict[str, tuple[str, int]] = {}
     calls: dict[tuple[str, int, str, str], tuple[str, int]] = {}
     covered: set[str] = set()
-    here: set[str] = set()  # what is defined where it is called
+    here: set[tuple[str, int, str, str]] = set()  # calls of what the same unit defines
     for file in sorted({one for glob in globs for one in root.glob(glob)}):
         unit = Index.create().parse(str(file), args=options, options=TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
         seen = set(covered)  # headers are walked through once
@@ -60,13 +60,15 @@ def main() -> None:
                     else:
                         callee = callee.get_definition() or callee
                         target = OUTSIDE if callee.kind in VARIABLES else place(callee, root)
+                        key = (where, line, node.spelling, callee.get_usr())
+                        calls[key] = target if target[0] else OUTSIDE
                         if callee.is_definition():
-                            here.add(callee.get_usr())
-                        calls[where, line, node.spelling, callee.get_usr()] = target if target[0] else OUTSIDE
+                            here.add(key)
     for path in sorted(covered):
         write(path, 0, "", "", 0)
-    for (path, line, name, usr), found in calls.items():
-        write(path, line, name, *(definitions.get(usr, found) if usr not in here else found))
+    for key, found in calls.items():
+        path, line, name, usr = key
+        write(path, line, name, *(definitions.get(usr, found) if key not in here else found))
 
 
 def write(path: str, line: int, name: str, callee_path: str, callee_line: int) -> None:

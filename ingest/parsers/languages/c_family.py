@@ -71,9 +71,17 @@ C_COMMENTS = Comments(attribute=re.compile(rb"template\s*<[^{};]*$|\[\[|__attrib
 C_FUNCTIONS = ("function_definition", "preproc_function_def")
 
 
+NOT_NEWLINE = re.compile(rb"[^\n]")
+
+
+def _blank(found: re.Match[bytes]) -> bytes:
+    """Spaces of the same length; lines stay lines."""
+    return NOT_NEWLINE.sub(b" ", found[0])
+
+
 def _blank_macros(source: bytes) -> bytes:
-    source = MACRO.sub(lambda found: b" " * len(found[0]), source)
-    source = CONVENTION.sub(lambda found: b" " * len(found[0]), source)
+    source = MACRO.sub(_blank, source)
+    source = CONVENTION.sub(_blank, source)
     source = CLASS_MACRO.sub(lambda found: found[1] + b" " * len(found[2]), source)
     return DECLTYPE.sub(lambda found: b"decltype_" + found[1] + b"_", source)
 
@@ -194,7 +202,7 @@ NS_ENUM = re.compile(rb"\bNS_(?:ENUM|OPTIONS|CLOSED_ENUM|ERROR_ENUM)\(\s*\w+\s*,
 
 def _objc_repair(source: bytes) -> bytes:
     """`NS_ENUM(NSInteger, State)` is `enum State`."""
-    return NS_ENUM.sub(lambda found: (b"enum " + found[1]).ljust(len(found[0])), source)
+    return NS_ENUM.sub(lambda found: b"enum " + found[1] + _blank(found)[len(found[1]) + 5 :], source)
 
 
 def _objc_name(node: Node) -> str:

@@ -7,6 +7,7 @@ from textwrap import dedent
 import pytest
 
 from treeline.corpus.function import Function
+from treeline.ingest.parsers.outline import outline
 from treeline.ingest.parsers.registry import grammar_of, grammars
 from treeline.ingest.parsers.units import FileLocation, parse_file
 from treeline.ingest.source import MAX_FUNCTION_BYTES
@@ -828,3 +829,14 @@ def test_the_comment_or_string_at_a_definition_is_its_docstring(language: str) -
     file, source, _, (name, docstring) = SAMPLES[language]
     documented = [unit for unit in units(file, source) if unit.func_name == name and unit.docstring]
     assert [unit.docstring for unit in documented] == [docstring]
+
+
+def test_lines_stay_what_they_are_where_a_macro_over_several_lines_is_blanked() -> None:
+    source = b"""int f(void) __attribute__((format(printf,
+  1, 2))) ;
+LIB_API_MACRO(x
+int broken( {
+int after(void) { return 1; }
+"""
+    found = outline(grammars()["cpp"], source)
+    assert ("after", 5) in {(one.name, one.first_line) for one in found.definitions}
