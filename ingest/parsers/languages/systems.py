@@ -30,6 +30,7 @@ RUST = """
 [(struct_item) (union_item)] @class
 (impl_item trait: (_)) @class
 (impl_item !trait) @scope
+((mod_item name: (identifier) @_name) @scope (#match? @_name "^tests?$"))
 (trait_item) @interface
 (enum_item) @enum
 (source_file (type_item) @type)

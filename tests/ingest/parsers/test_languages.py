@@ -57,6 +57,9 @@ SAMPLES: dict[str, tuple[str, str, list[tuple[str, str]], tuple[str, str]]] = {
         enum State { Idle, Busy }
         type Jobs = Vec<u8>;
         macro_rules! job { () => {} }
+
+        #[cfg(test)]
+        mod tests { fn pushes() {} }
         """,
         [
             ("constant", "LIMIT"),
@@ -68,6 +71,7 @@ SAMPLES: dict[str, tuple[str, str, list[tuple[str, str]], tuple[str, str]]] = {
             ("enum", "State"),
             ("type", "Jobs"),
             ("function", "job"),
+            ("method", "tests.pushes"),
         ],
         ("Queue.push", "Adds a job."),
     ),
