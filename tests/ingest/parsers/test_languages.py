@@ -836,10 +836,10 @@ def test_the_comment_or_string_at_a_definition_is_its_docstring(language: str) -
 
 
 def test_lines_stay_what_they_are_where_a_macro_over_several_lines_is_blanked() -> None:
-    source = b"""int f(void) __attribute__((format(printf,
+    source = b"""int f(const char* text, int x) __attribute__((format(printf,
   1, 2))) ;
-LIB_API_MACRO(x
-int broken( {
+static DWORD WINAPI run(void* data) { return 0; }
+
 int after(void) { return 1; }
 """
     found = outline(grammars()["cpp"], source)
