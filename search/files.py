@@ -16,6 +16,7 @@ from treeline.ingest.texts import FileEntry
 from treeline.search.searcher import Searcher
 from treeline.search.structure import EVERYTHING
 
+MOST_COMPLETED = 20  # repositories whose paths are looked at
 MOST_UNITS = 2_000  # of a file whose names are resolved; more are generated
 
 
@@ -136,6 +137,18 @@ class Files:
             return []
         found = {id_: count for node, count in graph.most_called(repo, k) for id_ in graph.ids(node)[:1]}
         return [(hit, found[hit.id]) for hit in self.searcher.engine.locate(list(found))]
+
+    def complete_path(self, prefix: str, repo: str = "") -> list[str]:
+        """The paths that go on from this one by one step, folders first: of one repository, or of the largest."""
+        folder = prefix.rpartition("/")[0]
+        folder = f"{folder}/" if folder else ""
+        found: dict[str, bool] = {}
+        for each in [repo] if repo else list(self.repositories())[:MOST_COMPLETED]:
+            for entry in self.folder(each, folder):
+                path = f"{folder}{entry.name}{'/' if entry.is_folder else ''}"
+                if path.lower().startswith(prefix.lower()):
+                    found[path] = entry.is_folder
+        return sorted(found, key=lambda path: (not found[path], path.lower()))
 
     def _node(self, repo: str, path: str, kind: int) -> int | None:
         """The node of a file or folder, found step by step from the root of the tree."""

@@ -206,12 +206,23 @@ NUMBER = re.compile(r"#(\d+)$")
 
 def query_texts(run: Evaluation, settings: Settings) -> Mapping[str, str]:
     """Question id → text, where known; raises OSError or ValueError if the official file cannot be read."""
-    if run.texts or not run.dataset.startswith(OFFICIAL) or not settings.eval_data:
+    if run.texts or not run.dataset.startswith(OFFICIAL):
         return run.texts
-    official = read_queries(Path(settings.eval_data).expanduser() / QUERIES_FILE)
+    file = queries_file(settings)
+    if file is None:
+        return run.texts
+    official = read_queries(file)
     asked = {case for system in run.systems for values in system.values.values() for case in values}
     numbers = {case: int(found[1]) for case in asked if (found := NUMBER.search(case))}
     return {case: official[number - 1] for case, number in numbers.items() if 0 < number <= len(official)}
+
+
+def queries_file(settings: Settings) -> Path | None:
+    """The official questions: where the settings say, or where `treeline download queries` puts them."""
+    if settings.eval_data:
+        return Path(settings.eval_data).expanduser() / QUERIES_FILE
+    folders = (Path(settings.codesearchnet).expanduser(), settings.cache_path / OFFICIAL)
+    return next((folder / QUERIES_FILE for folder in folders if (folder / QUERIES_FILE).is_file()), None)
 
 
 def read_queries(path: Path) -> list[str]:

@@ -443,6 +443,15 @@ class SuggestBody(Body):
     timings: dict[str, float]
 
 
+class CompleteBody(Body):
+    """Values that a filter can take here, the most frequent first."""
+
+    filter: str
+    prefix: str
+    values: list[str]
+    timings: dict[str, float]
+
+
 class FeedbackBody(Body):
     recorded: bool
 

@@ -111,6 +111,15 @@ class SuggestParameters(Indexed):
     k: int = Field(SUGGESTIONS, ge=1, le=MOST_SUGGESTIONS, description="How many names.")
 
 
+class CompleteParameters(Indexed):
+    filter: Literal["repo", "lang", "path", "kind"] = Field(description="Which filter of a question.")
+    prefix: Text = Field(
+        "", max_length=200, description="The start of its value; of a repository any part of its name."
+    )
+    repo: Text = Field("", max_length=FILTER_LENGTH, description="Only paths of this repository.")
+    k: int = Field(SUGGESTIONS, ge=1, le=MOST_SUGGESTIONS, description="How many values.")
+
+
 class SimilarParameters(Indexed):
     k: int = Field(SIMILAR, ge=1, le=MOST_SIMILAR, description="How many functions.")
 

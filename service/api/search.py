@@ -1,11 +1,13 @@
-"""GET /api/search, /api/suggest and /api/map: results, names, and the results laid out as a tree."""
+"""Searching over HTTP: results as JSON and CSV, completion of names and filters, and the results as a tree."""
 
 from __future__ import annotations
 
+import csv
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from io import StringIO
 from math import log
 
 from apiflask import APIBlueprint
@@ -13,12 +15,21 @@ from flask import Response
 
 from treeline.corpus.analysis import spans
 from treeline.graph.layout import draw
+from treeline.search.files import Files
 from treeline.search.overview import clusters_of
 from treeline.search.tree import result_graph
-from treeline.service.api.answers import DegradationBody, MapBody, MapNodeBody, SearchBody, SuggestBody
+from treeline.service.api.answers import (
+    CompleteBody,
+    DegradationBody,
+    MapBody,
+    MapNodeBody,
+    SearchBody,
+    SuggestBody,
+)
 from treeline.service.api.parameters import (
     PROBLEMS,
     UNCHANGED,
+    CompleteParameters,
     Question,
     SearchParameters,
     SuggestParameters,
@@ -26,6 +37,7 @@ from treeline.service.api.parameters import (
 )
 from treeline.service.http.context import answer_tag, context, search_or_cached, votes_on
 from treeline.service.http.response import NEVER, REVALIDATE, elapsed, json_reply, not_modified, server_timing
+from treeline.service.present.text import summary, visible
 
 blueprint = APIBlueprint("search", __name__, url_prefix="/api", tag="Search")
 blueprint.before_request(refuse_repeats)
@@ -71,6 +83,76 @@ def suggest(parameters: SuggestParameters) -> Response:
     names = context().searcher.suggest(parameters.prefix, parameters.k)
     body = SuggestBody(prefix=parameters.prefix, names=names, timings={"total": elapsed(started)})
     return json_reply(body.json_bytes(), cache="private, max-age=60")
+
+
+@blueprint.get("/complete")
+@blueprint.input(CompleteParameters, location="query", arg_name="parameters")
+@blueprint.output(CompleteBody)
+@blueprint.doc(operation_id="complete", responses=PROBLEMS)
+def complete(parameters: CompleteParameters) -> Response:
+    """Values of a filter that begin like this: repositories, languages, kinds, and paths folder by folder."""
+    started = time.perf_counter()
+    name, prefix = parameters.filter, parameters.prefix
+    with context().searcher.searcher() as current:
+        if name == "path":
+            values = Files(current).complete_path(prefix, parameters.repo)
+        else:
+            counts = current.engine.facets().get({"lang": "language"}.get(name, name), {})
+            values = complete_value(counts, prefix, anywhere=name == "repo")
+    body = CompleteBody(filter=name, prefix=prefix, values=values[: parameters.k], timings={"total": elapsed(started)})
+    return json_reply(body.json_bytes(), cache="private, max-age=60")
+
+
+def complete_value(counts: Mapping[str, int], prefix: str, *, anywhere: bool) -> list[str]:
+    """The values that begin with this in whatever case, then (`anywhere`) those that have it elsewhere; each time the
+    most frequent first."""
+    wanted = prefix.lower()
+    starts = {value: value.lower().startswith(wanted) for value in counts if value}
+    found = [value for value, first in starts.items() if first or (anywhere and wanted in value.lower())]
+    return sorted(found, key=lambda value: (not starts[value], -counts[value], value))
+
+
+CSV_COLUMNS = ("rank", "score", "kind", "name", "repo", "path", "first_line", "last_line", "language", "url", "about")
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would run
+
+
+@blueprint.get("/search.csv")
+@blueprint.input(SearchParameters, location="query", arg_name="parameters")
+@blueprint.doc(
+    operation_id="search_csv",
+    responses=PROBLEMS
+    | {200: {"description": "The results.", "content": {"text/csv": {"schema": {"type": "string"}}}}},
+)
+def search_csv(parameters: Question) -> Response:
+    """The results as a table for a spreadsheet."""
+    here = context()
+    answer = search_or_cached(parameters.query(here.settings, explain=False))
+    table = StringIO()
+    writer = csv.writer(table)
+    writer.writerow(CSV_COLUMNS)
+    for result in answer.results:
+        address = result.function.address
+        lines = address.lines or ("", "")
+        about = summary(result.function.docstring)
+        row = (
+            address.kind,
+            address.func_name,
+            address.repo,
+            address.path,
+            *lines,
+            address.language,
+            address.url,
+            about,
+        )
+        writer.writerow((result.rank, f"{result.candidate.score:.6f}", *map(_cell, row)))
+    headers = {"Content-Disposition": 'attachment; filename="treeline.csv"', "Cache-Control": NEVER}
+    return Response(table.getvalue(), mimetype="text/csv", headers=headers)
+
+
+def _cell(value: object) -> str:
+    """Text that a spreadsheet takes as text."""
+    text = visible(str(value))
+    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 PAGE = 10  # asks what the list beside it asked, so that one search serves both

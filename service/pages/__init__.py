@@ -1,10 +1,11 @@
 """The pages, rendered on the server: one blueprint a subject."""
 
-from treeline.service.pages import assets, files, functions, home, reference, search
+from treeline.service.pages import assets, compare, files, functions, home, reference, search
 
 PAGES = (
     home.blueprint,
     search.blueprint,
+    compare.blueprint,
     functions.blueprint,
     files.blueprint,
     home.evaluation_blueprint,

@@ -30,6 +30,8 @@ from treeline.service.present.text import ROUTES, STAGES
 blueprint = APIBlueprint("search_page", __name__, enable_openapi=False)
 
 PAGE_SIZE = 10
+TAKEN = 100  # results as JSON or CSV
+COMPARED = ("index", "language", "repo", "path", "kind")  # what a comparison keeps of a search
 MOST_CHOICES = 12  # of a filter
 # The ways to look that most people need. `text` and `callers` phrase the question; everything else is under Advanced.
 LOOKS = (
@@ -99,6 +101,10 @@ def search() -> Response:
         below=BELOW,
         widened=", then ".join(STAGES.get(stage, stage) for stage in answer.relaxed),
         map_address="/api/map?" + query_string(state | {"q": answer.query.text, "look": "", "page": ""}),
+        json_address="/api/search?"
+        + (wider := query_string(state | {"q": answer.query.text, "look": "", "page": ""}) + f"&k={TAKEN}"),
+        csv_address=f"/api/search.csv?{wider}",
+        compare_address="/compare?" + query_string({"q": state["q"], **{name: state[name] for name in COMPARED}}),
         understood=ROUTES.get(answer.route, answer.route),
         functions=context().searcher.info.functions,
         index_name=context().searcher.info.name,

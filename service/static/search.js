@@ -11,7 +11,63 @@ live.setAttribute("role", "status");
 document.body.append(live);
 const say = (text) => { live.textContent = ""; setTimeout(() => { live.textContent = text; }, 50); };
 
-// ── suggestions of names as you type ──
+// ── what was asked before, and searches that are kept: in this browser alone ──
+const MOST_RECENT = 30, MOST_SAVED = 50;
+const stored = (name) => { try { return JSON.parse(localStorage.getItem(name)) || []; } catch { return []; } };
+const store = (name, rows) => { try { localStorage.setItem(name, JSON.stringify(rows)); } catch { /* private windows may refuse */ } };
+const recent = () => stored("recent").filter((text) => typeof text === "string");
+const saved = () => stored("saved").filter((row) => Array.isArray(row) && typeof row[0] === "string" && String(row[1]).startsWith("/search?"));
+if (question() && location.pathname === "/search") store("recent", [question(), ...recent().filter((text) => text !== question())].slice(0, MOST_RECENT));
+const here = () => { // this search, without what only this view of it has
+  const address = new URL(location.href);
+  for (const name of ["page", "map"]) address.searchParams.delete(name);
+  return address.pathname + address.search;
+};
+const keep = one("[data-save]");
+if (keep) {
+  keep.hidden = false;
+  const isKept = () => saved().some(([, address]) => address === here());
+  const tell = () => { keep.setAttribute("aria-pressed", String(isKept())); keep.textContent = isKept() ? "Saved" : "Save"; };
+  keep.addEventListener("click", () => {
+    const others = saved().filter(([, address]) => address !== here());
+    store("saved", isKept() ? others : [[question(), here()], ...others].slice(0, MOST_SAVED));
+    tell();
+    say(isKept() ? "Saved in this browser" : "No longer saved");
+  });
+  tell();
+}
+for (const place of all("[data-kept]")) {
+  const row = (label, address) => {
+    const item = document.createElement("li"), link = document.createElement("a");
+    link.href = address;
+    link.textContent = label;
+    item.append(link);
+    return item;
+  };
+  const list = () => {
+    place.replaceChildren();
+    const groups = [["Saved searches", saved().map(([label, address]) => row(label, address))],
+      ["Asked before", recent().slice(0, 8).map((text) => row(text, `/search?q=${encodeURIComponent(text)}`))]];
+    for (const [title, rows] of groups) {
+      if (!rows.length) continue;
+      const heading = document.createElement("h2"), items = document.createElement("ul");
+      heading.textContent = title;
+      items.className = "examples";
+      items.append(...rows);
+      place.append(heading, items);
+    }
+    place.hidden = !place.childElementCount;
+    if (!recent().length) return;
+    const forget = document.createElement("button");
+    forget.type = "button";
+    forget.textContent = "Forget what was asked";
+    forget.addEventListener("click", () => { store("recent", []); list(); });
+    place.append(forget);
+  };
+  list();
+}
+
+// ── suggestions of names and filters as you type ──
 for (const form of all("[data-ask]")) {
   const input = one("input[type=search]", form);
   const list = one(".suggestions", form);
@@ -28,7 +84,23 @@ for (const form of all("[data-ask]")) {
     if (index >= 0) input.setAttribute("aria-activedescendant", `s${index}`);
     else input.removeAttribute("aria-activedescendant");
   };
-  const take = (index) => { input.value = names[index]; close(); busy(); form.requestSubmit(); };
+  let filter = null; // the `repo:…` under the cursor, while it is one
+  const take = (index) => {
+    if (!filter) { input.value = names[index]; close(); busy(); form.requestSubmit(); return; }
+    const value = filter.name + ":" + (/\s/.test(names[index]) ? `"${names[index]}"` : names[index]);
+    const open = names[index].endsWith("/"); // a folder: go on with what is in it
+    const rest = input.value.slice(filter.end).replace(/^\s*/, open ? "" : " ");
+    input.value = input.value.slice(0, filter.start) + value + rest;
+    const caret = filter.start + value.length + (open ? 0 : 1);
+    input.setSelectionRange(caret, caret);
+    close();
+    if (open) ask();
+  };
+  const filterAt = () => {
+    const caret = input.selectionStart ?? input.value.length, before = input.value.slice(0, caret);
+    const found = /(?:^|\s)(repo|lang|path|kind):([^\s"]*)$/.exec(before);
+    return found && { name: found[1], typed: found[2], start: caret - found[2].length - found[1].length - 1, end: caret };
+  };
   const show = (picked) => { // what was chosen with the arrow keys stays chosen when more letters bring another list
     list.replaceChildren(...names.map((name, index) => {
       const item = document.createElement("li");
@@ -36,8 +108,9 @@ for (const form of all("[data-ask]")) {
       item.setAttribute("role", "option");
       item.setAttribute("aria-selected", "false");
       const typed = document.createElement("b");
-      typed.textContent = name.slice(0, asked.length);
-      item.append(typed, name.slice(asked.length));
+      const at = Math.max(0, name.toLowerCase().indexOf(asked.toLowerCase()));
+      typed.textContent = name.slice(at, at + asked.length);
+      item.append(name.slice(0, at), typed, name.slice(at + asked.length));
       item.addEventListener("mousedown", (event) => { event.preventDefault(); take(index); });
       return item;
     }));
@@ -46,7 +119,10 @@ for (const form of all("[data-ask]")) {
     input.setAttribute("aria-expanded", String(!list.hidden));
   };
   const ask = async () => {
+    filter = filterAt();
+    if (filter) { await complete(); return; }
     asked = input.value.trim();
+    if (!asked) { names = recent().slice(0, 8); show(""); return; }
     if (asked.length < 2 || /\s/.test(asked)) { names = []; close(); return; }
     abort?.abort();
     abort = new AbortController();
@@ -57,6 +133,20 @@ for (const form of all("[data-ask]")) {
       names = found;
       if (document.activeElement === input) show(picked);
     } catch { /* typing went on, or the server is away: no suggestions then */ }
+  };
+  const complete = async () => {
+    asked = filter.typed;
+    abort?.abort();
+    abort = new AbortController();
+    const repo = /(?:^|\s)repo:([^\s"]+)/.exec(input.value)?.[1] || form.elements.repo?.value || "";
+    const index = form.elements.index?.value || "";
+    const given = new URLSearchParams({ filter: filter.name, prefix: asked, ...(index ? { index } : {}), ...(filter.name === "path" && repo ? { repo } : {}) });
+    try {
+      const reply = await fetch(`/api/complete?${given}`, { signal: abort.signal });
+      const picked = names[chosen];
+      names = reply.ok ? (await reply.json()).values : [];
+      if (document.activeElement === input) show(picked);
+    } catch { /* typing went on, or the server is away */ }
   };
   input.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(ask, 90); });
   input.addEventListener("blur", close);
@@ -111,6 +201,13 @@ if (waiting) {
       if (!document.hidden && (await fetch("/readyz", { cache: "no-store" })).ok) location.reload();
     } catch { /* the service itself is away: ask again */ }
   }, 3000);
+}
+
+// ── a comparison: both places of one result light up ──
+for (const row of all("[data-pair]")) {
+  for (const [kind, on] of [["mouseenter", true], ["mouseleave", false]]) {
+    row.addEventListener(kind, () => all(`[data-pair="${row.dataset.pair}"]`).forEach((each) => each.classList.toggle("lit", on)));
+  }
 }
 
 // ── results ──
@@ -217,7 +314,42 @@ for (const result of all(".result")) {
   });
 }
 
+const share = one("[data-share]");
+if (share) {
+  share.hidden = false;
+  share.addEventListener("click", async () => {
+    try { await copied(location.origin + here()); say("Link copied"); share.textContent = "Copied"; } catch { share.textContent = "Could not copy"; }
+    setTimeout(() => { share.textContent = "Copy link"; }, 1500);
+  });
+}
+
 // ── keys ──
+const KEYS = [["/", "go to the search box"], ["j", "next result"], ["k", "previous result"], ["Enter", "open it"], ["w", "why it is here"],
+  ["c", "copy its code"], ["↑ ↓", "move along suggestions or line numbers; with Shift, choose lines"], ["Esc", "close"], ["?", "this list"]];
+const keys = document.createElement("dialog");
+keys.className = "keys";
+keys.setAttribute("aria-label", "Keys");
+const explain = () => {
+  if (!keys.childElementCount) {
+    const rows = document.createElement("dl");
+    for (const [key, what] of KEYS) {
+      const name = document.createElement("dt"), about = document.createElement("dd"), cap = document.createElement("kbd");
+      cap.textContent = key;
+      name.append(cap);
+      about.textContent = what;
+      rows.append(name, about);
+    }
+    const heading = document.createElement("h2"), close = document.createElement("button");
+    heading.textContent = "Keys";
+    close.type = "button";
+    close.className = "primary";
+    close.textContent = "Close";
+    close.addEventListener("click", () => keys.close());
+    keys.append(heading, rows, close);
+    document.body.append(keys);
+  }
+  keys.showModal();
+};
 let current = -1;
 const go = (step) => {
   const results = all(".result");
@@ -232,9 +364,10 @@ document.addEventListener("focusin", (event) => {
   if (at >= 0) current = at;
 });
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=radio]):not([type=checkbox]), textarea, select")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || keys.open || event.target.closest("input:not([type=radio]):not([type=checkbox]), textarea, select")) return;
   const result = all(".result")[current];
   if (event.key === "/") { event.preventDefault(); const box = one("#q"); box.focus(); box.select(); }
+  else if (event.key === "?") { event.preventDefault(); explain(); }
   else if (event.key === "j") go(1);
   else if (event.key === "k") go(-1);
   else if (event.key === "w" && result) { const why = one(".why", result); why.open = !why.open; }

@@ -23,6 +23,7 @@ ADDRESSES = {
     "repositories": "/files/",
     "folder": "/files/text/",
     "file": "/files/text/textwrap.py#L20-L30",
+    "compare": "/compare?q=open+a+file",
     "eval": "/eval",
     "docs": "/docs",
     "missing": "/functions/nothing",

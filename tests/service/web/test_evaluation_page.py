@@ -111,7 +111,7 @@ def test_their_words_come_from_the_official_file(
         home=str(library), index=INDEX, feedback=False, eval_results=str(tmp_path / "results"), eval_data=str(tmp_path)
     )
     html = page_of(tmp_path / "results", settings, make_app)
-    assert '<a href="/search?q=read%20a%20file">read a file</a></th><td>0.500</td>' in html
+    assert '<a href="/compare?q=read%20a%20file">read a file</a></th><td>0.500</td>' in html
     assert "<summary>sort &lt;a&gt; list <small>" in html and "python #" not in html
 
 

@@ -19,7 +19,9 @@ from treeline.service.http.keys import KeyRing
 
 OPERATIONS = [
     "GET /api/search",
+    "GET /api/search.csv",
     "GET /api/suggest",
+    "GET /api/complete",
     "GET /api/map",
     "GET /api/functions/{function_id}",
     "GET /api/functions/{function_id}/similar",
