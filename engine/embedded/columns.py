@@ -310,7 +310,7 @@ def merge_tables(folder: Path, tables: Sequence[Table], kept: Sequence[Positions
     _save(folder, serials, ids, sizes, codes)
 
 
-def _pairs(tables: Sequence[Table], used: Iterable[NDArray[np.int32]]) -> Iterator[tuple[Table, int]]:
+def _pairs(tables: Sequence[Table], used: Iterable[NDArray[np.int64]]) -> Iterator[tuple[Table, int]]:
     for table, codes in zip(tables, used, strict=True):
         for code in codes.tolist():
             yield table, code
