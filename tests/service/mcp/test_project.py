@@ -1,9 +1,13 @@
 """The agents' server in a project that nobody indexed: it is indexed, refreshed, outlined and read."""
 
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import pytest
+from mcp import Client, StdioServerParameters
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent
 
@@ -30,8 +34,6 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def call(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     """Call a tool of a server that runs in the project."""
-    import anyio
-
     server = create_server(Settings(home=str(tmp_path / "home"), encoder="none"), follow=True)
 
     def called(name: str, **arguments: object) -> str:
@@ -98,3 +100,30 @@ def test_the_next_results_are_offered_and_given(call: Call) -> None:
     first = call("search_code", query="receipt", k=1, code=False)
     assert first.endswith("\n… more with offset=1")
     assert call("search_code", query="receipt", k=1, code=False, offset=1).split()[0] != first.split()[0]
+
+
+def test_over_stdio_the_first_call_indexes_and_an_edit_is_seen_at_once(root: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "TREELINE_HOME": str(tmp_path / "home"), "TREELINE_ENCODER": "none"}
+    environment.pop("TREELINE_INDEX", None)
+    command = ["-m", "treeline.service.cli", "mcp"]
+    server = StdioServerParameters(command=sys.executable, args=command, env=environment, cwd=str(root))
+
+    async def talk() -> None:
+        async with Client(server, read_timeout_seconds=240) as client:
+
+            async def call(name: str, **arguments: object) -> str:
+                result = await client.call_tool(name, arguments)
+                [content] = result.content
+                assert isinstance(content, TextContent)
+                return content.text
+
+            assert "shop/cart.go:5-7 Total" in await call("search_code", query="what is in the cart")
+            whole = await call("get_function", function="shop/cart.go:5")
+            assert "> Total adds up what is in the cart.\n> It ignores gifts.\n5 func Total(" in whole
+            (root / "shop" / "cart.go").write_text("package shop\n\n// Sum is in the cart.\nfunc Sum() {}\n")
+            answer = await call("search_code", query="what is in the cart")
+            assert "shop/cart.go:4-4 Sum" in answer and "Total" not in answer
+            refused = await call("search_code", query="x", repo=str(root.parent))
+            assert "outside the allowed folders" in refused and "\n" not in refused
+
+    anyio.run(talk)
