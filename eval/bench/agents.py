@@ -18,6 +18,7 @@ files in no order.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -191,8 +192,6 @@ def treeline(settings: Settings) -> Way:
     """`search_code` as an agent calls it in the folder, page by page."""
 
     def ask(repository: Repository, questions: Sequence[Question]) -> Iterator[Iterable[Shown]]:
-        import anyio
-
         from treeline.service.mcp.server import create_server
 
         server = create_server(replace(settings, mcp_roots=str(repository.root.resolve())), follow=True)
@@ -202,7 +201,7 @@ def treeline(settings: Settings) -> Way:
                 result = await server.call_tool("search_code", arguments)
                 return "\n".join(getattr(block, "text", "") for block in getattr(result, "content", ()))
 
-            return anyio.run(called)
+            return asyncio.run(called())
 
         def pages(question: Question) -> Iterator[Shown]:
             seen = 0
@@ -221,11 +220,9 @@ def treeline(settings: Settings) -> Way:
 
 def tool_tokens(settings: Settings, count: Count) -> int:
     """What an agent reads of the tools before its first question."""
-    import anyio
-
     from treeline.service.mcp.server import INSTRUCTIONS, create_server
 
-    tools = anyio.run(create_server(settings, follow=True).list_tools)
+    tools = asyncio.run(create_server(settings, follow=True).list_tools())
     return count(INSTRUCTIONS + json.dumps([tool.model_dump(exclude_none=True, by_alias=True) for tool in tools]))
 
 
