@@ -30,6 +30,17 @@ VENDORED_FOLDERS = frozenset(
     gems jspm_packages site-packages dist-packages Godeps Pods virtualenv venv __pycache__""".split()
 )
 GENERATED_FOLDERS = frozenset("dist build generated _generated coverage htmlcov".split())
+# Hidden, but written by people: continuous integration, tools' settings.
+SHOWN_FOLDERS = frozenset(
+    """.github .gitlab .gitea .forgejo .circleci .buildkite .azure-pipelines .azuredevops .teamcity .woodpecker .drone
+    .ci .devcontainer .husky .changeset .cargo .config .docker .storybook""".split()
+)
+SHOWN_FILE = re.compile(
+    r"\.(?:gitlab-ci|travis|appveyor|drone|woodpecker|cirrus|readthedocs|pre-commit-config|golangci|goreleaser|rubocop"
+    r"|codecov|coderabbit|mergify|hadolint|yamllint|ansible-lint|scalafmt|swiftlint|dependabot)(?:\.\w+)+"
+    r"|\.(?:eslintrc|prettierrc|stylelintrc|babelrc|mocharc|releaserc|swcrc)(?:\.\w+)?"
+    r"|\.(?:editorconfig|flake8|pylintrc|coveragerc|clang-format|clang-tidy|rspec|env\.example|env\.sample|envrc)"
+)
 # The standard library of Ruby, copied into many repositories.
 OLD_RUBY = "/lib/ruby/1."
 # `jvmTest`, `UITests`, `Shop.Tests`, `shop-tests`, `integration_test`
@@ -60,7 +71,7 @@ def reason_by_name(path: str) -> str:
     """Why a file is left out by default, judged by its path, or ''."""
     folder, _, name = path.rpartition("/")
     of_folder = _reason_by_folder(folder)
-    if of_folder == "hidden" or name.startswith("."):
+    if of_folder == "hidden" or (name.startswith(".") and not SHOWN_FILE.fullmatch(name)):
         return "hidden"
     if of_folder == "vendored":
         return "vendored"
@@ -72,7 +83,7 @@ def reason_by_name(path: str) -> str:
 @lru_cache(maxsize=1_000)
 def _reason_by_folder(folder: str) -> str:
     parts = set(folder.split("/"))
-    if any(part.startswith(".") for part in parts):
+    if any(part.startswith(".") and part not in SHOWN_FOLDERS for part in parts):
         return "hidden"
     if parts & VENDORED_FOLDERS or OLD_RUBY in f"/{folder}/":
         return "vendored"

@@ -155,3 +155,18 @@ def test_tests_are_known_by_the_customs_of_their_language(path: str) -> None:
 )
 def test_names_that_only_look_like_tests_are_read(path: str) -> None:
     assert ignore.reason_by_name(path) == ""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".github/workflows/ci.yml", ".gitlab-ci.yml", ".circleci/config.yml", ".pre-commit-config.yaml", ".eslintrc"],
+)
+def test_hidden_files_that_people_write_are_read(path: str) -> None:
+    assert ignore.reason_by_name(path) == ""
+
+
+@pytest.mark.parametrize(
+    "path", [".venv/lib/a.py", ".git/hooks/a.sh", ".mypy_cache/a.json", "src/.cache/b.py", ".secret"]
+)
+def test_other_hidden_files_are_not_read(path: str) -> None:
+    assert ignore.reason_by_name(path) == "hidden"
