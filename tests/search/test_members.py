@@ -1,16 +1,20 @@
 """A result that is a whole, such as a file or class, shows which units inside it match best."""
 
+import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from tests.ingest.loading import NAME, loaded, project
 from treeline.corpus.function import Address
+from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import ReadOptions
+from treeline.ingest.sources import open_source
 from treeline.search.answer import MEMBERS, contains
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.query import Query
-from treeline.search.settings import Settings
+from treeline.search.settings import Settings, open_store
 
 FILES = {
     "net/pool.py": '''
@@ -45,13 +49,24 @@ class ConnectionPool:
 }
 
 
-@pytest.fixture(scope="module")
-def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSearcher]:
+@pytest.fixture(scope="module", params=["embedded", pytest.param("elasticsearch", marks=pytest.mark.elasticsearch)])
+def searcher(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSearcher]:
+    """Over each engine, so that every claim below holds on both."""
     folder = tmp_path_factory.mktemp("members")
-    loaded(folder / "home", project(folder / "http", FILES), read=ReadOptions())
-    found = open_searcher(Settings(home=str(folder / "home"), index=NAME, lane_timeout=30), patient=True)
+    source, home = project(folder / "http", FILES), folder / "home"
+    settings = Settings(home=str(home), index=NAME, lane_timeout=30)
+    if request.param == "elasticsearch":
+        urls = request.getfixturevalue("elasticsearch_cluster").urls
+        name = f"members-{uuid.uuid4().hex[:8]}"
+        settings = replace(settings, engine="elasticsearch", elasticsearch_url=",".join(urls), index=name)
+        load(open_store(settings), name, [open_source(str(source))], LoadOptions(work=home / ".loading", workers=0))
+    else:
+        loaded(home, source, read=ReadOptions())
+    found = open_searcher(settings, patient=True)
     yield found
     found.close()
+    if request.param == "elasticsearch":
+        open_store(settings).drop(settings.index)
 
 
 def test_a_class_shows_its_best_members_with_the_line_that_names_them(searcher: LiveSearcher) -> None:
@@ -75,6 +90,13 @@ def test_members_are_the_same_on_every_page(searcher: LiveSearcher) -> None:
     every = {one.function.id: one.members for one in searcher.search(Query("connections of the pool", k=50)).results}
     second = searcher.search(Query("connections of the pool", k=1, offset=1)).results[0]
     assert second.members == every[second.function.id]
+
+
+def test_a_question_about_the_whole_is_answered_by_the_class(searcher: LiveSearcher) -> None:
+    first = searcher.search(Query("connection pooling", k=1)).results[0]
+    assert first.function.kind in ("class", "file") and len(first.members) == MEMBERS
+    detail = searcher.search(Query("put a connection back into the pool when done", k=1)).results[0]
+    assert detail.function.func_name == "ConnectionPool.release"
 
 
 def unit(name: str, kind: str, lines: str) -> Address:
