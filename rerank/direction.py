@@ -73,6 +73,11 @@ def opposite(question: str, names: Callable[[], Sequence[str]]) -> list[bool]:
     return [_reverses(wanted, found) if (found := _ways_of(name)) else False for name in names()]
 
 
+def known(name: str) -> bool:
+    """Whether the name is one of the C library's: what it converts is known, not guessed from its words."""
+    return name.rpartition(".")[2].lower() in C_NAMES
+
+
 def ways(words: Sequence[str]) -> Iterator[Way]:
     """Every "x to y" and "y from x" with words on both sides that are no stop words, and every "to y"."""
     joints = [place for place, word in enumerate(words) if word in FORWARD or word in BACKWARD]

@@ -42,7 +42,7 @@ from treeline.rerank.candidates import (
     arrange,
     scaled,
 )
-from treeline.rerank.direction import opposite
+from treeline.rerank.direction import known, opposite
 from treeline.rerank.language import others
 
 PAGE = 10  # places that are shared out
@@ -68,7 +68,8 @@ INNER_PRICE = 0.08  # the same for a file, among functions alone, and for a clas
 FILE_PRICE = 0.9
 MOST_PAID = 3  # times the price of a repository; one that is full of answers comes back
 OLD_VERSION = 0.5  # a copy of what a newer version beside it has
-OPPOSITE = 0.5  # a name that converts the other way (direction.py)
+OPPOSITE = 0.2  # a name that converts the other way (direction.py); .5 loses .001 on the 99 questions (p = .05)
+OPPOSITE_KNOWN = 0.5  # the same where it is known, as of `atoi`, and not guessed from the words of a name
 FOREIGN = 0.5  # another language than the query names (language.py)
 ALIKE = 0.8  # of the best: a file's functions that match so nearly as well are answered for by what is around them
 SEVERAL = 3  # so many of them
@@ -372,7 +373,8 @@ class TreeRanking:
                     scores[whole] = max(scores[whole], np.nextafter(scores[best], np.inf))
         turned = np.array(opposite(query, lambda: head.parts("func_name")), dtype=bool)
         if turned.any():
-            scores -= OPPOSITE * turned
+            sure = np.array([known(name) for name in head.parts("func_name")])
+            scores -= np.where(sure, OPPOSITE_KNOWN, OPPOSITE) * turned
         foreign = np.array(others(query, lambda: head.parts("language")), dtype=bool)
         if foreign.any():
             scores -= FOREIGN * foreign
