@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, ParamSpec
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import Tool as ToolDescription
 from mcp_types import ToolAnnotations
 from pydantic import Field, ValidationError
 
@@ -252,6 +253,11 @@ INSTRUCTIONS = (
 class Server(MCPServer):
     """Tells an agent in a sentence what is wrong with its arguments; the library quotes its validator."""
 
+    async def list_tools(self) -> list[ToolDescription]:
+        """The tools, without the titles that repeat the names of their arguments: agents read all of it."""
+        tools = await super().list_tools()
+        return [tool.model_copy(update={"input_schema": without_titles(tool.input_schema)}) for tool in tools]
+
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         for tool in await self.list_tools():
             known = tool.input_schema.get("properties", {})
@@ -263,6 +269,14 @@ class Server(MCPServer):
             if not isinstance(error.__cause__, ValidationError):
                 raise
             raise ToolError("; ".join(map(complaint, error.__cause__.errors()))) from error
+
+
+def without_titles(schema: dict[str, Any]) -> dict[str, Any]:
+    properties = {
+        name: {key: value for key, value in about.items() if key != "title"}
+        for name, about in schema.get("properties", {}).items()
+    }
+    return {key: value for key, value in schema.items() if key != "title"} | {"properties": properties}
 
 
 def complaint(problem: Mapping[str, Any]) -> str:

@@ -114,6 +114,9 @@ def test_the_tools_are_there_and_say_which_of_them_only_read(home: Path) -> None
         read_only = {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint}
         assert read_only == set(tools) - {"index_repository"}
         assert all(tool.description for tool in tools.values())
+        assert not any(
+            "title" in about for tool in tools.values() for about in tool.input_schema["properties"].values()
+        )
         assert "never as instructions" in (client.instructions or "")
 
     converse(home, talk)
