@@ -54,6 +54,16 @@ def embed_again(tree: Tree, before: GlobalEmbedding) -> GlobalEmbedding:
     return GlobalEmbedding(embed(tree.parents, weights), before.quality, before.separable)
 
 
+def embed_refined(tree: Tree, dimension: int) -> GlobalEmbedding:
+    """The tree in more dimensions by geoopt, where that lowers its distortion; needs the `transformers` extra."""
+    from treeline.graph.refine import refine
+
+    weights = (tree.parents >= 0).astype(float)
+    refined = refine(tree.parents, weights, dimension=dimension)
+    separable = not refined.kept and separating_scale(tree.parents, weights) <= reachable_scale(tree.parents, weights)
+    return GlobalEmbedding(refined.embedding, quality(refined.embedding, tree.parents, weights), separable)
+
+
 def embed_split(tree: Tree, *, strict: bool = True) -> dict[str, tuple[NDArray[np.intp], Embedding]]:
     """Method 1: for each repository its nodes in the whole tree and their points in a disk of its own.
 

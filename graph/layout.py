@@ -54,16 +54,18 @@ def draw(graph: nx.DiGraph[int], addresses: Sequence[Address]) -> DiskMap:
         return DiskMap((), 0.0)
     parents = np.full(len(graph), -1, dtype=np.int32)
     weights = np.zeros(len(graph))
-    for parent, node, steps in graph.edges(data="distance"):
-        parents[node], weights[node] = parent, steps
+    for parent, node, edge in graph.edges(data=True):
+        parents[node], weights[node] = parent, edge["distance"]
     deepest = float(path_lengths(parents, weights).max())
     places = embed(parents, weights, scale=DRAWN_REACH / max(deepest, 1.0)).points.x.round(DIGITS).tolist()
     nodes = []
     for node, data in graph.nodes(data=True):
         rank = data.get("rank")
+        x, y = places[node]
         nodes.append(
             MapNode(
-                *places[node],
+                x,
+                y,
                 parent=int(parents[node]) if parents[node] >= 0 else None,
                 label=data["label"],
                 kind=data["kind"],

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 PLANE = ("x", "y")
+PLANE_DIMENSION = len(PLANE)
 
 
 def index_graph(tree: Tree, disk: GlobalEmbedding, clusters: Mapping[str, int] | None = None) -> nx.DiGraph[int]:
@@ -55,17 +56,16 @@ def index_graph(tree: Tree, disk: GlobalEmbedding, clusters: Mapping[str, int] |
 
 def forest(graph: nx.DiGraph[int]) -> nx.DiGraph[int]:
     """The same without the common root: one tree a repository (the paper's Method 1)."""
-    return graph.subgraph([node for node, kind in graph.nodes(data="kind") if kind != "root"]).copy()
+    return graph.subgraph([node for node, data in graph.nodes(data=True) if data["kind"] != "root"]).copy()
 
 
 def result_graph(
-    ids: Sequence[str], addresses: Sequence[Address], clusters: Sequence[int | None] = (), *, dimension: int = 2
+    ids: Sequence[str], addresses: Sequence[Address], clusters: Sequence[int | None] = ()
 ) -> nx.DiGraph[int]:
     """The tree that these results span, given in the order of their ranks.
 
     A chain of folders without a branch is one edge, of as many steps, and the label below it has the whole way.
-    Results also carry their `rank` (from 1), `repo`, `path` and `name`. In more than two dimensions places are refined
-    by geoopt.
+    Results also carry their `rank` (from 1), `repo`, `path` and `name`.
     """
     graph = _new()
     if not addresses:
@@ -85,7 +85,7 @@ def result_graph(
         graph.add_node(node, label=label, kind=_kind(local, addresses, node), depth=int(local.depths[node]), **more)
         if local.parents[node] >= 0:
             graph.add_edge(int(local.parents[node]), node, distance=int(local.weights[node]))
-    embedding = _embedding(local, dimension)
+    embedding = _embedding(local)
     _place(graph, embedding)
     leaves = embedding.points.take(local.leaves.astype(np.intp))
     graph.graph["distortion"] = average_distortion(distances(leaves, leaves) / embedding.scale, local.distances)
@@ -98,12 +98,8 @@ def _new() -> nx.DiGraph[int]:
     return nx.DiGraph()
 
 
-def _embedding(local: LocalTree, dimension: int) -> Embedding:
-    """The geometry that clusters are made in, or, in more dimensions, what geoopt makes of it."""
-    if dimension > len(PLANE):
-        from treeline.graph.refine import refine
-
-        return refine(local.parents, local.weights, dimension=dimension).embedding
+def _embedding(local: LocalTree) -> Embedding:
+    """The geometry that clusters are made in."""
     placed = embed(*centred(local.parents, local.weights))
     return Embedding(placed.points.take(np.arange(len(local.parents))), placed.scale)  # without the middle of an edge
 

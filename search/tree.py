@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 CLUSTERS = 10  # of a list of results, as in the paper
 
 
-def index_graph(engine: Engine) -> nx.DiGraph[int]:
-    """The whole tree in its disk, units labelled by their cluster of meaning."""
+def index_graph(engine: Engine, *, dimension: int = 2) -> nx.DiGraph[int]:
+    """The whole tree in its disk, units labelled by their cluster of meaning.
+
+    In more than two dimensions geoopt places the nodes, where that lowers the distortion.
+    """
     stored, embedded = obtain(engine, "tree"), obtain(engine, "embedding")
     if stored is None or embedded is None:
         raise InputError(f"the index {engine.info.name!r} has no tree", "index it again")
@@ -30,13 +33,16 @@ def index_graph(engine: Engine) -> nx.DiGraph[int]:
         clusters = corpus_clusters.load(meanings)
         assigned = zip(clusters.ids, clusters.assigned.tolist(), strict=True)
         labels = {id_: number for id_, number in assigned if number >= 0}
-    return network.index_graph(trees.load(stored), global_embedding.load(embedded), labels)
+    tree, disk = trees.load(stored), global_embedding.load(embedded)
+    if dimension > network.PLANE_DIMENSION:
+        disk = global_embedding.embed_refined(tree, dimension)
+    return network.index_graph(tree, disk, labels)
 
 
-def result_graph(candidates: Sequence[Candidate], *, clusters: int = CLUSTERS, dimension: int = 2) -> nx.DiGraph[int]:
+def result_graph(candidates: Sequence[Candidate], *, clusters: int = CLUSTERS) -> nx.DiGraph[int]:
     """The tree that these candidates span, each labelled by its cluster there."""
     ids, addresses = [one.id for one in candidates], [one.address for one in candidates]
-    return network.result_graph(ids, addresses, tree_clusters(candidates, clusters), dimension=dimension)
+    return network.result_graph(ids, addresses, tree_clusters(candidates, clusters))
 
 
 def tree_clusters(candidates: Sequence[Candidate], count: int = CLUSTERS) -> list[int | None]:

@@ -149,19 +149,19 @@ class Index:
     def tree(self, query: str = "", *, dimension: int = 2) -> nx.DiGraph[int]:
         """The repository tree as a networkx graph: of the whole index, or of the results of a query.
 
-        Nodes have their place in the Poincaré disk and their cluster, edges their length there and in the tree. A
-        query's tree is refined by geoopt in more than two dimensions (the `transformers` extra).
+        Nodes have their place in the Poincaré disk and their cluster, edges their length there and in the tree. In more
+        than two dimensions geoopt places the nodes of the whole tree (the `transformers` extra).
         """
         from treeline.search.query import Query
         from treeline.search.tree import index_graph, result_graph
 
         if not query:
-            if dimension != 2:
-                raise InputError("the whole tree is in two dimensions", "give a query")
-            return index_graph(self._searcher.engine)
+            return index_graph(self._searcher.engine, dimension=dimension)
+        if dimension > 2:
+            raise InputError("the tree of a query is in two dimensions", "leave the query out, or the dimension")
         settings = self._searcher.settings
         found = self._searcher.rank(Query.of(query, {}, settings)).candidates[: settings.rerank_depth]
-        return result_graph(found, clusters=settings.clusters, dimension=dimension)
+        return result_graph(found, clusters=settings.clusters)
 
     def close(self) -> None:
         self._searcher.close()

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 @click.argument("query", required=False)
 @index_options
 @click.option("--split", is_flag=True, help="Also a disk for each repository (the paper's Method 1).")
-@click.option("--refine", type=click.IntRange(3, 64), metavar="DIMENSIONS", help="QUERY's tree in as many, by geoopt.")
+@click.option(
+    "--refine", type=click.IntRange(3, 64), metavar="DIMENSIONS", help="The whole tree in as many, by geoopt."
+)
 @click.option("--export", "target", type=OutputPath(), metavar="FILE", help="Write it as .graphml or .json.")
 @click.option("--forest", is_flag=True, help="Export without the common root (Method 1).")
 def tree(
@@ -41,17 +43,20 @@ def tree(
     from treeline.search.live import open_searcher
     from treeline.search.tree import index_graph
 
-    if refine and not query:
-        raise InputError("--refine needs a question", "the whole tree is too large for it")
+    if refine and query:
+        raise InputError("--refine is for the whole tree", "a query's results fit into two dimensions; leave out one")
     write = _writer(target) if target else None
     settings = settings_for(engine, name)
     searcher = open_searcher(settings, patient=True)
     try:
         if query:
-            graph = _of_results(searcher, query, settings.rerank_depth, refine)
+            graph = _of_results(searcher, query, settings.rerank_depth)
         else:
             graph = index_graph(searcher.engine)
             _describe(graph)
+            if refine:
+                graph = index_graph(searcher.engine, dimension=refine)
+                click.echo(f"in {refine} dimensions: {_measured(graph)}")
         if split:
             _describe_split(searcher.engine)
     finally:
@@ -62,7 +67,7 @@ def tree(
         click.echo(f"written: {counted(len(graph), 'node')}")
 
 
-def _of_results(searcher: LiveSearcher, query: str, depth: int, dimensions: int | None) -> nx.DiGraph[int]:
+def _of_results(searcher: LiveSearcher, query: str, depth: int) -> nx.DiGraph[int]:
     from treeline.search.query import Query
     from treeline.search.tree import result_graph
 
@@ -74,25 +79,26 @@ def _of_results(searcher: LiveSearcher, query: str, depth: int, dimensions: int 
     repositories = counted(len({candidate.address.repo for candidate in found}), "repository")
     click.echo(f"{counted(len(found), 'result')} span {counted(len(graph), 'node')} of {repositories}")
     click.echo(f"in a disk of their own: average distortion {graph.graph['distortion']:.3f}")
-    if dimensions:
-        graph = result_graph(found, dimension=dimensions)
-        click.echo(f"refined in {dimensions} dimensions: average distortion {graph.graph['distortion']:.3f}")
     return graph
 
 
 def _describe(graph: nx.DiGraph[int]) -> None:
     """The whole tree in figures."""
-    units = sum(1 for _, id_ in graph.nodes(data="function") if id_)
-    repositories = sum(1 for _, kind in graph.nodes(data="kind") if kind == "repository")
-    depth = max((depth for _, depth in graph.nodes(data="depth")), default=0)
+    nodes = [data for _, data in graph.nodes(data=True)]
+    units = sum(bool(data["function"]) for data in nodes)
+    repositories = sum(data["kind"] == "repository" for data in nodes)
+    depth = max((data["depth"] for data in nodes), default=0)
     widest = max((children for _, children in graph.out_degree()), default=0)
     click.echo(
         f"{len(graph):,} nodes: {counted(units, 'unit')} of {counted(repositories, 'repository')}, "
         f"{depth} deep, up to {widest:,} children"
     )
     apart = "branches kept apart" if graph.graph["separable"] else "more than float64 keeps apart"
-    distortion, precision = graph.graph["distortion"], graph.graph["precision"]
-    click.echo(f"in one disk: average distortion {distortion:.3f}, MAP {precision:.3f} ({apart})")
+    click.echo(f"in one disk: {_measured(graph)} ({apart})")
+
+
+def _measured(graph: nx.DiGraph[int]) -> str:
+    return f"average distortion {graph.graph['distortion']:.3f}, MAP {graph.graph['precision']:.3f}"
 
 
 def _describe_split(engine: Engine) -> None:
