@@ -23,7 +23,7 @@ on standard output. Exit codes: 0 done, 1 a failure, 2 bad input, 130 interrupte
 """
 TABLE = re.compile(r"(<!-- languages -->\n).*?(<!-- end -->)", re.DOTALL)
 # Languages whose call graph is resolved and tested.
-IN_DEPTH = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
+IN_DEPTH = frozenset("python java go javascript typescript php ruby rust c cpp csharp kotlin".split())
 # Formats without names for their parts.
 PLAIN = frozenset({"properties", "xml", "css"})
 # Names whose spelling is not the capitalised key.
