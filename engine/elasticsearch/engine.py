@@ -47,6 +47,8 @@ WRITTEN = ("func_name", "docstring", "code")  # text as it is, by the `standard`
 EXACT_SECONDS = 2.0  # the server's time included
 EXACT_PAGE = 100  # candidates read at once
 SHORTEST_WILDCARD = 3  # letters; fewer are in most words
+SEVERAL_WORDS = 3  # are looked for as a phrase, which needs no wildcard
+MOST_ENDINGS = 1_000  # of the last word of a phrase
 PARTS_UP_TO = 50_000  # units: more have so many words that going through all of them takes a second
 WILDCARDS = re.compile(r"[*?\\]")
 TEXTS = ["original_string", "code", "docstring", "func_name"]
@@ -104,11 +106,12 @@ class ElasticsearchEngine:
         return self._hits([{"term": {field: name}} for field in ("func_name.keyword", "leaf")], k, filters)
 
     def phrase(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        """See the protocol. In a large index parts of longer words are looked for only where no whole word matches."""
+        """See the protocol. In a large index one or two words are looked for inside longer ones only where they are
+        nowhere whole."""
         if not text.strip() or k <= 0:
             return []
         matcher = Matcher.phrase(text, EXACT_SECONDS)
-        if self._info.functions > PARTS_UP_TO:
+        if self._info.functions > PARTS_UP_TO and len(text.split()) < SEVERAL_WORDS:
             whole = self._exact(matcher, k, filters, exact_stages(matcher, whole_words=True))
             if whole:
                 return whole
@@ -358,16 +361,18 @@ def exact_stages(matcher: Matcher, *, whole_words: bool) -> list[list[dict[str, 
     """
     wanted: list[dict[str, Any]] = []
     for literal in matcher.literals:
-        middle = literal.split()[1:-1]
-        if len(middle) > 1:
-            phrase = {"query": " ".join(middle), "type": "phrase", "fields": ["code", "docstring"]}
-            wanted.append({"multi_match": phrase})
+        parts = literal.split()
+        several = len(parts) >= SEVERAL_WORDS
+        if several and len(parts[-1]) >= SHORTEST_WILDCARD:
+            wanted.append(_in_order(parts[1:], "phrase_prefix", max_expansions=MOST_ENDINGS))
+        elif len(parts) > SEVERAL_WORDS:
+            wanted.append(_in_order(parts[1:-1], "phrase"))
         found = words(literal).split()
         for at, word in enumerate(found):
             edge = (at == 0 and literal.startswith(word)) or (at == len(found) - 1 and literal.endswith(word))
             if whole_words or not edge:
                 wanted.append({"term": {WORDS: word}})
-            elif len(word) >= SHORTEST_WILDCARD:
+            elif not several and len(word) >= SHORTEST_WILDCARD:
                 wanted.append({"wildcard": {WORDS: f"*{word}*"}})
     if not matcher.name:
         return [wanted]
@@ -377,6 +382,10 @@ def exact_stages(matcher: Matcher, *, whole_words: bool) -> list[list[dict[str, 
     name = WILDCARDS.sub(r"\\\g<0>", matcher.name)
     longer = {"wildcard": {"func_name.keyword": {"value": f"*{name}*", "case_insensitive": True}}}
     return [[own], [longer], wanted]
+
+
+def _in_order(parts: Sequence[str], kind: str, **options: Any) -> dict[str, Any]:
+    return {"multi_match": {"query": " ".join(parts), "type": kind, "fields": ["code", "docstring"], **options}}
 
 
 def id_of(hit: Mapping[str, Any]) -> str:

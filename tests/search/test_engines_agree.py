@@ -90,7 +90,20 @@ def test_the_engines_hold_the_same_units(engines: tuple[Engine, Engine]) -> None
     assert dict(embedded.addresses()) == dict(server.addresses())
 
 
-@pytest.mark.parametrize("text", ["without a heartbeat", "self._client", "raise", "index_name(", "Hits"])
+TEXTS = [
+    "without a heartbeat",
+    "ithout a heartb",  # begins and ends inside words
+    "raise EngineUnavailable(",
+    "if not text",
+    "for one in",
+    "self._client",
+    "raise",
+    "index_name(",
+    "Hits",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("kind", ["", "class", "function,method"])
 def test_a_phrase_finds_the_same_units_in_the_same_order(engines: tuple[Engine, Engine], text: str, kind: str) -> None:
     ours, theirs = ([hit.id for hit in engine.phrase(text, 10, Filters(kind=kind))] for engine in engines)

@@ -205,6 +205,14 @@ def test_a_new_index_gets_its_graph_once_when_it_is_published(
     assert server.open(NAME).count() == 4 * MOST_SEGMENTS
 
 
+@pytest.mark.elasticsearch
+def test_both_lanes_can_be_asked_raw_in_one_request(server: ElasticsearchStore) -> None:
+    build(server, NAME)
+    opened = server.open(NAME)
+    terms, vector = terms_of(SAMPLE[:1])[0].split(), vectors(SAMPLE[:1])[0]
+    assert opened.raw(terms, vector, 5) == len(opened.keyword(terms, 5)) + len(opened.knn(vector, 5)) > 1
+
+
 def await_segments(server: ElasticsearchStore, index: str, most: int) -> None:
     deadline = time.monotonic() + 120
     while (found := len(server.client.cat.segments(index=index, format="json").body)) > most:
