@@ -93,8 +93,8 @@ def _decide(slots: memoryview, who: int, interval: float, burst: int, now: float
             break
         if until < emptiest:
             emptiest, offset = until, at
-    # A clock set back must not lock callers out: no time is further ahead than a full burst.
-    empty_at = min(max(empty_at, now), now + burst * interval)
+    # A clock set back must not lock callers out: what is further ahead than a full burst is void.
+    empty_at = max(empty_at, now) if empty_at <= now + burst * interval + 1e-6 else now
     late = empty_at + interval - (now + burst * interval)
     if late > 1e-9:
         return late, None

@@ -38,12 +38,15 @@ def test_a_clock_set_back_locks_nobody_out() -> None:
     limiter = RateLimiter()
     limiter.wait("a", 60, 5, 9_999_999.0)
     assert limiter.wait("a", 60, 5, 1000.0) <= 1.0
+    assert allowed(limiter, "a", [1002.0 + second for second in range(10)]) == 10
 
 
 def test_many_callers_do_not_grow_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "SLOTS", 64)
     limiter = RateLimiter()
+    before = len(limiter._memory)
     assert all(limiter.wait(f"caller {number}", 60, 5, 1000.0) == 0 for number in range(1_000))
+    assert len(limiter._memory) == before == guard.SLOT.size * (64 + guard.PROBES)
 
 
 def test_two_processes_share_one_limit(tmp_path: Path) -> None:
