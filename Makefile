@@ -44,6 +44,9 @@ types: .venv/.installed-test ## mypy, strict
 torture: .venv/.installed-test ## a thousand rounds of kills, failing disks and damage; SEED=N for others
 	@.venv/bin/treeline lab torture --rounds 1000 --seed $(SEED)
 
+mutants: .venv/.installed-test ## plant 100 small faults and count those that the tests notice; SEED=N for others
+	@.venv/bin/python scripts/mutants.py --count 100 --seed $(SEED) --seconds 3600 --jobs $(JOBS)
+
 audit: .venv/.installed-test ## known vulnerabilities in the pinned dependencies
 	@scripts/audit
 
