@@ -33,7 +33,15 @@ TEXT_INDEX_CAUSES = {
     "Too many open files": errno.EMFILE,
 }
 # Or only that a thread of its own gave up.
-TEXT_INDEX_TROUBLE = ("index writer was killed", "worker thread", "Lockfile", "IoError", "IO error", "Io Error")
+TEXT_INDEX_TROUBLE = (
+    "index writer was killed",
+    "worker thread",
+    "Lockfile",
+    "IoError",
+    "IO error",
+    "Io Error",
+    "System error",
+)
 FULL_BELOW = 50 << 20  # bytes; tantivy gives up with some space left, because it frees what it could not finish
 
 

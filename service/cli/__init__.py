@@ -93,6 +93,8 @@ def _run() -> int:
         if _nobody_reads(output):
             return 0
         return _say(str(error.__context__ or error), "", 1)
+    except MemoryError:
+        return _say("there is not enough memory", "what was there before is intact", 1)
     except OSError as error:  # an unreadable file, a full disk
         return _say(f"{error.filename}: {error.strerror}" if error.filename else str(error), "", 1)
 
