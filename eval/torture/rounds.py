@@ -417,10 +417,12 @@ def served(place: Place, chance: random.Random, notes: list[str]) -> str:
     server, what = place.server, chance.choices(DISTURBANCES, [4, 3, 3, 3, 2, 1])[0]
     notes.append(what)
     server.settle({server.version})
-    versions = set(range(1, server.version + 1)) if what == "damage" else {server.version}
     with ExitStack() as clients:
         disturb(server, what, chance, clients)
-        server.settle(versions)
+        if what == "damage":  # the generation before may be gone or damaged too: then it says so
+            server.answers({200, 503}, set(range(1, server.version + 1)))
+        else:
+            server.settle({server.version})
         if what in {"a load", "damage"}:  # the second repairs
             server.version += 1
             write_source(place.source, server.version)
@@ -431,8 +433,7 @@ def served(place: Place, chance: random.Random, notes: list[str]) -> str:
                     raise Failure(f"during the load the server answers {status} with version {version}")
             if child.wait():
                 raise Failure(f"the load ended with {child.status}: {child.said()[-600:]}")
-            prune = fork(lambda: command_line(server.home, place.arguments("status --prune")), place.base / "said.txt")
-            prune.wait()
+            place.start("status --prune", home=server.home).wait()
         return f"version {server.settle({server.version})}, served"
 
 

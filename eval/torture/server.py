@@ -79,6 +79,17 @@ class Server:
                 time.sleep(0.1)
         return version
 
+    def answers(self, statuses: set[int], versions: set[int]) -> None:
+        """Wait for any of these answers."""
+        end = time.monotonic() + LONGEST
+        while True:
+            status, version = self.ask()
+            if status in statuses and (status != 200 or version in versions):
+                return
+            if status not in {0, 503} or time.monotonic() > end:
+                raise Failure(f"the server answers {status} with version {version}: {self.said()}")
+            time.sleep(0.1)
+
     def said(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")[-600:]
 
