@@ -54,7 +54,7 @@ KEPT = {
 }
 DEAD = {-signal.SIGKILL}
 SAID = {1, 2}  # exit codes of an error that is told in one line
-OPENBLAS = "OpenBLAS error"
+OPENBLAS = "OpenBLAS"
 FUTURE = 3_000_000_000  # seconds since 1970: the year 2065
 Setup = Callable[[], object]
 

@@ -1,13 +1,17 @@
 """A failing disk is told in words a person can act on, however little the text index says of it."""
 
+import os
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.engine.functions import ENCODER, SAMPLE, write
 from treeline.corpus.errors import TreelineError
-from treeline.engine.durable import disk_errors
+from treeline.engine.durable import disk_errors, write_atomically
+from treeline.engine.embedded import EmbeddedStore
 
 GAVE_UP = "An index writer was killed.. A worker thread encountered an error (io::Error most likely) or panicked."
 
@@ -40,6 +44,10 @@ def test_a_thread_that_gave_up_without_a_known_cause_is_quoted(tmp_path: Path) -
     assert "A worker thread" in told(tmp_path, GAVE_UP)
 
 
+def test_a_thread_that_could_not_be_started_is_quoted(tmp_path: Path) -> None:
+    assert "the text index failed" in told(tmp_path, "System error.'Failed to spawn segment merging thread'")
+
+
 def test_the_cause_the_text_index_quotes_is_named(tmp_path: Path) -> None:
     assert "the disk is full" in told(tmp_path, "IoError: No space left on device")
 
@@ -53,3 +61,59 @@ def test_where_no_folder_can_be_made_another_is_suggested() -> None:
     folder = Path("/proc/treeline")
     with pytest.raises(TreelineError, match=r"No such file or directory.*TREELINE_HOME"), disk_errors(folder):
         folder.mkdir()
+
+
+def observed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Every fsync and rename from now on, in order: a killed process keeps the page cache, so only this shows them."""
+    steps: list[tuple[str, str]] = []
+    sync, replace, rename = os.fsync, os.replace, os.rename
+
+    def note_sync(descriptor: int) -> None:
+        steps.append(("sync", Path(f"/proc/self/fd/{descriptor}").readlink().name))
+        sync(descriptor)
+
+    def note_rename(way: Callable[..., None], source: str | Path, target: str | Path) -> None:
+        steps.append(("rename", Path(target).name))
+        way(source, target)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(os, "replace", partial(note_rename, replace))
+    monkeypatch.setattr(os, "rename", partial(note_rename, rename))
+    return steps
+
+
+def test_a_file_is_synced_renamed_and_its_folder_synced_in_this_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = observed(monkeypatch)
+    write_atomically(tmp_path / "current", b"000001")
+    assert steps == [("sync", ".current.new"), ("rename", "current"), ("sync", tmp_path.name)]
+
+
+def test_a_generation_is_synced_before_it_is_renamed_and_the_pointer_moves_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = EmbeddedStore(tmp_path)
+    with store.begin("x", [ENCODER], "f") as writer:
+        write(writer, SAMPLE)
+        steps = observed(monkeypatch)
+        writer.publish()
+    published, pointed = steps.index(("rename", "000001")), steps.index(("rename", "current"))
+    synced = {name for kind, name in steps[:published] if kind == "sync"}
+    files = {path.name for path in (tmp_path / "x" / "000001").rglob("*") if not path.name.endswith(".lock")}
+    assert files <= synced, "some file is renamed before it is on the disk"
+    assert steps[published + 1 : pointed] == [("sync", "x"), ("sync", ".current.new")]
+    assert steps[pointed + 1 :] == [("sync", "x")]
+
+
+def test_a_checkpoint_is_on_the_disk_before_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = EmbeddedStore(tmp_path)
+    with store.begin("x", [ENCODER], "f") as writer:
+        write(writer, SAMPLE)
+        steps = observed(monkeypatch)
+        writer.checkpoint(b"state")
+    named = steps.index(("rename", "checkpoint.json"))
+    synced = {name for kind, name in steps[:named] if kind == "sync"}
+    parts = [path for path in (tmp_path / "x" / "building").iterdir() if path.name.startswith(("part-", "dead-"))]
+    wanted = {file.name for part in parts for file in ([part] if part.is_file() else part.iterdir())}
+    assert wanted and wanted <= synced

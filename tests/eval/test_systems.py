@@ -75,7 +75,17 @@ def test_the_default_is_what_a_plain_search_gives(searcher: LiveSearcher) -> Non
 @pytest.mark.parametrize("variant", ablations(), ids=lambda variant: variant.name)
 def test_every_row_of_the_ablation_runs(searcher: LiveSearcher, variant: Variant) -> None:
     searcher.prepare("tfidf")
-    assert LaneCache(searcher).answer(variant, CASE, 20).hits
+    hits = LaneCache(searcher).answer(variant, CASE, 20).hits
+    assert 0 < len(hits) <= 20
+    assert len({hit.id for hit in hits}) == len(hits), "the same result twice"
+
+
+def test_an_ablation_ranks_otherwise_than_the_default(searcher: LiveSearcher) -> None:
+    """A row whose switch does nothing would be the default under another name."""
+    searcher.prepare("tfidf")
+    cache = LaneCache(searcher)
+    lists = {variant.name: [hit.id for hit in cache.answer(variant, CASE, 100).hits] for variant in ablations()}
+    assert len({tuple(ids) for ids in lists.values()}) > len(lists) / 3, lists.keys()
 
 
 def test_importance_sampling_shares_out_a_page_however_deep_the_evaluation_looks(searcher: LiveSearcher) -> None:

@@ -644,3 +644,17 @@ def test_the_only_method_of_that_name_on_an_unknown_receiver_is_only_possible() 
     graph = graph_of(files, "python")
     (step,) = graph.walk(graph.named("run"), ("calls",), "out")
     assert step.how == POSSIBLE
+
+
+def test_a_method_of_the_outer_class_is_in_scope_of_an_inner_one() -> None:
+    """Others have a method of that name too, so that it cannot be guessed."""
+    other = "class {0} {{\n  int area(int x) {{ return x; }}\n}}\n"
+    inner = "  class Inner {\n    int twice(int y) { return area(y) * 2; }\n  }\n"
+    files = {
+        "Outer.java": f"class Outer {{\n  int area(int x) {{ return x; }}\n{inner}}}\n",
+        "Circle.java": other.format("Circle"),
+        "Square.java": other.format("Square"),
+    }
+    graph = graph_of(files, "java")
+    steps = graph.walk(graph.named("Outer.Inner.twice"), ("calls",), "out")
+    assert names(graph, (step.node for step in steps)) == {"Outer.java:Outer.area"}

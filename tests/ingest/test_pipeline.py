@@ -1,13 +1,18 @@
 """What a load promises: everything is in, every record is accounted for, and doing it twice changes nothing."""
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from tests.ingest.loading import NAME, functions, loaded, names, project, record, records_file
+from tests.made_up_source import made_up
 from treeline.corpus.errors import EncoderMismatch, InputError
 from treeline.engine.embedded import EmbeddedStore
+from treeline.ingest import pipeline
+from treeline.ingest.pipeline import LoadOptions
+from treeline.ingest.source import Chunk, Parsed, Unit
 from treeline.service.cli.text import show_summary
 
 TWO_FILES = {
@@ -164,3 +169,53 @@ def test_a_folder_in_a_folder_of_the_index_is_not_added_a_second_time(tmp_path: 
         loaded(tmp_path / "other", outer)
     loaded(tmp_path / "other", outer, remove=(str(outer / "pkg"),))
     assert names(tmp_path / "other") == ["f", "g"]
+
+
+@dataclass(frozen=True)
+class CountedUnit:
+    """A unit of many chunks that notes how far it was read."""
+
+    read: list[int]
+    key: str = "many"
+    digest: str = "1"
+    size: int = 100 * pipeline.BATCH_BYTES
+
+    def chunks(self) -> Iterator[Chunk]:
+        for number in range(100):
+            self.read.append(number)
+            yield CountedChunk(number)
+
+
+@dataclass(frozen=True)
+class CountedChunk:
+    number: int
+    size: int = pipeline.BATCH_BYTES
+
+    def parse(self) -> Parsed:
+        return Parsed((made_up(self.number),))
+
+
+@dataclass(frozen=True)
+class CountedSource:
+    unit: CountedUnit
+    name: str = "counted"
+    size: int = 100 * pipeline.BATCH_BYTES
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def units(self) -> Iterator[Unit]:
+        yield self.unit
+
+
+def test_reading_does_not_run_ahead_of_writing(tmp_path: Path) -> None:
+    """Otherwise a large source is in memory as a whole, when the engine is slower than the reader."""
+    unit = CountedUnit([])
+    ahead: list[int] = []
+
+    def look(what: str, done: int, _total: int) -> None:
+        if what == "loading":
+            ahead.append(len(unit.read) - done // pipeline.BATCH_BYTES)
+
+    options = LoadOptions(work=tmp_path / "work", encoders=("none",), workers=0)
+    summary = pipeline.load(EmbeddedStore(tmp_path / "home"), "counted", [CountedSource(unit)], options, look)
+    assert summary.total == 100
+    assert max(ahead) <= pipeline.SPARE_BATCHES + 1

@@ -162,3 +162,17 @@ def test_what_is_passed_over_comes_and_goes_with_the_wish_for_it(tmp_path: Path)
     for wanted, expected in ((False, ["a"]), (True, ["a", "b"]), (False, ["a"])):
         loaded(home, demo, read=ReadOptions(include_tests=wanted, kinds=FUNCTIONS))
         assert names(home) == expected
+
+
+def test_an_edited_comment_is_new_text(tmp_path: Path) -> None:
+    """In Go the docstring stands before the function: its code is as it was."""
+    home = tmp_path / "home"
+    text = "package p\n\n// {} the list.\nfunc Work(list []int) int {{\n\treturn list[0]\n}}\n"
+    loaded(home, project(tmp_path / "p", {"work.go": text.format("Sorts")}))
+    [before] = functions(home).values()
+    vector = EmbeddedStore(home).open(NAME).vectors([before.id])
+    summary = loaded(home, project(tmp_path / "p", {"work.go": text.format("Reverses")}))
+    [after] = functions(home).values()
+    assert (summary.indexed, summary.updated) == (1, 0)
+    assert "Reverses" in after.docstring
+    assert not np.allclose(EmbeddedStore(home).open(NAME).vectors([after.id]), vector), "the old vector was kept"

@@ -11,6 +11,7 @@ import pytest
 from tests.ingest.loading import FUNCTIONS, NAME, functions, loaded, record, records_file
 from treeline.corpus.errors import InputError
 from treeline.engine.embedded import EmbeddedStore
+from treeline.ingest import state
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import ReadOptions, Unit
 from treeline.ingest.sources import open_source
@@ -94,3 +95,20 @@ def test_a_load_that_another_one_overtook_says_so(tmp_path: Path) -> None:
         load(EmbeddedStore(home), NAME, [Overtaken()], LoadOptions(work=home / ".loading", workers=0))
     assert {function.sha for function in functions(home).values()} == {"c" * 40}
     assert loaded(home, tmp_path / "more" / "records.jsonl").published
+
+
+def test_what_came_after_the_checkpoint_is_cut_off_the_journal(tmp_path: Path) -> None:
+    path = tmp_path / "a.journal"
+    journal = state.Journal(path)
+    rows = [bytes([number]) * state.ROW for number in range(5)]
+    journal.append([state.JournalEntry("unit", "1", number, records=row) for number, row in enumerate(rows)])
+    journal.close()
+    opened, recovery = state.open_journal(path, state.checkpoint_state(3, []))
+    assert [number for number, _ in opened.read()] == [1, 2, 3]
+    assert opened.length == 3
+    opened.append([state.JournalEntry("unit", "1", 3, records=rows[3])])
+    assert [number for number, _ in opened.read()] == [1, 2, 3, 4]
+    opened.close()
+    done = recovery.progress("unit", "1")
+    assert done is not None and done.chunks == 3
+    assert recovery.doubtful == {row[:16] for row in rows[3:]}

@@ -88,9 +88,14 @@ def test_a_word_without_meaning_finds_nothing_by_its_pieces(engine: Engine) -> N
 
 
 def test_filters_hold_at_every_stage(engine: Engine) -> None:
-    for text in ("delay", "delai", "exponentialbackoff"):
-        lane = keyword_lane(engine, text, 300, Filters(path_prefix="m1"))
-        assert all(hit.address.path.startswith("m1") for hit in lane.hits)
+    for text in ("delay", "wobblr", "exponentialbackoff"):
+        everywhere = keyword_lane(engine, text, 300, Filters()).hits
+        assert everywhere, text
+        path = everywhere[0].address.path
+        lane = keyword_lane(engine, text, 300, Filters(path_prefix=path))
+        assert everywhere[0].id in {hit.id for hit in lane.hits}, text
+        assert all(hit.address.path.startswith(path) for hit in lane.hits), text
+        assert not keyword_lane(engine, text, 300, Filters(path_prefix="nowhere")).hits, text
 
 
 @pytest.mark.parametrize(

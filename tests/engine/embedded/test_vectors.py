@@ -134,3 +134,12 @@ def test_rows_without_a_vector_are_never_found(tmp_path: Path) -> None:
     positions, _ = matrix.nearest(rows[1], 300, None)
     assert len(positions) == 200
     assert not (positions % 3 == 0).any()
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 10, 49, 50])
+def test_exactly_the_k_best_are_found(tmp_path: Path, k: int) -> None:
+    """All scores differ, so one too few or another last one shows."""
+    angles = np.random.default_rng(4).permutation(50) * np.pi / 100
+    rows = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    positions, _ = matrix_of(tmp_path, rows).nearest(np.array([1, 0], dtype=np.float32), k, None)
+    assert positions.tolist() == np.argsort(angles)[:k].tolist()

@@ -109,3 +109,12 @@ def test_the_official_files_are_99_queries_and_989_judged_python_urls() -> None:
     assert len(queries) == 99
     assert sum(map(len, judged["python"].values())) == 989
     assert set(judged) == {"python", "java", "go", "javascript", "php", "ruby"}
+
+
+def test_unjudged_results_cost_places_in_all_and_none_within() -> None:
+    judged = {"python": {"q": {A: 3.0}}}
+    data = codesearchnet.dataset(["q"], judged, {"python"}, lambda url: True)
+    measured = data.measure(data.cases[0], [hit(B), hit(C), hit(A)])
+    for ending in ("", "_covered", "_covered_list_10"):
+        assert measured[f"ndcg_within{ending}"] == pytest.approx(1.0), ending
+        assert measured[f"ndcg_all{ending}"] == pytest.approx(0.5), ending
