@@ -91,6 +91,9 @@ def test_artifacts_come_back_whatever_their_size(store: Store, name: str) -> Non
         assert artifact("tree") == large
         assert artifact("empty") == b""
         assert artifact("nothing") is None
+    for start, length in ((0, 10), (1_048_570, 12), (2_000_000, 1_500_000), (3_499_990, 100)):
+        assert engine.artifact_part("tree", start, length) == large[start : start + length]
+    assert engine.artifact_part("nothing", 0, 1) is None
     assert engine.count() == len(SAMPLE)
     engine.close()
 
