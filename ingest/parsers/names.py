@@ -56,7 +56,7 @@ def chain(text: str) -> str:
         shorter = CURLY.sub("\x03", SQUARE.sub("\x02", ROUND.sub("\x01", shorter)))
         if shorter == before:
             break
-    for _ in range(3):
+    for _ in range(3 if "<" in shorter else 0):
         shorter = TYPE_ARGUMENTS.sub("", shorter)
     shorter = AROUND.sub("", shorter.strip())
     shorter = SPACE.sub("", SEPARATORS.sub(".", shorter)).strip(".")

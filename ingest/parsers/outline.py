@@ -18,7 +18,7 @@ from tree_sitter_language_pack import get_language
 
 from treeline.graph.references import PRIVATE, Import, Reference, Relation, Symbol, SymbolKind, Typing
 from treeline.ingest.parsers.comments import NO_DOC, Doc
-from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, text_of
+from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, empty, text_of
 from treeline.ingest.parsers.names import target
 
 # Captures that define something; where two catch the same node, the first one here counts.
@@ -229,6 +229,8 @@ class _Sweep:
         """A name with `self` for the receiver's variable."""
         if not self.grammar.marks_in_names and ("?." in name[1:] or "!." in name):
             name = name[:1] + name[1:].replace("?.", ".").replace("!.", ".")
+        if self.grammar.receiver_of is empty:
+            return name
         first, dot, rest = name.partition(".")
         return f"self.{rest}" if dot and any(first == scope.receiver for scope in self.scopes) else name
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -34,6 +35,7 @@ NAME = re.compile(r"[\w$]+(?:\.[\w$]+)*")
 PARAMETER = re.compile(r"[A-Z]\d?")  # `T`, `K`, `T1`: a parameter and no type
 MAX_TYPE = 300
 MAX_DEPTH = 5
+NO_CHAIN = frozenset("\"'`[{(-+!~0123456789")  # what a literal or an operation begins with
 
 
 def type_of(node: Node | None) -> str:
@@ -41,6 +43,7 @@ def type_of(node: Node | None) -> str:
     return typed(text_of(node)) if node is not None and node.end_byte - node.start_byte <= MAX_TYPE else ""
 
 
+@lru_cache(maxsize=50_000)
 def typed(text: str) -> str:
     found = _type(text, MAX_DEPTH)
     return f":{found}" if found else ""
@@ -96,6 +99,13 @@ def value_of(node: Node | None) -> str:
     if node is None or node.end_byte - node.start_byte > 4 * MAX_TARGET:
         return ""
     text = text_of(node)
+    if not text or text[0] in NO_CHAIN:
+        return ""
+    return _value(text)
+
+
+@lru_cache(maxsize=50_000)
+def _value(text: str) -> str:
     found = chain(text)
     if text.startswith("new ") and found and "(" not in found:
         found += "()"
