@@ -104,7 +104,7 @@ def as_in_compose(cluster: Cluster, node: Node, certificates: Path) -> None:
     kept = [
         line
         for line in (config / "elasticsearch.yml").read_text(encoding="utf-8").splitlines()
-        if not line.startswith(("discovery.", "cluster.initial", "cluster.name", "node.name", "xpack."))
+        if not line.startswith(("discovery.", "cluster.initial", "cluster.name", "node.name", "path.repo", "xpack."))
     ]
     lines = [*kept, *(f'{name}: "{value}"' for name, value in settings.items())]
     (config / "elasticsearch.yml").write_text("\n".join(lines) + "\n", encoding="utf-8")
