@@ -209,7 +209,7 @@ class Resolver:
             return value.nodes, value.how
         if (value.outside and place.file.language not in EXTENDED) or value.files or value.is_object:
             return NOTHING
-        first, *rest = STEPS.findall(target)
+        first, *rest = STEPS.findall(target) or [UNKNOWN]
         last = rest[-1] if rest else first
         if first in PARENT or (first in SELF and not rest):
             return NOTHING
@@ -222,7 +222,7 @@ class Resolver:
         self._left -= 1
         if self._left < 0:
             return NO_VALUE
-        first, *steps = STEPS.findall(expression)
+        first, *steps = STEPS.findall(expression) or [UNKNOWN]
         value, taken = self._start(place, first, steps)
         for at in range(taken, len(steps)):
             if not (value.nodes or value.files):
