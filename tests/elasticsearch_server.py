@@ -204,9 +204,12 @@ def _configure(cluster: Cluster, node: Node) -> None:
     shutil.copytree(fetch(cluster.version) / "config", config)
     (node.folder / "tmp").mkdir()
     options = config / "jvm.options"
+    unwanted = ["file=logs/"]  # OpenSearch logs its garbage collection into its own folder, which is not ours to write
     if not _has_vector_module(java_home(cluster.version)):
-        kept = [line for line in options.read_text(encoding="utf-8").splitlines() if VECTOR_MODULE not in line]
-        options.write_text("\n".join(kept) + "\n", encoding="utf-8")
+        unwanted.append(VECTOR_MODULE)
+    lines = options.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if not any(part in line for part in unwanted)]
+    options.write_text("\n".join(kept) + "\n", encoding="utf-8")
     names = ", ".join(other.name for other in cluster.nodes)
     seeds = ", ".join(f"127.0.0.1:{other.transport_port}" for other in cluster.nodes)
     lines = [
