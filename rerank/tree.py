@@ -110,6 +110,7 @@ ASIDE_PATH = re.compile(
     re.IGNORECASE,
 )
 ASIDE_CLASS = re.compile(r"[a-z](?:Tests?|Spec|Benchmark)\.\w+$")
+INLINE_TEST = re.compile(r"tests?\.|(?:.*\.)?test_")  # a test inside a file of code, as Rust has them
 ASKED_FOR = re.compile(rf"\b(?:{'|'.join(ASIDE_WORDS)}|tested|vendored|generated|stubs?)\b", re.IGNORECASE)
 
 
@@ -367,6 +368,8 @@ class TreeRanking:
             gains = file_evidence(head, fused, tree, query)
             scores += weight * sum(gains, np.zeros(len(tree.paths)))[tree.files]
             scores -= weight * OUTLINE * np.array([kind not in DEFINES for kind in head.parts("kind")])
+            if not ASKED_FOR.search(query):
+                scores -= weight * ASIDE * np.array([bool(INLINE_TEST.match(name)) for name in head.parts("func_name")])
             if ABOUT_A_WHOLE.match(query) and not SYMBOL.fullmatch(query):
                 wholes = answering_wholes(head, fused, tree)
                 for whole, best in wholes.items():
@@ -463,6 +466,8 @@ def explain(
         if said and said[0].startswith(GAIN_WORDS[0]):
             others = (names[other] for other in in_file[file] if other != position)
             said[0] += f" ({', '.join(dict.fromkeys(islice(others, MEMBERS_NAMED)))})"
+        if moved and gains is not None and INLINE_TEST.match(names[position]):
+            said.insert(0, "a test inside its file")
         if position in wholes:
             said.insert(0, "it answers for what is in it, which matches alike")
         if defined[position]:

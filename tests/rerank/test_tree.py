@@ -280,3 +280,14 @@ def test_the_cut_at_a_radius_of_the_disk_is_the_cut_of_the_tree() -> None:
     meeting = (height[:, None] + height[None, :] - distances(leaves, leaves) / points.scale) / 2
     same = np.array([[one.repo == other.repo for other in places] for one in places])
     assert ((meeting > 0.5) == same).all()
+
+
+@pytest.mark.parametrize("name", ["tests.walks_all", "tests.helper", "Walk.test_parallel", "test_walk"])
+def test_a_test_inside_a_file_of_code_follows_the_code_unless_tests_are_asked_for(name: str) -> None:
+    found = units(
+        ("src/walk.rs", name, "function", 0.9),
+        ("src/dir.rs", "walk", "function", 0.8),
+        ("src/lib.rs", "lib.rs", "file", 0.1),
+    )
+    assert order("parallel walking of folders", found)[0] == "src/dir.rs:walk"
+    assert order("tests of walking", found)[0] == f"src/walk.rs:{name}"
