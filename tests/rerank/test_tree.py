@@ -285,9 +285,9 @@ def test_the_cut_at_a_radius_of_the_disk_is_the_cut_of_the_tree() -> None:
 @pytest.mark.parametrize("name", ["tests.walks_all", "tests.helper", "Walk.test_parallel", "test_walk"])
 def test_a_test_inside_a_file_of_code_follows_the_code_unless_tests_are_asked_for(name: str) -> None:
     found = units(
-        ("src/walk.rs", name, "function", 0.9),
-        ("src/dir.rs", "walk", "function", 0.8),
+        ("src/one.rs", name, "function", 0.9),
+        ("src/two.rs", "walk", "function", 0.8),
         ("src/lib.rs", "lib.rs", "file", 0.1),
     )
-    assert order("parallel walking of folders", found)[0] == "src/dir.rs:walk"
-    assert order("tests of walking", found)[0] == f"src/walk.rs:{name}"
+    assert order("parallel walking of folders", found)[0] == "src/two.rs:walk"
+    assert order("tests of walking", found)[0] == f"src/one.rs:{name}"
