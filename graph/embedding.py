@@ -76,7 +76,7 @@ def reachable_scale(parents: Nodes, weights: Floats) -> float:
 
 
 def separating_scale(parents: Nodes, weights: Floats) -> float:
-    """The least scale at which the branches of every node keep to cones of their own (Sarkar's condition).
+    """The least scale at which the branches of every node stay in separate cones (Sarkar's condition).
 
     A node with k neighbours gives each a cone of half-angle π/k; an edge of length l fits its child's other
     branches into it when l ≥ −log tan(π/2k).
@@ -91,7 +91,7 @@ def separating_scale(parents: Nodes, weights: Floats) -> float:
 
 
 def centred(parents: Nodes, weights: Floats) -> tuple[Nodes, Floats]:
-    """The same tree hung up at the middle of its longest path: half as deep, so the scale can be larger.
+    """The same tree rooted at the middle of its longest path: half as deep, so the scale can be larger.
 
     The middle may fall inside an edge; the point there becomes one more node, the last. Measured on trees that lie
     within one repository: average distortion .109 → .087.
@@ -100,7 +100,7 @@ def centred(parents: Nodes, weights: Floats) -> tuple[Nodes, Floats]:
     trunk = [int(height.argmax())]  # the deepest node is one end of a longest path
     while parents[trunk[-1]] >= 0:
         trunk.append(int(parents[trunk[-1]]))
-    joins = np.zeros(len(parents))  # where the way from each node to that end turns down: a height on the trunk
+    joins = np.zeros(len(parents))  # the height on the trunk where the path from each node to that end turns down
     on_trunk = np.zeros(len(parents), dtype=bool)
     on_trunk[trunk] = True
     for level in levels(parents)[1:]:
@@ -160,10 +160,10 @@ def _turns(above: Nodes) -> NDArray[np.intp]:
 
 
 def _angle_to_parent(parent: Points, step: Points, angle: Floats) -> Floats:
-    """At which angle the child `parent ⊕ step`, moved to the centre, sees its parent.
+    """The angle at which the child `parent ⊕ step`, moved to the centre, sees its parent.
 
-    −(p ⊕ s) ⊕ p = −gyr[p, s] s, and in the disk the gyration is the rotation (1 + p s̄) / (1 + p̄ s): computed
-    so, the angle keeps its digits where subtracting the two points near the rim would lose them.
+    −(p ⊕ s) ⊕ p = −gyr[p, s] s, and in the disk the gyration is the rotation (1 + p s̄) / (1 + p̄ s). Computed this
+    way the angle stays precise near the rim, where subtracting the two points would cancel its digits.
     """
     p = parent.x[:, 0] + 1j * parent.x[:, 1]
     s = step.x[:, 0] + 1j * step.x[:, 1]
@@ -173,7 +173,7 @@ def _angle_to_parent(parent: Points, step: Points, angle: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """An embedding in figures; over a sample where the tree has too many pairs."""
+    """How well an embedding keeps the tree; measured on a sample if the tree has too many pairs."""
 
     average_distortion: float
     mean_average_precision: float
@@ -188,7 +188,7 @@ def average_distortion(embedded: Floats, tree: Floats) -> float:
 
 
 def tree_distance(parents: Nodes, weights: Floats, a: NDArray[np.intp], b: NDArray[np.intp]) -> Floats:
-    """Weighted path length between the nodes of `a` and `b`, pair by pair: both climb until they meet."""
+    """Weighted path length between `a[i]` and `b[i]`: both climb until they meet."""
     height = heights(parents, weights)
     steps = heights(parents, (parents >= 0).astype(float))
     left, right = a.copy(), b.copy()
@@ -200,7 +200,7 @@ def tree_distance(parents: Nodes, weights: Floats, a: NDArray[np.intp], b: NDArr
 
 
 def mean_average_precision(embedding: Embedding, parents: Nodes, nodes: NDArray[np.intp]) -> float:
-    """Over these nodes, each against all points."""
+    """The mean over these nodes, each ranked against all points."""
     scores: list[float] = []
     for node in nodes:
         away = hyperbolic.distances(embedding.points.take([int(node)]), embedding.points)[0]
@@ -218,7 +218,7 @@ def mean_average_precision(embedding: Embedding, parents: Nodes, nodes: NDArray[
 
 
 def quality(embedding: Embedding, parents: Nodes, weights: Floats, *, sample: int = 200, seed: int = 0) -> Quality:
-    """Both figures over all pairs and nodes of a small tree, over `sample` nodes and sample² pairs of a large one."""
+    """Distortion and MAP: over the whole of a small tree, over `sample` nodes and sample² pairs of a large one."""
     random = np.random.default_rng(seed)
     count = len(parents)
     if count <= sample:

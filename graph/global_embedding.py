@@ -1,4 +1,4 @@
-"""The whole tree of an index in the Poincaré disk, made at build time: as one tree, and as one disk per repository.
+"""Embeds the whole tree of an index in the Poincaré disk at build time: in one disk, or one disk per repository.
 
 float64 cannot separate hundreds of repositories under one root in two dimensions (`NotSeparable` says so). So
 besides the one disk, which the paper's global variant uses, each repository has a disk of its own (Method 1).
@@ -46,16 +46,16 @@ def embed_whole(tree: Tree) -> GlobalEmbedding:
 
 
 def embed_again(tree: Tree, before: GlobalEmbedding) -> GlobalEmbedding:
-    """Embed a slightly changed tree again, and keep the quality that was last measured.
+    """Embed a slightly changed tree, and keep the quality measured before.
 
-    Measuring takes ten times as long as embedding, and its figures come from a sample.
+    Measuring takes ten times as long as embedding, and samples the tree anyway.
     """
     weights = (tree.parents >= 0).astype(float)
     return GlobalEmbedding(embed(tree.parents, weights), before.quality, before.separable)
 
 
 def embed_refined(tree: Tree, dimension: int) -> GlobalEmbedding:
-    """The tree in more dimensions by geoopt, where that lowers its distortion; needs the `transformers` extra."""
+    """The tree in more dimensions, refined by geoopt if that lowers distortion; needs the `transformers` extra."""
     from treeline.graph.refine import refine
 
     weights = (tree.parents >= 0).astype(float)
@@ -65,7 +65,7 @@ def embed_refined(tree: Tree, dimension: int) -> GlobalEmbedding:
 
 
 def embed_split(tree: Tree, *, strict: bool = True) -> dict[str, tuple[NDArray[np.intp], Embedding]]:
-    """Method 1: for each repository its nodes in the whole tree and their points in a disk of its own.
+    """Method 1: for each repository, its nodes in the whole tree and their points in its own disk.
 
     A tree too deep for its root is centred at its middle (6 of 440 in CodeSearchNet's Python). If its branches still
     cannot be separated, `strict` raises `NotSeparable` with its name; otherwise they overlap.

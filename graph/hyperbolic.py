@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-TINY = np.finfo(float).tiny  # keeps a division by a length of zero from being one by zero
-# Karcher steps for a mean: 12 bring the points of 100 real queries to within .01 of the limit.
+TINY = np.finfo(float).tiny  # avoids a division by a zero length
+# Karcher steps for a mean: after 12, the means of 100 real queries are within .01 of the limit.
 MEAN_STEPS = 12
 
 
@@ -39,7 +39,7 @@ def at_origin(count: int, dimension: int = 2) -> Points:
 
 
 def points(x: Floats) -> Points:
-    """Points from coordinates alone: exact only as far as 1 − ‖x‖² still has digits."""
+    """Points from coordinates alone: less exact towards the rim, where 1 − ‖x‖² loses digits."""
     return Points(x, 1.0 - (x * x).sum(axis=-1))
 
 
@@ -84,7 +84,7 @@ def to_origin(centre: Points, a: Points) -> Points:
 
 
 def log(centre: Points, a: Points) -> Floats:
-    """Tangent vectors at `centre` that lead to `a`, of length the distance."""
+    """Tangent vectors at `centre` that point to `a`; their length is the distance."""
     moved = to_origin(centre, a)
     norm = np.sqrt((moved.x**2).sum(axis=-1))
     length = 2.0 * np.arcsinh(norm / np.sqrt(moved.gap))
@@ -93,7 +93,7 @@ def log(centre: Points, a: Points) -> Floats:
 
 
 def exp(centre: Points, tangent: Floats) -> Points:
-    """Where one arrives from `centre` along the tangent vector; the inverse of `log`."""
+    """The point reached from `centre` along the tangent vector; the inverse of `log`."""
     length = np.sqrt((tangent**2).sum(axis=-1))
     direction = tangent / np.maximum(length, TINY)[..., None]
     step = Points(direction * np.tanh(length / 2)[..., None], 1.0 / np.cosh(length / 2) ** 2)
@@ -106,7 +106,7 @@ def frechet_means(
     """The Fréchet mean of each group: the point with the least sum of squared distances to its members.
 
     Karcher's iteration, from the centre or from `start`; each step is divided by the curvature of the sum (at most
-    the mean of d·coth d), which keeps it from overshooting however far out the points are.
+    the mean of d·coth d), so it never overshoots, however far out the points are.
     """
     mean = start or at_origin(count, a.x.shape[1])
     sizes = np.maximum(np.bincount(groups, minlength=count), 1)

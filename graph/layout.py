@@ -1,4 +1,4 @@
-"""The tree of a list of results as a picture: points in the disk with their parents, labels and clusters, to draw."""
+"""Lays out the tree of a list of results for drawing: points in the disk with parents, labels and clusters."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from treeline.graph.tree import Kind
 if TYPE_CHECKING:
     import networkx as nx
 
-# The reach of the drawing: at 36, where distances are best, all leaves would lie within 1e-15 of the rim; at 5 the
-# deepest node is at 98.7 % of the radius and every level has room of its own.
+# How far the drawing reaches. At 36, where distances are most exact, all leaves would lie within 1e-15 of the rim; at
+# 5 the deepest node is at 98.7 % of the radius, and the levels can be told apart.
 DRAWN_REACH = 5.0
 DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class MapNode:
-    """One node: its place in the unit disk, its parent (an index into the nodes), and what it stands for.
+    """One node: its point in the unit disk, its parent (an index into the nodes), and what it stands for.
 
-    A candidate has `id`, `rank` (from 1), `address` and perhaps `cluster`; `label` is the path from the parent on.
+    A candidate has `id`, `rank` (from 1), `address` and perhaps `cluster`; `label` is the path below the parent.
     """
 
     x: float
@@ -42,14 +42,14 @@ class MapNode:
 
 @dataclass(frozen=True, slots=True)
 class DiskMap:
-    """The drawn tree, parents before children, and the average distortion of the geometry that ranks by it."""
+    """The drawn tree, parents before children, and the average distortion of the embedding used for ranking."""
 
     nodes: tuple[MapNode, ...]
     distortion: float
 
 
 def draw(graph: nx.DiGraph[int], addresses: Sequence[Address]) -> DiskMap:
-    """The picture of a `result_graph`: its nodes nearer to the centre than the places it ranks by."""
+    """Lays out a `result_graph`, with nodes nearer to the centre than in the embedding used for ranking."""
     if not len(graph):
         return DiskMap((), 0.0)
     parents = np.full(len(graph), -1, dtype=np.int32)

@@ -1,7 +1,7 @@
 """The subtree that a query's candidates span, unary chains contracted into weighted edges.
 
-It has the same path lengths between the candidates as the whole tree, a small fan-out, and is made from their
-addresses alone in well under a millisecond.
+Path lengths between candidates are those of the whole tree, and the fan-out is small. It is made from the addresses
+alone, in well under a millisecond.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from treeline.graph.tree import SEPARATOR, scopes
 
 @dataclass(frozen=True, slots=True)
 class LocalTree:
-    """Parents and edge weights (node 0 is the lowest node above all), and each candidate's leaf and path."""
+    """Parents and edge weights (node 0 is the lowest common ancestor), and each candidate's leaf and path."""
 
     parents: Nodes
     weights: Floats
-    depths: NDArray[np.int32]  # in the whole tree: steps below the common root
+    depths: NDArray[np.int32]  # steps below the common root in the whole tree
     leaves: NDArray[np.int32]
     witnesses: NDArray[np.int32]  # per node: a candidate below it, whose path names the node
     paths: tuple[tuple[str, ...], ...]
@@ -40,7 +40,7 @@ class LocalTree:
 
 
 def paths(addresses: Sequence[Address]) -> list[tuple[str, ...]]:
-    """Steps from the common root: repository, folders, file, classes, function; the last is each candidate's own."""
+    """Steps from the common root: repository, folders, file, classes, function. The last is unique per candidate."""
     found: list[tuple[str, ...]] = []
     for position, address in enumerate(addresses):
         *classes, name = scopes(address)
@@ -50,10 +50,10 @@ def paths(addresses: Sequence[Address]) -> list[tuple[str, ...]]:
 
 
 def nearest_above(addresses: Sequence[Address]) -> list[float | None]:
-    """For every candidate but the first, the tree distance to the nearest of those above it.
+    """The tree distance of each candidate to the nearest of those ranked above it; None for the first.
 
-    The paths are inserted into a trie one after the other. At each node, a path looks up the shortest earlier path
-    through it: their distance is what both have left below the node.
+    Paths are inserted into a trie one by one. At each node, a path looks up the shortest earlier path through that
+    node; their distance is the sum of what both have left below it.
     """
     child: dict[tuple[int, str], int] = {}
     shortest = [inf]  # per node: the length of the shortest path through it so far
@@ -79,8 +79,8 @@ def local_tree(addresses: Sequence[Address]) -> LocalTree:
     order = sorted(range(len(steps)), key=steps.__getitem__)
     shared = _shared([steps[i] for i in order])
 
-    # The paths in order visit the tree depth first, and neighbours part at its branching nodes: one pass with the
-    # stack of open nodes finds them all.
+    # Sorted paths visit the tree depth first, and neighbours diverge at its branching nodes: one pass with a stack of
+    # open nodes finds them all.
     depth: list[int] = []
     parent: list[int] = []
     witness: list[int] = []
@@ -155,7 +155,7 @@ def _shared(ordered: Sequence[tuple[str, ...]]) -> list[int]:
 
 
 def _distances(steps: Sequence[tuple[str, ...]], order: Sequence[int], shared: Sequence[int]) -> Floats:
-    """Tree distances: two sorted paths share the minimum of what the neighbours between them share."""
+    """Tree distances. Two sorted paths share as many steps as the least that neighbours between them share."""
     count = len(steps)
     common = np.full((count, count), np.inf)
     columns = np.arange(count)

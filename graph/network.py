@@ -64,7 +64,7 @@ def result_graph(
 ) -> nx.DiGraph[int]:
     """The tree that these results span, given in the order of their ranks.
 
-    A chain of folders without a branch is one edge, of as many steps, and the label below it has the whole way.
+    An unbranched chain of folders is one edge of that many steps; the label of the node below it has the whole path.
     Results also carry their `rank` (from 1), `repo`, `path` and `name`.
     """
     graph = _new()
@@ -93,19 +93,20 @@ def result_graph(
 
 
 def _new() -> nx.DiGraph[int]:
-    import networkx as nx  # a fifth of a second that a search need not pay
+    import networkx as nx  # here, because it takes 0.2 s, and a search does not need it
 
     return nx.DiGraph()
 
 
 def _embedding(local: LocalTree) -> Embedding:
-    """The geometry that clusters are made in."""
+    """The embedding that clusters are made in."""
     placed = embed(*centred(local.parents, local.weights))
-    return Embedding(placed.points.take(np.arange(len(local.parents))), placed.scale)  # without the middle of an edge
+    # Without the node that centring may add.
+    return Embedding(placed.points.take(np.arange(len(local.parents))), placed.scale)
 
 
 def _place(graph: nx.DiGraph[int], embedding: Embedding) -> None:
-    """Write the nodes' places and the edges' lengths."""
+    """Set the nodes' coordinates and the edges' lengths."""
     points: Points = embedding.points
     dimension = points.x.shape[1]
     names = [*PLANE, *(f"x{number}" for number in range(3, dimension + 1)), "radius"]
@@ -121,7 +122,7 @@ def _place(graph: nx.DiGraph[int], embedding: Embedding) -> None:
 
 
 def _kind(local: LocalTree, addresses: Sequence[Address], node: int) -> Kind:
-    """What a node is, from how deep it lies on the path of a candidate below it."""
+    """The kind of a node, from its depth on the path of a candidate below it."""
     address = addresses[local.witnesses[node]]
     depth = int(local.depths[node])
     file_depth = 1 + len(address.path.split("/"))

@@ -1,4 +1,4 @@
-"""What a parser finds in a file besides its units: symbols, imports and references by name."""
+"""What a parser finds in a file besides its units: symbols, imports, references by name, and types."""
 
 from __future__ import annotations
 
@@ -35,9 +35,12 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class Typing:
-    """What a name of this file holds: a field (`Engine.trees`), a module's variable, or what a function gives
-    (`Engine.get()`). `value` is an expression: `:Node` is an object of a type, `:Node[]` something that holds such
-    objects, `make().node` what that gives. `private` marks a function that other files don't see."""
+    """The type of a name in this file: of a field (`Engine.trees`), a module's variable, or a function's result
+    (`Engine.get()`).
+
+    `value` is an expression: `:Node` is an object of a type, `:Node*` a container of such objects, `make().node` the
+    value of that expression. `private` marks a function that other files cannot see.
+    """
 
     name: str
     value: str
@@ -48,8 +51,11 @@ PRIVATE = "private"
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """`source` (a symbol of this file, empty for module level) refers to `target`, a dotted name as written, with `()`
-    for a call and `[]` for an index on the way to it, and local variables replaced by what they hold."""
+    """`source` (a symbol of this file, empty for module level) refers to `target`.
+
+    `target` is a dotted name as written, with `()` for each call and `[]` for each index on the way, and local
+    variables replaced by their values.
+    """
 
     relation: Relation
     source: str

@@ -1,9 +1,9 @@
-"""Refines an embedding in d dimensions by Riemannian Adam, and keeps it only where that lowers distortion.
+"""Refines an embedding in d dimensions by Riemannian Adam, and keeps the result only if it lowers distortion.
 
 Bécigneul & Ganea, "Riemannian Adaptive Optimization Methods", ICLR 2019, as implemented by geoopt, over a sample of the
 pairs of nodes at each step. geoopt clips points near the rim (its distance saturates at 16.8 in float64), so the start
 is the combinatorial embedding at a scale that stays well inside. Needs the `transformers` extra (torch), which is
-imported only when called. docs/research/rerankers.md has where it helps.
+imported only when called. docs/research/rerankers.md shows where it helps.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from treeline.graph.hyperbolic import Floats, Points
 
 SAFE_REACH = 8.0  # two points this far out on opposite sides are 16 apart, where geoopt's distance still has digits
 STEPS = 300
-RATE = 0.1  # of .02 and .1, each with a reach of 6 and 8; a cosine brings it down
-PAIRS = 5_000  # a step; a list of 100 results has some 10,000 pairs of nodes, a repository millions
+RATE = 0.1  # the better of .02 and .1, each tried with a reach of 6 and 8; decays by a cosine
+PAIRS = 5_000  # per step; a list of 100 results has about 10,000 pairs of nodes, a repository millions
 POOL = 200_000  # pairs from which those of a step are drawn
-MEASURED = 20_000  # other pairs, over which the two embeddings are compared
+MEASURED = 20_000  # separate pairs, on which the two embeddings are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ class Refined:
 
 
 def refine(parents: Nodes, weights: Floats, *, dimension: int = 2, steps: int = STEPS, seed: int = 0) -> Refined:
-    """Move all nodes so that their distances come nearer to the tree's; the combinatorial points where that fails."""
+    """Move all nodes so that their distances approach the tree's; returns the start if distortion does not fall."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # geoopt compiles with what torch has deprecated
+            warnings.simplefilter("ignore", FutureWarning)  # geoopt uses a deprecated torch compiler
             import geoopt
         import torch
     except ImportError as error:
@@ -50,20 +50,20 @@ def refine(parents: Nodes, weights: Floats, *, dimension: int = 2, steps: int = 
         ) from error
 
     count = len(parents)
-    hung, lengths = centred(parents, weights)
-    nodes = np.arange(count)  # hanging the tree up may have added one
-    start = embed(hung, lengths)
+    rooted, lengths = centred(parents, weights)
+    nodes = np.arange(count)  # centring may have added one
+    start = embed(rooted, lengths)
     start = Embedding(_lifted(start.points.take(nodes), dimension), start.scale)
     random = np.random.default_rng(seed)
     judged, learnt = _pairs(count, MEASURED, random), _pairs(count, POOL, random)
-    wanted, apart = (tree_distance(parents, weights, *pairs) for pairs in (judged, learnt))
-    before = _distortion(start, judged, wanted)
+    expected, apart = (tree_distance(parents, weights, *pairs) for pairs in (judged, learnt))
+    before = _distortion(start, judged, expected)
     if count < 3:
         return Refined(start, before, before, kept=False)
 
-    scale = SAFE_REACH / max(float(heights(hung, lengths).max()), 1.0)
-    x = _lifted(embed(hung, lengths, scale=scale).points.take(nodes), dimension).x
-    if dimension > 2:  # off the plane by a little, or the gradient into the other dimensions is zero for ever
+    scale = SAFE_REACH / max(float(heights(rooted, lengths).max()), 1.0)
+    x = _lifted(embed(rooted, lengths, scale=scale).points.take(nodes), dimension).x
+    if dimension > 2:  # slightly off the plane; on it, the gradient into the other dimensions stays zero
         x[:, 2:] = random.normal(scale=1e-3, size=(count, dimension - 2))
         x *= np.minimum(1.0, (1 - 1e-6) / np.linalg.norm(x, axis=1))[:, None]
     ball = geoopt.PoincareBall()
@@ -81,13 +81,13 @@ def refine(parents: Nodes, weights: Floats, *, dimension: int = 2, steps: int = 
         schedule.step()
 
     refined = Embedding(hyperbolic.points(points.detach().numpy().copy()), float(log_scale.exp().item()))
-    after = _distortion(refined, judged, wanted)
+    after = _distortion(refined, judged, expected)
     kept = after < before
     return Refined(refined if kept else start, before, after if kept else before, kept)
 
 
 def _pairs(count: int, most: int, random: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """All pairs of nodes, or a sample of them; none of a node with itself."""
+    """All pairs of distinct nodes, or a sample of them."""
     if count * (count - 1) // 2 <= most:
         return np.triu_indices(count, 1)
     left = random.integers(count, size=most)
@@ -100,6 +100,6 @@ def _lifted(points: Points, dimension: int) -> Points:
     return points if more <= 0 else Points(np.pad(points.x, ((0, 0), (0, more))), points.gap)
 
 
-def _distortion(embedding: Embedding, pairs: tuple[NDArray[np.intp], NDArray[np.intp]], wanted: Floats) -> float:
+def _distortion(embedding: Embedding, pairs: tuple[NDArray[np.intp], NDArray[np.intp]], expected: Floats) -> float:
     left, right = (embedding.points.take(side) for side in pairs)
-    return average_distortion(hyperbolic.distance(left, right) / embedding.scale, wanted)
+    return average_distortion(hyperbolic.distance(left, right) / embedding.scale, expected)

@@ -1,7 +1,7 @@
 """The repository tree of a whole index: common root → repository → folders → file → classes → function.
 
-This is the paper's Method 2. Method 1, one tree a repository, is the same without the root. `network.py` has it as a
-networkx graph.
+This is the paper's Method 2. Method 1, one tree per repository, is the same without the root. `network.py` makes a
+networkx graph of it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Kind = Literal["root", "repository", "folder", "file", "class", "function"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 ROOT, REPOSITORY, FOLDER, FILE, CLASS, FUNCTION = range(6)
 TYPES = frozenset({"class", "interface", "type", "enum"})  # units that have members
-SEPARATOR = "\0"  # the one character that no path on any system contains
+SEPARATOR = "\0"  # no path on any system contains it
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A tree in figures."""
+    """Counts and depths of a tree."""
 
     nodes: int
     functions: int
@@ -69,7 +69,7 @@ class Tree:
 
 def scopes(address: Address) -> list[str]:
     """The steps inside the file: classes (or enclosing functions), then the function's own name."""
-    if address.kind == "file":  # the dot in its name is no step
+    if address.kind == "file":  # the dot in its name does not separate scopes
         return [address.func_name]
     return address.func_name.split(".") if address.func_name else ["<anonymous>"]
 
@@ -100,7 +100,7 @@ class _Grower:
                 node = self.child(node, folder, FOLDER)
             node = self.files[place] = self.child(node, name, FILE)
         *classes, name = scopes(address)
-        if address.kind == "file":  # the unit of a file is its node, that of a class the class
+        if address.kind == "file":  # a file's unit is the file's node, a class's unit the class's node
             self.leaves[function_id] = node
             return
         for scope in classes:
@@ -139,7 +139,7 @@ def grow(addresses: Iterable[tuple[str, Address]], tree: Tree | None = None) -> 
 
 
 def prune(tree: Tree, removed: Iterable[str]) -> Tree:
-    """The tree without these functions, and without the nodes that have none left below them."""
+    """The tree without these functions, and without nodes that have no function left below them."""
     leaves = dict(tree.leaves)
     for function_id in removed:
         leaves.pop(function_id, None)
@@ -165,7 +165,7 @@ def prune(tree: Tree, removed: Iterable[str]) -> Tree:
 def dump(tree: Tree) -> bytes:
     """The `tree` artifact of an index."""
     buffer = BytesIO()
-    # Not compressed: 11 MB instead of 5 for 182,000 functions, but written at once and read in two thirds of the time.
+    # Not compressed: 11 MB instead of 5 for 182,000 functions, but much faster to write, and read in 2/3 of the time.
     np.savez(
         buffer,
         parents=tree.parents,

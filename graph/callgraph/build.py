@@ -21,7 +21,7 @@ PROTOCOLS = frozenset({"Protocol", "typing.Protocol", "typing_extensions.Protoco
 
 @dataclass(slots=True)
 class Collected:
-    """A graph while it is being put together: nodes by number, edges once each."""
+    """A graph under construction. Nodes are numbered; each edge is kept once."""
 
     names: list[str] = field(default_factory=list)
     kinds: list[NodeKind] = field(default_factory=list)
@@ -43,8 +43,8 @@ class Collected:
 
 
 @dataclass(slots=True)
-class _Seen:
-    """One file on the way: its symbols' nodes, and its references."""
+class _FileEntry:
+    """One file under construction: its symbols' nodes, and its references."""
 
     file: File
     number: int
@@ -54,22 +54,22 @@ class _Seen:
         found = self.file.nodes.get(name)
         if found is None:
             self.file.nodes[name] = graph.add(name, kind, self.number, line)
-        elif kind != "function":  # the class itself, where only its methods had been seen
+        elif kind != "function":  # the class's own definition, after only its methods were seen
             graph.kinds[found], graph.lines[found] = kind, line
 
     def nearest(self, name: str) -> str:
-        """This symbol, or the nearest outer one that is known; empty for the module."""
+        """This symbol, or the nearest enclosing one that has a node; empty for the module."""
         while name and name not in self.file.nodes:
             name = name.rpartition(".")[0]
         return name
 
     def referring(self, name: str) -> int:
-        """The node that refers: the nearest known symbol, or the module."""
+        """The node that a reference starts from: the nearest enclosing symbol with a node, or the module."""
         return self.file.nodes[self.nearest(name)]
 
 
 def build(facts: Iterable[FileFacts], addresses: Iterable[tuple[str, Address]]) -> bytes:
-    """The artifact `callgraph`; `addresses` are the functions of the index, so that nodes know their ids."""
+    """The `callgraph` artifact. `addresses` are the index's functions; they give the nodes their ids."""
     by_repo: dict[str, list[FileFacts]] = defaultdict(list)
     for fact in facts:
         by_repo[fact.repo].append(fact)
@@ -80,7 +80,7 @@ def build(facts: Iterable[FileFacts], addresses: Iterable[tuple[str, Address]]) 
 
 
 def repository(repo: str, facts: Iterable[FileFacts]) -> Part:
-    """The graph of one repository, in the order of its paths; no function of the index is tied to it yet."""
+    """The graph of one repository, files sorted by path. Its nodes have no function ids yet."""
     graph = Collected()
     files = _collect(sorted(facts, key=lambda fact: fact.path), graph)
     resolver = Resolver((seen.file for seen in files), graph.names, graph.kinds, graph.lines)
@@ -91,13 +91,13 @@ def repository(repo: str, facts: Iterable[FileFacts]) -> Part:
     return Part(repo, {**node_arrays(graph), **file_arrays(places), **edge_arrays(graph)}).identified(())
 
 
-def _collect(facts: Iterable[FileFacts], graph: Collected) -> list[_Seen]:
-    """One entry a file, its pieces put together."""
-    files: dict[str, _Seen] = {}
+def _collect(facts: Iterable[FileFacts], graph: Collected) -> list[_FileEntry]:
+    """Merges the facts of each file into one entry."""
+    files: dict[str, _FileEntry] = {}
     for fact in facts:
         seen = files.get(fact.path)
         if seen is None:
-            seen = files[fact.path] = _Seen(File(fact.path, fact.language), len(files))
+            seen = files[fact.path] = _FileEntry(File(fact.path, fact.language), len(files))
         seen.file.imports.extend(fact.imports)
         seen.file.types.update((typing.name, typing.value) for typing in fact.types)
         for symbol in fact.symbols:
@@ -106,7 +106,7 @@ def _collect(facts: Iterable[FileFacts], graph: Collected) -> list[_Seen]:
     for seen in files.values():
         if seen.file.language != "go":  # a Go method's type may be in another file of the package
             for name in [name for name in seen.file.nodes if "." in name]:
-                # CodeSearchNet keeps functions alone: their classes are known from the methods' names.
+                # CodeSearchNet has only functions: classes are inferred from the names of their methods.
                 owner = name.rpartition(".")[0]
                 if owner not in seen.file.nodes:
                     seen.node(graph, owner, "class", 0)
@@ -115,8 +115,8 @@ def _collect(facts: Iterable[FileFacts], graph: Collected) -> list[_Seen]:
     return list(files.values())
 
 
-def _inherit(graph: Collected, resolver: Resolver, files: Sequence[_Seen]) -> None:
-    """Inheritance goes first, because calls on `self` are looked for in what a class extends."""
+def _inherit(graph: Collected, resolver: Resolver, files: Sequence[_FileEntry]) -> None:
+    """Resolves inheritance. This runs before calls, because calls on `self` are looked up in the bases too."""
     protocols: set[int] = set()
     for seen in files:
         for reference in seen.references:
@@ -130,14 +130,14 @@ def _inherit(graph: Collected, resolver: Resolver, files: Sequence[_Seen]) -> No
                 for base in bases:
                     resolver.extend(node, base)
                     graph.edge(node, base, reference.relation, how)
-                if not bases:  # of another repository, or not indexed: who asks for it by name can still be told
+                if not bases:  # in another repository, or not indexed: kept for searches by the base's name
                     graph.bases.setdefault(node, []).append(reference.target)
                     resolver.classes.unresolved.add(node)
     _implement(graph, resolver, files, protocols)
 
 
-def _implement(graph: Collected, resolver: Resolver, files: Sequence[_Seen], protocols: set[int]) -> None:
-    """Go interfaces and Python protocols are implemented by whoever has all their methods."""
+def _implement(graph: Collected, resolver: Resolver, files: Sequence[_FileEntry], protocols: set[int]) -> None:
+    """Adds `implements` edges: a class with all methods of a Go interface or Python protocol implements it."""
     holders: dict[tuple[str, str], set[int]] = defaultdict(set)
     interfaces = [(node, "python") for node in sorted(protocols)]
     for seen in files:
@@ -155,8 +155,8 @@ def _implement(graph: Collected, resolver: Resolver, files: Sequence[_Seen], pro
                 graph.edge(node, interface, "implements", ALL_METHODS)
 
 
-def _refer(graph: Collected, resolver: Resolver, files: Sequence[_Seen]) -> None:
-    """Calls and uses; who calls a class calls its constructor."""
+def _refer(graph: Collected, resolver: Resolver, files: Sequence[_FileEntry]) -> None:
+    """Adds the edges of calls and uses. A call of a class is also a call of its constructor."""
     for seen in files:
         for reference in seen.references:
             relation, source, target = reference.relation, reference.source, reference.target
@@ -166,7 +166,7 @@ def _refer(graph: Collected, resolver: Resolver, files: Sequence[_Seen]) -> None
             node = seen.referring(source) if found else -1
             for other in found:
                 if relation == "calls" and graph.kinds[other] in CLASSES and seen.file.language == "go":
-                    graph.edge(node, other, "uses", how)  # a conversion
+                    graph.edge(node, other, "uses", how)  # `T(x)` is a conversion
                     continue
                 graph.edge(node, other, relation, how)
                 if relation == "calls" and graph.kinds[other] == "class":
@@ -176,7 +176,7 @@ def _refer(graph: Collected, resolver: Resolver, files: Sequence[_Seen]) -> None
 
 
 def node_arrays(graph: Collected) -> Arrays:
-    """Names, kinds, files, lines, members and unresolved bases of nodes."""
+    """The nodes' names, kinds, files, lines, members and unresolved bases."""
     count = len(graph.names)
     owner = np.full(count, -1, dtype=np.int32)
     owner[list(graph.owners)] = list(graph.owners.values())
@@ -192,7 +192,7 @@ def node_arrays(graph: Collected) -> Arrays:
 
 
 def file_arrays(places: Sequence[tuple[str, str]]) -> Arrays:
-    """Path and language of every file."""
+    """The path and language of every file."""
     languages = sorted({language for _, language in places})
     return {
         **string_arrays("languages", languages),
@@ -202,7 +202,7 @@ def file_arrays(places: Sequence[tuple[str, str]]) -> Arrays:
 
 
 def edge_arrays(graph: Collected) -> Arrays:
-    """The edges twice, grouped by the node they leave and by the node they reach."""
+    """The edges, stored twice: grouped by source node and by target node."""
     edges = np.array([(*key, how) for key, how in graph.edges.items()], dtype=np.int32).reshape(-1, 4)
     found: Arrays = {}
     for direction, here, there in (("out", 0, 1), ("in", 1, 0)):

@@ -13,7 +13,7 @@ from treeline.graph.references import CLASSES, Import
 
 @dataclass(slots=True)
 class File:
-    """Its symbols' nodes by qualified name, its imports, and what its names hold."""
+    """A file: its symbols' nodes by qualified name, its imports, and the types of its names (see `Typing`)."""
 
     path: str
     language: str
@@ -26,8 +26,10 @@ PACKAGE_IS_A_FOLDER = frozenset({"go", "java", "kotlin"})
 
 
 class Packages:
-    """The first symbol of each name in a package. They are listed once: a folder may have ten thousand files, and each
-    of them asks for the names that it does not define itself."""
+    """Looks up names in packages that are folders; the first symbol of a name wins.
+
+    Built once, because a folder may have ten thousand files, and each looks up every name it does not define.
+    """
 
     def __init__(self, files: Iterable[File], kinds: Sequence[str]) -> None:
         self._symbols: dict[tuple[str, str, str], int] = {}
@@ -43,15 +45,15 @@ class Packages:
                         self._classes.setdefault(_key(file, name), node)
 
     def symbol(self, file: File, name: str) -> int | None:
-        """What this name is in the package of a file; nothing in other languages."""
+        """The symbol of this name in the file's package; None in languages whose packages are not folders."""
         return self._symbols.get(_key(file, name))
 
     def holding(self, file: File, name: str) -> File | None:
-        """The file of the package that says what a variable of this name holds."""
+        """The file of the same package that declares a variable of this name."""
         return self._holding.get(_key(file, name))
 
     def owner(self, file: File, name: str) -> int | None:
-        """The class or interface of this name in the package of a file."""
+        """The class or interface of this name in the file's package."""
         return self._classes.get(_key(file, name))
 
 
@@ -59,7 +61,7 @@ def _key(file: File, name: str) -> tuple[str, str, str]:
     return file.language, SOURCE_ROOT.sub("", posixpath.dirname(file.path)), name
 
 
-# Java and Kotlin keep the tests of a package in a folder of their own.
+# Java and Kotlin keep a package's tests under another source root: `src/test/java` beside `src/main/java`.
 SOURCE_ROOT = re.compile(r"^(?:.*/)?src/\w+/(?:java|kotlin)/")
 
 
@@ -70,10 +72,10 @@ CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct
 
 
 class Classes:
-    """Members and bases; what a class extends is told while inheritance is resolved.
+    """The members and bases of every class. `extend` adds the bases while inheritance is resolved.
 
-    A Ruby class or module may be opened in any number of files, and has what is in all of them. Members and bases are
-    then gathered under its first opening, so that looking through it is one look, however many there are.
+    A class may be split over several files (Ruby's reopened classes, the languages of `SPREAD`), with one node in each.
+    Members and bases are merged under its first node, so a lookup takes one step however many parts there are.
     """
 
     def __init__(
@@ -84,15 +86,15 @@ class Classes:
         kinds: Sequence[str],
         lines: Sequence[int],
     ) -> None:
-        """A class on line 0 is only known from its members."""
+        """A class on line 0 has no definition of its own: it was inferred from its members."""
         self._packages, self._names, self._kinds = packages, names, kinds
         self.members: dict[int, dict[str, int]] = defaultdict(dict)
         self.owner: dict[int, int] = {}
         self._bases: dict[int, dict[int, None]] = defaultdict(dict)
         self._gathered: dict[int, dict[str, int]] = defaultdict(dict)
-        self._opened_first: dict[int, int] = {}
+        self._first_node: dict[int, int] = {}
         self._by_name: dict[str, list[int]] = defaultdict(list)
-        self.unresolved: set[int] = set()  # classes with a base that is not of this repository
+        self.unresolved: set[int] = set()  # classes with a base outside this repository
         opened: dict[str, int] = {}
         spread: dict[tuple[str, str, str], list[int]] = defaultdict(list)
         for file in files:
@@ -102,14 +104,14 @@ class Classes:
                     if "." in name:
                         self._by_name[name].append(node)
                     if file.language == "ruby":
-                        self._opened_first[node] = opened.setdefault(name, node)
+                        self._first_node[node] = opened.setdefault(name, node)
                     elif file.language in SPREAD:
                         folder = posixpath.dirname(file.path) if file.language == "csharp" else ""
                         spread[file.language, folder, name].append(node)
         for (language, _, _), nodes in spread.items():
             defined = [node for node in nodes if lines[node]]
             if len(defined) == 1 or (defined and language == "csharp"):
-                self._opened_first.update(dict.fromkeys(nodes, defined[0]))
+                self._first_node.update(dict.fromkeys(nodes, defined[0]))
         for name, found in self._by_name.items():
             self._by_name[name] = list(dict.fromkeys(map(self.first, found)))
         for file in files:
@@ -117,14 +119,14 @@ class Classes:
                 self._place(file, name, node)
 
     def named(self, name: str) -> Sequence[int]:
-        """The classes of this last or whole name."""
+        """The classes whose last or whole name this is."""
         return self._by_name.get(name, ())
 
     def is_class(self, node: int) -> bool:
         return self._kinds[node] in CLASSES
 
-    def around(self, file: File, source: str) -> int | None:
-        """The class that a symbol is in, or is."""
+    def enclosing(self, file: File, source: str) -> int | None:
+        """The class that encloses a symbol, or the symbol itself if it is a class."""
         node = file.nodes.get(source)
         while node is not None and not self.is_class(node):
             node = self.owner.get(node)
@@ -137,7 +139,7 @@ class Classes:
         return self._bases.get(self.first(node), ())
 
     def with_bases(self, node: int) -> Iterator[int]:
-        """A class and all that it extends, the nearest first."""
+        """A class and all its bases, nearest first."""
         seen, level = {node}, list(dict.fromkeys((node, self.first(node))))
         while level:
             yield from level
@@ -146,16 +148,18 @@ class Classes:
             seen.update(level)
 
     def is_open(self, node: int) -> bool:
-        """Whether a class extends something that is not of this repository, so that it may have more members."""
+        """Whether a base lies outside this repository, so the class may have members that are not known."""
         return any(holder in self.unresolved for holder in self.with_bases(node))
 
     def named_in(self, file: File, name: str) -> int | None:
-        """The class of this name, as a file means it that defines members of it."""
+        """The class that a file means by this name when it defines members of it."""
         return self._owner(file, name)
 
     def member(self, node: int, name: str) -> int | None:
-        """A member of a class, from the same file rather than from another, or of the nearest class it extends; one
-        that an interface only declares where no class has it."""
+        """A member of a class: from the same file first, then its other parts, then its bases, nearest first.
+
+        A member that an interface only declares counts last.
+        """
         found = self.members[node].get(name) if node in self.members else None
         first = self.first(node)
         if found is None and self._kinds[first] != "interface":
@@ -176,7 +180,7 @@ class Classes:
         return found
 
     def constructor(self, node: int) -> int | None:
-        """What creating an object of this class calls, its own or inherited."""
+        """The constructor of a class, its own or inherited."""
         for name in (*CONSTRUCTORS, last_of(self._names[node])):
             found = self.member(node, name)
             if found is not None and self._kinds[found] == "function":
@@ -184,11 +188,11 @@ class Classes:
         return None
 
     def first(self, node: int) -> int:
-        """The class itself, where this node is only another opening of it."""
-        return self._opened_first.get(node, node)
+        """The first node of a class that is split over several files."""
+        return self._first_node.get(node, node)
 
     def _place(self, file: File, name: str, node: int) -> None:
-        """Give a member to its class."""
+        """Adds a member to its class."""
         outer, _, last = name.rpartition(".")
         owner = self._owner(file, outer) if outer else None
         if owner is not None and owner != node:
@@ -197,7 +201,7 @@ class Classes:
             self._gathered[self.first(owner)].setdefault(last, node)
 
     def _owner(self, file: File, name: str) -> int | None:
-        """The class that a member's name begins with: in this file, or where the language lets it be elsewhere."""
+        """The class that owns a member: in this file, or elsewhere if the language allows it."""
         here = file.nodes.get(name)
         if here is not None:
             return here

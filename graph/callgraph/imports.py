@@ -1,4 +1,4 @@
-"""What an imported name stands for: a symbol or file of the same repository, or something from outside."""
+"""Resolves imported names: to a symbol or file of the same repository, or to something outside it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from treeline.graph.references import Import
 IMPORTED = "import"
 RUST_ROOTS = ("mod.rs", "lib.rs", "main.rs")
 RUST_PATHS = frozenset({"crate", "super"})
-INNER_CLASSES = frozenset({"java", "kotlin"})  # imported by the name of the outer one
-PASSES = 5  # files that a name may be handed on through (`from .url import parse_url` in a package's `__init__`)
+INNER_CLASSES = frozenset({"java", "kotlin"})  # imported by the name of the outer class
+PASSES = 5  # re-exports that are followed (`from .url import parse_url` in a package's `__init__`)
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a dotted name has led to so far: symbols, or files when it is a module."""
+    """What a dotted name has resolved to so far: symbols, or the files of a module."""
 
     nodes: Sequence[int] = ()
     files: Sequence[File] = ()
@@ -52,21 +52,21 @@ class Imports:
         self._through_stars: dict[tuple[str, str, int], Scope | None] = {}
 
     def find(self, file: File, name: str, passes: int = PASSES) -> Scope | None:
-        """What `name` was imported as in this file; nothing when it was not."""
+        """What `name` is imported from in this file; None if it is not imported."""
         seen = self._aliases[file.path].get(name)
         if seen is not None:
             return self._meaning(file, seen, passes)
         return self._starred(file, name, passes) or self._package(file, name, passes)
 
     def exported(self, module: File, name: str, passes: int = PASSES) -> Scope | None:
-        """A symbol that a module defines or hands on."""
+        """A symbol that a module defines or re-exports."""
         node = module.nodes.get(name)
         if node is not None:
             return Scope((node,), how=IMPORTED)
         return self.find(module, name, passes) if passes else None
 
     def rust_path(self, file: File, parts: Sequence[str]) -> tuple[Scope, int] | None:
-        """What a path such as `crate::routing::get` leads to, and how many parts after the first that took."""
+        """What a path such as `crate::routing::get` resolves to, and how many parts after the first it used."""
         for length in range(len(parts), 0, -1):
             module = self._rust_module(file, parts[:length])
             if module is None:
@@ -86,18 +86,17 @@ class Imports:
         return found[0] if found else None
 
     def submodule(self, package: File, name: str) -> list[File]:
-        """`package.name` where that is a file and not a symbol (Python)."""
+        """The file of `package.name` (Python)."""
         if package.language != "python" or not package.path.endswith("__init__.py"):
             return []
         return self._module(package, "." + name)
 
     def _starred(self, file: File, name: str, passes: int) -> Scope | None:
-        """What a star import brought, also one of a built-in's name: that is what the file calls then.
+        """What a star import binds to this name. It may shadow a built-in.
 
-        Kept for each number of passes left, because modules that import all of each other ask for the same again
-        and again.
+        Cached by the number of passes left, because modules that star-import each other repeat the same lookups.
         """
-        modules = self._poured_into(file)
+        modules = self._star_imported(file)
         if not modules or not passes:
             return None
         key = (file.path, name, passes)
@@ -114,8 +113,8 @@ class Imports:
         seen = self._aliases[module.path].get(name)
         return self._meaning(module, seen, passes) if seen else self._package(module, name, passes)
 
-    def _poured_into(self, file: File) -> list[File]:
-        """All files whose names star imports bring into this one, the nearest first."""
+    def _star_imported(self, file: File) -> list[File]:
+        """All files that this one star-imports, directly or through others, nearest first."""
         if file.path not in self._star_modules:
             reached = {file.path: file}
             waiting = deque(self._stars[file.path])
@@ -131,7 +130,7 @@ class Imports:
         return [module for seen in file.imports if seen.name == "*" for module in self._module(file, seen.module)]
 
     def _package(self, file: File, name: str, passes: int) -> Scope | None:
-        """`import a.b` binds `a` in Python; what follows is looked for inside it."""
+        """Python's `import a.b` binds `a`; the rest of the name is looked up inside it."""
         dotted = [seen for seen in self._dotted.get(file.path, ()) if seen.alias.startswith(name + ".")]
         if not dotted:
             return None
@@ -156,12 +155,12 @@ class Imports:
             return Scope(self._default(file, files, seen.alias), files, IMPORTED)
         inside = self._module(file, seen.module + ("" if seen.module.endswith(".") else ".") + seen.name)
         if inside:
-            # Java and PHP import a class by the name of its file; Python may mean the file itself.
+            # Java and PHP import a class by its file's name; in Python it may be the file itself.
             return Scope([module.nodes[seen.name] for module in inside if seen.name in module.nodes], inside, IMPORTED)
         return self._class(file, seen.name, seen.module)
 
     def _class(self, file: File, name: str, module: str = "") -> Scope:
-        """PHP and Ruby name the class and not the file; elsewhere an import that leads nowhere is from outside."""
+        """PHP and Ruby import the class, not the file. Elsewhere an import that does not resolve is from outside."""
         if file.language == "kotlin":  # a file may have any name, and hold functions
             top = {other.path: node for other, node in self._tops.get(name, ()) if other.language == "kotlin"}
             folder = "/" + module.replace(".", "/")
@@ -172,7 +171,7 @@ class Imports:
         return Scope(found, how=IMPORTED) if len(found) == 1 else Scope(outside=True)
 
     def _default(self, file: File, files: Sequence[File], alias: str) -> Sequence[int]:
-        """What a script's module is when it is called itself: the symbol of that name, or its only one."""
+        """The default export of a script's module: the symbol of the alias's name, or its only symbol."""
         if dialect(file.language) != "javascript":
             return ()
         top = {name: node for module in files for name, node in module.nodes.items() if name and "." not in name}
@@ -189,7 +188,7 @@ ROOTS = frozenset({"", "src", "lib", "python", "source", "app"})  # where absolu
 
 
 class Modules:
-    """The files of one repository, by what imports call them."""
+    """Finds the files of one repository by the module names that imports use."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = sorted(paths)
@@ -201,7 +200,7 @@ class Modules:
             self._tails[_stem(path).rpartition("/")[2]].append(path)
 
     def files(self, language: str, importer: str, module: str) -> list[str]:
-        """The files that `module`, imported in the file `importer`, stands for; none when it is from outside."""
+        """The files of `module` as the file `importer` imports it; none if it is from outside."""
         if not module:
             return []
         if language == "python":
@@ -230,7 +229,7 @@ class Modules:
             stem = _stem(path)
             if stem == tail or stem.endswith("/" + tail):
                 root = stem[: len(stem) - len(tail)].rstrip("/")
-                # An absolute import begins at a source root: a folder that is no package itself.
+                # An absolute import starts at a source root: a folder that is not itself a package.
                 if root in ROOTS or (not standard and (stem == beside or f"{root}/__init__.py" not in self._known)):
                     found.append(path)
         if standard:
@@ -252,7 +251,7 @@ class Modules:
         return [path for path in tries if path in self._known][:1]
 
     def _rust(self, importer: str, module: str) -> list[str]:
-        """A path of modules from the crate's root, from here, or from another crate of the repository."""
+        """A module path from the crate's root, from this module, or from another crate of the repository."""
         parts = module.split(".")
         folder, name = posixpath.split(importer)
         here = folder if name in RUST_ROOTS else importer.removesuffix(".rs")
@@ -292,11 +291,11 @@ class Modules:
             folder = "/".join(parts[start:])
             if folder in self._folders:
                 return self._folders[folder]
-        # The repository's own root: github.com/owner/name has no folder of that name inside.
+        # The repository's root package: github.com/owner/name is not a folder inside it.
         return self._folders.get("", []) if len(parts) == 3 and "." in parts[0] else []
 
     def _by_tail(self, module: str) -> list[str]:
-        """Java, PHP, Ruby: the longest end of the dotted name that is the end of a path."""
+        """Java, PHP, Ruby: the files whose path ends in the longest possible tail of the dotted name."""
         parts = module.split(".")
         for start in range(len(parts)):
             tail = "/".join(parts[start:])
@@ -307,12 +306,12 @@ class Modules:
 
 
 def _stem(path: str) -> str:
-    """A path without its suffix, and a package's `__init__` as its folder."""
+    """A path without its suffix; for a package's `__init__`, its folder."""
     return posixpath.splitext(path)[0].removesuffix("/__init__")
 
 
 def _nearest(paths: list[str], importer: str) -> list[str]:
-    """Of several files that a module may mean, the one that shares most of the importer's folders."""
+    """Of several files that a module may be, the one that shares the most folders with the importer."""
     if len(paths) < 2:
         return paths
     return [max(paths, key=lambda path: (len(posixpath.commonprefix([path, importer])), -len(path)))]

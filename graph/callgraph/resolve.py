@@ -1,8 +1,8 @@
 """Resolves the names in one repository to its symbols, as far as static analysis goes.
 
-In this order, first found wins: the own class and what it extends (`self.x`, `this.x`, and a bare name where the
-language means it), the same file, imports (followed through re-exports), the same package or the whole repository
-where the language has such a scope, and at last a name that only one symbol of the repository has.
+The first match wins, in this order: the enclosing class and its bases (`self.x`, `this.x`, and a bare name if the
+language allows it), the same file, imports (followed through re-exports), the same package or the whole repository
+if the language has such a scope, and last a name that only one symbol of the repository has.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PYTHON_TYPES: tuple[type, ...] = (str, bytes, list, dict, set, tuple, int, floa
 _PYTHON_METHODS = frozenset(name for kind in _PYTHON_TYPES for name in dir(kind))
 _FILES = frozenset("read write close open seek flush readline readlines writelines tell".split())
 
-# A program may bring its own for systems that lack one.
+# The C library. A program may still define one of these, for systems that lack it.
 LIBC = frozenset(
     """printf fprintf sprintf snprintf vprintf vfprintf vsnprintf scanf sscanf malloc calloc realloc free memcpy
     memmove memset memcmp memchr strlen strcpy strncpy strcat strncat strcmp strncmp strchr strrchr strstr strdup
@@ -62,7 +62,7 @@ BUILTINS: dict[str, frozenset[str]] = {
     "java": frozenset("String Integer Long Double Float Boolean Object List Map Set Exception".split()),
 }
 
-# A method of this name on a receiver of unknown type is most likely the built-in type's.
+# On a receiver of unknown type, a method of this name most likely belongs to a built-in type.
 COMMON_METHODS: dict[str, frozenset[str]] = {
     "python": _PYTHON_METHODS | _FILES,
     "javascript": frozenset(
@@ -86,7 +86,7 @@ COMMON_METHODS: dict[str, frozenset[str]] = {
 }
 
 STANDARD_MODULES = frozenset(sys.stdlib_module_names)
-# How popular Python libraries are called in code whose imports were not seen (CodeSearchNet keeps functions alone).
+# Usual aliases of Python libraries, for code without its imports (CodeSearchNet has only functions).
 POPULAR_ALIASES = frozenset(
     "np pd plt tf nn torch F K sp sns sk cv2 nx mpl scipy numpy pandas requests yaml click flask django six logger log "
     "logging cls_ boto3 tqdm bs4 etree ET ast ctx sympy theano keras sqlalchemy jsonschema pytest mock".split()
@@ -95,10 +95,10 @@ POPULAR_ALIASES = frozenset(
 
 SELF = frozenset({"self", "cls", "this", "$this", "static", "@", "Self"})
 HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inl")
-SEEN_EVERYWHERE = ONE_SCOPE | {"c", "cpp", "objc", "csharp"}  # types too, by includes of includes and namespaces
-LINKED = frozenset({"c", "cpp", "objc"})  # a function is seen by all files, unless it is static
-EXTENDED = frozenset({"csharp", "kotlin", "swift"})  # functions may be called as methods of types from elsewhere
-MAX_POSSIBLE = 4  # functions of one name in a program of several: `uv_sleep` for each system
+SEEN_EVERYWHERE = ONE_SCOPE | {"c", "cpp", "objc", "csharp"}  # types too: through nested includes, and namespaces
+LINKED = frozenset({"c", "cpp", "objc"})  # every function that is not static is visible to all files
+EXTENDED = frozenset({"csharp", "kotlin", "swift"})  # extension functions are called as methods of another type
+MAX_POSSIBLE = 4  # functions that a C name may refer to: `uv_sleep` has one for each system
 PARENT = frozenset({"super", "parent", "base"})
 UNKNOWN = "?"  # the receiver is an expression
 OWN_CLASS, SAME_FILE, SAME_PACKAGE = "own class", "same file", "same package"
@@ -106,10 +106,10 @@ ONLY_ONE = "only one of that name"
 POSSIBLE = "possible: the only method of that name"  # the receiver's type is not known
 ALL_METHODS = "has all its methods"
 DECLARED = "declared type"  # of the receiver
-# A stored graph tells them by their places here.
+# A stored graph encodes them by their positions here.
 HOWS = (OWN_CLASS, SAME_FILE, IMPORTED, SAME_PACKAGE, ONLY_ONE, ALL_METHODS, POSSIBLE, DECLARED)
-OWN_TYPE = frozenset({"Self", "self", "static", "this"})  # as the type of what a method gives
-# What gives the object that another one holds: an element of a list, the value of an option.
+OWN_TYPE = frozenset({"Self", "self", "static", "this"})  # as a method's return type
+# Methods that return what a container holds: an element of a list, the value of an option.
 UNWRAPPING = frozenset(
     """unwrap expect unwrap_or unwrap_or_default unwrap_or_else get first last next iter iter_mut into_iter as_ref
     as_mut clone pop remove peek front back lock read write borrow borrow_mut ok value Value get_mut at""".split()
@@ -121,15 +121,15 @@ Found = tuple[Sequence[int], str]  # symbols, and how they were found
 NOTHING: Found = ((), "")
 ByFile = Mapping[str, Sequence[int]]  # the symbols of one name, by the paths of their files
 STEPS = re.compile(r"\(\)|\[\]|[^.()\[\]]+")
-MAX_STEPS = 40  # from a name to what it holds; types that lead in circles end here
+MAX_STEPS = 40  # of resolving one expression; ends types that refer to each other in a circle
 
 
 @dataclass(frozen=True, slots=True)
 class Value(Scope):
-    """What an expression has led to so far: symbols or files, or an object of a class."""
+    """What an expression has resolved to so far: symbols or files, or an object of a class."""
 
     is_object: bool = False
-    holds: int = 0  # how many times it must be indexed or unwrapped to get at the object
+    holds: int = 0  # how many times it must be indexed or unwrapped to reach the object
 
 
 NO_VALUE = Value()
@@ -138,17 +138,17 @@ OUTSIDE = Value(outside=True)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an expression is written: names in it mean what they mean there."""
+    """Where an expression is written, which decides what its names refer to."""
 
     file: File
-    own: int | None  # the class around it
+    own: int | None  # the enclosing class
 
 
 class Resolver:
-    """The names of one repository."""
+    """Resolves the names of one repository."""
 
     def __init__(self, files: Iterable[File], names: Sequence[str], kinds: Sequence[str], lines: Sequence[int]) -> None:
-        """`names`, `kinds` and `lines` by node."""
+        """`names`, `kinds` and `lines` are indexed by node."""
         by_path = {file.path: file for file in files}
         self._packages = Packages(by_path.values(), kinds)
         self._kinds = kinds
@@ -156,11 +156,11 @@ class Resolver:
         self._imports = Imports(by_path, Modules(by_path), self.classes)
         self._functions: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         self._methods: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-        # Methods of interfaces: no code is there.
+        # Methods that an interface declares without code.
         self._declared: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         self._file_of: dict[int, File] = {}
-        # What functions give and fields hold, by the function's node, or the class's and the field's name.
-        self._gives: dict[int, str] = {}
+        # The return types of functions by node, and the types of fields by class and name.
+        self._returns: dict[int, str] = {}
         self._fields: dict[int, dict[str, tuple[File, str]]] = defaultdict(dict)
         for file in by_path.values():
             for name, node in file.nodes.items():
@@ -178,7 +178,7 @@ class Resolver:
         if name.endswith("()"):
             node = file.nodes.get(name[:-2])
             if node is not None:
-                self._gives[node] = value
+                self._returns[node] = value
         elif "." in name:
             outer, _, last = name.rpartition(".")
             owner = self.classes.named_in(file, outer)
@@ -188,9 +188,9 @@ class Resolver:
     def resolve(self, file: File, source: str, target: str, *, guess: bool = True) -> Found:
         """The symbols that `target`, written inside `source`, refers to.
 
-        `guess` allows a method of an unknown receiver to be the only one of that name.
+        With `guess`, a method of an unknown receiver resolves to the only method of that name.
         """
-        own = self.classes.around(file, source)
+        own = self.classes.enclosing(file, source)
         key = (file.path, own, target, guess)
         found = self._known.get(key)
         if found is None:
@@ -199,7 +199,7 @@ class Resolver:
         return found
 
     def extend(self, node: int, base: int) -> None:
-        """A class extends another; what was looked up before may have another answer now."""
+        """Adds a base to a class. Drops cached lookups, which may now resolve differently."""
         self.classes.extend(node, base)
         self._known.clear()
 
@@ -218,7 +218,7 @@ class Resolver:
         return self._only_one(place.file, last)
 
     def _value(self, place: Place, expression: str) -> Value:
-        """What an expression leads to. Nothing where a step of it is not known."""
+        """What an expression resolves to; `NO_VALUE` if a step of it is unknown."""
         self._left -= 1
         if self._left < 0:
             return NO_VALUE
@@ -231,7 +231,7 @@ class Resolver:
         return value
 
     def _start(self, place: Place, first: str, steps: Sequence[str]) -> tuple[Value, int]:
-        """What the first name of an expression is, and how many of the steps behind it that includes."""
+        """What the first name of an expression resolves to, and how many of the following steps it used."""
         own = place.own
         if first.startswith(":"):
             return self._object_of(place, first[1:], steps)
@@ -255,12 +255,12 @@ class Resolver:
                 return _valued(found[0]), found[1]
         value = self._name(place, first, is_called=not steps or steps[0] == "()")
         if place.file.language == "cpp" and value == NO_VALUE and steps and steps[0] not in ("()", "[]"):
-            # A namespace, which is no part of names here.
+            # A namespace. Names in the graph do not include it.
             return (OUTSIDE, 0) if first == "std" else (self._name(place, steps[0]), 1)
         return value, 0
 
     def _step(self, place: Place, value: Value, step: str) -> Value:
-        """One step on: a call, an index, or a member."""
+        """Applies one step: a call, an index, or a member."""
         if step == "()":
             return self._called(value)
         if step == "[]":
@@ -270,13 +270,13 @@ class Resolver:
         return self._member(place, value, step)
 
     def _called(self, value: Value) -> Value:
-        """What calling something gives: an object of a class, or what a function is declared to give."""
+        """The result of a call: an object of the class, or what the function is declared to return."""
         for node in value.nodes:
             if value.is_object:
                 return NO_VALUE
             if self._kinds[node] != "function":
                 return Value((node,), how=DECLARED, is_object=True)
-            given = self._gives.get(node)
+            given = self._returns.get(node)
             if given is not None:
                 return self._held(self._file_of[node], self.classes.owner.get(node), given)
         return NO_VALUE
@@ -286,14 +286,14 @@ class Resolver:
         return replace(value, how=DECLARED) if value.nodes else value
 
     def _member(self, place: Place, value: Value, name: str) -> Value:
-        """The member of that name of a class or an object, what a field holds, or a symbol or submodule of a module."""
+        """A member of a class or object, the value of a field, or a symbol or submodule of a module."""
         for node in value.nodes:
             member = self.classes.member(node, name)
             if member is not None:
                 how = value.how if value.how != SAME_FILE or not value.is_object else DECLARED
                 return Value((member,), how=how)
             if name == "new" and place.file.language == "ruby" and self.classes.is_class(node):
-                return Value((node,), how=value.how)  # Ruby creates an object of a class by calling its `new`
+                return Value((node,), how=value.how)  # Ruby creates an object with `Class.new`
             if self._kinds[node] == "function" and not value.is_object:  # a property
                 held = self._called(value)
                 return self._member(place, held, name) if held.is_object and not held.holds else NO_VALUE
@@ -316,7 +316,7 @@ class Resolver:
         return Value(outside=value.outside or bool(value.files))
 
     def _field(self, node: int, name: str) -> Value:
-        """What a field of a class holds, of its own or of what it extends."""
+        """The value of a field of a class, its own or inherited."""
         for holder in self.classes.with_bases(node):
             found = self._fields[holder].get(name) if holder in self._fields else None
             if found is not None:
@@ -324,7 +324,7 @@ class Resolver:
         return NO_VALUE
 
     def _object_of(self, place: Place, name: str, steps: Sequence[str]) -> tuple[Value, int]:
-        """An object of a named type; the type's name may have several parts, which begin the steps."""
+        """An object of a named type. The name may have several parts; the rest of them are the first steps."""
         bare = name.rstrip("*")
         holds, taken = len(name) - len(bare), 0
         if bare in OWN_TYPE:
@@ -345,7 +345,7 @@ class Resolver:
         return bool(value.nodes) and not value.is_object and all(map(self.classes.is_class, value.nodes))
 
     def _name(self, place: Place, name: str, *, is_called: bool = True, is_type: bool = False) -> Value:
-        """A first name: of the own class where the language means it, of the file, imported, of the package."""
+        """Resolves a first name: in the enclosing class if the language allows it, the file, imports, the package."""
         file = place.file
         holder = place.own if file.language in BARE_NAME_IS_OWN_METHOD else None
         while holder is not None:
@@ -353,11 +353,11 @@ class Resolver:
             member = self.classes.member(holder, name)
             if is_type and member is not None and not self.classes.is_class(member):
                 member = None
-            if member is not None and (is_called or not field.nodes):  # a field may have the name of a method
+            if member is not None and (is_called or not field.nodes):  # a field may share its name with a method
                 return Value((member,), how=OWN_CLASS)
             if field.nodes or field.outside:
                 return field
-            holder = self.classes.owner.get(holder)  # what the outer class has is in scope as well
+            holder = self.classes.owner.get(holder)  # members of the outer class are in scope too
         here = file.nodes.get(name)
         if here is not None:
             return Value((self.classes.first(here) if file.language in SPREAD else here,), how=SAME_FILE)
@@ -378,13 +378,13 @@ class Resolver:
         return NO_VALUE
 
     def _reaches(self, file: File) -> bool:
-        """Whether a name that is neither defined nor imported here may still be from another file."""
+        """Whether a name that is neither defined nor imported here may still come from another file."""
         return file.language in SEEN_EVERYWHERE or not file.imports or any(seen.name == "*" for seen in file.imports)
 
     def _any_method(self, file: File, name: str) -> Found:
-        """A method called on something of unknown type, if only one method of the repository has that name.
+        """The method called on a receiver of unknown type, if only one in the repository has that name: a guess.
 
-        Where types are not declared, one of the same file is the likelier one. None of this is known for sure.
+        In languages without declared types, a method of the same file is preferred.
         """
         if name in COMMON_METHODS.get(dialect(file.language), ()):
             return NOTHING
@@ -394,7 +394,7 @@ class Resolver:
         return nodes, POSSIBLE if how else how
 
     def _linked(self, file: File, name: str) -> Found:
-        """A function of another file of a program: the only one, or the only one of the folder, else any may be."""
+        """A C function of another file: the only one of that name, or of the folder, else up to `MAX_POSSIBLE`."""
         found: ByFile = self._functions.get(name, {})
         beside = {path: nodes for path, nodes in found.items() if dirname(path) == dirname(file.path)}
         nodes = next((nodes for nodes, how in map(_only, (found, beside)) if how), ())
@@ -404,7 +404,7 @@ class Resolver:
         return (several, POSSIBLE) if 0 < len(several) <= MAX_POSSIBLE else NOTHING
 
     def _only_one(self, file: File, name: str) -> Found:
-        """A bare name that only one function of the repository has, where it can be visible without an import."""
+        """The only function of the repository with this bare name, if it can be visible without an import."""
         if file.language in LINKED:
             return self._linked(file, name)
         if name in BUILTINS.get(dialect(file.language), ()) or not self._reaches(file):
@@ -415,7 +415,7 @@ class Resolver:
         return _only(found)
 
     def _foreign(self, file: File, name: str) -> bool:
-        """Whether a receiver is plainly a module of the standard library or a well-known one."""
+        """Whether a receiver is a module of the standard library or of a well-known package."""
         if dialect(file.language) != "python":
             return name in BUILTINS.get(dialect(file.language), ())
         return name in STANDARD_MODULES or name in POPULAR_ALIASES or name in BUILTINS["python"]
@@ -426,6 +426,6 @@ def _valued(scope: Scope, how: str = "") -> Value:
 
 
 def _only(found: ByFile) -> Found:
-    """The symbol, where there is one alone."""
+    """The symbol, if there is exactly one."""
     nodes = next(iter(found.values())) if len(found) == 1 else ()
     return (nodes, ONLY_ONE) if len(nodes) == 1 else NOTHING

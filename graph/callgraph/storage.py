@@ -1,8 +1,7 @@
 """How a call graph is stored: named arrays in one run of bytes, one part per repository.
 
-Names never lead out of a repository, so a part whose files have not changed is kept. A part numbers its nodes from 0;
-the artifact holds the parts one behind the other in the order of their repositories' names, so they can be cut out
-again without looking at any name.
+Names never resolve across repositories, so a part whose files have not changed is kept. A part numbers its nodes from
+0. The artifact concatenates the parts, sorted by repository name, so a part can be cut out without reading any name.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from numpy.typing import DTypeLike, NDArray
 from treeline.graph.callgraph.classes import last_of
 from treeline.graph.callgraph.resolve import HOWS
 
-ALIGNED = 16  # bytes; arrays begin at multiples of it, so that numpy may use them in place
+ALIGNED = 16  # bytes; arrays start at multiples of it, so numpy can use them in place
 
 Array = NDArray[Any]
 Arrays = dict[str, Array]
 
 
 def pack(arrays: Mapping[str, Array]) -> bytes:
-    """A header that says what lies where, then the arrays."""
+    """One run of bytes: a header with each array's position, then the arrays."""
     rows: list[tuple[str, str, list[int], int]] = []
     offset = 0
     for name, array in arrays.items():
@@ -55,7 +54,7 @@ def _padded(size: int) -> int:
 
 
 class Strings(Sequence[str]):
-    """Many strings as one array of bytes and one of ends; each is decoded when it is asked for."""
+    """Many strings as one array of bytes and one of ends, each decoded on access."""
 
     def __init__(self, text: Array, ends: Array) -> None:
         self._text, self._ends = text.data, ends
@@ -67,7 +66,7 @@ class Strings(Sequence[str]):
         return str(self._text[self._ends[number] : self._ends[number + 1]], "utf-8", "surrogatepass")
 
     def holding(self, part: str, shortest: int, longest: int) -> list[int]:
-        """The numbers of those that have this part and so many bytes; found in all of the text at once."""
+        """The positions of the strings that contain `part` and have `shortest` to `longest` bytes, in one scan."""
         wanted = part.encode("utf-8", "surrogatepass")
         places = np.array([found.start() for found in re.finditer(re.escape(wanted), self._text)], dtype=np.int64)
         numbers = np.searchsorted(self._ends, places, side="right") - 1
@@ -89,17 +88,17 @@ def strings_of(name: str, arrays: Mapping[str, Array]) -> Strings:
     return Strings(arrays[f"{name}.text"], arrays[f"{name}.ends"])
 
 
-FORMAT = 2  # raised when the arrays change, so that an older index is told from a broken one
-WITHOUT_BASES = 1  # the format before: the same without the names of bases that were not resolved
+FORMAT = 2  # raised when the arrays change, to tell an older index from a broken one
+WITHOUT_BASES = 1  # the previous format, without the names of unresolved bases
 NODES = ("node_kind", "node_line")
-LISTED = ("members", "ids", "out", "in")  # lists of each node: one array of ends, and those of what is listed
+LISTED = ("members", "ids", "out", "in")  # lists per node: one array of ends, and the arrays of their items
 EDGES = ("nodes", "relations", "hows")
-POINTING = frozenset({"members", "out.nodes", "in.nodes"})  # what they hold are nodes
+POINTING = frozenset({"members", "out.nodes", "in.nodes"})  # arrays that hold node numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One repository; `ids` are those of the index's functions, in the order of their nodes."""
+    """The graph of one repository; `ids` are the functions' ids, in node order."""
 
     repo: str
     arrays: Arrays
@@ -116,7 +115,7 @@ class Part:
         return pack(self.arrays)
 
     def functions(self) -> list[tuple[str, str, str]]:
-        """Id, path and name of every function of the index."""
+        """The id, path and name of every function that has a node."""
         names, paths = strings_of("names", self.arrays), strings_of("paths", self.arrays)
         holders = np.repeat(np.arange(self.nodes), np.diff(self.arrays["ids.ends"])).tolist()
         files = self.arrays["node_file"][holders].tolist()
@@ -124,7 +123,7 @@ class Part:
         return [(id_, paths[file], names[node]) for id_, node, file in zip(ids, holders, files, strict=True)]
 
     def identified(self, functions: Iterable[tuple[str, str, str]]) -> Part:
-        """The same nodes with these functions (id, path, name); one that no parser saw has no node."""
+        """The same graph with the ids of these functions (id, path, name). Unparsed functions have no node."""
         names, paths = strings_of("names", self.arrays), list(strings_of("paths", self.arrays))
         node_of = {(paths[file], names[node]): node for node, file in enumerate(self.arrays["node_file"].tolist())}
         found = sorted(
@@ -142,7 +141,7 @@ def load_part(repo: str, data: bytes) -> Part:
 
 
 def assemble(parts: Iterable[Part]) -> bytes:
-    """The artifact: all parts behind each other, and the ways from a name and from an id to its node."""
+    """The artifact: all parts concatenated, with lookups from name and from id to node."""
     in_order = sorted(parts, key=lambda part: part.repo)
     node_at = np.cumsum([0, *(part.nodes for part in in_order)])
     file_at = np.cumsum([0, *(part.files for part in in_order)])
@@ -174,7 +173,7 @@ def assemble(parts: Iterable[Part]) -> bytes:
 
 
 def split(data: bytes) -> dict[str, Part]:
-    """The parts of an artifact by repository; none when it was made before parts lay behind each other."""
+    """The parts of an artifact by repository; none if its format has no parts."""
     arrays = unpack(data)
     file_repo = arrays.get("file_repo", np.zeros(0, dtype=np.int32))
     node_repo = file_repo[arrays["node_file"]] if "node_file" in arrays else file_repo
@@ -234,7 +233,7 @@ def _renumbered(arrays: Arrays, languages: Sequence[str]) -> Array:
 
 
 def _by_last_name(names: Strings) -> Arrays:
-    """Nodes by the last part of their name in small letters, which `CallGraph.named` looks up by bisection."""
+    """Nodes by the lower-case last part of their name, which `CallGraph.named` finds by bisection."""
     lasts = [(last_of(name).lower(), node) for node, name in enumerate(names) if name]
     numbers = {last: number for number, last in enumerate(sorted({last for last, _ in lasts}))}
     nodes = np.array([node for _, node in lasts], dtype=np.int64)
@@ -243,7 +242,7 @@ def _by_last_name(names: Strings) -> Arrays:
 
 
 def grouped(name: str, values: NDArray[Any], keys: NDArray[Any], groups: int) -> Arrays:
-    """Values sorted by key, and where each key's begin and end."""
+    """The values sorted by key, and where each key's values end."""
     order = np.argsort(keys, kind="stable")
     return {name: values[order].astype(np.int32), f"{name}.ends": ends_of(np.bincount(keys, minlength=groups))}
 
