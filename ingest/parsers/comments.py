@@ -16,9 +16,9 @@ RUBY_BEGIN, RUBY_END = b"=begin", b"=end"
 # Longer ones are licences or commented-out code.
 MAX_LINES = 400
 MAX_BYTES = 64_000
-# A definition further from the start of its line has no comment: searching there for each would take quadratic time.
+# A definition further than this from the start of its line gets no comment: the search would take quadratic time.
 MAX_INDENT = 1_000
-# Attributes and annotations that may stand between a comment and what it documents.
+# Attributes and annotations that may come between a comment and its definition.
 MAX_ATTRIBUTES = 20
 # Comments for tools: `//go:noinline`, `//nolint`, `// eslint-disable-next-line`, `# frozen_string_literal: true`.
 DIRECTIVE = re.compile(
@@ -32,8 +32,8 @@ LICENCE = re.compile(r"copyright|licen[sc]e|SPDX-|all rights reserved", re.IGNOR
 
 @dataclass(frozen=True, slots=True)
 class Doc:
-    """A docstring. `start` and `end` are the bytes to cut from the definition's text; both 0 if it stands outside.
-    `above` is the first byte of a comment that stands above the definition, 0 if there is none."""
+    """A docstring. `start` and `end` are the bytes to cut from the definition's text; both 0 if it lies outside.
+    `above` is the first byte of a comment above the definition, 0 if there is none."""
 
     text: str
     start: int = 0
@@ -82,7 +82,7 @@ def comment_above(source: bytes, start: int, comments: Comments) -> Doc:
 
 
 def prose(text: str) -> str:
-    """The docstring, or nothing where it has no words of its own: `{@inheritdoc}`, tags only, directives only."""
+    """The docstring; empty if it has no prose, only `{@inheritdoc}`, tags or directives."""
     if DIRECTIVE.search(text):
         text = "\n".join(line for line in text.splitlines() if not DIRECTIVE.match(line)).strip()
     if "@" not in text and ":" not in text and "\\" not in text:
@@ -92,12 +92,12 @@ def prose(text: str) -> str:
 
 
 def _explains(lines: list[str]) -> bool:
-    """Whether a tag carries a sentence (`@return the number of rows that changed`), not only a type and a name."""
+    """Whether a tag has a sentence (`@return the number of rows that changed`), not only a type and a name."""
     return any(len(re.findall(r"[A-Za-z]{2,}", TAG.sub("", line, count=1))) >= 5 for line in lines)
 
 
 def leading_comment(source: bytes, comments: Comments) -> str:
-    """The comment at the top of a file that says what the file is for; licences and `#!` are passed over."""
+    """The comment at the top of a file that describes it; skips licences and `#!`."""
     text = source[:MAX_BYTES].decode("utf-8", "replace").lstrip("\ufeff")
     opening, closing = (mark.decode() for mark in comments.block or (b"", b""))
     markers = tuple(mark.decode() for mark in comments.line)
@@ -140,7 +140,7 @@ def without_doc(source: bytes, start: int, end: int, doc: Doc) -> bytes:
         cut_to += 1
     own_line = source[cut_from - 1 : cut_from] == b"\n"
     if own_line and source[cut_to : cut_to + 1] not in (b"\r", b"\n", b""):
-        # Something stands behind it on its line: that keeps the docstring's indentation.
+        # Code follows on the docstring's last line: it keeps the docstring's indentation.
         cut_from = doc.start
     elif own_line:
         cut_to += 1 if source[cut_to : cut_to + 1] == b"\r" else 0
@@ -171,7 +171,7 @@ def _last_line(text: bytes) -> bytes:
 
 
 def _block(above: bytes, opening: bytes, closing: bytes) -> tuple[int, bytes]:
-    """Start and inside of the block comment at the end, unless code stands before it on its line."""
+    """Start and content of the block comment at the end, unless code precedes it on its line."""
     begin = above.rfind(opening)
     if begin < 0 or above[above.rfind(b"\n", 0, begin) + 1 : begin].strip():
         return -1, b""
@@ -179,13 +179,13 @@ def _block(above: bytes, opening: bytes, closing: bytes) -> tuple[int, bytes]:
 
 
 def _between(above: bytes) -> tuple[int, bytes]:
-    """Start and inside of Ruby's `=begin … =end`; nothing where no `=begin` is near."""
+    """Start and content of Ruby's `=begin … =end`; empty if no `=begin` is near."""
     before, begin, text = above.rpartition(RUBY_BEGIN)
     return (len(before), text.rpartition(RUBY_END)[0]) if begin else (-1, b"")
 
 
 def _lines(above: bytes, markers: tuple[bytes, ...]) -> tuple[int, bytes]:
-    """Start and text of the comment lines at the end, the last of them directly above."""
+    """Start and text of the run of comment lines at the end."""
     found: list[bytes] = []
     begin = len(above) + 1
     for line in reversed(above.rsplit(b"\n", MAX_LINES)[-MAX_LINES:]):

@@ -13,12 +13,12 @@ from itertools import pairwise
 
 import orjson
 
-# A unit that a person reads at a glance and an encoder takes in whole.
+# Small enough to read at a glance, and for an encoder to take in whole.
 MAX_LINES = 60
 MAX_CHARACTERS = 4_000
-# Shorter files of configuration are one unit.
+# Configuration files below this are one unit.
 WHOLE_LINES = 30
-# Data, not text: only so much of a file is split into units.
+# A file beyond these limits is data: only its start becomes units.
 MAX_BLOCKS = 400
 MAX_TEXT = 200_000  # characters
 MAX_OUTLINE = 4_000
@@ -28,7 +28,7 @@ MAX_LINE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A unit of a file that is no program. Where `doc` is set, the text is prose and `code` is the rest of it."""
+    """A unit of a file that is not a program. If `doc` is set, it is the prose and `code` is the rest."""
 
     kind: str
     name: str
@@ -39,7 +39,7 @@ class Block:
     code: str = ""
 
 
-# A place where a new unit starts: line number from 0, depth, title.
+# Where a new unit starts: line number from 0, depth, title.
 Heading = tuple[int, int, str]
 
 
@@ -47,7 +47,7 @@ def blocks(language: str, text: str, file: str, first_line: int = 1) -> Iterator
     """The units of a text in this format, at most `MAX_BLOCKS`."""
     lines = text.removeprefix("\ufeff").split("\n")
     if len(text) > MAX_TEXT and language not in DOCUMENTS and language != "jupyter":
-        # Data: its start is enough to find it by.
+        # Data: its start is enough to find it.
         lead = text[:MAX_CHARACTERS]
         found = iter((Block("file", file, lead, first_line, first_line + len(lines) - 1),))
     elif language == "jupyter":
@@ -65,7 +65,7 @@ def blocks(language: str, text: str, file: str, first_line: int = 1) -> Iterator
 
 
 def _readable(lines: list[str]) -> list[str]:
-    """Lines in which a heading or key may stand: in very long ones the expressions would take quadratic time."""
+    """The lines with very long ones blanked, on which the regular expressions would take quadratic time."""
     return [line if len(line) <= MAX_LINE else "" for line in lines]
 
 
@@ -86,7 +86,7 @@ def _cells(text: str, file: str) -> Iterator[Block]:
 
 
 def _sections(headings: list[Heading], lines: list[str], file: str) -> Iterator[Block]:
-    """A unit for the file, naming its headings, and one for each section under the path of its headings."""
+    """A unit for the file, with its headings, and one for each section, named by the path of its headings."""
     outline = "\n".join(f"{'  ' * (depth - 1)}{title}" for _, depth, title in headings)[:MAX_OUTLINE]
     first = headings[0][0] if headings else len(lines)
     lead = "\n".join(lines[:first]).strip()[:MAX_CHARACTERS]
@@ -100,13 +100,13 @@ def _sections(headings: list[Heading], lines: list[str], file: str) -> Iterator[
         while path and path[-1][0] >= depth:
             path.pop()
         path.append((depth, title))
-        # The document's title says nothing that the file's name and path do not.
+        # The document's title adds nothing to the file's name and path.
         names = [name for _, name in path[1:]] or [title]
         yield from _pieces("section", " > ".join(names), lines, start, end, doc=True)
 
 
 def _keyed(keys: list[Heading], lines: list[str], file: str) -> Iterator[Block]:
-    """A unit for a small file; for a larger one the file with its keys, and a unit for each."""
+    """One unit for a small file; for a larger one, a unit for the file with its keys, and one for each key."""
     if len(lines) <= WHOLE_LINES or not keys:
         yield from _pieces("config", file, lines, 0, len(lines))
         return
@@ -118,9 +118,9 @@ def _keyed(keys: list[Heading], lines: list[str], file: str) -> Iterator[Block]:
 
 
 def _braced(definition: re.Pattern[str], lines: list[str], file: str) -> Iterator[Block]:
-    """Functions and classes by the line that starts them and the brace that ends them, at the same indentation.
+    """Functions and classes, each from the line that starts it to the closing brace at the same indentation.
 
-    For languages whose tree-sitter grammar cannot be used: Groovy's knows no functions, Perl's scanner can hang.
+    For languages whose tree-sitter grammar is unusable: Groovy's has no functions, Perl's scanner can hang.
     """
     rest: list[tuple[int, int]] = []
     signatures: list[str] = []
@@ -156,7 +156,7 @@ def _braced(definition: re.Pattern[str], lines: list[str], file: str) -> Iterato
 
 
 def _closing(lines: list[str], start: int, indent: int) -> int:
-    """The line after the brace that closes what starts on a line."""
+    """The line after the closing brace of what starts on this line."""
     if lines[start].rstrip().endswith("}"):
         return start + 1
     closing = " " * indent + "}"
@@ -181,7 +181,7 @@ def _pieces(
 
 
 def _spans(lines: list[str], start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Cuts of at most `MAX_LINES` lines and `MAX_CHARACTERS` characters, each where the text itself has a break."""
+    """Spans of at most `MAX_LINES` lines and `MAX_CHARACTERS` characters, cut where the text has a break."""
     while start < end:
         size, stop, best, worth = 0, start, 0, -1.0
         while stop < end and stop - start < MAX_LINES and size <= MAX_CHARACTERS:
@@ -250,7 +250,7 @@ ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*$")
 
 
 def _rest(lines: list[str]) -> list[Heading]:
-    """reStructuredText: a title with a line of punctuation below it that is as long; levels by first use."""
+    """reStructuredText: a title is underlined with punctuation of its length; levels are in order of first use."""
     found: list[Heading] = []
     levels: list[str] = []
     for number in range(1, len(lines)):
@@ -268,7 +268,7 @@ def _rest(lines: list[str]) -> list[Heading]:
 
 
 def _marked(pattern: str) -> Callable[[list[str]], list[Heading]]:
-    """Headings whose level is the number of times that a sign is repeated: `== Title`, `** Title`."""
+    """Headings whose level is the number of repeated signs: `== Title`, `** Title`."""
     compiled = re.compile(pattern)
 
     def headings(lines: list[str]) -> list[Heading]:
@@ -279,7 +279,7 @@ def _marked(pattern: str) -> Callable[[list[str]], list[Heading]]:
 
 
 def _named(pattern: str) -> Callable[[list[str]], list[Heading]]:
-    """Lines that start a unit; the first group that matched is its name. Comments above it belong to it."""
+    """Lines that start a unit, named by the first group that matched. Comments above it belong to it."""
     compiled = re.compile(pattern)
 
     def keys(lines: list[str]) -> list[Heading]:

@@ -1,4 +1,4 @@
-"""What a language tells the parser: its tree-sitter grammar, one query, and the few things a query cannot say."""
+"""How a language is described to the parser: a tree-sitter grammar, one query, and hooks for the rest."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tree_sitter import Node
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import SLASHES, Comments, Doc, comment_above
 
-# An inner function belongs to the outer one, however long that is.
+# For `inner_after`: an inner function always belongs to the outer one, however long that is.
 NEVER = 1 << 30
-# A hook's name for the function that a whole file stands for: `module.exports = function …`.
+# The name that a hook gives to the function a whole file exports: `module.exports = function …`.
 FILE_NAME = "\0"
-# Between what is implemented and the type that implements it: `Display for Queue`.
+# Between a trait and the type that implements it: `Display for Queue`.
 FOR = " for "
 
 
@@ -28,7 +28,7 @@ def field_name(node: Node) -> str:
 
 
 def child_of(node: Node, step: str) -> Node | None:
-    """A child by its field, or else the first of that type."""
+    """The child with this field name, or else the first of this type."""
     found = node.child_by_field_name(step)
     if found is None:
         found = next((child for child in node.named_children if child.type == step), None)
@@ -77,7 +77,7 @@ def whole(node: Node) -> tuple[int, int]:
 
 
 def field_body(node: Node) -> int:
-    """The byte where the body starts; 0 where the grammar names none."""
+    """The byte where the body starts; 0 if the grammar has no field for it."""
     body = node.child_by_field_name("body")
     return body.start_byte if body is not None else 0
 
@@ -86,33 +86,36 @@ def field_body(node: Node) -> int:
 class Grammar:
     """One language.
 
-    The query's captures have fixed meanings. `function`, `class`, `interface`, `type`, `enum` and `constant` are
-    definitions; `scope` gives its name to what it contains and is no unit itself; `signature` is a function without a
-    body, known to the call graph but not searched. `call`, `extends`, `implements` and `uses` are nodes whose text is
-    the name referred to. `import` is a whole import statement. `local` is a name bound inside a function, so that it
-    does not count as a use (or a call) of something outside; `bind` is a declaration or assignment that also tells what
-    the names hold. Captures that start with an underscore are for
-    the query's own predicates.
+    The query's captures have fixed meanings:
 
-    Hooks must not ask a node for its parent or siblings: tree-sitter looks for them from the root down.
+    - `function`, `class`, `interface`, `type`, `enum` and `constant` are definitions.
+    - `scope` qualifies the names inside it and is not a unit itself.
+    - `signature` is a function without a body, known to the call graph but not searched.
+    - `call`, `extends`, `implements` and `uses` are nodes whose text is the name referred to.
+    - `import` is a whole import statement.
+    - `local` is a name bound inside a function, so it is no use or call of something outside.
+    - `bind` is a declaration or assignment that also gives the types of its names.
+    - Captures that start with an underscore are for the query's own predicates.
+
+    Hooks must not ask a node for its parent or siblings: tree-sitter searches for them from the root down.
     """
 
     name: str
     query: str
-    # The grammar's name in tree-sitter-language-pack, if it is another one.
+    # The grammar's name in tree-sitter-language-pack, if it differs.
     pack: str = ""
-    # Where the name of a node of a type is, step by step: a field, or a child's type. By default the field `name`.
+    # By node type, the path to its name: each step is a field or a child's type. By default the field `name`.
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # The functions that a captured node stands for, each with its name (without what encloses it).
+    # The functions that a captured node defines, each with its unqualified name.
     functions_of: Callable[[Node], Iterable[tuple[Node, str]]] | None = None
-    # The constants that a captured node stands for.
+    # The constants that a captured node defines.
     constants_of: Callable[[Node], Iterable[tuple[Node, str]]] | None = None
     # The name of any other definition.
     name_of: Callable[[Node], str] | None = None
-    # The name of what a definition belongs to when that does not enclose it (a Go receiver).
+    # The name of a definition's owner if that does not enclose it (a Go receiver).
     owner_of: Callable[[Node], str] = empty
-    receiver_of: Callable[[Node], str] = empty  # the variable that stands for the object a method is called on
-    # The name under which a class qualifies its members, from its own.
+    receiver_of: Callable[[Node], str] = empty  # the variable for the object that a method is called on
+    # The name with which a class qualifies its members, from its own name.
     scope_of: Callable[[str], str] = same_name
     # The docstring; by default the comment above.
     doc_of: Callable[[Node, bytes], Doc] | None = None
@@ -120,23 +123,23 @@ class Grammar:
     file_doc_of: Callable[[Node, bytes], Doc] | None = None
     # The node whose end is the function's end.
     end_of: Callable[[Node], Node] = same
-    # Where the body of a definition starts: what comes before is its signature.
+    # The byte where the body of a definition starts; the signature is before it.
     body_of: Callable[[Node], int] = field_body
     imports_of: Callable[[Node], list[Import]] = no_imports
-    # The names that a captured declaration or assignment binds, each with what it holds: an expression of `Typing`, or
-    # nothing where that is not known. `self.name` is a field of the object.
+    # The names that a captured declaration or assignment binds, each with its value as an expression of `Typing`, empty
+    # if that is not known. `self.name` is a field of the object.
     bindings_of: Callable[[Node], Iterable[tuple[str, str]]] = no_bindings
-    # What a function gives, as an expression of `Typing`.
+    # What a function returns, as an expression of `Typing`.
     returns_of: Callable[[Node], str] = empty
-    # Whether only its own file sees a function.
+    # Whether a function is visible only in its own file.
     is_private: Callable[[Node], bool] = never
-    # Whether a bare call is always of a method, never of a variable.
+    # Whether a bare call always calls a method, never a variable's value.
     calls_no_variables: bool = False
-    # Question marks may end a name (Ruby's `empty?`); elsewhere they are operators.
+    # Whether a question mark may end a name (Ruby's `empty?`); elsewhere it is an operator.
     marks_in_names: bool = False
     # Which bytes of a captured call are the name: receiver and method, without the arguments.
     target_of: Callable[[Node], tuple[int, int]] = whole
-    # Functions inside a function of more lines than this are units of their own; in a shorter one they belong to it.
+    # Functions inside a function of more lines than this are separate units; in a shorter one they belong to it.
     inner_after: int = NEVER
     # Text to put around a lone function so that it parses.
     wrap: tuple[bytes, bytes] = (b"", b"")
@@ -144,11 +147,11 @@ class Grammar:
     # The encoding of a file's bytes, where the language lets a file declare it.
     encoding_of: Callable[[bytes], str] = utf_8
 
-    # The text to parse, of the same length: blanks what the grammar cannot read, and would lose the rest of a file by.
+    # The text to parse, of the same length: blanks what the grammar cannot read and would lose the rest of the file at.
     repair: Callable[[bytes], bytes] = as_it_is
-    # A second try on a file that does not parse, with text of the same length.
+    # For a second try on a file that does not parse: text of the same length.
     mend: Callable[[bytes], bytes] | None = None
-    # Clauses of one function, one after the other, are one definition (Haskell, Elixir).
+    # Whether consecutive clauses of a function are one definition (Haskell, Elixir).
     merges: bool = False
 
     @property

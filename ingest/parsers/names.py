@@ -9,16 +9,16 @@ SEPARATORS = re.compile(r"\?->|->|::|\?\.|&\.|!\.|\\")
 SPACE = re.compile(r"\s+")
 DOTTED = re.compile(r"[\w$@]+[?!]?(?:\.[\w$@]+[?!]?)*")
 PART = re.compile(r"[\w$@]+[?!]?")
-# The receiver is an expression, not a name: `make().close()` refers to `?.close`.
+# Stands for a receiver that is an expression, not a name: `make().close()` refers to `?.close`.
 UNKNOWN = "?"
-# Longer than any name that can be resolved; reading no more keeps endless call chains linear.
+# Longer than any name that can be resolved; the limit keeps endless call chains linear.
 MAX_TARGET = 200
-MAX_CHAIN = 1_000  # with the arguments of the calls on the way
-# About 20 MB of names.
+MAX_CHAIN = 1_000  # bytes of a chain, including the arguments of its calls
+# Cached names: about 20 MB.
 REMEMBERED = 100_000
 
-# Every part takes time in proportion to the text, also where something is opened again and again and never closed: no
-# string begins behind a backslash, as in a heap of `\"`, and a block comment that is not closed goes to the end.
+# Every part runs in linear time, even on input that opens strings or comments again and again and never closes them: no
+# string starts after a backslash, as in a long run of `\"`, and an unclosed block comment extends to the end.
 STRING = r'(?<!\\)(?:"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`)'
 WORD = r"[\w$@]+|[^\w\s]"
 PROSE = re.compile(r"\w+|[^\w\s]")
@@ -26,7 +26,7 @@ PARAGRAPH = re.compile(r"\r?\n[ \t]*\r?\n")
 
 
 def dotted(text: str) -> str:
-    """A name with dots between its parts, and `?` for a receiver that is not a name; empty for no name at all."""
+    """A name with dots between its parts, and `?` for a receiver that is not a name; empty if there is no name."""
     if DOTTED.fullmatch(text):
         return text
     text = SPACE.sub("", SEPARATORS.sub(".", text)).strip(".")
@@ -36,7 +36,7 @@ def dotted(text: str) -> str:
     return f"{UNKNOWN}.{last}" if dot and PART.fullmatch(last) else ""
 
 
-# Brackets and what is in them, and then what may stand around a name: `new Queue<T>()`, `await load()`, `f()?`.
+# Brackets with their content, then what may surround a name: `new Queue<T>()`, `await load()`, `f()?`.
 TEXT_PART = re.compile(r'"(?:\\.|[^"\\])*"|`[^`]*`|\'(?:\\.|[^\'\\])*\'')
 ROUND, SQUARE, CURLY = re.compile(r"\([^()\[\]{}]*\)"), re.compile(r"\[[^()\[\]{}]*\]"), re.compile(r"\{[^()\[\]{}]*\}")
 TYPE_ARGUMENTS = re.compile(r"(?<=\w)(?:::)?<[\w\s,.&?*:\x02|'-]*>(?=[.:\x01]|$)")
@@ -46,8 +46,10 @@ MAX_BRACKETS = 20
 
 
 def chain(text: str) -> str:
-    """A name with what is called and indexed on the way to it: `a.get(x)[1].close` → `a.get()[].close`; `?.close` where
-    the way is another expression, empty for no name at all."""
+    """A name with the calls and indexes that lead to it: `a.get(x)[1].close` → `a.get()[].close`.
+
+    `?.close` if the receiver is any other expression; empty if there is no name.
+    """
     if DOTTED.fullmatch(text):
         return text
     shorter = TEXT_PART.sub('"', text)
@@ -65,7 +67,7 @@ def chain(text: str) -> str:
 
 
 class _Names(dict[bytes, str]):
-    """The dotted form of every name seen so far; source code repeats its names."""
+    """Caches the dotted form of each name, because source code repeats its names."""
 
     def __missing__(self, raw: bytes) -> str:
         if len(self) >= REMEMBERED:
@@ -75,7 +77,7 @@ class _Names(dict[bytes, str]):
 
 
 class _Chains(_Names):
-    """The chain of every name seen so far."""
+    """Caches the chain of each name."""
 
     def __missing__(self, raw: bytes) -> str:
         if len(self) >= REMEMBERED:
@@ -88,7 +90,7 @@ _names, _chains = _Names(), _Chains()
 
 
 def target(source: bytes, start: int, end: int, *, chained: bool = False) -> str:
-    """The dotted name in these bytes of the source, or their chain; of a very long one only its last part."""
+    """The dotted name or the chain in these bytes of the source; of a very long one only the last part."""
     if end - start <= MAX_TARGET:
         return (_chains if chained else _names)[source[start:end]]
     if chained and end - start <= MAX_CHAIN:
@@ -108,5 +110,5 @@ def code_tokens(code: str, line_comment: str) -> tuple[str, ...]:
 
 
 def docstring_tokens(docstring: str) -> tuple[str, ...]:
-    """Of the first paragraph, as CodeSearchNet has it."""
+    """The tokens of the first paragraph, as in CodeSearchNet."""
     return tuple(PROSE.findall(PARAGRAPH.split(docstring.strip(), maxsplit=1)[0]))

@@ -1,4 +1,4 @@
-"""One sweep over what a language's query caught in a file: definitions, symbols, imports, references.
+"""Sweeps over the captures of a language's query in a file: definitions, symbols, imports, references.
 
 `outline` reads a whole file, `single` a function on its own, as CodeSearchNet stores it.
 """
@@ -21,9 +21,9 @@ from treeline.ingest.parsers.comments import NO_DOC, Doc
 from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, empty, text_of
 from treeline.ingest.parsers.names import target
 
-# Captures that define something; where two catch the same node, the first one here counts.
+# Captures that define something; if two match the same node, the first one here counts.
 DEFINITIONS = ("function", "signature", "interface", "enum", "class", "type", "scope", "constant")
-# What the call graph calls them; it has no constants.
+# Their kinds in the call graph, which has no constants.
 SYMBOL_OF: dict[str, SymbolKind] = {
     "function": "function",
     "signature": "function",
@@ -41,24 +41,24 @@ RELATION_OF: dict[str, Relation] = {
 }
 REFERRING = (*RELATION_OF, "local", "bind", "import")
 BROKEN = "broken"  # what does not parse, in any language
-# Names of the own object, which are no variables.
+# Names of the current object, which are not variables.
 SELF = frozenset({"self", "cls", "this", "$this"})
 NO_VALUE = frozenset({"None", "null", "nil", "undefined", "nullptr", "NULL"})
 FIRST_NAME = re.compile(r"[^.(\[]+")
-# Captures that a name bound within the same function makes void.
+# Captures that do not count if the name is a local variable of the same function.
 SHADOWED = frozenset({"bare", "uses"})
-# Nothing that people write is nested deeper; machine-made input that is would only make names of megabytes.
+# Code that people write is nested less deeply; generated input could make names of megabytes.
 MAX_DEPTH = 100
-# Two megabytes of real code take a second; this leaves room for a busy machine.
+# Two megabytes of real code take a second; the rest is for a busy machine.
 PATIENCE_S = 30
 EXPORTS = "exports"
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A definition in a file: kind, qualified name, lines, bytes, docstring.
+    """A definition in a file: kind, qualified name, lines, byte range, docstring.
 
-    `body` is the byte where its body starts, 0 if unknown. `owner` is the qualified name of what it belongs to.
+    `body` is the byte where its body starts, 0 if unknown. `owner` is the qualified name of its owner.
     """
 
     kind: str
@@ -70,19 +70,19 @@ class Definition:
     doc: Doc
     body: int = 0
     owner: str = ""
-    scope: str = ""  # the name under which it qualifies its members
+    scope: str = ""  # the name with which it qualifies its members
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Everything that was found in one file, in the order of the file."""
+    """Everything found in one file, in file order."""
 
     definitions: tuple[Definition, ...]
     symbols: tuple[Symbol, ...]
     imports: tuple[Import, ...]
     references: tuple[Reference, ...]
     types: tuple[Typing, ...]
-    broken_at: int  # the first line that does not parse; 0 where all of the file does
+    broken_at: int  # the first line that does not parse; 0 if the whole file does
     doc: Doc  # the file's own
 
     @property
@@ -91,12 +91,12 @@ class Outline:
 
 
 class TooTangled(ValueError):
-    """Parsing took too long: machine-made nesting, on which tree-sitter needs the square of its depth."""
+    """Parsing took too long: generated nesting, for which tree-sitter's time is quadratic in the depth."""
 
 
 @cache
 def _machine(grammar: Grammar) -> tuple[Parser, QueryCursor, Query]:
-    """Parser and query of a language, made once a process (the query must outlive its cursor)."""
+    """The parser and query of a language, made once per process (the query must outlive its cursor)."""
     language = get_language(grammar.pack or grammar.name)  # type: ignore[arg-type]
     query = Query(language, f"{grammar.query}\n[(ERROR) (MISSING)] @{BROKEN}")
     with warnings.catch_warnings():
@@ -107,7 +107,7 @@ def _machine(grammar: Grammar) -> tuple[Parser, QueryCursor, Query]:
 
 
 def captures_of(grammar: Grammar, source: bytes) -> dict[str, list[Node]]:
-    """What the language's query catches, by capture name; `TooTangled` when that takes too long."""
+    """The nodes that the language's query captures, by capture name; raises `TooTangled` if that takes too long."""
     return _captures(grammar, source)[1]
 
 
@@ -124,28 +124,28 @@ def _captures(grammar: Grammar, source: bytes) -> tuple[Node, dict[str, list[Nod
     begun = monotonic()
     found = cursor.captures(tree.root_node)
     if monotonic() - begun >= PATIENCE_S:
-        # The cursor gives what it had when its time was up, and does not say so.
+        # After a timeout the cursor returns what it has so far, without an error.
         raise TooTangled(f"not searched within {PATIENCE_S} s")
     return tree.root_node, found
 
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """A definition around the current position."""
+    """A definition that encloses the current position."""
 
     end: int
     name: str
     is_function: bool
-    # Whether what it contains belongs to it: nothing inside is a unit of its own.
+    # Whether everything inside belongs to it and makes no units of its own.
     is_closed: bool
-    receiver: str = ""  # the variable that stands for the object a method is called on
-    # What its local variables hold, nothing where that is not known.
+    receiver: str = ""  # the variable for the object that a method is called on
+    # The values of its local variables, empty if not known.
     values: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _Sweep:
-    """The state of the sweep: what is open around the current position, and what was found so far."""
+    """The state of the sweep: the definitions that enclose the current position, and what was found so far."""
 
     grammar: Grammar
     source: bytes
@@ -210,7 +210,7 @@ class _Sweep:
             scopes.append(_Scope(node.end_byte, qualified, is_function, closed, receiver))
 
     def _continues(self, name: str, end: int, last_line: int) -> bool:
-        """Whether this is another clause of the function right before; that one is made longer."""
+        """Whether this is another clause of the previous function, which is then extended."""
         before = self.definitions[-1] if self.definitions else None
         if before is None or before.name != name or before.kind not in ("function", "method"):
             return False
@@ -226,7 +226,7 @@ class _Sweep:
             self.references[key] = (reference, tuple(self.scopes))
 
     def _own(self, name: str) -> str:
-        """A name with `self` for the receiver's variable."""
+        """A name with the receiver's variable replaced by `self`."""
         if not self.grammar.marks_in_names and ("?." in name[1:] or "!." in name):
             name = name[:1] + name[1:].replace("?.", ".").replace("!.", ".")
         if self.grammar.receiver_of is empty:
@@ -239,11 +239,11 @@ class _Sweep:
         return self.scopes[-1].name if self.scopes else ""
 
     def bind(self, name: str, value: str) -> None:
-        """A name holds a value: a variable of the function, a field of the class, or the module's."""
+        """Record the value of a name: a local variable, a field of the class, or a module's variable."""
         if value in NO_VALUE:
             return
         value = self.resolved(self._own(value), self.scopes) if value else ""
-        # What a call gives is known; the function that is called by the name of a variable is not.
+        # The result of a call is known; the function that a variable holds is not.
         if value.startswith("?"):
             value = ""
         if name.startswith("self."):
@@ -259,7 +259,7 @@ class _Sweep:
 
     @staticmethod
     def _hold(values: dict[str, str], name: str, value: str, *, declared: bool = False) -> None:
-        """Keep a value, or none where there are several; the declared type of a field holds whatever is assigned."""
+        """Keep a value, or none if there are several. A field's declared type wins over assignments."""
         before = values.get(name)
         if before is None or (declared and value.startswith(":") and not before.startswith(":")):
             values[name] = value
@@ -267,14 +267,14 @@ class _Sweep:
             values[name] = ""
 
     def resolved(self, name: str, scopes: Sequence[_Scope], *, is_call: bool = False) -> str:
-        """A name with what a local variable holds in its place: `?` where that is not known."""
+        """A name with a local variable replaced by its value, `?` if that is not known."""
         first = FIRST_NAME.match(name)
         held = self._held(first[0], scopes) if first is not None else None
         if first is None or held is None:
             return name
         rest = name[first.end() :]
         if not rest and is_call and (held.endswith((")", "]")) or held.startswith(":")):
-            return ""  # what a variable holds is called, and no function of its name
+            return ""  # this calls the variable's value, not a function of the same name
         if not held:
             return f"?{rest}" if "." in rest else ""
         return held + rest
@@ -287,7 +287,7 @@ class _Sweep:
         return None
 
     def all_references(self) -> Iterator[Reference]:
-        """Each once; a local variable of the same name is no use of something outside."""
+        """Every reference once, with local variables replaced by their values or left out."""
         seen: set[tuple[Relation, str, str]] = set()
         for (capture, _, _), (reference, scopes) in self.references.items():
             name = reference.target
@@ -306,7 +306,7 @@ class _Sweep:
 
 
 def functions_in(grammar: Grammar, captured: Node) -> Iterator[tuple[Node, str]]:
-    """The functions that a captured node stands for, with their names."""
+    """The functions that a captured node defines, with their names."""
     if grammar.functions_of is None:
         yield captured, grammar.named(captured)
     else:
@@ -321,7 +321,7 @@ def _definitions(grammar: Grammar, captures: dict[str, list[Node]]) -> Iterator[
     """Every definition once: capture, node and name."""
     seen: set[int] = set()
     for kind in DEFINITIONS:
-        # In the order of the file: a call that names its callback comes before the callback.
+        # In file order: a call that names its callback comes before the callback.
         for captured in sorted(captures.get(kind, ()), key=_start):
             if kind == "function":
                 found = functions_in(grammar, captured)
@@ -338,10 +338,10 @@ def _definitions(grammar: Grammar, captures: dict[str, list[Node]]) -> Iterator[
 def outline(grammar: Grammar, source: bytes, stem: str = "") -> Outline:
     """Parse one file and sweep over its definitions and references from top to bottom.
 
-    `stem` names a function that is all that a file exports.
+    `stem` names a function that is the file's only export.
     """
     root, captures = _captures(grammar, source)
-    # The wider first where two start together; what defines before what refers.
+    # If two start together: the longer first, and definitions before references.
     events = [
         (node.start_byte, -node.end_byte, kind not in DEFINITIONS, kind, node, name)
         for kind, node, name in (
@@ -380,7 +380,7 @@ def outline(grammar: Grammar, source: bytes, stem: str = "") -> Outline:
 
 @dataclass(frozen=True, slots=True)
 class Single:
-    """What parsing one lone function gave; `name` is the parser's, empty when it found no function."""
+    """The result of parsing a function on its own; `name` is the parser's, empty if it found no function."""
 
     name: str
     doc: Doc
@@ -390,7 +390,7 @@ class Single:
 
 
 def single(grammar: Grammar, source: bytes, func_name: str, first_line: int = 1) -> Single:
-    """`func_name` becomes the source of every reference; lines count from `first_line`."""
+    """Parse a function on its own. `func_name` is the source of every reference; lines count from `first_line`."""
     before, after = grammar.wrap
     symbol = Symbol(func_name, "function", first_line, first_line + source.count(b"\n"))
     source = before + source + after if before else source
@@ -416,7 +416,7 @@ def _outermost(grammar: Grammar, captured: Sequence[Node]) -> tuple[Node | None,
 def _first_of_each(
     grammar: Grammar, source: bytes, captures: Mapping[str, Sequence[Node]]
 ) -> list[tuple[tuple[Relation, str], tuple[int, Node]]]:
-    """Every relation and name once, where it stands first, in the order of the text (the captures have none)."""
+    """The first occurrence of every relation and name, in text order (captures come in no order)."""
     target_of = grammar.target_of
     bound = {node.text.decode("utf-8", "replace") for node in captures.get("local", ()) if node.text}
     first: dict[tuple[Relation, str], tuple[int, Node]] = {}

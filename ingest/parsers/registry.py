@@ -1,6 +1,6 @@
-"""Which languages and formats there are, and which one a file is in.
+"""The table of languages and formats, and which one a file is in.
 
-The table names each language's files. Its grammar is a module in `languages/`, imported when the first file needs it.
+The table lists each language's files. Its grammar is a module in `languages/`, imported when a file first needs it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib import import_module
 from treeline.ingest.parsers.comments import DASHES, HASHES, SLASHES, Comments
 from treeline.ingest.parsers.grammar import Grammar
 
-# Module in `languages/` → language (a dialect after a colon) → suffixes and whole file names.
+# Module in `languages/` → language (with a dialect after a colon) → suffixes and whole file names.
 PROGRAMS: dict[str, dict[str, str]] = {
     "python": {"python": ".py .pyi .pyw SConstruct SConscript wscript"},
     "java": {"java": ".java"},
@@ -123,7 +123,7 @@ INTERPRETERS = {
     "elixir": "elixir", "escript": "erlang", "julia": "julia", "groovy": "groovy", "pwsh": "powershell", "tclsh": "tcl",
 }  # fmt: skip
 SHEBANG = re.compile(rb"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(\w+)")
-# Suffixes of files that hold no text, or text that nobody wrote. Anything else is opened and looked at.
+# Suffixes of binary and generated files. Any other file is opened and its first bytes are checked.
 BINARY = frozenset(
     """.png .jpg .jpeg .gif .ico .bmp .tif .tiff .webp .avif .svg .eps .pdf .ps .ai .psd .xcf .mp3 .mp4 .m4a .wav .ogg
     .flac .avi .mov .mkv .webm .woff .woff2 .ttf .otf .eot .zip .gz .tgz .bz2 .xz .zst .7z .rar .tar .jar .war .ear
@@ -139,7 +139,7 @@ LOCK_FILES = frozenset(
     uv.lock Pipfile.lock go.sum mix.lock pubspec.lock packages.lock.json flake.lock bun.lockb Podfile.lock
     Package.resolved gradle.lockfile .terraform.lock.hcl""".split()
 )
-# Bytes of a file that are looked at to tell its kind.
+# Bytes of a file that are read to detect its kind.
 HEAD = 8_192
 OBJC_HEADER = re.compile(rb"^@(?:interface|protocol|class|import)\b|^#import\b", re.MULTILINE)
 CPP_HEADER = re.compile(
@@ -175,7 +175,7 @@ def _named(path: str) -> tuple[str, str] | None:
 
 
 def may_be_read(path: str) -> bool:
-    """Whether a file could be text, by its name: its content decides where the name says nothing."""
+    """Whether a file could be text, by its name. If the name says nothing, its content decides later."""
     name = path[path.rfind("/") + 1 :]
     return _named(path) is not None or name[name.rfind(".") :].lower() not in BINARY
 
@@ -185,7 +185,7 @@ def _entry(path: str, head: bytes = b"") -> tuple[str, str] | None:
         return None
     found = _named(path)
     if found is not None:
-        # Three languages share a suffix; a header is C++ or Objective-C where it says something that C does not have.
+        # C, C++ and Objective-C share `.h`: a header is one of the latter two if it has syntax that C lacks.
         if found[0] == "cpp" and path.endswith(".h") and head:
             language = "objc" if OBJC_HEADER.search(head) else "cpp" if CPP_HEADER.search(head) else "c"
             return language, found[1]
@@ -199,27 +199,27 @@ def _entry(path: str, head: bytes = b"") -> tuple[str, str] | None:
 
 
 def looks_binary(head: bytes) -> bool:
-    """Whether bytes are no text: a zero byte, or something that is not UTF-8."""
+    """Whether bytes are not text: they have a zero byte, or are not UTF-8."""
     if b"\0" in head[:HEAD]:
         return True
     try:
         head[:HEAD].decode()
     except UnicodeDecodeError as wrong:
-        return wrong.start < min(len(head), HEAD) - 4  # the cut may go through a character
+        return wrong.start < min(len(head), HEAD) - 4  # the cut may split a character
     return False
 
 
 def language_of(path: str, head: bytes = b"") -> str | None:
-    """The language or format of a file by its name, or by its first bytes where the name says nothing.
+    """The language or format of a file by its name, or by its first bytes if the name says nothing.
 
-    None for what is not read: binaries and lock files. Text of no known kind is `text`.
+    None for files that are not read: binaries and lock files. Text of an unknown kind is `text`.
     """
     found = _entry(path, head)
     return found[0].partition(":")[0] if found else None
 
 
 def grammar_of(path: str, head: bytes = b"") -> Grammar | None:
-    """What parses a file; None for what is not read."""
+    """The grammar that parses a file; None for files that are not read."""
     found = _entry(path, head)
     return _grammar(*found) if found else None
 
@@ -234,7 +234,7 @@ def _grammar(language: str, module: str) -> Grammar:
 
 
 class _Grammars(Mapping[str, Grammar]):
-    """The grammar of each programming language by its name, loaded when asked for."""
+    """The grammar of each programming language by name, loaded on first access."""
 
     def __getitem__(self, name: str) -> Grammar:
         for module, languages in PROGRAMS.items():
@@ -257,7 +257,7 @@ def grammars() -> Mapping[str, Grammar]:
 
 
 class _BySuffix(Mapping[str, Grammar]):
-    """The grammar of each suffix, loaded when asked for."""
+    """The grammar of each suffix, loaded on first access."""
 
     def __getitem__(self, suffix: str) -> Grammar:
         return _grammar(*_files()[suffix])

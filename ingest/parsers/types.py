@@ -1,4 +1,4 @@
-"""Types as written in a program, and values, as the expressions that the call graph reads (`Typing`)."""
+"""Translates types and values in source code into the expressions that the call graph reads (`Typing`)."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from tree_sitter import Node
 from treeline.ingest.parsers.grammar import text_of
 from treeline.ingest.parsers.names import MAX_TARGET, UNKNOWN, chain
 
-# Words around a type that say how it is passed or stored.
+# Modifiers of a type that say how it is passed or stored.
 QUALIFIERS = re.compile(
     r"\b(?:const|final|readonly|volatile|static|mut|dyn|impl|struct|union|enum|class|typename|inline|extern|ref|out|in"
     r"|params|unsafe|register|restrict|async|abstract|virtual|constexpr|var|val)\s+|'\w+\s+|@\w+\s+|[&*]+|\?+$|!+$"
 )
-# Types that stand for another one: a pointer to it, a promise of it.
+# Wrappers that count as the type inside: pointers, promises.
 TRANSPARENT = frozenset(
     """Box Rc Arc Pin Ref RefMut Cow MutexGuard unique_ptr shared_ptr weak_ptr optional Optional Promise Task ValueTask
     Awaitable Coroutine Readonly Partial Required Lazy Annotated Final ClassVar NonNullable""".split()
 )
-# Types that hold others: lists, options, results.
+# Containers of another type: lists, options, results.
 HOLDING = frozenset(
     """Vec Option Result VecDeque HashSet BTreeSet Mutex RwLock RefCell Cell OnceCell List ArrayList LinkedList Set
     HashSet Collection Iterable Iterator Stream Array ReadonlyArray IEnumerable IList ICollection IReadOnlyList
@@ -32,14 +32,14 @@ MAPS = frozenset(
     MutableMap dict Mapping MutableMapping defaultdict map unordered_map Dict""".split()
 )
 NAME = re.compile(r"[\w$]+(?:\.[\w$]+)*")
-PARAMETER = re.compile(r"[A-Z]\d?")  # `T`, `K`, `T1`: a parameter and no type
+PARAMETER = re.compile(r"[A-Z]\d?")  # `T`, `K`, `T1`: a type parameter
 MAX_TYPE = 300
 MAX_DEPTH = 5
-NO_CHAIN = frozenset("\"'`[{(-+!~0123456789")  # what a literal or an operation begins with
+NO_CHAIN = frozenset("\"'`[{(-+!~0123456789")  # first characters of literals and operations
 
 
 def type_of(node: Node | None) -> str:
-    """The expression for an object of a type as written; empty where that is no single named type."""
+    """The expression for an object of the type at this node; empty if it is not a single named type."""
     return typed(text_of(node)) if node is not None and node.end_byte - node.start_byte <= MAX_TYPE else ""
 
 
@@ -84,7 +84,7 @@ def _without_none(text: str) -> str:
 
 
 def split(text: str, sign: str = ",") -> list[str]:
-    """The parts between commas that are in no bracket."""
+    """The parts between commas (or another sign) outside brackets."""
     found, depth, start = [], 0, 0
     for at, letter in enumerate(text):
         depth += (letter in "<[({") - (letter in ">])}")
@@ -95,7 +95,7 @@ def split(text: str, sign: str = ",") -> list[str]:
 
 
 def value_of(node: Node | None) -> str:
-    """The expression for what a value is; empty where it is more than a chain of names, calls and indexes."""
+    """The expression for a value; empty if it is not a chain of names, calls and indexes."""
     if node is None or node.end_byte - node.start_byte > 4 * MAX_TARGET:
         return ""
     text = text_of(node)

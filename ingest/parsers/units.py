@@ -1,4 +1,4 @@
-"""One file to the units of the index: functions, class heads, types, constants, the file itself, and facts.
+"""Turns one file into units of the index (functions, class heads, types, constants, the file itself) and facts.
 
 A class unit is its head: signature, docstring, fields, and its methods' signatures without their bodies. A file unit
 is its path, docs, top-level code and the signatures of what it defines.
@@ -26,20 +26,20 @@ from treeline.ingest.source import Parsed, Problem
 UTF_8 = frozenset({"utf-8", "utf-8-sig"})
 FUNCTIONS = frozenset({"function", "method"})
 HEADED = frozenset({"class", "interface", "enum"})  # their members' bodies are cut out
-# What an encoder and a reader take in at once; longer ones are tables of data.
+# As much as an encoder or a reader takes in at once; longer units are tables of data.
 MAX_HEAD = 8_000
 MAX_CONSTANT = 4_000
 MAX_SIGNATURE = 240
-# Top-level code in the unit of a file; what is beyond it becomes blocks of its own.
+# Top-level code in the unit of a file; the rest becomes separate blocks.
 MAX_TOP_LEVEL = 4_000
 MIN_BLOCK = 200
 MAX_OUTLINE = 8_000
 ELIDED = " …"
 BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+\n")
-# In front of a definition on its own line: `export const`, `pub(crate)`, `typedef`.
+# Before a definition, on the same line: `export const`, `pub(crate)`, `typedef`.
 MODIFIERS = re.compile(rb"[ \t]*((?:[A-Za-z_]+(?:\([a-z]+\))?[ \t]+)*)")
 ATTRIBUTES = (b"@", b"#[", b"[[")
-# Files that are named for their folder.
+# Files that are known by their folder's name.
 GENERIC = frozenset({"index", "main", "mod", "init", "__init__", "lib"})
 
 
@@ -61,7 +61,7 @@ def parse_file(
     max_function_bytes: int,
     kinds: frozenset[str] = frozenset(),
 ) -> Parsed:
-    """Every unit of a file, or those of some kinds. What is not text or is too long is refused and reported."""
+    """All units of a file, or those of some kinds. A file that is not text or is too long is rejected and reported."""
     encoding = grammar.encoding_of(source)
     try:
         text = source.decode(encoding)
@@ -109,7 +109,7 @@ class Entry(NamedTuple):
 
 
 def file_outline(path: str, source: bytes) -> list[Entry]:
-    """What a file defines or contains, in its order; nothing for what is not text or takes too long to parse."""
+    """What a file defines or contains, in file order; empty if it is not text or takes too long to parse."""
     grammar = grammar_of(path, source)
     if grammar is None:
         return []
@@ -130,14 +130,14 @@ def file_outline(path: str, source: bytes) -> list[Entry]:
 
 
 def signature(source: bytes, found: Definition) -> str:
-    """What stands before the body, on one line."""
+    """The text before the body, on one line."""
     end = found.body if found.start < found.body <= found.end else source.find(b"\n", found.start, found.end)
     text = source[found.start : end if end > 0 else found.end].decode("utf-8", "replace")
     return " ".join(text.split()).replace("( ", "(").replace(", )", ")").rstrip("{ ")[:MAX_SIGNATURE]
 
 
 def _stem(path: str) -> str:
-    """What a file is called: `lib/router.js` → `router`, `lib/router/index.js` → `router`."""
+    """The short name of a file: `lib/router.js` → `router`, `lib/router/index.js` → `router`."""
     pure = PurePosixPath(path)
     return pure.parent.name if pure.stem in GENERIC and pure.parent.name else pure.stem
 
@@ -170,7 +170,7 @@ class _Maker:
             yield self._unit(one.kind, one.name, original, code, one.doc.text, one.first_line, one.last_line)
 
     def _head(self, source: bytes, one: Definition, members: Sequence[Definition]) -> tuple[str, str]:
-        """The text of a definition other than a function, with and without its docstring."""
+        """The text of a definition that is not a function, with and without its docstring."""
         start = _declared_from(source, one)
         limit = MAX_CONSTANT if one.kind == "constant" else MAX_HEAD
         inside = [member for member in members if one.start <= member.start and member.end <= one.end]
@@ -184,7 +184,7 @@ class _Maker:
         return texts[0], texts[-1]
 
     def file(self, grammar: Grammar, source: bytes, seen: Outline, found: Sequence[Definition]) -> Iterator[Function]:
-        """The file's own unit, and blocks of top-level code that are too long for it."""
+        """The file's own unit, and blocks for the top-level code that does not fit into it."""
         doc = seen.doc if grammar.file_doc_of else Doc(leading_comment(source, grammar.comments))
         top, members = _nested(found)
         lines, room, rest = [self.place.path], MAX_TOP_LEVEL, []
@@ -230,7 +230,7 @@ class _Maker:
             original_string=original,
             language=self.language,
             code=code,
-            # CodeSearchNet has them for functions only, and they take a quarter of the time.
+            # Only for functions, as in CodeSearchNet: tokens take a quarter of the parsing time.
             code_tokens=code_tokens(code, self.line_comment) if kind in FUNCTIONS else (),
             docstring=doc,
             docstring_tokens=docstring_tokens(doc),
@@ -242,7 +242,7 @@ class _Maker:
 
 
 def _declared_from(source: bytes, one: Definition) -> int:
-    """Where its declaration starts: modifiers before it on its line, and attributes on the lines above."""
+    """Where a declaration starts, with modifiers before it on its line and attributes on the lines above."""
     line = source.rfind(b"\n", max(0, one.start - MAX_SIGNATURE), one.start) + 1
     before = MODIFIERS.fullmatch(source, line, one.start)
     if before is None:
@@ -258,7 +258,7 @@ def _declared_from(source: bytes, one: Definition) -> int:
 
 
 def _elided(source: bytes, start: int, end: int, members: Iterable[Definition], doc: Doc) -> str:
-    """The text between two bytes without the bodies and doc comments of these members, and without a docstring."""
+    """The text between two bytes, without its docstring and without the members' bodies and doc comments."""
     pieces, at = [], start
     if doc.end:
         pieces, at = [source[at : doc.start].rstrip()], doc.end
@@ -278,7 +278,7 @@ def _elided(source: bytes, start: int, end: int, members: Iterable[Definition], 
 
 
 def _nested(found: Iterable[Definition]) -> tuple[list[Definition], dict[int, list[Definition]]]:
-    """The outermost definitions other than constants, and by their start the members to name under them."""
+    """The outermost definitions except constants, and by their start the members to list under them."""
     top: list[Definition] = []
     members: dict[int, list[Definition]] = defaultdict(list)
     for one in found:
@@ -298,7 +298,7 @@ def _tidy(source: bytes) -> str:
 
 
 def _without_licence(code: str) -> str:
-    """Without the paragraph of comments at the top that is a licence."""
+    """The code without the licence comment at its top."""
     head, _, rest = code.partition("\n\n")
     return rest if LICENCE.search(head) and not re.search(r"^\w+.*[({=;]\s*$", head, re.MULTILINE) else code
 

@@ -23,24 +23,24 @@ CODESEARCHNET = "codesearchnet:"
 
 
 def open_source(spec: str, options: ReadOptions | None = None) -> Source:
-    """Open it, or say in one line what was wrong with it."""
+    """Open a source; an `InputError` says what is wrong with it."""
     options = options or ReadOptions()
     try:
         source = _open(spec, options)
     except OSError as error:
-        hint = "it is for its owner to allow it" if isinstance(error, PermissionError) else f"a source is {FORMS}"
+        hint = "ask its owner for access" if isinstance(error, PermissionError) else f"a source is {FORMS}"
         raise InputError(f"{spec!r} cannot be read: {error.strerror or error}", hint) from error
     except ValueError as error:
         raise InputError(f"{spec!r} cannot be read: {error}", f"a source is {FORMS}") from error
     if source.name != readable(source.name):
         raise InputError(
-            f"{readable(source.name)} has bytes in its name that are no text", "rename it, or give the folder above it"
+            f"{readable(source.name)} has a name that is not valid text", "rename it, or give the folder above it"
         )
     return source
 
 
 def functions_of(source: Source) -> Iterator[Function]:
-    """Every function of a source, for who needs no index; what had to be left out is counted and said in the end."""
+    """Every function of a source, without an index. Records that cannot be read are counted and logged at the end."""
     left_out, first = 0, ""
     for unit in source.units():
         for chunk in unit.chunks():
@@ -118,7 +118,7 @@ def disambiguate(source: Source, others: Collection[str]) -> Source:
 
 
 def check_overlap(source: Source, others: Collection[str]) -> None:
-    """Refuse a folder that lies in a folder of the index, or around one: its files would be in it twice."""
+    """Refuse a folder inside an indexed one, or around one: its files would be indexed twice."""
     from treeline.ingest.sources.folder import Folder
 
     if not isinstance(source, Folder) or source.name != str(source.root):
@@ -137,6 +137,6 @@ def check_overlap(source: Source, others: Collection[str]) -> None:
 
 
 def is_missing(name: str) -> bool:
-    """Whether a source is named by a path on this machine that no longer exists."""
+    """Whether a source is a path on this machine that no longer exists."""
     path = Path(name.removeprefix(CODESEARCHNET))
     return path.is_absolute() and not os.path.lexists(path)

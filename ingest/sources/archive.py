@@ -1,4 +1,4 @@
-"""A source archive (a zip from a forge, an sdist, a wheel), read like the folder it holds, never unpacked to disk."""
+"""A source archive (a zip from a forge, an sdist, a wheel), read like a folder and never unpacked to disk."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ from treeline.ingest.sources.shards import BLOCK, DAMAGE, MAX_RATIO
 
 ZIP = (".zip", ".whl", ".jar")
 TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
-# By its first bytes: a browser may have unpacked a `.tar.gz` and left its name as it was.
+# Compression by first bytes: a browser may have unpacked a `.tar.gz` and kept its name.
 PACKED: dict[bytes, Callable[[Path], BufferedIOBase]] = {
     b"\x1f\x8b": gzip.GzipFile,
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\0": lzma.LZMAFile,
 }
 BROKEN = (*DAMAGE, tarfile.TarError, lzma.LZMAError, struct.error, LookupError, OverflowError)
-# What stands before a member of a tar, its name above all, is read in one piece: longer ones are no names.
+# tarfile reads a member's header, which has its name, in one piece; no real one is longer than this.
 MAX_HEADER = 1 << 20
 HINT = "it may be damaged or cut off: fetch it again, or unpack it and give the folder"
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file, or something else (`kind`). It can be read until the next member is taken."""
+    """A member of an archive, a file or something else (`kind`). Readable until the next one is taken."""
 
     name: str
     size: int
@@ -59,7 +59,7 @@ class Member:
     open: Callable[[], IO[bytes] | None]
 
     def read(self, limit: int) -> bytes | str:
-        """Its content, or the reason why not."""
+        """Its content, or why it cannot be read."""
         content = bytearray()
         try:
             stream = self.open()
@@ -80,7 +80,7 @@ def suffix_of_archive(name: str) -> str:
 
 
 def members(path: Path, options: ReadOptions) -> Iterator[Member]:
-    """All that are no folders, in the archive's own order; one that cannot be read to its end is refused."""
+    """All members except folders, in the archive's order. Raises if the archive cannot be read to its end."""
     ceiling = min(options.max_archive_bytes, path.stat().st_size * MAX_RATIO + options.max_file_bytes)
     inside = _in_zip(path, ceiling) if suffix_of_archive(path.name).lower() in ZIP else _in_tar(path, ceiling)
     try:
@@ -89,7 +89,7 @@ def members(path: Path, options: ReadOptions) -> Iterator[Member]:
                 raise _TooMuch(f"holds more than {options.max_archive_files:,} files")
             yield member
     except _TooMuch as error:
-        raise InputError(f"{path} {error}", "where that is as it should be, unpack it and give the folder") from error
+        raise InputError(f"{path} {error}", "if that is intended, unpack it and give the folder") from error
     except PermissionError:
         raise
     except BROKEN as error:
@@ -97,17 +97,17 @@ def members(path: Path, options: ReadOptions) -> Iterator[Member]:
 
 
 class _TooMuch(Exception):
-    """The archive is larger than source code is."""
+    """The archive is too large for source code."""
 
 
 def _over(ceiling: int) -> _TooMuch:
-    return _TooMuch(f"unpacks to more than {ceiling / 1e6:,.0f} MB, as no source code of its size does")
+    return _TooMuch(f"unpacks to more than {ceiling / 1e6:,.0f} MB, which is not plausible for source code")
 
 
 def _in_zip(path: Path, ceiling: int) -> Iterator[Member]:
     with zipfile.ZipFile(path) as archive:
         listed = [info for info in archive.infolist() if not info.filename.endswith("/")]
-        # The list can be believed: of a member no more is unpacked than the size that stands there.
+        # The listed sizes can be trusted: no more than that is unpacked of a member.
         if sum(info.file_size for info in listed) > ceiling:
             raise _over(ceiling)
         if any(info.flag_bits & 1 for info in listed):
@@ -125,20 +125,20 @@ def _in_tar(path: Path, ceiling: int) -> Iterator[Member]:
         unpacked = _Unpacked(stream, ceiling)
         with tarfile.TarFile(fileobj=unpacked) as archive:  # type: ignore[arg-type]
             while (info := archive.next()) is not None:
-                archive.members = []  # type: ignore[attr-defined] # it would keep every one
+                archive.members = []  # type: ignore[attr-defined] # or tarfile keeps every one
                 kind = "" if info.isreg() else "link" if info.issym() or info.islnk() else "device or pipe"
                 if not info.isdir():
                     yield Member(info.name, info.size, kind, partial(archive.extractfile, info))
         if unpacked.last.strip(b"\0") or not unpacked.last:
-            raise tarfile.ReadError("where the next file or the end should be is neither")
-        while unpacked.read(BLOCK):  # to the end, where the checksum is
+            raise tarfile.ReadError("neither a file nor the end follows where one should")
+        while unpacked.read(BLOCK):  # to the end, where the checksum is verified
             pass
 
 
 class _Unpacked:
-    """The stream that a tar is read from; it goes no farther than `ceiling`.
+    """The stream that a tar is read from; raises beyond `ceiling`.
 
-    `last` is what was read last: tarfile takes whatever is no header for the end, which is zeros.
+    `last` is the block read last. tarfile takes any block that is not a header for the end; a real end is zeros.
     """
 
     def __init__(self, stream: BufferedIOBase, ceiling: int) -> None:
@@ -155,14 +155,14 @@ class _Unpacked:
 
     def read(self, size: int) -> bytes:
         if not 0 <= size <= MAX_HEADER:
-            raise tarfile.ReadError("the header of a file has a size that none has")
+            raise tarfile.ReadError("the header of a file is too long")
         if self.tell() > self._ceiling:
             raise _over(self._ceiling)
         self.last = self._stream.read(size)
         return self.last
 
 
-# As long as a path can be on this machine.
+# The longest path on Linux.
 MAX_NAME = 4_096
 
 
@@ -178,7 +178,7 @@ class MemberUnit(FileUnit):
 
 @dataclass(frozen=True)
 class Archive:
-    """Every source file in it that is not left out; `chosen` has their paths by their number among all members."""
+    """The source files of an archive; `chosen` maps their numbers among all members to their paths."""
 
     path: Path
     repo: str
@@ -194,7 +194,7 @@ class Archive:
         return str(self.path)
 
     def units(self) -> Iterator[Unit]:
-        """Read in one pass, because a tar has no random access."""
+        """The files, in one pass, because a tar has no random access."""
         yield from self.refused
         for number, member in enumerate(members(self.path, self.options)):
             if (path := self.chosen.get(number)) is None:
@@ -207,7 +207,7 @@ class Archive:
 
 
 def open_archive(path: Path, options: ReadOptions) -> Archive:
-    """List its members first, so that a damaged archive is refused before anything is loaded."""
+    """Open an archive. All members are listed first, so a damaged one is refused before anything is loaded."""
     path = path.resolve()
     options.progress(f"listing {path.name}", 0, 0)
     listed: list[_Entry] = []
@@ -218,7 +218,7 @@ def open_archive(path: Path, options: ReadOptions) -> Archive:
         inside = _inside(member.name)
         if not inside:
             name = readable(f"{path}/{member.name[:MAX_NAME]}")
-            refused.append(Unreadable(name, "the name is no path within the archive: refused"))
+            refused.append(Unreadable(name, "the name is not a path inside the archive: refused"))
             continue
         listed.append(_Entry(number, inside, member.size, member.kind))
         if inside.endswith((EXCLUDED, *IGNORE_FILES)) and not member.kind:
@@ -242,7 +242,7 @@ def open_archive(path: Path, options: ReadOptions) -> Archive:
 
 
 def name_of_content(name: str) -> str:
-    """What an archive (or a folder) of that name holds: `flask-3.0.0-py3-none-any.whl` → `flask-3.0.0`."""
+    """The project name in an archive's or folder's name: `flask-3.0.0-py3-none-any.whl` → `flask-3.0.0`."""
     suffix = suffix_of_archive(name)
     stem = name.removesuffix(suffix)
     return "-".join(stem.split("-")[:2]) if suffix.lower() == ".whl" else stem
@@ -256,20 +256,20 @@ class _Entry(NamedTuple):
 
 
 def _inside(name: str) -> str:
-    """The path that a member's name means, or '' for one that leads out of the archive or nowhere."""
+    """A member's path inside the archive; '' if its name is empty or leads out of the archive."""
     path = PurePosixPath(name)
     return "" if leads_out(path) or not path.parts or len(name) > MAX_NAME else str(path)
 
 
 def _top(listed: Sequence[_Entry]) -> str:
-    """The folder that all lies in (`project-1.0/`), or ''."""
+    """The folder that contains everything (`project-1.0/`), or ''."""
     tops = {one.path.partition("/")[0] + "/" if "/" in one.path else "" for one in listed}
     return tops.pop() if len(tops) == 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """Which members are read; the others are counted by reason, as in a folder. `read` gives an ignore file's text."""
+    """Decides which members are read; counts the others by reason. `read` returns the text of an ignore file."""
 
     read: Callable[[str], str]
     options: ReadOptions
@@ -286,7 +286,7 @@ class _Choice:
         return not reason
 
     def _enter(self, path: str) -> IgnoreRules | None:
-        """The ignore files on the way to a file; None when a folder on it is passed over."""
+        """The ignore rules that apply to a file; None if a folder above it is skipped."""
         ignored: IgnoreRules | None = IgnoreRules()
         for folder in accumulate(["", *path.split("/")[:-1]], lambda above, name: f"{above}/{name}".lstrip("/")):
             if ignored is not None and folder not in self.entered:

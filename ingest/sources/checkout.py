@@ -55,7 +55,7 @@ MAX_BYTES = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """The top of a working tree; `web` is the remote's address in a browser, empty when it has none."""
+    """The top of a working tree; `web` is the remote's web address, empty if there is none."""
 
     top: Path
     repo: str
@@ -133,13 +133,13 @@ SHA1_LETTERS = 40
 
 @dataclass(frozen=True, slots=True)
 class PublishedFiles:
-    """The newest commit here that the remote has (empty: none), and the content of each of its files."""
+    """The newest local commit that the remote has (empty: none), and the blob id of each of its files."""
 
     sha: str
     blobs: Mapping[str, str]
 
     def has(self, path: str, content: bytes) -> bool:
-        """Whether the remote has this content. Line endings are ignored, because git may change them."""
+        """Whether the remote has this content. Line endings are ignored, because git may convert them."""
         known = self.blobs.get(path)
         if not known:
             return False
@@ -147,7 +147,7 @@ class PublishedFiles:
 
 
 def published_files(top: Path) -> PublishedFiles | None:
-    """What git knows of the checkout's remote; None if git is missing or refuses."""
+    """The files that the checkout's remote has, as far as git knows; None if git is missing or refuses."""
     try:
         sha = _newest(top)
         return PublishedFiles(sha, _blobs(top, sha) if sha else {})
@@ -167,7 +167,7 @@ def _newest(top: Path) -> str:
 
 
 def _blobs(top: Path, sha: str) -> dict[str, str]:
-    """The files of a commit, each with the name of its content."""
+    """The files of a commit, each with its blob id."""
     blobs = {}
     for entry in _git(top, "ls-tree", "-r", "-z", "--full-tree", sha).split(b"\0"):
         kind, _, path = entry.partition(b"\t")
@@ -177,7 +177,7 @@ def _blobs(top: Path, sha: str) -> dict[str, str]:
 
 
 def _blob(content: bytes, like: str) -> str:
-    """The name that git gives to content."""
+    """The git blob id of content, in the hash of `like`."""
     digest = new("sha1" if len(like) == SHA1_LETTERS else "sha256", usedforsecurity=False)
     digest.update(b"blob %d\0" % len(content))
     digest.update(content)

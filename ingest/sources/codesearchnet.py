@@ -27,7 +27,7 @@ HINT = f"give the folder that holds LANGUAGE/{SHARDS}, a LANGUAGE.zip, a {PARQUE
 
 
 def open_codesearchnet(where: str, options: ReadOptions) -> UnitList:
-    """`where` is a folder, a file, or the name of a language, which is downloaded unless it was before."""
+    """`where` is a folder, a file, or the name of a language, which is downloaded unless it is cached."""
     root = Path(where).expanduser()
     if where in LANGUAGES and not root.exists():
         root = fetch_language(where, options)
@@ -42,12 +42,12 @@ def open_codesearchnet(where: str, options: ReadOptions) -> UnitList:
 
 
 def is_codesearchnet(folder: Path) -> bool:
-    """Whether it is laid out as the data set is, so that nobody means the source files in it."""
+    """Whether a folder is laid out like the data set, so it is not read as a folder of source files."""
     return any((folder / language / SHARDS).is_dir() for language in ("", *LANGUAGES))
 
 
 def is_codesearchnet_zip(path: Path) -> bool:
-    """The same of an archive."""
+    """Whether an archive is laid out like the data set."""
     try:
         with zipfile.ZipFile(path) as archive:
             return any(f"/{SHARDS}/" in f"/{name}" for name in archive.namelist())
@@ -66,7 +66,7 @@ def _units(root: Path, options: ReadOptions) -> Iterator[Unit]:
 
 
 def _of_file(path: Path, key: str, options: ReadOptions, *, named: bool) -> Iterator[Unit]:
-    """The units of one file; `named` when it was given itself, and so is wanted whatever its partition."""
+    """The units of one file. With `named`, the user gave the file itself, so its partition does not matter."""
     if path.name.endswith(LINES):
         if named or _wanted(str(path), options):
             yield FileShard(path, key, options)

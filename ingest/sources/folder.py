@@ -41,13 +41,13 @@ from treeline.ingest.source import (
 )
 from treeline.ingest.sources.checkout import Checkout, PublishedFiles, checkout_of, published_files, read_git_file
 
-# A walk that is limited to some files looks at so many entries for each.
+# A walk with a limit on files looks at this many entries per file of the limit.
 MAX_ENTRIES_PER_FILE = 20
 
 
 @dataclass(frozen=True, slots=True)
 class FileChunk:
-    """The text of one file, to be parsed in a worker."""
+    """The text of one file, parsed in a worker."""
 
     source: bytes
     place: FileLocation
@@ -72,20 +72,20 @@ class FileChunk:
 
 @dataclass(frozen=True)
 class FileUnit:
-    """One file; it is read once, when its digest or its chunks are first asked for."""
+    """One file, read once, when its digest or chunks are first needed."""
 
     file: str | Path
     key: str
     size: int
-    place_of: Callable[[bytes], FileLocation]  # by its content: a remote may have another
+    place_of: Callable[[bytes], FileLocation]  # from the content: the remote's URL only if the remote has the same
     options: ReadOptions
     left_out: Counter[str]
     known_digest: str = ""
-    """Of a file whose stamp is as it was when it was last read."""
+    """Set for a file whose stamp has not changed since it was last read."""
 
     @cached_property
     def _content(self) -> bytes | str:
-        """Its bytes, or why it cannot be read. What is passed over is counted here."""
+        """Its bytes, or why it cannot be read. Counts files that are skipped."""
         content = self._read()
         if reason := self._reason(content):
             self.left_out[reason] += 1
@@ -95,7 +95,7 @@ class FileUnit:
         return read_plain(self.file, self.options.max_file_bytes)
 
     def _reason(self, content: bytes | str) -> str:
-        """Why its content is not for the index, or ''."""
+        """Why the content is not indexed, or ''."""
         if isinstance(content, str):
             return ""
         if content and language_of(self.key, content) is None:
@@ -108,7 +108,7 @@ class FileUnit:
 
     @cached_property
     def digest(self) -> str:
-        """Of the content and the place, not of the commit: an unchanged file keeps the address it had."""
+        """A hash of content and location without the commit, so an unchanged file keeps its address."""
         if self.known_digest:
             return self.known_digest
         content = self._content
@@ -131,13 +131,13 @@ class FileUnit:
 
 
 def always(place: FileLocation) -> Callable[[bytes], FileLocation]:
-    """The place of a file that is there whatever its content."""
+    """A `place_of` for a file whose location does not depend on its content."""
     return lambda _: place
 
 
 @dataclass(frozen=True)
 class Folder:
-    """Every source file below `root` that is not left out."""
+    """The source files below `root`, except those left out."""
 
     name: str
     root: Path
@@ -146,10 +146,10 @@ class Folder:
     checkout: Checkout | None = None
     left_out: Counter[str] = field(default_factory=Counter)
     digests: dict[str, str] = field(default_factory=dict)
-    """Of files that need not be read: their stamps are as they were."""
+    """Digests of files whose stamps have not changed, which need not be read."""
     max_files: int = sys.maxsize
     known_listing: Listing | None = None
-    """Of a folder that need not be walked again."""
+    """Set for a folder that need not be walked again."""
 
     @cached_property
     def listing(self) -> Listing:
@@ -170,7 +170,7 @@ class Folder:
             yield self._unit(relative, self.left_out, self.digests.get(relative, ""))
 
     def digest_of(self, relative: str) -> str:
-        """The digest of a file's unit, read now."""
+        """The digest of a file's unit, from its current content."""
         return self._unit(relative, Counter()).digest
 
     def _unit(self, relative: str, left_out: Counter[str], known_digest: str = "") -> FileUnit:
@@ -186,7 +186,7 @@ class Folder:
 
     @cached_property
     def _prefix(self) -> str:
-        """Where `root` lies below the top of the checkout."""
+        """The path of `root` below the top of the checkout."""
         inner = self.root.relative_to(self._top).as_posix()
         return "" if inner == "." else f"{inner}/"
 
@@ -195,7 +195,7 @@ class Folder:
         return published_files(self._top)
 
     def _place(self, relative: str, content: bytes) -> FileLocation:
-        """Its web address if the remote has the same content (or git cannot tell), otherwise its path here."""
+        """Its web address if the remote has the same content (or git cannot tell), otherwise its local path."""
         here = f"file://{quote(os.fsencode(self.root / relative))}"
         checkout = self.checkout
         if not checkout or not checkout.web:
@@ -208,7 +208,7 @@ class Folder:
         return FileLocation(self.repo, path, sha, checkout.url(path, sha))
 
     def _walk(self, listing: Listing) -> None:
-        """Folder by folder, the upper ones first; links are never followed."""
+        """List the files breadth first, without following links."""
         read = partial(ignore_text, self._top)
         waiting = deque([("", ignored_above(self._top, self._prefix) or IgnoreRules())])
         seen, top = 0, f"{self.root}/"
@@ -218,7 +218,7 @@ class Folder:
         while waiting:
             relative, ignored = waiting.popleft()
             try:
-                # Before its entries: one that comes in meanwhile changes the time.
+                # Stamped before its entries are read: a file added meanwhile then changes the stamp.
                 listing.folders[relative] = os.lstat(top + relative).st_mtime_ns
                 with os.scandir(top + relative) as entries:
                     listed = list(entries)
@@ -253,9 +253,9 @@ class Folder:
                         listing.files[path] = Stamp.of(entry.stat(follow_symlinks=False))
 
     def _other_worktree(self, path: str) -> str:
-        """Another worktree of a repository holds the same files again; a submodule does not."""
+        """Whether this is another worktree of the repository, which has the same files again; a submodule is not."""
         git = self.root / path / ".git"
-        # `is_file` raises in a folder that may not be entered; the walk reports that folder when it comes to it.
+        # `is_file` raises in a folder without permission; the walk reports that folder when it gets there.
         is_file = os.access(git, os.R_OK) and git.is_file()
         return "worktree" if is_file and "/worktrees/" in read_git_file(git) else ""
 
@@ -271,7 +271,7 @@ class Folder:
 
 
 def ignored_above(top: Path, inner: str) -> IgnoreRules | None:
-    """The ignore files from the top of a checkout down to a folder in it; None when it is itself ignored."""
+    """The ignore rules from the top of a checkout down to a folder in it; None if the folder is ignored."""
     read = partial(ignore_text, top)
     ignored, below = IgnoreRules().entering("", read), ""
     for part in PurePosixPath(inner).parts:
@@ -288,7 +288,7 @@ def open_folder(where: str, options: ReadOptions, name: str = "", repo: str = ""
         raise InputError(f"{where} is not a folder")
     checkout = checkout_of(root)
     if checkout and ignored_above(checkout.top, root.relative_to(checkout.top).as_posix()) is None:
-        # A folder that its checkout ignores is read as a folder of its own.
+        # A folder that its checkout ignores is read as if it were outside.
         checkout = None
     known = checkout.repo if checkout and checkout.web else ""
     return Folder(name or str(root), root, repo or known or root.name or "root", options, checkout)

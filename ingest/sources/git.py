@@ -23,11 +23,11 @@ from treeline.ingest.sources.folder import Folder, open_folder
 SCHEME, SCP_HOST = r"[a-zA-Z][a-zA-Z0-9+.-]*://", r"[\w.-]+@[\w.-]+:(?!//)"
 URL = re.compile(SCHEME + r".+")
 SCP_LIKE = re.compile(SCP_HOST + r".+")
-# A path has no `@` but at the beginning of a part (`/@team/`), so the first other one is where the ref begins.
+# In a path, `@` only starts a part (`/@team/`); the first other `@` starts the ref.
 WITH_REF = re.compile(rf"((?:{SCHEME}[^/]*+|{SCP_HOST})(?:[^@/]|/@?)++)@(.+)")
 PERCENT = re.compile(rb"Receiving objects:\s+(\d+)%")
 REF = re.compile(r"[\w][\w./@+-]*")
-# A clone that takes longer is better made by hand.
+# A clone that takes longer should be made by hand.
 TIMEOUT_S = 1_800
 
 
@@ -54,7 +54,7 @@ def open_git(spec: str, options: ReadOptions) -> Folder:
 
 
 def url_and_ref(spec: str, wanted: str) -> tuple[str, str]:
-    """A URL and what is fetched from it: `URL@REF`, as the source is called in its index, or `wanted`."""
+    """The URL and ref of a source, from `URL@REF` (its name in the index) or from --ref (`wanted`)."""
     found = WITH_REF.fullmatch(spec)
     if found is None:
         return spec, wanted
@@ -64,7 +64,7 @@ def url_and_ref(spec: str, wanted: str) -> tuple[str, str]:
 
 
 def check_url(url: str, options: ReadOptions) -> tuple[str, str, str]:
-    """Scheme, host and `owner/name` of a URL that may be fetched; anything else is an error."""
+    """The scheme, host and `owner/name` of a URL that may be fetched; raises for any other."""
     scp = SCP.fullmatch(url) if "://" not in url else None
     try:
         parts = urlsplit(url)

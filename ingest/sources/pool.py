@@ -1,8 +1,8 @@
 """CodeSearchNet's evaluation pool, `LANGUAGE_dedupe_definitions_v2.pkl`: one pickled list of a million records.
 
-Python's own unpickler would call whatever the file names, and hold everything at once. The reader here knows plain
-containers, strings and numbers only: it has no step that imports, calls or builds an object. It streams the items of
-the outermost list. A first pass over the file finds what pickle's memo must keep.
+Python's unpickler would call whatever the file names, and load everything at once. This reader supports only plain
+containers, strings and numbers: it cannot import, call or construct anything. It streams the items of the outermost
+list. A first pass over the file finds which memo entries are used later and must be kept.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from treeline.ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected
 from treeline.ingest.sources.records import KNOWN, parse_records
 from treeline.ingest.sources.shards import DAMAGE, position_of
 
-# Between two records of the list; a batch of a thousand long ones takes about a million.
+# Operations between two batches of the list; a batch of a thousand long records takes about a million.
 MAX_STEPS = 5_000_000
-# Characters alive at once: those of one batch, and those that the memo must keep.
+# Characters in memory at once: one batch, and what the memo must keep.
 MAX_TEXT = 512_000_000
 
 VALUES = frozenset(
@@ -35,7 +35,7 @@ class UnsafePickle(ValueError):
 
 
 def memo_keys(stream: IO[bytes]) -> set[int]:
-    """Which memo entries are ever asked for; refuses whatever is not plain data."""
+    """The memo entries that are used; raises for anything that is not plain data."""
     found: set[int] = set()
     for name, argument in _operations(stream):
         if name in GETS:
@@ -118,7 +118,7 @@ class _Machine:
         return items
 
     def is_outermost(self, name: str) -> bool:
-        """Is this the end of items for the list that is the whole pickle?"""
+        """Whether this operation ends a batch of the outermost list."""
         if name == "APPEND":
             return not self.marks and len(self.stack) == 2
         return len(self.marks) == 1 and len(self.marks[0]) == 1
@@ -203,7 +203,7 @@ class Records:
 
 
 def flat(record: Any) -> dict[str, object] | str:
-    """The fields that are wanted, without what a hostile pickle may have nested in them; or why there are none."""
+    """The known fields of a record, without anything a hostile pickle nested in them; or why it is not a record."""
     if not isinstance(record, dict):
         return f"a {type(record).__name__}, not a record"
     fields: dict[str, object] = {}
@@ -218,7 +218,7 @@ def flat(record: Any) -> dict[str, object] | str:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The pool as a unit. Problems are located by the number of their record."""
+    """The pool as a unit. Problems give the number of their record."""
 
     stored: Stored
     options: ReadOptions

@@ -19,7 +19,7 @@ from treeline.ingest.sources.folder import FileUnit, Folder, always
 
 PROJECT = "treeline-search"
 EVERYTHING = "*"
-# Packages with more source than this (torch, plotly) are mostly generated, and only read on request.
+# Packages with more source than this (torch, plotly) are mostly generated, and read only on request.
 GIANT_BYTES = 15_000_000
 # Parts of the standard library that are programs or data, not a library.
 NOT_LIBRARY = frozenset("idlelib turtledemo lib2to3 ensurepip pydoc_data lib-dynload __phello__".split())
@@ -47,7 +47,7 @@ def _standard_library(options: ReadOptions, left_out: Counter[str]) -> Iterator[
 
 
 def _packages(options: ReadOptions, left_out: Counter[str]) -> dict[str, Distribution]:
-    """What is to be read, by normal name: dependencies that are no giants, and whatever was asked for."""
+    """The packages to read, by normalized name: dependencies that are not too large, and those requested."""
     asked = {_normal(name) for name in options.packages} - {EVERYTHING}
     if EVERYTHING in options.packages:
         every = {_normal(one.metadata["Name"] or ""): one for one in distributions()}
@@ -66,7 +66,7 @@ def _packages(options: ReadOptions, left_out: Counter[str]) -> dict[str, Distrib
 
 
 def _dependencies() -> dict[str, Distribution]:
-    """The packages that the project needs, and those that these need, as far as they are installed."""
+    """The project's direct and indirect dependencies that are installed."""
     found: dict[str, Distribution] = {}
     waiting = [PROJECT]
     while waiting:
@@ -91,7 +91,7 @@ def _normal(name: str) -> str:
 
 
 def _sources(package: Distribution) -> Iterator[tuple[PurePosixPath, Path]]:
-    """Python files that the package lists, within its folder."""
+    """The Python files that the package lists inside its folder."""
     for listed in package.files or ():
         path = PurePosixPath(listed)
         if path.suffix == ".py" and not path.is_absolute() and ".." not in path.parts:

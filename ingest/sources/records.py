@@ -31,7 +31,7 @@ TOKENS: dict[str, tuple[str, ...]] = {
 }
 KNOWN = frozenset(name for names in (*NAMES.values(), *TOKENS.values()) for name in names)
 COMMIT_IN_URL = re.compile(r"/blob/([0-9a-f]{40})/")
-# Each with the name that docs/how-to/load.md has for it.
+# The names are those of docs/how-to/load.md.
 REQUIRED = {"repo": "repo", "path": "path", "func_name": "func_name", "original_string": "code", "language": "language"}
 
 
@@ -45,7 +45,7 @@ def parse_records(
     defaults: Mapping[str, str],
     options: ReadOptions,
 ) -> Parsed:
-    """Numbered records (or the reason why one could not be read) to functions, facts by file, and problems."""
+    """Turns numbered records (or why one could not be read) into functions, facts by file, and problems."""
     functions: list[Function] = []
     problems: list[Problem] = []
     facts: dict[tuple[str, str, str], list[Single]] = {}
@@ -69,7 +69,7 @@ def parse_records(
 def to_function(
     record: Mapping[str, object], defaults: Mapping[str, str], max_bytes: int
 ) -> tuple[Function, Single | None]:
-    """The function and what it refers to (nothing for a language that has no parser)."""
+    """The function and its references (none for a language without a parser)."""
     values = {field: _text(record, field, names) for field, names in NAMES.items()}
     for field, value in defaults.items():
         values[field] = values[field] or value
@@ -122,7 +122,7 @@ def _tokens(record: Mapping[str, object], names: Sequence[str]) -> tuple[str, ..
         value = record.get(name)
         if isinstance(value, list | tuple):
             try:
-                "".join(value)  # The quickest way to see that all are text: there are a hundred to a function.
+                "".join(value)  # the fastest check that all are text: a function has about a hundred
             except TypeError:
                 return tuple(token for token in value if isinstance(token, str))
             return tuple(value)

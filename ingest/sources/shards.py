@@ -24,19 +24,19 @@ from treeline.corpus.errors import InputError
 from treeline.ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected, Unreadable, leads_out, readable
 from treeline.ingest.sources.records import KNOWN, parse_records
 
-# Large enough that a trip to a worker is nothing beside the parsing, small enough to share a shard evenly.
+# Large enough that sending it to a worker costs little next to parsing, small enough to share a shard evenly.
 LINES_A_CHUNK = 512
 BYTES_A_CHUNK = 4_000_000
 BLOCK = 1 << 18
-# JSON around a function (tokens, escapes) is at most about this many times the function.
+# A JSON line (with tokens and escapes) is at most about this many times as long as its function.
 LINE_PER_FUNCTION = 8
-# Source code packs 3 to 10 times; beyond this it is a bomb.
+# Source code compresses 3 to 10 times; beyond this it is a decompression bomb.
 MAX_RATIO = 200
 DAMAGE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, KeyError, ValueError, RuntimeError)
 
 
 class Opened(Protocol):
-    """How the bytes of a shard are opened: their number, and how many they take up on disk."""
+    """A shard that can be opened: its number of bytes, and how many it takes up on disk."""
 
     @property
     def size(self) -> int: ...
@@ -49,7 +49,7 @@ class Opened(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Raw JSON lines that a worker turns into functions."""
+    """Raw JSON lines, parsed in a worker."""
 
     file: str
     lines: tuple[tuple[int, bytes], ...]
@@ -90,7 +90,7 @@ class _Batch:
 def line_chunks(
     opened: Opened, file: str, packed: bool, defaults: dict[str, str], options: ReadOptions
 ) -> Iterator[Chunk]:
-    """Cut a shard into chunks of lines; a line that is too long is left out, the rest of it goes in."""
+    """Cut a shard into chunks of lines, leaving out lines that are too long."""
     batch = _Batch()
     options = options.for_workers()
     reported = 0
@@ -132,7 +132,7 @@ def position_of(raw: IO[bytes]) -> int:
 
 
 def _numbered(stream: IO[bytes] | io.BufferedReader, limit: int, ceiling: int) -> Iterator[tuple[int, bytes | str]]:
-    """Lines with their numbers; never holds more than `limit` bytes of one, nor unpacks more than `ceiling`."""
+    """Numbered lines. Never holds more than `limit` bytes of a line, nor unpacks more than `ceiling`."""
     number, seen = 0, 0
     while line := stream.readline(limit + 1):
         number += 1
@@ -157,7 +157,7 @@ LINES = (".jsonl.gz", ".jsonl")
 
 
 def partition_of(path: str) -> str:
-    """The partition that a shard's folder or name speaks of, or ''."""
+    """The partition in a shard's folder or file name, or ''."""
     parts = PurePosixPath(path)
     for partition in PARTITIONS:
         if parts.parent.name == partition or f"_{partition}_" in parts.name or parts.name.startswith(f"{partition}-"):
@@ -194,12 +194,12 @@ class StoredFile:
 
     @property
     def name(self) -> str:
-        """What it is called where something in it cannot be read."""
+        """The name used in problem reports."""
         return readable(str(self.path))
 
     @property
     def defaults(self) -> dict[str, str]:
-        """What records that do not say it themselves have from their file."""
+        """Field values for records that lack them, from the file's path."""
         return {"partition": partition_of(str(self.path))}
 
 
@@ -238,7 +238,7 @@ class ZipEntry:
 
     @property
     def digest(self) -> str:
-        """The checksum and size that the archive lists; reading checks them."""
+        """A hash of the checksum and size in the archive's list, which reading verifies."""
         listed = f"{self.options.fingerprint}|{self.member}|{self.crc}|{self.size}"
         return blake2b(listed.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -254,9 +254,9 @@ class ZipEntry:
 
 
 def zip_entries(archive: Path, inside: str, options: ReadOptions) -> Iterator[ZipEntry | Unreadable]:
-    """Every member in the order of its name; one that would leave the archive's folder is refused.
+    """The members sorted by name. A name that leads out of the archive is refused.
 
-    `inside` goes before the members' keys, so that those of several archives are reported apart.
+    `inside` is a prefix of the members' keys, to keep several archives apart in reports.
     """
     try:
         with zipfile.ZipFile(archive) as opened:
@@ -276,20 +276,20 @@ def zip_entries(archive: Path, inside: str, options: ReadOptions) -> Iterator[Zi
 
 PARQUET = ".parquet"
 ROWS_A_CHUNK = 512
-# A row group that claims to unpack to more than this is no dataset of functions.
+# A row group that unpacks to more than this is not a dataset of functions.
 MAX_GROUP_BYTES = 4_000_000_000
-# Small files may be packed better than `MAX_RATIO`: dictionaries, repeated names.
+# Small files may exceed `MAX_RATIO`: dictionaries, repeated names.
 SLACK_BYTES = 64_000_000
-# In a row, on average; CodeSearchNet's functions have 150 tokens.
+# Average per row; CodeSearchNet's functions have 150 tokens.
 MAX_VALUES = 1_000
 SLACK_VALUES = 1_000_000
-# A value that stands once in the file may be in every row of a batch.
+# A value stored once in the file may be repeated in every row of a batch.
 MAX_BATCH_BYTES = 16_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Some rows, still in columns; the place of a problem is the number of its row."""
+    """Some rows, still in columns. Problems give the number of their row."""
 
     file: str
     first: int
@@ -327,7 +327,7 @@ class ParquetShard(StoredFile):
         options, row, reported = self.options.for_workers(), 1, 0
         try:
             texts = [field.name for field in parquet.read_schema(self.path) if pyarrow.types.is_string(field.type)]
-            # Repeated texts stay one text until the batch is cut to size.
+            # Repeated texts stay shared until the batch is cut to size.
             with parquet.ParquetFile(self.path, read_dictionary=texts) as file:
                 meta = file.metadata
                 columns = [name for name in file.schema_arrow.names if name in KNOWN]
@@ -346,7 +346,7 @@ class ParquetShard(StoredFile):
 
 
 def _check_group(number: int, group: Any) -> None:
-    """Refuse a row group that unpacks to more than a dataset of functions does, before it is unpacked."""
+    """Refuse a row group that would unpack to too much, before it is unpacked."""
     if group.total_byte_size > MAX_GROUP_BYTES:
         raise ValueError(f"row group {number} is over {MAX_GROUP_BYTES:,} bytes")
     for column in map(group.column, range(group.num_columns)):
@@ -359,7 +359,7 @@ def _check_group(number: int, group: Any) -> None:
 
 
 def _small_batches(batch: Any) -> Iterator[Any]:
-    """The rows of a batch with their texts in full, in pieces of a bounded size."""
+    """The rows of a batch with texts expanded, in batches of bounded size."""
     import pyarrow
     from pyarrow import compute
 

@@ -133,7 +133,7 @@ def test_names_that_lead_out_are_refused_and_links_and_devices_passed_over(tmp_p
             archive.addfile(info)
     source, parsed = open_source(str(path)), read(str(path))
     assert [function.path for function in parsed.functions] == ["a.py"]
-    assert [problem.reason for problem in parsed.problems] == ["the name is no path within the archive: refused"] * 3
+    assert [problem.reason for problem in parsed.problems] == ["the name is not a path inside the archive: refused"] * 3
     assert source.left_out == {"link": 2, "device or pipe": 2}
 
 
@@ -201,7 +201,7 @@ def test_a_file_without_a_name_is_refused_and_the_rest_is_read(tmp_path: Path) -
     path.write_bytes(content)
     parsed = read(str(path))
     assert [function.func_name for function in parsed.functions] == ["a"]
-    assert [problem.reason for problem in parsed.problems] == ["the name is no path within the archive: refused"]
+    assert [problem.reason for problem in parsed.problems] == ["the name is not a path inside the archive: refused"]
 
 
 def test_a_tar_that_is_broken_in_the_middle_is_not_taken_for_its_first_half(tmp_path: Path) -> None:

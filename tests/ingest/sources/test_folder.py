@@ -185,7 +185,7 @@ def test_names_that_are_not_utf8_do_no_harm(tmp_path: Path) -> None:
 def test_a_source_whose_own_name_is_not_utf8_is_refused_in_one_line(tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"caf\xe9")
     write(folder, {"a.py": python("a")})
-    with pytest.raises(InputError, match=r"caf\\xe9 has bytes in its name that are no text") as error:
+    with pytest.raises(InputError, match=r"caf\\xe9 has a name that is not valid text") as error:
         open_source(str(folder))
     assert error.value.hint == "rename it, or give the folder above it"
 

@@ -399,7 +399,7 @@ def test_what_is_not_ours_to_read_is_told_in_words(tmp_path: Path) -> None:
     for source in tmp_path.iterdir():
         source.chmod(0)
         said = only_line(treeline(tmp_path / "home", "index", str(source), before=WITHOUT_ROOTS_RIGHTS))
-        assert said == f"treeline: '{source}' cannot be read: Permission denied (it is for its owner to allow it)"
+        assert said == f"treeline: '{source}' cannot be read: Permission denied (ask its owner for access)"
 
 
 def test_rejects_go_to_a_file_that_is_there_but_never_to_a_source(tmp_path: Path) -> None:
