@@ -25,7 +25,7 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a run syncs some 100,000 times;
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(1), help="Rounds at once.")
 @click.option("--quiet", is_flag=True, help="Only failures and the sum.")
 def torture(rounds: int, seed: int, seconds: float, jobs: int, quiet: bool) -> None:
-    """Kill, starve and damage loads, indexes and a server, by chance, and look at what they kept.
+    """Kill, starve and damage loads, indexes and a server at random, and check what survives.
 
     Each round has a fresh small index and one fault. A failing round is repeated by its seed: --rounds 1 --seed N.
     The exit code is 1 when a round failed.

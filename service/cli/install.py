@@ -34,15 +34,15 @@ CURSOR_HEAD = "---\ndescription: How to find code\nalwaysApply: true\n---\n"
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """Where an agent has its servers and its instructions, below the project or (`~/`) the person's home folder."""
+    """The files where an agent keeps its servers and instructions, in the project or (`~/`) the home folder."""
 
     label: str
-    configs: tuple[str, ...]  # the first that exists, or else the first, is written
-    keys: tuple[str, ...]  # the objects around our entry
+    configs: tuple[str, ...]  # written: the first that exists, or else the first
+    keys: tuple[str, ...]  # path to the object that contains our entry
     instructions: str
     entry: Callable[[list[str], Path], dict[str, Any]]
-    head: str = ""  # of a file of instructions that is ours alone
-    inner: str = ""  # an object inside, where newer versions of the agent have the entries, if it is there
+    head: str = ""  # header of an instructions file that only we write
+    inner: str = ""  # a nested object that newer versions of the agent use for entries, if present
 
 
 def stdio(command: list[str], _folder: Path) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def typed(command: list[str], folder: Path) -> dict[str, Any]:
 
 
 def rooted(command: list[str], folder: Path) -> dict[str, Any]:
-    """With the project by name: for an agent that has one list of servers for all projects."""
+    """Names the project's folder, for an agent with one list of servers for all projects."""
     return stdio([*command, "--root", str(folder.resolve())], folder)
 
 
@@ -141,7 +141,7 @@ def read(path: Path) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Replace the file; one that has nothing left is removed."""
+    """Replace the file, or remove it if nothing is left."""
     if not text:
         path.unlink(missing_ok=True)
         return
@@ -157,7 +157,7 @@ def difference(path: Path, before: str, after: str) -> str:
 
 
 def configured(agent: Agent, path: Path, folder: Path, *, remove: bool) -> str:
-    """The configuration with our entry, or without it; everything else stays as it is."""
+    """The configuration with our entry, or without it. Everything else is unchanged."""
     before = read(path)
     command = [(shutil.which(NAME) and NAME) or str(Path(sys.argv[0]).absolute()), "mcp"]
     if path.suffix == ".toml":
@@ -197,7 +197,7 @@ def configured_toml(before: str, path: Path, command: list[str] | None) -> str:
 
 
 def instructed(agent: Agent, path: Path, *, remove: bool) -> str:
-    """The file of instructions with our block, or without it."""
+    """The instructions file with our block, or without it."""
     before = read(path)
     rest = BLOCK.sub("\n", before).strip("\n")
     rest = f"{rest}\n" if rest and rest.strip() != agent.head.strip() else ""

@@ -27,13 +27,13 @@ COMMANDS = {
     "train-encoder": ("treeline.service.cli.lab:train_encoder", "Train the static encoder."),
     "train-teacher": (
         "treeline.service.cli.lab:train_teacher",
-        "Teach a transformer which functions answer questions.",
+        "Fine-tune a transformer on which functions answer questions.",
     ),
     "train-nbow": ("treeline.service.cli.lab:train_bag_of_words", "Train a neural bag of words, the paper's baseline."),
     "write-questions": ("treeline.service.cli.lab:write_questions", "Have a language model write questions."),
     "torture": (
         "treeline.eval.torture.command:torture",
-        "Kill, starve and damage loads and a server, and look at what they kept.",
+        "Kill, starve and damage loads and a server, and check what survives.",
     ),
     "export-onnx": (
         "treeline.service.cli.lab:export_onnx",
@@ -51,28 +51,28 @@ NEVER = click.option(
     "--never",
     type=click.Path(exists=True, path_type=Path),
     multiple=True,
-    help="File of questions (lines, or JSON lines with `query`) that no example may ask.",
+    help="File of questions (lines, or JSON lines with `query`) to keep out of the training examples.",
 )
 ANSWERED = click.option(
     "--answered",
     type=click.Path(exists=True, path_type=Path),
     multiple=True,
-    help="JSON lines of questions (`query`) with the function that answers each (its `url`): what people asked and "
-    "chose. They teach most; those of functions that are held out say when to stop.",
+    help="JSON lines of questions by people (`query`), each with the `url` of the function that answers it. They have "
+    "the most weight; those for held-out functions decide when to stop.",
 )
 GENERATED = click.option(
     "--generated",
     type=click.Path(exists=True, path_type=Path),
     multiple=True,
-    help="The same, written by a model (`treeline lab write-questions`): more of them, and they count less.",
+    help="Like --answered, but written by a model (`treeline lab write-questions`); they have less weight.",
 )
-RATE = click.option("--rate", type=float, help="Learning rate: the smaller the model, the higher.")
-DEVICE = click.option("--device", default="", help="cuda or cpu; empty: what is there.")
+RATE = click.option("--rate", type=float, help="Learning rate; smaller models need a higher one.")
+DEVICE = click.option("--device", default="", help="cuda or cpu; by default the GPU if there is one.")
 
 
 @contextmanager
 def needing_torch(what: str) -> Iterator[None]:
-    """Where the imports inside fail, say which extra brings them."""
+    """Name the missing extra if an import in the block fails."""
     try:
         yield
     except ImportError as error:
@@ -82,20 +82,20 @@ def needing_torch(what: str) -> Iterator[None]:
 
 
 def chosen_values(**numbers: float | None) -> dict[str, Any]:
-    """Those that the caller gave, to replace the usual ones."""
+    """The options that were given, which override the defaults."""
     return {name: value for name, value in numbers.items() if value is not None}
 
 
 def read_functions(sources: tuple[str, ...]) -> list[Function]:
-    """All functions of the sources; what cannot be read is left out, and counted in the log."""
+    """All functions of the sources. Records that cannot be read are counted in the log."""
     from treeline.ingest.sources import functions_of, open_source
 
     return [function for source in sources for function in functions_of(open_source(source))]
 
 
 def read_lines(files: tuple[Path, ...]) -> tuple[str, ...]:
-    """The questions or wishes in text, CSV or JSON lines files."""
-    # Not by `splitlines`: of what else ends a line for Unicode (U+2028), JSON may hold some in a string.
+    """The queries in text, CSV or JSON lines files."""
+    # Not `splitlines`: JSON strings may contain other Unicode line ends (U+2028).
     lines = [line.strip() for file in files for line in file.read_text(encoding="utf-8").split("\n")]
     return tuple(json.loads(line)["query"] if line.startswith("{") else line for line in lines if line)
 
@@ -115,42 +115,42 @@ RUN = Run()
 @click.option(
     "--start",
     default="",
-    help="What to start from: `static` (the shipped encoder) or a folder that this command wrote, to go on from; or a "
-    "model, for its token vectors. Default: the first teacher.",
+    help="Where to start: `static` (the shipped encoder) or a folder that this command wrote continues its training; a "
+    "model gives its token vectors. Default: the first teacher.",
 )
 @click.option(
     "--fields",
     type=float,
     nargs=4,
     metavar="NAME DOCSTRING CODE PLACE",
-    help="How much more or less each part of a function counts from now on; only where it goes on.",
+    help="Factors for the weight of each part of a function; only when continuing from an encoder.",
 )
 @click.option("--out", type=OutputPath(folder=True), required=True, help="Folder to write the encoder to.")
 @NEVER
 @click.option("--version", "version", default="own", show_default=True, help="Written into the folder.")
 @click.option("--vocabulary", default=RUN.vocabulary, show_default=True, help="Tokens.")
-@click.option("--pairs", default=RUN.pairs, show_default=True, help="Pairs of tokens with a vector of their own.")
+@click.option("--pairs", default=RUN.pairs, show_default=True, help="Token pairs that get their own vector.")
 @click.option("--dimension", default=RUN.dimension, show_default=True)
-@click.option("--hidden", default=RUN.hidden, show_default=True, help="Width of the layer; 0 for a plain table.")
-@click.option("--questions", default=RUN.questions, show_default=True, help="Made-up questions beside the examples.")
+@click.option("--hidden", default=RUN.hidden, show_default=True, help="Width of the hidden layer; 0 for a plain table.")
+@click.option("--questions", default=RUN.questions, show_default=True, help="Synthetic questions beside the examples.")
 @click.option(
     "--wishes",
     type=click.Path(exists=True, path_type=Path),
     multiple=True,
-    help="File of what people want (lines, or JSON lines with `query`), such as what packages say they do.",
+    help="File of task descriptions (lines, or JSON lines with `query`), such as packages' descriptions.",
 )
 @ANSWERED
 @GENERATED
 @click.option(
     "--epochs",
     type=click.IntRange(min=1),
-    help=f"Default: {FROM_SCRATCH.epochs}, or {CONTINUE.epochs} where it goes on.",
+    help=f"Default: {FROM_SCRATCH.epochs}, or {CONTINUE.epochs} when continuing from an encoder.",
 )
 @click.option(
     "--way",
     type=click.FloatRange(0, 1, min_open=True),
-    help=f"How far to go from the encoder it starts from to what it learns. Default: {CONTINUE.way}, which forgets "
-    "less; 1 where much is to be learnt.",
+    help=f"Interpolation between the starting encoder (0) and the newly trained one (1). Default: {CONTINUE.way}, "
+    "which forgets less; use 1 if there is much to learn.",
 )
 @click.option("--batch", default=RUN.options.batch, show_default=True)
 @click.option("--seed", default=RUN.options.seed, show_default=True)
@@ -159,7 +159,7 @@ RUN = Run()
     type=click.IntRange(min=1),
     default=RUN.runs,
     show_default=True,
-    help="Runs from one encoder with other seeds; their mean is written, which is better than each of them.",
+    help="Runs from the same encoder with different seeds; writes their average, which is better than any of them.",
 )
 @DEVICE
 def train_encoder(
@@ -185,21 +185,21 @@ def train_encoder(
     runs: int,
     device: str,
 ) -> None:
-    """Train a static encoder from the functions of SOURCES.
+    """Train a static encoder on the functions of SOURCES.
 
     Functions of the partitions `valid` and `test` (or of every tenth repository where there are no partitions) are
-    held out: training stops when it no longer helps to find them.
+    held out: training stops when finding them no longer improves.
     """  # fmt: skip
     console = Console(stderr=True)
     with needing_torch("training"):
         from treeline.encoder.training.run import static_folder, train
     going_on = static_folder(start or teachers[0])
     if fields and not going_on:
-        raise InputError("--fields weighs an encoder's parts anew", "go on from one: --start static")
+        raise InputError("--fields reweights an existing encoder", "continue from one: --start static")
     if runs > 1 and not going_on:
-        raise InputError("the mean of runs is one only where all begin with the same encoder", "--start static")
+        raise InputError("runs can be averaged only if all start from the same encoder", "add --start static")
     if way and not going_on:
-        raise InputError("--way begins with an encoder", "go on from one: --start static")
+        raise InputError("--way needs an encoder to start from", "continue from one: --start static")
     options = CONTINUE if going_on else FROM_SCRATCH
     functions = read_functions(sources)
     console.print(f"{len(functions):,} functions")
@@ -234,10 +234,10 @@ def train_encoder(
 @click.option("--out", type=OutputPath(folder=True), required=True, help="Folder to write the model to.")
 @click.option("--epochs", type=click.IntRange(min=1))
 @click.option(
-    "--batch", type=click.IntRange(min=1), help="Questions at once; each is compared with all functions of the batch."
+    "--batch", type=click.IntRange(min=1), help="Questions per step; each is compared with all functions of the batch."
 )
 @RATE
-@click.option("--scale", type=float, help="1 / temperature; what the model was made with, where it is known.")
+@click.option("--scale", type=float, help="1 / temperature; use the model's original value if known.")
 @DEVICE
 def train_teacher(
     model: str,
@@ -252,9 +252,9 @@ def train_teacher(
     scale: float | None,
     device: str,
 ) -> None:
-    """Teach the sentence transformer MODEL which functions of SOURCES answer the questions of --answered.
+    """Fine-tune the sentence transformer MODEL on which functions of SOURCES answer the questions of --answered.
 
-    The folder is then a --teacher of `train-encoder`, or an --encoder.
+    Use the folder as a --teacher of `train-encoder`, or as an --encoder.
     """
     console = Console(stderr=True)
     with needing_torch("training"):
@@ -280,13 +280,13 @@ def train_teacher(
 @click.option(
     "--without",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="annotationStore.csv: its functions are not learnt from.",
+    help="annotationStore.csv, whose functions are left out of training.",
 )
 @click.option("--epochs", type=click.IntRange(min=1))
 def train_bag_of_words(sources: tuple[str, ...], out: Path, without: Path | None, epochs: int | None) -> None:
-    """Train a neural bag of words (Husain et al. 2019) from the docstrings of the functions of SOURCES.
+    """Train a neural bag of words (Husain et al. 2019) on the docstrings of the functions of SOURCES.
 
-    The folder is then a --nbow of `treeline eval codesearchnet --paper`, or an --encoder.
+    Use the folder as the --nbow of `treeline eval codesearchnet --paper`, or as an --encoder.
     """
     console = Console(stderr=True)
     with needing_torch("training"):
@@ -329,8 +329,8 @@ def write_questions(
 ) -> None:
     """Have the language model MODEL write questions for the functions of SOURCES.
 
-    It first learns from those of --answered what such questions are. Functions of held-out repositories are neither
-    learnt from nor asked for. The file is then a --generated of `train-teacher` and `train-encoder`.
+    The model is first fine-tuned on the questions of --answered. Functions of held-out repositories are used for
+    neither. Use the file as a --generated of `train-teacher` and `train-encoder`.
     """
     console = Console(stderr=True)
     with needing_torch("writing"):
@@ -374,7 +374,7 @@ def export_onnx(model: str, folder: Path) -> None:
     from treeline.encoder.transformer import export
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter's, about its own tracing
+        warnings.simplefilter("ignore")  # the exporter warns about its own tracing
         encoder = load(full_name(f"{ONNX}{export(model, folder)}"))
     assert encoder is not None
     size = sum(file.stat().st_size for file in (folder / "onnx").glob("*int8*.onnx"))

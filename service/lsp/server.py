@@ -1,7 +1,7 @@
 """The language server: symbols by meaning, outlines, callers above functions, definitions and references.
 
-Every request runs in a thread, so the editor's other requests are answered meanwhile. What is shown as a choice
-(callers, similar functions) uses the protocol's own messages, so any client shows it without an extension.
+Every request runs in a thread, so the editor's other requests are answered meanwhile. Choices (callers, similar
+functions) use the protocol's own messages, so any client can show them without an extension.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ KINDS = {
 }
 RELATIONS = ("callers", "callees", "similar")
 SHOW = "treeline.show"
-CHOICES = 9  # of a message: clients show them as buttons
+CHOICES = 9  # per message: clients show them as buttons
 
 
 class TreelineServer(LanguageServer):
-    """The server, and the project of the folder that the editor has open."""
+    """The server and the project of the editor's open folder."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__("treeline", version("treeline-search"))
@@ -48,7 +48,7 @@ class TreelineServer(LanguageServer):
         self.project = Workspace(settings, Path.cwd())
 
     async def answer(self, ask: Callable[[], list[Value]]) -> list[Value]:
-        """Ask in a thread; an error that a person can act on is shown, and the request gets an empty answer."""
+        """Call `ask` in a thread. A `TreelineError` is shown to the user, and the request gets an empty answer."""
         try:
             return await asyncio.to_thread(ask)
         except TreelineError as error:
@@ -63,7 +63,7 @@ class TreelineServer(LanguageServer):
             self.workspace_code_lens_refresh(None)
 
     def related(self, relation: str, uri: str, line: int) -> list[Place]:
-        """The callers, callees or similar functions of what is at a line (from 0)."""
+        """The callers, callees or similar functions of the unit at a line (from 0)."""
         around = self.project.at(path_of(uri), line + 1)
         if around is None or relation not in RELATIONS:
             return []
@@ -155,7 +155,7 @@ def add_lenses(server: TreelineServer) -> None:
 
     @server.command(SHOW)
     async def show(relation: str, uri: str, line: int) -> str:
-        """Let the person choose one of the places, and open it; gives the URI that was opened."""
+        """Let the user choose one of the places, and open it; returns its URI."""
         found = await server.answer(lambda: server.related(relation, uri, line))
         if not found:
             server.window_show_message(
@@ -213,7 +213,7 @@ def location(place: Place) -> types.Location:
 
 
 def span(first: int, last: int) -> types.Range:
-    """Whole lines, counted from 1."""
+    """A range of whole lines, which count from 1."""
     return types.Range(types.Position(first - 1, 0), types.Position(last, 0))
 
 

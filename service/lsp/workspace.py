@@ -1,6 +1,6 @@
-"""A project as an editor asks about it: units by meaning, by file, at a line, and along the call graph.
+"""A project for an editor: finds units by meaning, by file, at a line, and in the call graph.
 
-Lines are counted from 1, as in the index; `server` turns them into the protocol's.
+Lines count from 1, as in the index; `server` converts them to the protocol's, which count from 0.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from treeline.search.query import Query
 from treeline.search.settings import Settings
 from treeline.service.projects import outline_of, refresh_project, settings_of
 
-SYMBOLS = 30  # results for a search in the list of symbols
+SYMBOLS = 30  # results of a workspace symbol search
 NEAREST = 10
-NAMESAKES = 10  # definitions of one name that are offered where the call graph knows none
+NAMESAKES = 10  # definitions of a name to offer if the call graph has none
 CALLABLE = frozenset({"function", "method"})
 WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
@@ -40,14 +40,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Outlined:
-    """A unit of a file with what is inside it."""
+    """A unit of a file with the units inside it."""
 
     unit: Function
     children: list[Outlined]
 
 
 class Workspace:
-    """The project around a folder: indexed when first asked, refreshed when told."""
+    """The project around a folder, indexed on first use and updated by `refresh`."""
 
     def __init__(self, settings: Settings, folder: Path) -> None:
         self._settings, self._folder = settings, folder
@@ -56,7 +56,7 @@ class Workspace:
         self.root = folder
 
     def refresh(self) -> bool:
-        """Bring the index up to date; whether anything changed."""
+        """Update the index; returns whether anything changed."""
         with self._lock:
             refreshed = refresh_project(self._settings, self._folder)
             self.root = refreshed.project.root
@@ -79,14 +79,14 @@ class Workspace:
             self._searcher.close()
 
     def symbols(self, query: str) -> list[Place]:
-        """Units by what they do or are called, best first."""
+        """Units by meaning or name, best first."""
         if not query.strip():
             return []
         asked = Query.of(query, {"k": SYMBOLS}, self._settings, explain=False)
         return self._places(result.function.address for result in self.searcher.search(asked).results)
 
     def outline(self, file: Path) -> list[Outlined]:
-        """What a file defines, nested; nothing for one that holds no units."""
+        """The units of a file, nested; empty if it has none."""
         try:
             rows = outline_of(file)
         except InputError:
@@ -118,11 +118,11 @@ class Workspace:
         return self._places(hit.address for hit in self.searcher.similar(id_, NEAREST))
 
     def definitions(self, file: Path, line: int, word: str) -> list[Place]:
-        """Where a name at a line is defined: what the call graph resolved, else the units of that name."""
+        """The definitions of a name at a line: from the call graph, else all units of that name."""
         return self._places(hit.address for hit in self._defined(file, line, word))
 
     def references(self, file: Path, line: int, word: str) -> list[Place]:
-        """The lines of known callers that have the name."""
+        """The lines of known callers that contain the name."""
         ids = dict.fromkeys(
             each.id for hit in self._defined(file, line, word) for each in self.searcher.callers(hit.id) if each.id
         )

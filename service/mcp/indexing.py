@@ -1,4 +1,4 @@
-"""Indexing on an agent's behalf: local folders below the allowed ones, in a process of its own."""
+"""Indexes local folders for an agent, inside allowed folders only, in a separate process."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ TIME_LIMIT = 1_800  # seconds; a repository of 100,000 functions takes about one
 
 
 def index_folder(folder: str, settings: Settings) -> str:
-    """Index one folder into the served index; what the loader says of it: its counts, and why records were rejected.
+    """Index one folder into the served index. Returns the loader's report: counts, and why records were rejected.
 
-    It runs as a process of its own: the protocol owns this one's standard output, and a loader that runs out of
-    memory must not take the agent's connection with it. What this one was set up with by options, that one is told by
-    variables: it writes where this one reads.
+    The loader is a separate process: the protocol owns this one's standard output, and a loader that runs out of
+    memory must not break the agent's connection. Environment variables pass on this process's options, so the loader
+    writes the index that this process reads.
     """
     path = allowed_folder(folder, settings)
     command = [sys.executable, "-m", "treeline.service.cli", "index", str(path)]
@@ -37,20 +37,20 @@ def index_folder(folder: str, settings: Settings) -> str:
 
 
 def allowed_roots(settings: Settings) -> list[Path]:
-    """The folders that an agent may have read: those of the settings, or the one that the server runs in."""
+    """The folders that an agent may index and read: those of the settings, or the current folder."""
     roots = [Path(root).expanduser().resolve() for root in settings.mcp_roots.split(os.pathsep) if root]
     return roots or [Path.cwd().resolve()]
 
 
 def allowed_folder(folder: str, settings: Settings) -> Path:
-    """The real folder, when it lies below an allowed one; links are followed before the comparison."""
+    """The resolved path of a folder below an allowed one; raises for any other. Links are followed first."""
     roots = allowed_roots(settings)
     if not folder.strip() or "\0" in folder or "://" in folder:
         raise InputError(f"{folder!r} is not a local folder", "name one; what is elsewhere is cloned first")
     try:
         path = Path(folder).expanduser().resolve()
         exists = path.is_dir()
-    except (OSError, RuntimeError):  # a name that is too long, the home of nobody
+    except (OSError, RuntimeError):  # the name is too long, or `~user` does not exist
         raise InputError(f"{folder[:80]!r} is not a local folder", "name an existing folder") from None
     if not any(path.is_relative_to(root) for root in roots):
         names = ", ".join(map(str, roots))

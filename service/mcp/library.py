@@ -1,4 +1,4 @@
-"""The indexes behind the tools of an agent, and what its references mean."""
+"""The indexes behind an agent's tools, and the resolution of its references to functions."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ REMEMBERED = 10_000  # handles kept for one conversation
 class Library:
     """The indexes behind the tools, and the handles they have given out.
 
-    `follow` means the project around the first allowed folder, refreshed before it is asked, instead of the settings'
-    index; a tool may name another folder. An agent may call several tools at once, each in a thread of its own.
+    With `follow`, it searches the project around the first allowed folder, refreshed before each search, instead of
+    the settings' index. A tool may name another folder. An agent may call several tools at once, in several threads.
     """
 
     def __init__(self, settings: Settings, searcher: LiveSearcher | None = None, *, follow: bool = False) -> None:
         self.settings = settings
-        self.root = allowed_roots(settings)[0]  # of the project asked last; paths of files are relative to it
+        self.root = allowed_roots(settings)[0]  # of the project searched last; file paths are relative to it
         self.indexes = Indexes(settings)
         self._follow = follow
         self._searcher = searcher
@@ -40,7 +40,7 @@ class Library:
 
     @property
     def searcher(self) -> LiveSearcher:
-        """The index that was asked last, or that is asked where no folder is named."""
+        """The index searched last, or the default one."""
         with self._lock:
             if self._searcher is None and not self._follow:
                 self._searcher = open_searcher(self.settings, without_encoder=True)
@@ -49,7 +49,7 @@ class Library:
         return self.ask_project(self.root)
 
     def ask(self, repo: str) -> tuple[LiveSearcher, str]:
-        """The searcher for a question, and what of `repo` is left as a filter: a folder names a project."""
+        """The searcher for a query, and the repository filter. If `repo` is a folder, it selects a project instead."""
         folder = Path(repo).expanduser() if repo else self.root
         if repo and (repo.startswith(("/", "~", ".")) or (self._follow and folder.is_dir())):
             return self.ask_project(allowed_folder(repo, self.settings)), ""
@@ -58,7 +58,7 @@ class Library:
         return self.searcher, repo
 
     def ask_indexes(self, asked: str) -> tuple[list[str], LiveSearcher]:
-        """The indexes that `index` means, and the first of them, which the other tools then ask."""
+        """The indexes that `asked` names, and the first one opened, which becomes the default for the other tools."""
         names = self.indexes.choose(asked)
         found = self.indexes.open(names[0])
         with self._lock:
@@ -66,7 +66,7 @@ class Library:
         return names, found
 
     def ask_project(self, folder: Path) -> LiveSearcher:
-        """The project around a folder, indexed or refreshed as the terminal does."""
+        """The project around a folder, indexed or refreshed first, as on the command line."""
         refreshed = refresh_project(self.settings, folder)
         project = refreshed.project
         with self._lock:
@@ -96,8 +96,11 @@ class Library:
         sources: Mapping[str, str] | None = None,
         **how: Any,
     ) -> str:
-        """The list as text (`how`: see `render`). Results of a project need no handles, their places are enough; others
-        have them, and they are remembered with their index: `sources` names it by id, where several were asked."""
+        """The list as text (`how`: see `render`).
+
+        Results of a project need no handles: `path:lines` is enough. Other results get handles, which are kept with
+        their index. If several indexes were searched, `sources` maps a result's id to its index.
+        """
         with self._lock:
             handles = searcher not in self._open.values()
             for item in items if handles else ():
@@ -110,7 +113,7 @@ class Library:
         return render(items, budget, opening=opening, handles=handles, **how)
 
     def find(self, reference: str) -> tuple[Function, LiveSearcher]:
-        """The function that a handle, an id or a name means, and the index it is in; several are told apart."""
+        """The function of a handle, id or name, and its index. An ambiguous name raises an error with the choices."""
         reference = reference.strip().strip("[]")
         identity, source = self._handles.get(reference[:HANDLE_LENGTH], ("", None))
         if source and identity.startswith(reference) and (function := source.function(identity)):
@@ -122,14 +125,14 @@ class Library:
             raise InputError(self._choice(several, searcher)) from None
 
     def _choice(self, several: Ambiguous, searcher: LiveSearcher) -> str:
-        """The functions of one name with what tells them apart; where there are more, how to narrow it down."""
+        """The message for an ambiguous name: its functions, and how to narrow it down if there are more."""
         narrower = ", with a longer name (Class.name), or ask search_code for the name with a repo"
-        said = f"{several.message}; ask again with one of these{narrower if several.more else ''}:"
+        heading = f"{several.message}; ask again with one of these{narrower if several.more else ''}:"
         items = [Item(one) for one in several.functions]
-        return self.show(items, self.settings.mcp_tokens, said, searcher=searcher, code=False)
+        return self.show(items, self.settings.mcp_tokens, heading, searcher=searcher, code=False)
 
     def file(self, path: str) -> Path:
-        """A file of the project that was asked last, or below an allowed folder."""
+        """A file of the project searched last, or below an allowed folder."""
         wanted = Path(path).expanduser()
         found = (wanted if wanted.is_absolute() else self.root / wanted).resolve()
         allowed_folder(str(found.parent), self.settings)

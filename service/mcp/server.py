@@ -87,17 +87,17 @@ def add_search(server: MCPServer, library: Library) -> None:
             search = searcher.search
         filters = {"language": language, "repo": of_repo, "path": path_prefix, "kind": kind}
         answer = search(Query.of(query, {"k": k, "offset": offset, "mode": mode, **filters}, library.settings))
-        said = _said(answer)
+        heading = _heading(answer)
         if not answer.results:
             why = map(visible, answer.hints)
-            return "\n".join([*said, "Nothing found. Try other words, or drop the filters.", *why])
-        said.extend(map(visible, filter(None, (*answer.hints, answer.no_match))))
+            return "\n".join([*heading, "Nothing found. Try other words, or drop the filters.", *why])
+        heading.extend(map(visible, filter(None, (*answer.hints, answer.no_match))))
         items = [Item(result.function, _note(answer, result), result.members) for result in answer.results]
         shown = offset + len(items)
         return library.show(
             items,
             max_tokens,
-            "\n".join(said),
+            "\n".join(heading),
             searcher=searcher,
             sources=answer.indexes,
             code=code,
@@ -122,8 +122,8 @@ def add_functions(server: MCPServer, library: Library) -> None:
         found, searcher = library.find(function)
         neighbours = searcher.callers(found.id)
         items = _neighbours(library, searcher, neighbours, k)
-        said = describe_callers(found.func_name, neighbours, searcher.unresolved_calls(found), len(items))
-        return library.show(items, max_tokens, said, searcher=searcher, code=code)
+        heading = describe_callers(found.func_name, neighbours, searcher.unresolved_calls(found), len(items))
+        return library.show(items, max_tokens, heading, searcher=searcher, code=code)
 
     @_tool(server, READS)
     def find_callees(function: Reference, k: Count = 20, max_tokens: Budget = budget, code: bool = False) -> str:
@@ -132,8 +132,10 @@ def add_functions(server: MCPServer, library: Library) -> None:
         neighbours = searcher.callees(found.id)
         items = _neighbours(library, searcher, neighbours, k)
         what = describe_neighbours(neighbours)
-        said = f"{found.func_name} calls {what}" if what else f"Nothing that {found.func_name} calls is in this index"
-        return library.show(items, max_tokens, visible(said), searcher=searcher, code=code)
+        heading = (
+            f"{found.func_name} calls {what}" if what else f"Nothing that {found.func_name} calls is in this index"
+        )
+        return library.show(items, max_tokens, visible(heading), searcher=searcher, code=code)
 
     @_tool(server, READS)
     def similar_functions(function: Reference, k: Count = 8, max_tokens: Budget = budget, code: bool = False) -> str:
@@ -144,8 +146,8 @@ def add_functions(server: MCPServer, library: Library) -> None:
         items = [Item(bodies[hit.id], f"similarity {hit.score:.2f}") for hit in hits if hit.id in bodies]
         if not items:
             return f"Nothing similar to {found.func_name} was found."
-        said = f"Similar to {found.func_name}:"
-        return library.show(items, max_tokens, said, searcher=searcher, code=code)
+        heading = f"Similar to {found.func_name}:"
+        return library.show(items, max_tokens, heading, searcher=searcher, code=code)
 
 
 def add_files(server: MCPServer, library: Library) -> None:
@@ -176,7 +178,7 @@ def add_files(server: MCPServer, library: Library) -> None:
 
 
 def _neighbours(library: Library, searcher: LiveSearcher, found: Sequence[Neighbour], k: int) -> list[Item]:
-    """The first `k` functions among callers or callees."""
+    """List items for the first `k` functions among callers or callees."""
     ids = list(dict.fromkeys(each.id for each in found if each.id))[:k]
     return [Item(one) for one in library.fetch(ids, searcher).values()]
 
@@ -187,59 +189,57 @@ def add_indexing(server: MCPServer, library: Library) -> None:
         folder: Annotated[str, Field(description="A folder on this machine, below one of the allowed folders.")],
     ) -> str:
         """Index a local folder, or index it again after changes; unchanged files are skipped."""
-        told = index_folder(folder, library.settings)
+        text = index_folder(folder, library.settings)
         library.refresh()
-        return told
+        return text
 
 
 def _tool(server: MCPServer, annotations: ToolAnnotations) -> Callable[[Tool[Arguments]], Tool[Arguments]]:
-    """Add a tool to the server. What a person could act on, the agent can too: our errors reach it as words, not as a
-    crash."""
+    """Add a tool to the server. Our errors reach the agent as messages, so it can act on them."""
 
     def added(tool: Tool[Arguments]) -> Tool[Arguments]:
         @wraps(tool)
-        def told(*args: Arguments.args, **kwargs: Arguments.kwargs) -> str:
+        def wrapped(*args: Arguments.args, **kwargs: Arguments.kwargs) -> str:
             try:
                 return tool(*args, **kwargs)
             except TreelineError as error:
                 raise ToolError(str(error)) from error
 
-        return server.tool(annotations=annotations, structured_output=False)(told)
+        return server.tool(annotations=annotations, structured_output=False)(wrapped)
 
     return added
 
 
-def _said(answer: Answer) -> list[str]:
-    """What stands above the results: what was left out, how the question was understood, and its exact answer."""
-    said = [f"{one.lane} left out: {one.reason}" for one in answer.degraded]
+def _heading(answer: Answer) -> list[str]:
+    """The lines above the results: lanes that failed, how the query was understood, and its exact answer."""
+    heading = [f"{one.lane} left out: {one.reason}" for one in answer.degraded]
     if answer.corrections.words:
-        said.append(f"{answer.corrections.sentence} (in quotes it is looked for as it is)")
+        heading.append(f"{answer.corrections.sentence} (in quotes it is looked for as it is)")
     if answer.plan.narrowed and answer.plan.words != answer.query.text:
-        said.append(visible(f"Understood as: {answer.plan.words} ({answer.plan.narrowed})"))
+        heading.append(visible(f"Understood as: {answer.plan.words} ({answer.plan.narrowed})"))
     if answer.exact:
-        said.append(visible(answer.exact.sentence))
-    return said
+        heading.append(visible(answer.exact.sentence))
+    return heading
 
 
 def _note(answer: Answer, result: Result) -> str:
-    """Beside a result: how the call graph led to it, or that the call is written there; that it is neither, where the
-    question was for the call graph."""
+    """The note on a result: its relation in the call graph, or that it has none if the query asked for one."""
     return relation_of(result.candidate) or ("not from the call graph" if answer.exact else "")
 
 
 def describe_callers(name: str, callers: Sequence[Neighbour], unresolved: UnresolvedCalls, listed: int) -> str:
     """`Callers of setup: 31 functions, also the top level of main.py; the first 20 are listed, …`."""
     who = describe_neighbours(callers)
-    told = f"Callers of {name}: {who}" if who else f"No callers of {name} are known in this index"
+    text = f"Callers of {name}: {who}" if who else f"No callers of {name} are known in this index"
     functions = distinct_functions(callers)
     if functions > listed:
-        told += (
+        text += (
             f"; the first {listed:,} are listed, {functions - listed:,} more; ask for a larger k,"
             f" or search_code 'what calls {name}' with a path_prefix"
         )
     if more := unresolved.message(more=bool(functions)):
-        told += f"; {more} (of something else, or unresolved: search_code 'what calls {unresolved.symbol}' lists them)"
-    return visible(told.replace("\n", " "))
+        text += f"; {more} (of something else, or unresolved: search_code 'what calls {unresolved.symbol}' lists them)"
+    return visible(text.replace("\n", " "))
 
 
 INSTRUCTIONS = (
@@ -251,10 +251,10 @@ INSTRUCTIONS = (
 
 
 class Server(MCPServer):
-    """Tells an agent in a sentence what is wrong with its arguments; the library quotes its validator."""
+    """An MCP server that reports wrong arguments in one sentence instead of the validator's output."""
 
     async def list_tools(self) -> list[ToolDescription]:
-        """The tools, without the titles that repeat the names of their arguments: agents read all of it."""
+        """The tools, without titles that only repeat argument names, because agents read all of it."""
         tools = await super().list_tools()
         return [tool.model_copy(update={"input_schema": without_titles(tool.input_schema)}) for tool in tools]
 
@@ -287,7 +287,7 @@ def complaint(problem: Mapping[str, Any]) -> str:
 
 
 def create_server(settings: Settings, searcher: LiveSearcher | None = None, *, follow: bool = False) -> MCPServer:
-    """The server with its tools over the index that the settings name, or (`follow`) over the project it runs in."""
+    """The server with its tools, on the index of the settings or (`follow`) on the project it runs in."""
     if settings.mcp_tokens < MIN_BUDGET:
         raise InputError(f"mcp_tokens is {settings.mcp_tokens}", f"set TREELINE_MCP_TOKENS to {MIN_BUDGET} or more")
     server = Server("treeline", instructions=INSTRUCTIONS, version=version("treeline-search"), log_level="WARNING")
@@ -297,14 +297,14 @@ def create_server(settings: Settings, searcher: LiveSearcher | None = None, *, f
     return server
 
 
-# An escaped backslash, a pair of surrogates, and one alone, which is no character.
+# An escaped backslash, a surrogate pair, or a lone surrogate, which is not a character.
 ESCAPES = re.compile(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<alone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
 
 
 def without_lone_surrogates(line: bytes) -> bytes:
-    """The JSON with U+FFFD for half of a surrogate pair: the protocol's library drops such a message unanswered."""
+    """The JSON with U+FFFD for lone surrogates. The MCP library would drop such a message without an answer."""
     return ESCAPES.sub(lambda found: rb"\ufffd" if found["alone"] else found[0], line)
 
 

@@ -1,7 +1,7 @@
 """Results as text for an agent: one headline each, then the lines that matter, within a token budget.
 
-A headline is `path:first-last name: what it does`. Every line of code begins with its number or a bar, so no code can
-pass for a headline, whatever it contains.
+A headline is `path:first-last name: what it does`. Every line of code starts with its number or a bar, so code can
+never look like a headline.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from treeline.corpus.function import Function
 from treeline.search.answer import Member
 from treeline.service.present.text import summary, visible
 
-# Code runs at 2.5 to 4 characters a token with the usual tokenizers (docs/research/agents.md); the low end keeps the
-# promise.
+# The usual tokenizers take 2.5 to 4 characters of code per token (docs/research/agents.md); the low end keeps answers
+# within the budget.
 CHARACTERS_PER_TOKEN = 2.5
 HANDLE_LENGTH = 8
 MIN_BUDGET = 100  # tokens; below it not even one headline would fit
 SUMMARY_LENGTH = 120
 LINE_LENGTH = 160  # a longer line is cut
-FEWEST = 40  # characters; less room for code than that is not worth a line
-PLAIN_KINDS = frozenset({"function", "method", "file", "section"})  # their names say what they are
+FEWEST = 40  # characters; with less room, no code is shown
+PLAIN_KINDS = frozenset({"function", "method", "file", "section"})  # kinds that a headline need not name
 EMPTY_LINE = re.compile(r"[\s{}()\[\];,]*(end)?\s*")
 LEFT_OUT = "… {:,} more lines: ask for a part of them, or a larger max_tokens"
 NOT_LISTED = "… {:,} more did not fit: ask for a larger max_tokens"
@@ -34,7 +34,7 @@ CUT_LINE = "… {:,} lines left out: a larger max_tokens shows all"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One line of a list: a function, in a few words why it is there, and what matches inside it."""
+    """One item of a list: a function, a short note on why it is there, and what matches inside it."""
 
     function: Function
     note: str = ""
@@ -42,12 +42,12 @@ class Item:
 
 
 def tokens(text: str) -> int:
-    """How many tokens a text takes, on the safe side."""
+    """The number of tokens of a text, rather too high than too low."""
     return ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
 def handle(function_id: str) -> str:
-    """The short name of a function where its place is not enough; the whole id would cost some twenty tokens."""
+    """A short name for a function whose path is not enough; the whole id would cost about twenty tokens."""
     return function_id[:HANDLE_LENGTH]
 
 
@@ -64,12 +64,12 @@ def headline(item: Item, *, handles: bool = True) -> str:
     before = f"[{handle(function.id)}] {function.repo} " if handles else ""
     first = f"{before}{place(function)} {kind}{name}".rstrip()
     note = f" ({item.note})" if item.note else ""
-    told = "" if function.kind == "section" else summary(function.docstring, SUMMARY_LENGTH)
-    return visible(f"{first}{note}{f': {told}' if told else ''}".replace("\n", " "))
+    about = "" if function.kind == "section" else summary(function.docstring, SUMMARY_LENGTH)
+    return visible(f"{first}{note}{f': {about}' if about else ''}".replace("\n", " "))
 
 
 def inside(members: Sequence[Member], room: int) -> str:
-    """The head of each member in at most `room` characters, with its line."""
+    """The signature of each member with its line number, in at most `room` characters."""
     lines: list[str] = []
     for member in members:
         first = (member.address.lines or (0, 0))[0]
@@ -81,32 +81,32 @@ def inside(members: Sequence[Member], room: int) -> str:
 
 
 def excerpt(function: Function, room: int, words: frozenset[str] = frozenset(), *, whole: bool = False) -> str:
-    """Its code in at most `room` characters, each line with its number: all of it, or its head and the best lines.
+    """Numbered lines of code in at most `room` characters: all of them, or the first and the best ones.
 
-    The best lines have the most of the query's terms. `whole` puts what is told outside of the code before it, and
-    says what was left out.
+    The best lines have the most of the query's terms. `whole` adds a docstring that is not in the code, and how many
+    lines were left out.
     """
-    head = _told(function, room * 2 // 3) if whole else ""
+    head = _docstring(function, room * 2 // 3) if whole else ""
     code = visible(function.original_string).strip("\n").split("\n")
     rows = [f"{mark} {_cut(line)}".rstrip() for mark, line in zip(_marks(function, len(code)), code, strict=True)]
-    said = CUT_LINE.format(len(rows)) if whole else ""
+    closing = CUT_LINE.format(len(rows)) if whole else ""
     if len(head) + sum(len(row) + 1 for row in rows) <= room:
         return head + "\n".join(rows)
-    room -= len(head) + len(said)
+    room -= len(head) + len(closing)
     chosen: list[int] = []
     for at in _best_first(code, words):
         if (room := room - len(rows[at]) - 1) < 0:
             break
         chosen.append(at)
     lines = [rows[at] for at in sorted(chosen)]
-    if said:
+    if closing:
         lines.append(CUT_LINE.format(len(rows) - len(chosen)))
     return head + "\n".join(lines)
 
 
 def _marks(function: Function, count: int) -> list[str]:
-    """What each line of code begins with: its number, or a bar if the unit is not as in the file (a class is its head
-    and the signatures of its methods)."""
+    """The start of each line of code: its number, or a bar if the unit's text differs from the file's (a class is its
+    head and the signatures of its methods)."""
     first, last = function.address.lines or (0, 0)
     if last - first + 1 != count:
         return ["|"] * count
@@ -114,25 +114,25 @@ def _marks(function: Function, count: int) -> list[str]:
     return [f"{number:>{width}}" for number in range(first, last + 1)]
 
 
-def _told(function: Function, room: int) -> str:
-    """The docstring that stands outside of the code, complete if there is room; each line is marked as no code."""
-    told = visible(function.docstring_outside)
-    lines = [f"> {line}".rstrip() + "\n" for line in told.split("\n")] if told else []
+def _docstring(function: Function, room: int) -> str:
+    """A docstring that is not part of the code, cut to `room`; each line is marked with `>`."""
+    text = visible(function.docstring_outside)
+    lines = [f"> {line}".rstrip() + "\n" for line in text.split("\n")] if text else []
     while sum(map(len, lines)) > room:
         lines = [*lines[:-2], "> …\n"] if len(lines) > 1 else []
     return "".join(lines)
 
 
 def _best_first(code: Sequence[str], words: frozenset[str]) -> Iterator[int]:
-    """Numbers of lines: the head, then by how many of the words a line has, without lines that say nothing.
+    """Line numbers: the first line, then by how many of the words a line has, without empty lines.
 
-    Without words the order is that of the file.
+    Without words they are in file order.
     """
     yield 0
-    said = [at for at, line in enumerate(code) if at and not EMPTY_LINE.fullmatch(line)]
+    numbers = [at for at, line in enumerate(code) if at and not EMPTY_LINE.fullmatch(line)]
     if words:
-        said.sort(key=lambda at: (-len(words.intersection(terms(code[at]))), at))
-    yield from said
+        numbers.sort(key=lambda at: (-len(words.intersection(terms(code[at]))), at))
+    yield from numbers
 
 
 def _cut(line: str) -> str:
@@ -150,10 +150,10 @@ def render(
     handles: bool = True,
     next_offset: int = 0,
 ) -> str:
-    """The list within `budget` tokens: every headline, then code from the top down with what room is left.
+    """The list within `budget` tokens: every headline, and as much code as fits, from the top down.
 
-    Each result may take half of the room that is left, so the first shows most. If not every headline fits, no code is
-    shown. The last line says what was left out: `next_offset` is where this list ends among all results.
+    Each result may use half of the remaining room, so the first shows most. If not every headline fits, no code is
+    shown. The last line says what was left out; `next_offset` is the position after this list among all results.
     """
     room = int(budget * CHARACTERS_PER_TOKEN)
     closing = NEXT.format(next_offset) if next_offset else ""
@@ -184,7 +184,7 @@ def render(
 
 
 def within_budget(lines: Sequence[str], budget: int) -> str:
-    """The lines, as many as fit into the budget; how many did not is said."""
+    """As many lines as fit into the budget, and how many did not."""
     room = int(budget * CHARACTERS_PER_TOKEN)
     for number, line in enumerate(lines):
         room -= len(line) + 1

@@ -1,4 +1,4 @@
-"""The pages, rendered on the server: one blueprint a subject."""
+"""The pages, rendered on the server: one blueprint per subject."""
 
 from treeline.service.pages import assets, compare, files, functions, home, reference, search
 

@@ -1,4 +1,4 @@
-"""The pages' own files, and Plotly from its package: addressed by content, so that browsers keep them for good."""
+"""Static files, and Plotly from its package. URLs contain a digest, so browsers can cache them for good."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STATIC = Path(__file__).parent.parent / "static"
 
 @cache
 def plotly() -> bytes:
-    """Plotly's script, compressed once."""
+    """Plotly's script, compressed once per process."""
     script = files("plotly").joinpath("package_data/plotly.min.js").read_bytes()
     return gzip.compress(script, compresslevel=6, mtime=0)
 
@@ -46,7 +46,7 @@ def favicon() -> Response:
 
 @cache
 def plotly_digest() -> str:
-    """From the package's version: reading the script itself can wait until it is asked for."""
+    """A digest of the package's version, so that the script is only read when requested."""
     return version("plotly")
 
 
@@ -56,7 +56,7 @@ def digest(name: str) -> str:
 
 
 def asset(name: str) -> str:
-    """The address of a file of ours, with its digest."""
+    """The URL of a static file, with its digest."""
     return url_for("static", filename=name, v=digest(name))
 
 

@@ -1,4 +1,4 @@
-"""Two ways of ranking one question side by side, with what moved: for the curious and for those who tune."""
+"""Compares two rankings of one query side by side, and shows which results moved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from treeline.service.present.text import summary, visible
 blueprint = APIBlueprint("compare_page", __name__, enable_openapi=False)
 
 SHOWN = 10
-# The ways that can be compared: what each is called, and the switches that make it.
+# The rankings that can be compared: the label of each, and its switches.
 WAYS: dict[str, tuple[str, dict[str, str]]] = {
     "usual": ("As usual", {}),
     "plain": ("Without diversity", {"diversity": "0"}),
@@ -37,12 +37,12 @@ FIRST, SECOND = "plain", "usual"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One result, and where the other way has it."""
+    """One result, and its rank in the other ranking."""
 
     rank: int
     place: PlaceView
     about: str
-    other: int | None  # its rank there, if it was ranked at all
+    other: int | None  # its rank there; None if it was not ranked
 
     @property
     def moved(self) -> str:
@@ -55,7 +55,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The best results of one way."""
+    """The best results of one ranking."""
 
     title: str
     href: str

@@ -34,7 +34,7 @@ from treeline.service.present.text import file_address, quoted_path, summary, vi
 
 blueprint = APIBlueprint("files_page", __name__, url_prefix="/files", enable_openapi=False)
 
-PART_BYTES = 60_000  # of HTML; a page has one part, and a script asks for the next
+PART_BYTES = 60_000  # of HTML; a page shows one part, and a script loads the next
 MOST_ENTRIES = 400  # of a folder
 MOST_OUTLINE = 250  # of a file
 MOST_REPOSITORIES = 500
@@ -45,7 +45,7 @@ CACHED_FILES = 12
 README = re.compile(r"readme(\.(md|markdown|rst|txt))?", re.IGNORECASE)
 README_BYTES = 200_000
 CACHE = "private, no-cache"
-BINARY, BINARY_WITHIN = "binary", 8_000  # bytes: a zero in them is no text, as git has it
+BINARY, BINARY_WITHIN = "binary", 8_000  # bytes: a file with a zero byte among the first is binary, as in git
 
 
 class Crumb(NamedTuple):
@@ -54,7 +54,7 @@ class Crumb(NamedTuple):
 
 
 class OutlineRow(NamedTuple):
-    """A unit of a file, as its outline lists it."""
+    """A row of a file's outline."""
 
     name: str
     kind: str
@@ -72,16 +72,16 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FileView:
-    """A file that was coloured and linked once, for all its parts."""
+    """A highlighted and linked file, made once for all its parts."""
 
     lines: list[str]
     encoding: str
-    exact: bool  # whether every byte of it could be shown
+    exact: bool  # whether every byte could be decoded
     units: list[Hit]
 
 
 class _Cache:
-    """The last few files, coloured: the parts of one file are asked for one after the other."""
+    """Keeps the last few highlighted files, because the parts of a file are requested one after the other."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, FileView] = OrderedDict()
@@ -117,8 +117,8 @@ def repositories() -> Response:
 
 @blueprint.get("/<path:where>")
 def browse(where: str) -> BaseResponse:
-    """A repository, a folder (ends in a slash), or a file; `raw=1` its bytes, `from=` the lines from there on,
-    `at=` the unit at a line."""
+    """A repository, a folder (ends in a slash), or a file: `raw=1` for its bytes, `from=` for the lines from there
+    on, `at=` for the unit at a line."""
     with opened() as files:
         split = files.split(where.rstrip("/"))
         if split is None:
@@ -156,7 +156,7 @@ def _file_response(files: Files, repo: str, path: str, content: bytes) -> Respon
 
 
 def raw(content: bytes) -> Response:
-    """The bytes as plain text, whatever they are: nosniff keeps a browser from running them."""
+    """The bytes as plain text, whatever they are; `nosniff` keeps a browser from running them."""
     return Response(content, mimetype="text/plain", headers={"Cache-Control": CACHE})
 
 
@@ -187,7 +187,7 @@ def file_page(files: Files, repo: str, path: str, content: bytes, view: FileView
 
 
 def page_without_text(files: Files, repo: str, path: str) -> Response:
-    """What is known of a file whose text is not kept: its units."""
+    """The page of a file whose text is not kept: its units."""
     units = files.units(repo, path)
     if not units:
         raise NotFound(f"There is no file {path} of {repo} in the index.")
@@ -231,7 +231,7 @@ def folder_page(files: Files, repo: str, folder: str) -> Response:
 
 
 def unit_panel(files: Files, view: FileView, line: int) -> Response:
-    """The unit at a line: its signature and docstring, who calls it, what it calls. For the page's script."""
+    """The unit at a line for the page's script: signature, docstring, callers and callees."""
     unit = at_line(view.units, line)
     searcher = files.searcher
     found = searcher.function(unit.id) if unit is not None else None
@@ -263,22 +263,22 @@ def file_view(files: Files, repo: str, path: str, content: bytes) -> FileView:
     entry = files.entry(repo, path)
     lines = file_lines(text, entry.language if entry else "", _Links(units, files.references(units)))
     if len(lines) > 1 and not lines[-1]:
-        lines.pop()  # behind the last line break
+        lines.pop()  # the empty line after the last line break
     view = FileView(lines, encoding, exact, units)
     cache.put(key, view)
     return view
 
 
 class _Links:
-    """Where the identifiers of a file lead: a definition to its page, a name to the definition it refers to."""
+    """The links of a file's identifiers: a definition links to its page, a reference to its definition."""
 
     def __init__(self, units: Sequence[Hit], references: References) -> None:
         self._references = references
         self._defined: dict[tuple[int, str], str] = {}
-        for unit in reversed(units):  # the outermost last, so that it has the word on its own line
+        for unit in reversed(units):  # the outermost last, so that it wins on its own line
             name = unit.address.func_name.rpartition(".")[2]
             first, last = lines_of(unit)
-            for line in range(first, min(first + 4, last + 1)):  # decorators and modifiers may stand before it
+            for line in range(first, min(first + 4, last + 1)):  # decorators and modifiers may come first
                 self._defined[line, name] = f"/functions/{unit.id}"
 
     def __call__(self, line: int, name: str) -> str:
@@ -289,7 +289,7 @@ class _Links:
 
 
 def decoded(path: str, content: bytes) -> tuple[str, str, bool]:
-    """A file's text with plain line ends, its encoding, and whether all of it could be read; no text of a binary."""
+    """A file's text with `\\n` line ends, its encoding, and whether all of it could be decoded. Empty if binary."""
     if b"\0" in content[:BINARY_WITHIN]:
         return "", BINARY, False
     grammar = grammar_of(path, content)
@@ -303,10 +303,10 @@ def decoded(path: str, content: bytes) -> tuple[str, str, bool]:
 
 
 def part_of(view: FileView, start: int) -> Part:
-    """The lines from one on, as many as a page has room for."""
+    """The lines from `start` on, as many as fit on a page."""
     taken, room = start - 1, PART_BYTES
     while taken < len(view.lines) and (room > 0 or taken == start - 1):
-        room -= len(view.lines[taken]) + 40  # with its number
+        room -= len(view.lines[taken]) + 40  # including its line number
         taken += 1
     return Part(start, taken, Markup("\n".join(view.lines[start - 1 : taken])))  # noqa: S704 - `file_lines` escapes
 
@@ -323,7 +323,7 @@ def outline(units: Sequence[Hit]) -> list[OutlineRow]:
 
 
 def readme(files: Files, repo: str, folder: str, entries: Sequence[FolderEntry]) -> tuple[str, Markup] | None:
-    """The folder's README: its name and HTML; one that is not Markdown as plain text."""
+    """The folder's README: its name and HTML. One that is not Markdown is shown as plain text."""
     found = next((entry for entry in entries if not entry.is_folder and README.fullmatch(entry.name)), None)
     content = files.read(repo, folder + found.name) if found is not None and found.size <= README_BYTES else None
     if found is None or content is None:
@@ -361,7 +361,7 @@ def neighbours(found: Sequence[Neighbour]) -> list[PlaceView]:
 
 
 def signature(code: str) -> str:
-    """The head of a unit: its lines up to the first that ends one."""
+    """The signature of a unit: its lines up to the first that ends one."""
     head: list[str] = []
     for line in code.strip("\n").split("\n"):
         head.append(line.strip())
@@ -371,7 +371,7 @@ def signature(code: str) -> str:
 
 
 def crumbs(repo: str, path: str = "") -> list[Crumb]:
-    """The way to a file or folder, each step a link; the last one is where we are."""
+    """The breadcrumbs of a file or folder, each a link; the last is the current page."""
     found = [Crumb("Files", "/files/"), Crumb(visible(repo), file_address(repo))]
     below = ""
     for part in filter(None, path.split("/")):
@@ -381,12 +381,12 @@ def crumbs(repo: str, path: str = "") -> list[Crumb]:
 
 
 def source_address(units: Sequence[Hit]) -> str:
-    """Where the file is on the web, at its commit."""
+    """The file's URL on the web, at its commit."""
     return web_address(units[0].address.url.partition("#")[0]) if units else ""
 
 
 def editor_address(files: Files, repo: str, path: str) -> str:
-    """What opens the file in an editor, for a person at this machine and where the file still is."""
+    """The URL that opens the file in an editor; only for a user on this machine, if the file still exists."""
     pattern = context().settings.editor
     if not pattern or not guard.is_local():
         return ""
@@ -403,7 +403,7 @@ def editor_address(files: Files, repo: str, path: str) -> str:
 
 
 def number(name: str, most: int) -> int:
-    """A line number that the address names."""
+    """A line number from the URL."""
     given = request.args.get(name, "")
     if not given.isdecimal() or not 1 <= int(given[:9]) <= max(most, 1):
         raise NotFound(f"The file has {most:,} lines; there is no line {given[:20]!r}.")
@@ -419,6 +419,6 @@ def size(count: int) -> str:
 
 @contextmanager
 def opened() -> Iterator[Files]:
-    """The files of the current generation, which stays open meanwhile."""
+    """The files of the current generation, which stays open inside the block."""
     with context().searcher.searcher() as current:
         yield Files(current)

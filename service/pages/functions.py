@@ -1,4 +1,4 @@
-"""A function's page: its code, its place in the repository's tree, who calls it, what it calls, what is similar."""
+"""A function's page: its code, its path in the repository's tree, callers, callees and similar functions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOST_SIBLINGS = 15
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One node on the way from the repository to the function."""
+    """One node on the path from the repository to the function."""
 
     label: str
     kind: str
@@ -53,7 +53,7 @@ class Sibling:
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
-    """Those shown, and how many stand before and after them."""
+    """The siblings shown, and how many more come before and after them."""
 
     rows: list[Sibling]
     before: int = 0
@@ -71,7 +71,7 @@ class LikeView:
 
 @dataclass(frozen=True, slots=True)
 class LikesView:
-    """The panel: the rows, and the words of the cluster they share."""
+    """The panel of similar functions: its rows, and the label of the cluster they share."""
 
     label: str
     rows: list[LikeView]
@@ -79,7 +79,7 @@ class LikesView:
 
 @dataclass(frozen=True, slots=True)
 class UnresolvedView:
-    """That more functions have such a call in their code, and the search that lists them."""
+    """A note that more functions have an unresolved call of this name, and a link to the search that lists them."""
 
     message: str
     href: str
@@ -116,7 +116,7 @@ def function(function_id: str) -> Response:
 
 @blueprint.get("/<function_id>/similar")
 def similar(function_id: str) -> Response:
-    """The panel of similar functions alone, for the list of results to fold out."""
+    """The panel of similar functions alone, to unfold in a list of results."""
     find(function_id)
     return Response(
         render_template("similar.html", similar=likes(function_id)), headers={"Cache-Control": "private, max-age=60"}
@@ -125,7 +125,7 @@ def similar(function_id: str) -> Response:
 
 @blueprint.get("/<function_id>/code")
 def code(function_id: str) -> Response:
-    """The whole code alone, for a preview to unfold."""
+    """The whole code alone, to unfold a preview."""
     found = find(function_id)
     words = question_words(words_of(request.args.get("q", "")[: context().settings.max_query_length]))
     shown = whole(found.language, found.original_string, words)
@@ -134,12 +134,12 @@ def code(function_id: str) -> Response:
 
 
 def not_shown(code: Snippet) -> str:
-    """What is said where a function is too long for a page."""
+    """The note under a function that is too long for a page."""
     return f"{counted(code.more, 'more line')} not shown; the button copies all of it." if code.more else ""
 
 
 def words_of(question: str) -> str:
-    """What of a question is marked in the code; all of it where it could not be asked."""
+    """The words of a query to mark in the code; the whole text if it does not parse."""
     try:
         return parse(question).words
     except InputError:
@@ -147,7 +147,7 @@ def words_of(question: str) -> str:
 
 
 def steps(found: Function, places: Locations | None) -> list[Step]:
-    """The way from the repository to the function: from the tree, or from the address when there is none."""
+    """The path from the repository to the function, from the tree, or from the address if there is no tree."""
     *folders, file = found.path.split("/")
     below = [(name, "/".join(folders[: at + 1]) + "/") for at, name in enumerate(folders)]
     outer = [
@@ -169,7 +169,7 @@ def steps(found: Function, places: Locations | None) -> list[Step]:
 
 
 def siblings(found: Function, places: Locations | None) -> Siblings:
-    """The functions that hang from the same node of the tree; those around it, when there are too many."""
+    """The functions under the same node of the tree; if there are too many, those nearest to it."""
     leaf = places.tree.leaf(found.id) if places is not None else None
     if places is None or leaf is None:
         return Siblings([])

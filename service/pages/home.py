@@ -28,7 +28,7 @@ blueprint = APIBlueprint("home", __name__, enable_openapi=False)
 
 @blueprint.get("/")
 def home() -> BaseResponse:
-    """A question asked at the root of the address, as people type one by hand, is answered where answers are."""
+    """The front page. A query typed at the root (`/?q=…`) is redirected to the search page."""
     if "q" in request.args:
         return redirect(f"{url_for('search_page.search')}?{request.query_string.decode('ascii', 'replace')}")
     here = context()

@@ -1,4 +1,4 @@
-"""The API's reference, made from its own OpenAPI document: readable, and to be tried out on the spot."""
+"""The API reference page, made from the OpenAPI document, with forms to try each operation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method of one address."""
+    """One method of one path."""
 
     method: str
     path: str
@@ -51,7 +51,7 @@ def docs() -> Response:
 
 
 def groups(spec: dict[str, Any]) -> dict[str, list[Operation]]:
-    """The operations by tag, what people come for first."""
+    """The operations by tag, the most used first."""
     found: dict[str, list[Operation]] = {tag: [] for tag in ORDER}
     for path, methods in spec["paths"].items():
         for method, operation in methods.items():
@@ -59,7 +59,7 @@ def groups(spec: dict[str, Any]) -> dict[str, list[Operation]]:
                 one = _operation(spec, path, method, operation, methods.get("parameters", []))
                 found.setdefault(one.tag, []).append(one)
     for operations in found.values():
-        operations.sort(key=lambda one: one.path != "/api/search")  # what everybody looks for
+        operations.sort(key=lambda one: one.path != "/api/search")  # search first
     return {tag: operations for tag, operations in found.items() if operations}
 
 
@@ -111,7 +111,7 @@ def _resolved(spec: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _example(schema: dict[str, Any]) -> str:
-    """A body to start from."""
+    """An example body."""
     examples = {"query": "sort a list", "function": "0" * 32, "signal": "up"}
     lines = [f'  "{name}": "{examples[name]}"' for name in schema.get("properties", {}) if name in examples]
     return "{\n" + ",\n".join(lines) + "\n}"

@@ -1,4 +1,4 @@
-"""A result as the pages show it: everything computed here, so that templates only place it."""
+"""View models of results. Everything is computed here, so templates only lay it out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BAR_WIDTH = 120
 
 @dataclass(frozen=True, slots=True)
 class PlaceView:
-    """A function's name and home, ready to be shown (hidden characters written out) and linked."""
+    """A function's name and location, ready to show (hidden characters written out) and link."""
 
     id: str
     scope: str
@@ -41,7 +41,7 @@ class PlaceView:
     lines: str
     href: str
     source: str
-    file: str = ""  # its place in the code view
+    file: str = ""  # its URL in the code view
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +66,20 @@ class ResultView:
     first_line: int
     lanes: tuple[LaneView, ...]
     score: str
-    cluster: int | None  # the re-ranker's
-    of_index: str  # words of its cluster of the whole index, where the re-ranker made none
+    cluster: int | None  # from the re-ranker
+    of_index: str  # the label of its cluster in the whole index, if the re-ranker made no clusters
     tree_distance: str
     moved: int
     reason: str
-    relation: str  # how the call graph led to it, or `unresolved`
-    members: tuple[tuple[PlaceView, str], ...]  # what matches inside a file or class, each with its first line
-    copies: tuple[PlaceView, ...]  # where else on this page the same text is
+    relation: str  # in the call graph, or `unresolved`
+    members: tuple[tuple[PlaceView, str], ...]  # matches inside a file or class, each with its first line
+    copies: tuple[PlaceView, ...]  # other results on this page with the same text
 
 
 def result_views(
     answer: Answer, words: frozenset[str], search: str, clusters: CorpusClusters | None = None
 ) -> list[ResultView]:
-    """The page's results, their links carrying the search they are of; bars are drawn on one scale, to be compared."""
+    """The page's results. Links carry the search; all bars have one scale, so they can be compared."""
     shares = [one.share for result in answer.results for one in result.candidate.contributions]
     largest = max(shares, default=0.0) or 1.0
     phrases = answer.plan.phrases
@@ -90,7 +90,7 @@ def result_views(
 
 
 def fold_copies(results: Sequence[Result], headings: Container[int]) -> list[tuple[Result, list[Result]]]:
-    """Each result with those after it that have the very same text; one below a heading of its own stays."""
+    """Each result with its later copies (the same text). A result below its own heading is not folded."""
     folded: dict[str, tuple[Result, list[Result]]] = {}
     for result in results:
         text = " ".join(result.function.original_string.split())

@@ -1,4 +1,4 @@
-"""The search page: results with their reasons, filters, switches and paging; its state is its address."""
+"""The search page: explained results, filters, switches and paging. Its whole state is in the URL."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from treeline.service.present.text import ROUTES, STAGES
 blueprint = APIBlueprint("search_page", __name__, enable_openapi=False)
 
 PAGE_SIZE = 10
-TAKEN = 100  # results as JSON or CSV
-COMPARED = ("index", "language", "repo", "path", "kind")  # what a comparison keeps of a search
-MOST_CHOICES = 12  # of a filter
-# The ways to look that most people need. `text` and `callers` phrase the question; everything else is under Advanced.
+TAKEN = 100  # results in a JSON or CSV download
+COMPARED = ("index", "language", "repo", "path", "kind")  # the state that a comparison keeps
+MOST_CHOICES = 12  # per filter
+# The search modes that most people need. `text` and `callers` rephrase the query; the rest is under Advanced.
 LOOKS = (
     ("", "Best", "By words, meaning and the call graph together"),
     ("text", "Exact text", "Code that has these words exactly as they are, in a row"),
@@ -51,7 +51,7 @@ STRUCTURAL = re.compile(r"\b(call|use|extend|inherit|implement)(s|ers?|ed)?\b", 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A filter's value: how many results it has, where it leads, and whether it is on."""
+    """A filter's value: its number of results, its link, and whether it is on."""
 
     label: str
     count: int
@@ -61,7 +61,7 @@ class Choice:
 
 @blueprint.get("/search")
 def search() -> Response:
-    """An empty question shows the empty page; one that cannot be answered as asked keeps its switches."""
+    """The search page. An empty query shows the empty page; after an error the switches keep their state."""
     settings = context().settings
     state = search_state()
     common = {
@@ -117,7 +117,7 @@ def search() -> Response:
 
 
 def wanted(state: dict[str, str]) -> tuple[int, Question]:
-    """The page number and the question that a page's address asks for."""
+    """The page number and the question in the page's URL."""
     given = {name: value for name, value in state.items() if value and name not in {"page", "look"}}
     given["q"] = phrased(state["q"], state["look"])
     try:
@@ -133,7 +133,7 @@ def wanted(state: dict[str, str]) -> tuple[int, Question]:
 
 
 def phrased(question: str, look: str) -> str:
-    """The question as the way of looking puts it."""
+    """The query text as this search mode phrases it."""
     if look == "text" and not (question.startswith(('"', "/")) and question.endswith(question[0])):
         return '"' + question.replace('"', '\\"') + '"'
     if look == "callers" and not STRUCTURAL.search(question):
@@ -154,7 +154,7 @@ def pages(answer: Answer, page: int) -> dict[str, Any]:
 
 
 def facet_choices(answer: Answer, state: dict[str, str]) -> dict[str, list[Choice]]:
-    """The values of language and repository among the results, each a link that turns it on or off."""
+    """The languages and repositories of the results, each a link that toggles the filter."""
     found: dict[str, list[Choice]] = {}
     asked = {"language": answer.plan.filters.language, "repo": answer.plan.filters.repo}
     for name, counts in facets(answer).items():
@@ -167,7 +167,7 @@ def facet_choices(answer: Answer, state: dict[str, str]) -> dict[str, list[Choic
     return found
 
 
-# What the address of a search may carry; `map` is the script's.
+# The parameters of a search URL; `map` is for the script.
 SWITCHES = ("look", "mode", "diversity", "rerank", "fusion", "expand", "callees", "as_typed", "feedback")
 STATE = ("q", "index", *SWITCHES, "language", "repo", "path", "kind", "page")
 SCRIPTS = ("map",)
@@ -182,44 +182,43 @@ DEFAULTS = {
     "feedback": "true",
     "page": "1",
 }
-MOST_NAMED = 5  # parameters that are told to be unknown
+MOST_NAMED = 5  # unknown parameters that the page lists
 
 
 def search_state() -> dict[str, str]:
-    """What this request's address says of a search; a filter in the question is set like one of the page's own, and
-    takes the place of what was set before it was typed."""
+    """The search in this request's URL. A filter typed in the query overrides the page's own."""
     state = {name: request.args.get(name, "").strip() for name in STATE}
     try:
-        said = parse(state["q"])
-    except InputError:  # told to whoever asks the question
+        parsed = parse(state["q"])
+    except InputError:  # reported when the query is run
         return state
-    if not said.words:
+    if not parsed.words:
         return state
     filters = {
-        "language": said.filters.language,
-        "repo": said.filters.repo,
-        "path": said.filters.path_prefix,
-        "kind": said.filters.kind,
+        "language": parsed.filters.language,
+        "repo": parsed.filters.repo,
+        "path": parsed.filters.path_prefix,
+        "kind": parsed.filters.kind,
     }
-    return state | {"q": said.text} | {name: value for name, value in filters.items() if value}
+    return state | {"q": parsed.text} | {name: value for name, value in filters.items() if value}
 
 
 def unknown_parameters() -> list[str]:
-    """What it carries and no search has: left out of the question and of all links, and told."""
+    """Parameters in the URL that no search has. They are ignored, dropped from all links, and reported."""
     return [name for name in request.args if name not in STATE + SCRIPTS][:MOST_NAMED]
 
 
 def link(state: dict[str, str], **change: str | int) -> str:
-    """The search with some of its state changed; back to page 1 unless the page is what changes."""
+    """The URL of the search with some state changed; back to page 1 unless `page` itself changes."""
     return "/search?" + query_string({**state, "page": ""} | {name: str(value) for name, value in change.items()})
 
 
 def query_string(state: dict[str, str]) -> str:
-    """As the query of an address, without what is so anyway."""
+    """The state as a query string, without defaults."""
     return urlencode({name: value for name, value in state.items() if value and DEFAULTS.get(name) != value})
 
 
-# How different the results are, in the steps of the page's slider.
+# The steps of the page's diversity slider.
 DIVERSITIES = {"0": "off", "0.25": "low", "0.5": "balanced", "0.75": "high", "1": "one of each"}
 
 EXAMPLES = (

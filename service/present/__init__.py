@@ -1,1 +1,1 @@
-"""What is shown of an answer: rows for JSON, sentences, coloured code, hidden characters made visible."""
+"""Presents answers: rows for JSON, sentences, highlighted code, hidden characters made visible."""

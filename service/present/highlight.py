@@ -1,4 +1,4 @@
-"""Code as HTML: coloured by Pygments, the question's words marked, everything escaped."""
+"""Code as HTML: highlighted by Pygments, the query's words marked, everything escaped."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from treeline.corpus.analysis import UNSPACED, WORD, spans, terms
 from treeline.service.present.text import INVISIBLE, character_name, code_point
 
 PREVIEW_LINES = 3
-MOST_LOOKED_AT = 400  # lines of a function, for those that match best
+MOST_LOOKED_AT = 400  # lines of a function that are searched for the best match
 DOCSTRING = re.compile(r"\s*[rRuUbBfF]?(\"\"\"|''')")
 LINE_LENGTH = 240  # a longer line is data or minified, and is cut
 WHOLE_LENGTH = 60_000  # characters of one function that a page shows
-COLOURED_LENGTH = 400_000  # characters of a file: a second's work for Pygments
+COLOURED_LENGTH = 400_000  # characters of a file, which take Pygments a second
 FILE_LINE_LENGTH = 2_000
-NAMES = frozenset({"", "f", "b", "a"})  # the classes that identifiers are in
+NAMES = frozenset({"", "f", "b", "a"})  # the CSS classes of identifiers
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
 INDENT = 4
 CACHED_FUNCTIONS = 4_096
 CACHED_WORDS = 65_536
 
-# Few classes, so that pages stay small; what is not here is plain.
+# Few CSS classes keep pages small; other tokens are plain.
 CLASSES: tuple[tuple[_TokenType, str], ...] = (
     (Comment, "c"),
     (String.Doc, "d"),
@@ -57,7 +57,7 @@ class Snippet:
 def preview(language: str, text: str, words: frozenset[str], first: int = 1, phrases: Sequence[str] = ()) -> Snippet:
     """The head of a function and its lines that match best, for a list of results.
 
-    `first` is its first line in the file. A line that has one of the `phrases` as it is comes before all others.
+    `first` is its first line in the file. Lines that contain one of the `phrases` exactly are preferred.
     """
     lines = dedented(text.strip("\n").split("\n"), language)
     chosen = best_lines(lines, words, phrases)
@@ -67,8 +67,8 @@ def preview(language: str, text: str, words: frozenset[str], first: int = 1, phr
 
 
 def best_lines(lines: list[str], words: frozenset[str], phrases: Sequence[str] = ()) -> list[int]:
-    """The first line, and of the rest the few in a row that have the most of the words; the docstring is not among
-    them, its first sentence is shown above."""
+    """The first line, and the run of lines with the most of the words. The docstring is left out, because its first
+    sentence is shown above."""
     if len(lines) <= PREVIEW_LINES:
         return list(range(len(lines)))
     body = [at for at in range(_after_docstring(lines), min(len(lines), MOST_LOOKED_AT)) if lines[at].strip()]
@@ -79,7 +79,7 @@ def best_lines(lines: list[str], words: frozenset[str], phrases: Sequence[str] =
     starts = range(max(1, len(body) - size + 1))
 
     def worth(at: int) -> tuple[bool, int, int, int]:
-        """Exact text first, then as many of the words as can be had, beginning with a line that has some."""
+        """Prefer exact text, then the most distinct words, then a first line that has some."""
         together = frozenset().union(*found[at : at + size])
         return any(exact[at : at + size]), len(together), len(found[at]) + exact[at], -at
 
@@ -88,7 +88,7 @@ def best_lines(lines: list[str], words: frozenset[str], phrases: Sequence[str] =
 
 
 def _after_docstring(lines: list[str]) -> int:
-    """Where the body begins: behind a head of several lines and a docstring in it."""
+    """The line where the body starts, after the signature and the docstring."""
     at = 1
     while at < len(lines) - 1 and not lines[at - 1].rstrip().endswith((":", "{", ")")):
         at += 1
@@ -103,7 +103,7 @@ def _after_docstring(lines: list[str]) -> int:
 
 
 def words_in(line: str) -> Iterator[str]:
-    """The stems of a line's words and parts of words."""
+    """The stems of a line's words and of their parts."""
     for match in WORD.finditer(line):
         for _, _, stem in parts_of(match[0]):
             yield stem
@@ -118,9 +118,9 @@ def whole(language: str, text: str, words: frozenset[str]) -> Snippet:
 
 
 def file_lines(text: str, language: str, link: Callable[[int, str], str] = lambda _line, _name: "") -> list[str]:
-    """A whole file as one piece of HTML a line; `link` says where an identifier in a line leads, if anywhere.
+    """A whole file as HTML, line by line. `link` returns the URL of an identifier in a line, or ''.
 
-    A text that is too long to be coloured quickly is only escaped.
+    A text that is too long to highlight quickly is only escaped.
     """
     pieces = coloured.__wrapped__(text, language) if len(text) <= COLOURED_LENGTH else (("", text),)
     lines: list[list[str]] = [[]]
@@ -138,7 +138,7 @@ def file_lines(text: str, language: str, link: Callable[[int, str], str] = lambd
 
 
 def _linked(text: str, link: Callable[[str], str]) -> str:
-    """Escaped text, each identifier that leads somewhere as a link."""
+    """Escaped text, with identifiers that have a URL as links."""
     parts, done = [], 0
     for match in IDENTIFIER.finditer(text):
         if address := link(match[0]):
@@ -148,16 +148,16 @@ def _linked(text: str, link: Callable[[str], str]) -> str:
 
 
 def dedented(lines: list[str], language: str) -> list[str]:
-    """A method as it would stand on its own: its first line has lost its indent, the others have not."""
+    """A method without its indentation. Its stored first line has none, the others still do."""
     rest = [line for line in lines[1:] if line.strip()]
     indent = min((len(line) - len(line.lstrip(" ")) for line in rest), default=0)
     if language == "python":
-        indent -= INDENT  # the body is one step in; elsewhere the closing brace or `end` stands where the method does
+        indent -= INDENT  # the body is one level deeper; other languages close at the method's own level
     return [lines[0], *(line[indent:] if line.strip() else "" for line in lines[1:])] if indent > 0 else lines
 
 
 def marked(text: str, language: str, words: frozenset[str]) -> Markup:
-    """The text coloured, with the parts of identifiers that are among `words` (stemmed terms) marked."""
+    """The highlighted text, with the parts of identifiers that are among `words` (stemmed terms) marked."""
     html: list[str] = []
     for kind, piece in coloured(text, language):
         inner = "".join(_marked_piece(piece, words)) if words else _escaped(piece)
@@ -188,7 +188,7 @@ def question_words(question: str) -> frozenset[str]:
 
 
 def mark_prose(text: str, words: frozenset[str]) -> Markup:
-    """Plain text (a docstring) with the question's words marked."""
+    """Plain text (a docstring) with the query's words marked."""
     return Markup("".join(_marked_piece(text, words)))  # noqa: S704 - every piece went through `escape`
 
 
@@ -196,7 +196,7 @@ def _marked_piece(piece: str, words: frozenset[str]) -> Iterator[str]:
     done = 0
     for match in WORD.finditer(piece):
         for start, end, stem in parts_of(match[0]):
-            begin = max(done, match.start() + start)  # neighbours may share a letter
+            begin = max(done, match.start() + start)  # parts may overlap by a letter
             if stem in words:
                 yield _escaped(piece[done:begin])
                 done = match.start() + end
@@ -206,7 +206,7 @@ def _marked_piece(piece: str, words: frozenset[str]) -> Iterator[str]:
 
 @lru_cache(CACHED_WORDS)
 def parts_of(word: str) -> tuple[tuple[int, int, str], ...]:
-    """Where each part of an identifier is, and its stem; of words without spaces between them, any two letters."""
+    """The position and stem of each part of an identifier; in scripts without spaces, of every two letters."""
     found: list[tuple[int, int]] = []
     for start, end in spans(word):
         pairs = UNSPACED.fullmatch(word, start, end)

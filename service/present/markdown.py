@@ -1,5 +1,5 @@
-"""Markdown of a repository as HTML that is safe to show: no markup of its own, no images, links only to the web and
-to the repository's own files."""
+"""Renders a repository's Markdown as safe HTML: no raw HTML, no images, links only to the web and to the repository's
+own files."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from markupsafe import Markup, escape
 
 from treeline.service.present.text import visible, web_address
 
-LONGEST = 30_000  # characters that are shown
+LONGEST = 30_000  # characters; the rest is not shown
 TAG = re.compile(r"<!--.*?(?:-->|\Z)|</?[A-Za-z][^<>]*>", re.DOTALL)
 
 
 def rendered(text: str, file_address: Callable[[str], str], folder: str = "") -> Markup:
-    """The HTML of a document. `file_address` gives the page of a path of the repository; `folder` is the document's."""
+    """The HTML of a document in `folder`. `file_address` returns the page of a path of the repository."""
     markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
     for rule in ("html_block", "html_inline"):
         markdown.add_render_rule(rule, _without_tags)
@@ -60,5 +60,5 @@ def _without_tags(_: Any, tokens: Sequence[Token], at: int, *__: Any) -> str:
 
 
 def _image(_: Any, tokens: Sequence[Token], at: int, *__: Any) -> str:
-    """Its description: the pages load nothing from elsewhere."""
+    """The image's description, because pages load nothing from other sites."""
     return str(escape(tokens[at].content))

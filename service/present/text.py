@@ -1,4 +1,4 @@
-"""Untrusted and technical text for people: hidden characters written out, summaries, sentences, safe links."""
+"""Makes untrusted and technical text presentable: hidden characters written out, summaries, sentences, safe links."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from treeline.corpus.counting import counted
 from treeline.search.lanes.graph import first_named
 from treeline.search.structure import Neighbour
 
-# Controls but tab and newline, bidirectional controls, zero-width and other characters that nobody can see.
+# Controls except tab and newline, bidirectional controls, zero-width and other invisible characters.
 INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff\ud800-\udfff]"
 )
-# How a question was understood, and how it was widened, for people.
+# How a query was understood, and how it was expanded, in words.
 ROUTES = {
     "conceptual": "understood as a description",
     "identifier": "understood as a name",
@@ -45,13 +45,13 @@ def character_name(character: str) -> str:
 def visible(text: str) -> str:
     """The text with every hidden character written out as `[U+202E]`; still to be escaped for HTML.
 
-    Nothing is left that moves a terminal's cursor, reads otherwise than it runs, or speaks to an agent alone.
+    Nothing is left that moves a terminal's cursor, makes code look different from what runs, or only an agent sees.
     """
     return INVISIBLE.sub(lambda match: f"[{code_point(match[0])}]", text.replace("\r\n", "\n"))
 
 
 def web_address(url: str) -> str:
-    """The URL when it leads to the web, else nothing: no `javascript:`, `data:` or `file:` becomes a link."""
+    """The URL if it leads to the web, else '': `javascript:`, `data:` and `file:` never become links."""
     if INVISIBLE.search(url) or url != url.strip():
         return ""
     try:
@@ -62,27 +62,27 @@ def web_address(url: str) -> str:
 
 
 def quoted_path(path: str) -> str:
-    """A path as part of an address."""
+    """A path, quoted for a URL."""
     return quote(path, safe="/@:~!$&'()*+,;=", errors="surrogatepass")
 
 
 def file_address(repo: str, path: str = "", line: int = 0) -> str:
-    """The page of a file, of a folder (its path ends in a slash), or of a repository."""
+    """The URL of the page of a file, a folder (ends in a slash), or a repository."""
     return f"/files/{quoted_path(repo)}/{quoted_path(path)}" + (f"#L{line}" if line else "")
 
 
 SUMMARY_LENGTH = 220
-SENTENCE_END = re.compile(r"(?<=[^\s.][.!?])\s|\n\s*\n")  # not behind the dots of `., ..`
+SENTENCE_END = re.compile(r"(?<=[^\s.][.!?])\s|\n\s*\n")  # not after the dots of `., ..`
 PARAMETERS = re.compile(r"[:@](param|type|return|rtype|raise)|(Args|Arguments|Parameters|Returns)\s*(:|\n\s*-)")
 
-# reStructuredText: a directive that stands before the first sentence, HTML in one, and what is marked as code.
-DIRECTIVE = re.compile(r"\.\. (?P<name>[\w-]+)::[ \t]*(\S*[ \t]*(\n|$))?")  # one word behind it: a version, `html`
+# reStructuredText: a directive before the first sentence, HTML inside one, and inline code.
+DIRECTIVE = re.compile(r"\.\. (?P<name>[\w-]+)::[ \t]*(\S*[ \t]*(\n|$))?")  # with one word after it: a version, `html`
 TAG = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
 MARKED = re.compile(r"(?<!`)(?:``|:[\w:]{1,40}:`)~?([^`]+)`{1,2}(?!`)")
 
 
 def summary(docstring: str, length: int = SUMMARY_LENGTH) -> str:
-    """The first sentence of a docstring, in one line; nothing where it begins with a list of parameters."""
+    """The first sentence of a docstring, on one line; '' if it starts with a list of parameters."""
     first = SENTENCE_END.split(_without_directive(docstring.strip()), maxsplit=1)[0]
     if PARAMETERS.match(first):
         return ""
@@ -91,7 +91,7 @@ def summary(docstring: str, length: int = SUMMARY_LENGTH) -> str:
 
 
 def _without_directive(text: str) -> str:
-    """The text without the directive that opens it; in what is there for a web page, without its tags."""
+    """The text without its first directive; for `raw`, also without HTML tags."""
     begin = DIRECTIVE.match(text)
     if not begin:
         return text
@@ -100,7 +100,7 @@ def _without_directive(text: str) -> str:
 
 
 def describe_neighbours(found: Sequence[Neighbour], *, by_name: bool = False) -> str:
-    """`2 functions, also the top level of main.py`, `by_name` `2 functions (pay, refund), also …`; nothing for none."""
+    """`2 functions, also the top level of main.py`; with `by_name`, `2 functions (pay, refund), also …` or ''."""
     functions = distinct_functions(found)
     names = f" ({first_named([each.name for each in found if each.id])})" if by_name else ""
     others = first_named([location(each) for each in found if not each.id])
@@ -114,7 +114,7 @@ def distinct_functions(found: Sequence[Neighbour]) -> int:
 
 
 def location(neighbour: Neighbour) -> str:
-    """Where something stands that is no function of the index."""
+    """The location of a neighbour that is not a function of the index."""
     if neighbour.kind == "module":
         return f"the top level of {neighbour.path}"
     return f"{neighbour.kind} {neighbour.name} in {neighbour.path}"
@@ -131,7 +131,7 @@ TITLES = {
 
 
 def title(code: str, status: int = 500) -> str:
-    """What an error's page is headed with."""
+    """The title of an error page."""
     return TITLES.get(code, "Something went wrong" if status >= 500 else "That did not work")
 
 
@@ -145,7 +145,7 @@ def sentence(text: str) -> Markup:
 
 
 def coded(text: str, escaped: Callable[[str], Markup] = escape) -> Markup:
-    """What stands in backticks as code, the rest as it is, all of it escaped."""
+    """The text as escaped HTML, with `<code>` for what is in backticks."""
     return Markup("").join(
         Markup("<code>{}</code>").format(escaped(part)) if number % 2 else escaped(part)
         for number, part in enumerate(QUOTED.split(text))
