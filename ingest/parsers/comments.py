@@ -18,6 +18,7 @@ MAX_LINES = 400
 MAX_BYTES = 64_000
 # A definition further than this from the start of its line gets no comment: the search would take quadratic time.
 MAX_INDENT = 1_000
+MAX_SIGNATURE = 4_000  # bytes
 # Attributes and annotations that may come between a comment and its definition.
 MAX_ATTRIBUTES = 20
 # Comments for tools: `//go:noinline`, `//nolint`, `// eslint-disable-next-line`, `# frozen_string_literal: true`.
@@ -25,7 +26,9 @@ DIRECTIVE = re.compile(
     r"(?m)^(?:go:\w+|nolint\b|lint:|\+build|eslint-|prettier-|@ts-|istanbul |tslint:|rubocop:|frozen_string_literal:"
     r"|-\*-|!/|shellcheck |stylua:|clang-format|NOLINT)"
 )
-TAG = re.compile(r"\s*(?:[@\\](?!brief|summary|desc|short|details|note)[\w\\-]+|\{@\w+\}|:\w+[^:\n]*:)")
+TAG = re.compile(
+    r"\s*(?:[@\\](?!brief|summary|desc|short|details|note|notice|dev\b|doc\b)[\w\\-]+|\{@\w+\}|:\w+[^:\n]*:)"
+)
 INHERITED = re.compile(r"\{?@inheritdoc\}?", re.IGNORECASE)
 LICENCE = re.compile(r"copyright|licen[sc]e|SPDX-|all rights reserved", re.IGNORECASE)
 
@@ -79,6 +82,22 @@ def comment_above(source: bytes, start: int, comments: Comments) -> Doc:
     if closing == b"*/" and above.endswith(closing):
         words = STAR.sub("", words)
     return Doc(prose(words.strip()), above=floor + begin)
+
+
+def above_signature(source: bytes, start: int, signature: re.Pattern[bytes]) -> int:
+    """Where a signature that stands right above the definition starts (`-spec`, `name : Type`); else the definition."""
+    line = line_of(source, start)
+    floor = max(0, line - MAX_SIGNATURE)
+    at = line
+    while at > floor:
+        before = source.rfind(b"\n", floor, at - 1) + 1
+        text = source[before : at - 1]
+        if signature.match(text):
+            return before
+        if not text[:1].isspace() or not text.strip():
+            break
+        at = before
+    return start
 
 
 def prose(text: str) -> str:

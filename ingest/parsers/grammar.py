@@ -156,7 +156,7 @@ class Grammar:
 
     @property
     def line_comment(self) -> str:
-        return self.comments.line[0].decode() if self.comments.line else "//"
+        return min(self.comments.line, key=len).decode() if self.comments.line else "//"
 
     def named(self, node: Node) -> str:
         """The name of a definition by the grammar's table."""

@@ -169,7 +169,7 @@ class _Sweep:
         owner = grammar.owner_of(node) or self.scope
         is_function = capture == "function"
         tail = grammar.end_of(node) if is_function else node
-        first, last = node.start_point.row + 1, tail.end_point.row + 1
+        first, last = node.start_point.row + 1, _last_line(tail)
         own_scope = grammar.scope_of(name)
         qualified = f"{owner}.{own_scope}" if owner else own_scope
         if own_scope != name:
@@ -311,6 +311,12 @@ def functions_in(grammar: Grammar, captured: Node) -> Iterator[tuple[Node, str]]
         yield captured, grammar.named(captured)
     else:
         yield from grammar.functions_of(captured)
+
+
+def _last_line(node: Node) -> int:
+    """Some grammars count the newline behind a definition as a part of it."""
+    row, column = node.end_point
+    return row + (column > 0 or row == node.start_point.row)
 
 
 def _start(node: Node) -> int:

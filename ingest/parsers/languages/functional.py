@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tree_sitter import Node
 
 from treeline.graph.references import Import
-from treeline.ingest.parsers.comments import HASHES, NO_DOC, Comments, Doc, comment_above
-from treeline.ingest.parsers.grammar import Grammar, field_name, implemented, text_of
+from treeline.ingest.parsers.comments import HASHES, NO_DOC, Comments, Doc, above_signature, comment_above
+from treeline.ingest.parsers.grammar import Grammar, child_of, field_body, field_name, implemented, text_of
 
 # Elixir -----------------------------------------------------------------------------------------------------------
 
@@ -172,26 +173,99 @@ def _haskell_imports(statement: Node) -> list[Import]:
 # OCaml ------------------------------------------------------------------------------------------------------------
 
 OCAML = """
-(value_definition (let_binding pattern: [(value_name) (parenthesized_operator)])) @function
+(value_definition) @function
+(value_definition) @constant
 [(external) (method_definition)] @function
 (value_specification) @signature
-[(module_definition) (class_definition)] @class
-(module_type_definition) @interface
-[(type_definition) (exception_definition)] @type
+[(module_binding) (class_binding)] @class
+[(module_type_definition) (class_type_binding)] @interface
+[(type_binding) (exception_definition)] @type
 (application_expression function: (value_path) @call)
 (open_module module: (_) @import)
 """
+# An interface is where OCaml documents its values: they are units there.
+OCAML_INTERFACE = """
+[(value_specification) (external)] @function
+[(module_binding) (class_binding)] @class
+[(module_type_definition) (class_type_binding)] @interface
+[(type_binding) (exception_definition)] @type
+(open_module module: (_) @import)
+"""
 OCAML_NAMES = {
-    "value_definition": ("let_binding", "pattern"),
     "external": ("value_name",),
     "method_definition": ("method_name",),
-    "value_specification": ("value_name",),
-    "module_definition": ("module_binding", "module_name"),
-    "class_definition": ("class_binding", "class_name"),
+    "module_binding": ("module_name",),
+    "class_binding": ("class_name",),
+    "class_type_binding": ("class_type_name",),
     "module_type_definition": ("module_type_name",),
-    "type_definition": ("type_binding", "name"),
     "exception_definition": ("constructor_declaration", "constructor_name"),
 }
+OCAML_COMMENTS = Comments((), (b"(*", b"*)"))
+OCAML_BOUND = frozenset({"value_name", "parenthesized_operator"})
+# What is bound to one of these is no function.
+OCAML_LITERALS = frozenset(
+    """number string quoted_string character boolean signed_number list_expression array_expression record_expression
+    tuple_expression constructor_path unit""".split()
+)
+OCAML_DOC_BELOW = re.compile(
+    rb"[ \t]*\n?[ \t]*\(\*\*(?!\*)((?:[^*]|\*(?!\)))*)\*\)[ \t]*(?:\n[ \t]*(?:\n|end\b)|\n?\Z)"
+)
+# A comment right below something else may be about that.
+OCAML_ATTACHED = re.compile(rb"[^\n \t][ \t]*\n[ \t]*\Z(?<!sig\n)(?<!struct\n)")
+
+
+def _ocaml_name(node: Node) -> str:
+    if node.type == "value_specification":
+        return _ocaml_plain(next(iter(node.named_children), None))
+    if node.type == "type_binding":
+        return text_of(node.child_by_field_name("name"))
+    found: Node | None = node
+    for step in OCAML_NAMES.get(node.type, ("name",)):
+        found = child_of(found, step) if found is not None else None
+    return text_of(found)
+
+
+def _ocaml_plain(name: Node | None) -> str:
+    """An operator without its parentheses: `( let* )` → `let*`."""
+    return text_of(name).strip("() ") or text_of(name)
+
+
+def _ocaml_bindings(node: Node, *, literal: bool) -> Iterator[tuple[Node, str]]:
+    """The bindings of `let … and …`: one alone with its `let`, several each for itself."""
+    bindings = [child for child in node.named_children if child.type == "let_binding"]
+    for binding in bindings:
+        pattern, body = binding.child_by_field_name("pattern"), binding.child_by_field_name("body")
+        is_literal = child_of(binding, "parameter") is None and body is not None and body.type in OCAML_LITERALS
+        if pattern is not None and pattern.type in OCAML_BOUND and is_literal == literal:
+            yield node if len(bindings) == 1 else binding, _ocaml_plain(pattern)
+
+
+def _ocaml_functions(node: Node) -> Iterator[tuple[Node, str]]:
+    if node.type == "value_definition":
+        yield from _ocaml_bindings(node, literal=False)
+    else:
+        yield node, _ocaml_name(node)
+
+
+def _ocaml_constants(node: Node) -> Iterator[tuple[Node, str]]:
+    return _ocaml_bindings(node, literal=True)
+
+
+def _ocaml_body(node: Node) -> int:
+    binding = child_of(node, "let_binding") if node.type == "value_definition" else node
+    return field_body(binding) if binding is not None else 0
+
+
+def _ocaml_doc(node: Node, source: bytes) -> Doc:
+    """The comment above; or the one below, as the standard library has it, unless that belongs to what follows."""
+    above = comment_above(source, node.start_byte, OCAML_COMMENTS)
+    if above.text and not OCAML_ATTACHED.search(source[max(0, above.above - 200) : above.above]):
+        return above
+    below = OCAML_DOC_BELOW.match(source, node.end_byte, min(len(source), node.end_byte + NEAR))
+    if below is None:
+        return above
+    return Doc("\n".join(line.strip() for line in below[1].decode("utf-8", "replace").strip().splitlines()))
+
 
 # F# ---------------------------------------------------------------------------------------------------------------
 
@@ -235,6 +309,23 @@ ERLANG_NAMES = {
     "callback": ("fun",),
     "pp_define": ("lhs", "name"),
 }
+
+ERLANG_SPEC = re.compile(rb"-(?:spec|dialyzer|compile|if|ifdef|ifndef|else|endif)\b")
+ERLANG_DOC = re.compile(rb'-doc\s*\(?\s*(?:~[bBsS]?)?("""(.*?)"""|"((?:[^"\\]|\\.)*)")\s*\)?\.\s*$', re.DOTALL)
+ERLANG_COMMENTS = Comments((b"%",), None)
+
+
+def _erlang_doc(node: Node, source: bytes) -> Doc:
+    """The attribute `-doc`, or the comment above, past `-spec`."""
+    start = above_signature(source, node.start_byte, ERLANG_SPEC)
+    floor = max(0, start - NEAR)
+    at = source.rfind(b"\n-doc", floor, start)
+    found = ERLANG_DOC.match(source, at + 1, start) if at >= 0 else None
+    if found is not None:
+        return Doc(_dedented(found[2] or found[3] or b""), above=at + 1)
+    doc = comment_above(source, start, ERLANG_COMMENTS)
+    return replace(doc, text=re.sub(r"^@doc\s+", "", doc.text, flags=re.MULTILINE))
+
 
 # Clojure and other Lisps ------------------------------------------------------------------------------------------
 
@@ -311,20 +402,31 @@ GRAMMARS = (
             ("racket", SCHEME),
         )
     ),
-    Grammar(name="ocaml", query=OCAML, names=OCAML_NAMES, comments=Comments((), (b"(*", b"*)"))),
+    Grammar(
+        name="ocaml",
+        query=OCAML,
+        name_of=_ocaml_name,
+        functions_of=_ocaml_functions,
+        constants_of=_ocaml_constants,
+        body_of=_ocaml_body,
+        doc_of=_ocaml_doc,
+        comments=OCAML_COMMENTS,
+    ),
     Grammar(
         name="ocaml",
         pack="ocaml_interface",
-        query=OCAML.replace("[(external) (method_definition)]", "(external)").replace("(application_expression", ";"),
-        names=OCAML_NAMES,
-        comments=Comments((), (b"(*", b"*)")),
+        query=OCAML_INTERFACE,
+        name_of=_ocaml_name,
+        doc_of=_ocaml_doc,
+        comments=OCAML_COMMENTS,
     ),
     Grammar(name="fsharp", query=FSHARP, name_of=_fsharp_name, comments=Comments(attribute=re.compile(rb"\[<"))),
     Grammar(
         name="erlang",
         query=ERLANG,
         names=ERLANG_NAMES,
-        comments=Comments((b"%",), None, re.compile(rb"-spec\b|[ \t]+\S")),
+        doc_of=_erlang_doc,
+        comments=ERLANG_COMMENTS,
         merges=True,
     ),
     Grammar(

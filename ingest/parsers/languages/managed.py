@@ -255,9 +255,10 @@ def _scala_imports(statement: Node) -> list[Import]:
 # Dart -------------------------------------------------------------------------------------------------------------
 
 DART = """
-(program (function_signature) @function)
+(program [(function_signature) (getter_signature) (setter_signature)] @function)
 (method_signature) @function
-(declaration [(function_signature) (constructor_signature)]) @signature
+(declaration [(function_signature) (constructor_signature) (constant_constructor_signature)]) @signature
+(declaration [(redirecting_factory_constructor_signature) (getter_signature)]) @signature
 (class_definition) @class
 [(mixin_declaration) (extension_declaration) (extension_type_declaration)] @class
 (enum_declaration) @enum
@@ -271,23 +272,30 @@ DART = """
 """
 DART_NAMES = {
     "mixin_declaration": ("identifier",),
-    "type_alias": ("type_identifier",),
     "static_final_declaration": ("identifier",),
     "initialized_identifier": ("identifier",),
 }
 
 
 def _dart_name(node: Node) -> str:
-    if node.type == "method_signature":
-        inner = node.named_child(0)
+    if node.type in ("method_signature", "declaration"):
+        inner = next((child for child in node.named_children if child.type.endswith("_signature")), None)
         if inner is None:
             return ""
-        if inner.type == "factory_constructor_signature":
-            return ".".join(text_of(child) for child in inner.named_children if child.type == "identifier")
+        if inner.type == "operator_signature":
+            return "operator " + re.sub(r".*?\boperator\b\s*|\s*\(.*", "", text_of(inner), flags=re.DOTALL)
+        if "constructor" in inner.type:
+            # `Point.origin` is the constructor `origin` of `Point`, which stands around it.
+            return [text_of(child) for child in inner.named_children if child.type == "identifier"][-1]
         return field_name(inner) or text_of(child_of(inner, "identifier"))
-    if node.type == "declaration":
-        inner = node.named_child(0)
-        return field_name(inner) if inner is not None else ""
+    if node.type == "type_alias":
+        # `typedef int Old(int a);` has the type in front of the name.
+        names = [child for child in node.named_children if child.type == "type_identifier"]
+        return text_of(names[-1] if child_of(node, "formal_parameter_list") is not None else names[0]) if names else ""
+    if node.type == "extension_declaration" and not field_name(node):
+        return text_of(node.child_by_field_name("class"))
+    if node.type == "class_definition" and (alias := child_of(node, "mixin_application_class")) is not None:
+        return text_of(child_of(alias, "identifier"))
     found: Node | None = node
     for step in DART_NAMES.get(node.type, ("name",)):
         found = child_of(found, step) if found is not None else None

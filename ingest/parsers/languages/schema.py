@@ -6,7 +6,7 @@ import re
 
 from tree_sitter import Node
 
-from treeline.ingest.parsers.comments import Comments, Doc, comment_above
+from treeline.ingest.parsers.comments import Comments, Doc, above_signature, comment_above
 from treeline.ingest.parsers.grammar import Grammar, child_of, text_of
 
 HASH_LINES = Comments((b"#",), (b"/*", b"*/"))
@@ -49,7 +49,7 @@ THRIFT = """
 """
 NIX = "(binding expression: (function_expression)) @function"
 ELM = """
-(value_declaration) @function
+(file [(value_declaration) (port_annotation)] @function)
 (type_declaration) @enum
 (type_alias_declaration) @type
 """
@@ -90,9 +90,18 @@ def _elm_name(node: Node) -> str:
     if node.type == "value_declaration":
         left = child_of(node, "function_declaration_left")
         return text_of(left.named_child(0) if left is not None else None)
-    return text_of(child_of(node, "upper_case_identifier"))
+    return text_of(node.child_by_field_name("name") or child_of(node, "upper_case_identifier"))
 
 
+def _elm_doc(node: Node, source: bytes) -> Doc:
+    """The comment above, or above the type annotation."""
+    start = node.start_byte
+    if node.type == "value_declaration":
+        start = above_signature(source, start, re.compile(re.escape(_elm_name(node)).encode() + rb"\s*:"))
+    return comment_above(source, start, ELM_COMMENTS)
+
+
+ELM_COMMENTS = Comments((b"--",), (b"{-", b"-}"))
 GRAMMARS = (
     Grammar(name="proto", query=PROTO, names=PROTO_NAMES),
     Grammar(name="graphql", query=GRAPHQL, name_of=_graphql_name, doc_of=_graphql_doc, comments=HASH_LINES),
@@ -100,5 +109,5 @@ GRAMMARS = (
     Grammar(name="solidity", query=SOLIDITY, name_of=_solidity_name),
     Grammar(name="thrift", query=THRIFT, name_of=_thrift_name, comments=Comments((b"//", b"#"), (b"/*", b"*/"))),
     Grammar(name="nix", query=NIX, names={"binding": ("attrpath",)}, comments=HASH_LINES),
-    Grammar(name="elm", query=ELM, name_of=_elm_name, comments=Comments((b"--",), (b"{-", b"-}"))),
+    Grammar(name="elm", query=ELM, name_of=_elm_name, doc_of=_elm_doc, comments=ELM_COMMENTS),
 )

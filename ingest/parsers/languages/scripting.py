@@ -65,8 +65,10 @@ BASH = """
 R = """
 (binary_operator lhs: [(identifier) (string) (extract_operator)] rhs: (function_definition)) @function
 (argument name: (identifier) value: (function_definition)) @function
-((call function: (identifier) @_class) @class
-  (#any-of? @_class "setClass" "setRefClass" "R6Class" "setGeneric" "setMethod" "setValidity"))
+((call function: [(identifier) (namespace_operator)] @_class) @class
+  (#any-of? @_class "setClass" "setRefClass" "R6Class" "R6::R6Class" "new_class" "ggproto"))
+((call function: (identifier) @_method) @function
+  (#any-of? @_method "setGeneric" "setMethod" "setReplaceMethod" "setValidity" "new_generic"))
 (program (binary_operator lhs: (identifier)) @constant)
 (call function: [(identifier) (namespace_operator)] @call)
 ((call function: (identifier) @_library) @import (#any-of? @_library "library" "require" "source"))
@@ -79,17 +81,35 @@ ASSIGNS = frozenset({"<-", "=", "<<-"})
 CALLBACKS = frozenset("FUN f fn fun error warning finally callback predicate .f".split())
 
 
+R_CLASSES = frozenset("setClass setRefClass R6Class R6::R6Class new_class ggproto".split())
+R_NAMED = re.compile(
+    r"\(\s*(?:\w+\s*=\s*)?[\"']([^\"']+)[\"']\s*(?:,\s*(?:signature\s*=\s*)?(?:(?:signature|c)\(\s*)?"
+    r"(?:\w+\s*=\s*)?[\"']([\w.]+)[\"'])?"
+)
+
+
 def _r_name(node: Node) -> str:
     if node.type == "argument":
         name = field_name(node)
         return "" if name in CALLBACKS else name
     if node.type == "call":
         arguments = node.child_by_field_name("arguments")
-        first = re.match(r"\(\s*[\"']([^\"']+)", text_of(arguments))
-        return first[1] if first else ""
+        first = R_NAMED.match(text_of(arguments)[:400])
+        if first is None:
+            return ""
+        # `setMethod("area", "Circle", …)` is `Circle.area`.
+        is_method = text_of(node.child_by_field_name("function")) in ("setMethod", "setReplaceMethod")
+        return f"{first[2]}.{first[1]}" if is_method and first[2] else first[1]
     if text_of(node.child_by_field_name("operator")) not in ASSIGNS:
         return ""
     return text_of(node.child_by_field_name("lhs")).strip("\"'`")
+
+
+def _r_constants(node: Node) -> Iterator[tuple[Node, str]]:
+    """Variables; what holds a class is found as that class."""
+    value = node.child_by_field_name("rhs")
+    if value is None or value.type != "call" or text_of(value.child_by_field_name("function")) not in R_CLASSES:
+        yield node, _r_name(node)
 
 
 def _r_body(node: Node) -> int:
@@ -109,6 +129,7 @@ JULIA = """
 (assignment . (call_expression)) @function
 (assignment . (where_expression (call_expression))) @function
 [(struct_definition) (abstract_definition) (primitive_definition)] @class
+((macrocall_expression (macro_identifier) @_enum) @enum (#eq? @_enum "@enum"))
 (module_definition (block (const_statement) @constant))
 (source_file (const_statement) @constant)
 (source_file (assignment . (identifier)) @constant)
@@ -121,7 +142,14 @@ JULIA_NAME = re.compile(r"(?:function|macro|struct|mutable\s+struct|abstract\s+t
 
 def _julia_name(node: Node) -> str:
     """The first name after the keyword, up to its parameters or types."""
-    text = JULIA_NAME.sub("", (node.text or b"")[:300].decode("utf-8", "replace"), count=1)
+    text = (node.text or b"")[:300].decode("utf-8", "replace")
+    if node.type == "macrocall_expression":
+        return (re.match(r"@enum\s*\(?\s*(\w*)", text) or ("", ""))[1]
+    text = JULIA_NAME.sub("", text, count=1)
+    # `function (p::Point)(x)`: calling a value of the type.
+    if functor := re.match(r"\(\s*\w*\s*::\s*([\w.]+)[^()]*\)\s*\(", text):
+        return functor[1]
+    text = re.sub(r"^([\w.]+\.):\(?([^\w\s()]+)\)?(?=\()", r"\1\2", text)
     found = re.match(r"\(?((?:\w|[!.∘+*/<>=^\\-])+?)(?=[({\s=:;]|$|\))", text)
     return found[1].strip(".") if found else ""
 
@@ -185,7 +213,15 @@ GRAMMARS = (
         comments=HASH_LINES,
         imports_of=lambda word: [Import(re.sub(r"^.*/", "./", text_of(word)), "", "")],
     ),
-    Grammar(name="r", query=R, name_of=_r_name, body_of=_r_body, imports_of=_first_argument, comments=ROXYGEN),
+    Grammar(
+        name="r",
+        query=R,
+        name_of=_r_name,
+        constants_of=_r_constants,
+        body_of=_r_body,
+        imports_of=_first_argument,
+        comments=ROXYGEN,
+    ),
     Grammar(
         name="julia", query=JULIA, name_of=_julia_name, doc_of=_julia_doc, comments=Comments((b"#",), (b"#=", b"=#"))
     ),

@@ -181,7 +181,8 @@ ZIG = """
 
 def _zig_name(node: Node) -> str:
     if node.type == "TestDecl":
-        return "test " + text_of(next(iter(node.named_children), None)).strip('"')
+        name = next(iter(node.named_children), None)
+        return f"tests.{text_of(name).strip(chr(34))}" if name is not None and name.type != "Block" else ""
     if node.type == "Decl":
         return text_of(child_of(node.named_children[0], "function"))
     # A variable is a type where its value is a container: `const Point = struct { … }`.
@@ -269,7 +270,7 @@ FORTRAN = """
 [(module) (program)] @scope
 (derived_type_definition) @class
 """
-BANG = Comments((b"!",), None)
+BANG = Comments((b"!>", b"!<", b"!"), None)
 
 
 def _fortran_name(node: Node) -> str:

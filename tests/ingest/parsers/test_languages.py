@@ -208,7 +208,7 @@ SAMPLES: dict[str, tuple[str, str, list[tuple[str, str]], tuple[str, str]]] = {
             ("class", "Point"),
             ("method", "Point.length"),
             ("function", "add"),
-            ("function", "test adds"),
+            ("function", "tests.adds"),
         ],
         ("Point.length", "Its length."),
     ),
@@ -844,3 +844,99 @@ int after(void) { return 1; }
 """
     found = outline(grammars()["cpp"], source)
     assert ("after", 5) in {(one.name, one.first_line) for one in found.definitions}
+
+
+# File, sample, and names with their kind that must be among its units.
+FOUND: dict[str, tuple[str, str, set[tuple[str, str]]]] = {
+    "every name of let and type in OCaml": (
+        "a.ml",
+        "let rec even n = odd n\nand odd n = even n\ntype a = A\nand b = B\nlet limit = 10\nlet ( let* ) x f = f x\n",
+        {("function", "even"), ("function", "odd"), ("type", "a"), ("type", "b"), ("constant", "limit")}
+        | {("function", "let*")},
+    ),
+    "modules that refer to each other in OCaml": (
+        "a.ml",
+        "module rec A : S = struct let f x = x end\nand B : S = struct let g x = x end\nclass type t = object end\n",
+        {("class", "A"), ("method", "A.f"), ("class", "B"), ("method", "B.g"), ("interface", "t")},
+    ),
+    "values of an OCaml interface": (
+        "a.mli",
+        "val push :\n  int ->\n  unit\nmodule Sub : sig\n  val inner : int\nend\n",
+        {("function", "push"), ("method", "Sub.inner")},
+    ),
+    "constructors and operators in Dart": (
+        "a.dart",
+        """
+        class Point {
+          Point.origin() : x = 0 {}
+          factory Point.parse(String s) => Point(1);
+          Point operator +(Point o) => this;
+        }
+        extension on int { int twice() => 2; }
+        typedef int Old(int a);
+        int get top => 1;
+        """,
+        {("method", "Point.origin"), ("method", "Point.parse"), ("method", "Point.operator +"), ("method", "int.twice")}
+        | {("type", "Old"), ("function", "top")},
+    ),
+    "operators, functors and enums in Julia": (
+        "a.jl",
+        "function Base.:+(a::P, b::P)\n  a\nend\nfunction (p::Poly)(x)\n  x\nend\n@enum Color red green\n",
+        {("function", "Base.+"), ("function", "Poly"), ("enum", "Color")},
+    ),
+    "S4 methods in R": (
+        "a.R",
+        'setMethod("area", signature(shape = "Circle"), function(shape) 1)\nsetGeneric("area", function(s) 1)\n',
+        {("function", "Circle.area"), ("function", "area")},
+    ),
+    "ports in Elm": ("A.elm", "port module A exposing (..)\nport send : String -> Cmd msg\n", {("function", "send")}),
+}
+
+
+@pytest.mark.parametrize("what", sorted(FOUND))
+def test_units_have_the_names_that_the_language_gives_them(what: str) -> None:
+    file, source, expected = FOUND[what]
+    assert expected - {(unit.kind, unit.func_name) for unit in units(file, source)} == set()
+
+
+# File, sample, name of a unit, its docstring.
+DOCUMENTED: dict[str, tuple[str, str, str, str]] = {
+    "below a value in OCaml": ("a.mli", "val add : int\n(** Adds. *)\n\nval sub : int\n", "add", "Adds."),
+    "above the next value in OCaml": ("a.mli", "val add : int\n(** Subtracts. *)\nval sub : int\n", "add", ""),
+    "above -spec in Erlang": (
+        "a.erl",
+        "%% @doc Adds two.\n-spec add(integer(), integer()) ->\n          integer().\nadd(A, B) -> A + B.\n",
+        "add",
+        "Adds two.",
+    ),
+    "in -doc in Erlang": ("a.erl", 'a() -> 1.\n-doc "Adds two.".\n-spec b() -> ok.\nb() -> ok.\n', "b", "Adds two."),
+    "above the annotation in Elm": (
+        "A.elm",
+        "{-| Starts. -}\ninit : Int\n  -> Int\ninit x =\n    x\n",
+        "init",
+        "Starts.",
+    ),
+    "behind !> in Fortran": ("a.f90", "!> Adds.\nsubroutine add(x)\n  x = 1\nend subroutine\n", "add", "Adds."),
+    "behind @notice in Solidity": (
+        "a.sol",
+        "contract C {\n  /// @notice Adds.\n  function add() public {}\n}\n",
+        "C.add",
+        "@notice Adds.",
+    ),
+}
+
+
+@pytest.mark.parametrize("where", sorted(DOCUMENTED))
+def test_a_doc_comment_is_found(where: str) -> None:
+    file, source, name, docstring = DOCUMENTED[where]
+    assert [unit.docstring for unit in units(file, source) if unit.func_name == name] == [docstring]
+
+
+def test_a_variable_that_holds_a_class_in_r_is_one_unit() -> None:
+    found = units("a.R", 'Person <- R6Class("Person", public = list(greet = function() 1))\n')
+    assert [unit.func_name for unit in found if unit.kind != "file"] == ["Person", "Person.greet"]
+
+
+def test_a_definition_ends_on_its_last_line() -> None:
+    found = units("a.f90", "subroutine add(x)\n  x = 1\nend subroutine\n\nsubroutine b()\nend subroutine\n")
+    assert [unit.address.lines for unit in found if unit.kind != "file"] == [(1, 3), (5, 6)]
