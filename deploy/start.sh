@@ -1,24 +1,24 @@
 #!/bin/sh
-# Starts the service: waits for the engine, loads a small index when there is none (or makes an index of another version
-# anew from its own sources), then becomes gunicorn, which runs the workers.
-# All it needs to know comes from TREELINE_* settings, so it runs the same in a container and out of one.
+# Starts the service: waits for the engine, loads a small index if there is none (or rebuilds one of another version from
+# its own sources), then runs gunicorn with exec.
+# All configuration comes from TREELINE_* settings, so it runs the same inside and outside a container.
 set -eu
 
 source=${TREELINE_FIRST_SOURCE-python-env}
 index=${TREELINE_INDEX:-default}
 
-# A container's first process gets no signal that it does not ask for, and a shell passes none on: told to stop, a load
-# would be killed in the end, and the next container would find the index still held by it.
+# A container's first process only gets signals that it handles, and a shell does not forward any. Without this, stopping
+# the container would kill a load in the end, and the next container would find the index still locked.
 child=
 stopped=
 trap 'stopped=yes; [ -z "$child" ] || kill -TERM "$child" 2> /dev/null || :' TERM INT
 
-run() { # a command that ends in order when this script is told to
+run() { # a command that is stopped cleanly when this script is
     "$@" &
     child=$!
     ended=0
     wait "$child" || ended=$?
-    # A signal ends the waiting, not what is waited for.
+    # A signal ends `wait`, not the command.
     while [ -n "$stopped" ] && kill -0 "$child" 2> /dev/null; do wait "$child" || ended=$?; done
     child=
     [ -z "$stopped" ] || exit 143
@@ -32,9 +32,9 @@ if [ -n "$source" ]; then
     run treeline first-index "$source" --name "$index" || code=$?
     case $code in
         0) ;;
-        # A bad source, or another container that is loading already: serve; an index is opened when there is one.
+        # A bad source, or another container is already loading: serve anyway; an index is opened once there is one.
         2) echo "treeline-start: the service starts without an index and opens it as soon as there is one" >&2 ;;
-        # The engine or the disk failed: end, so that whoever started this script starts it again.
+        # The engine or the disk failed: exit, so that the container is restarted.
         *) exit "$code" ;;
     esac
 fi

@@ -1,7 +1,7 @@
-"""Candidates on their way through fusion and re-ranking, kept as columns.
+"""The candidates of a query in fusion and re-ranking, stored as columns.
 
-A query brings a hundred candidates to the re-ranker and shows ten. Making an object of each of them, twice, took longer
-than ranking them, so a `Candidate` is made only when it is looked at.
+A query brings a hundred candidates to the re-ranker and shows ten. Making objects of all of them, twice, took longer
+than ranking them, so a `Candidate` is made only when it is accessed.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from treeline.graph.hyperbolic import Floats
 from treeline.graph.local_tree import nearest_above
 
 Positions = NDArray[np.int64]
-Labels = NDArray[np.object_]  # words, or numbers that may be missing: taken in a new order at once, which lists are not
-ABSENT = -1  # the place of what a lane did not find
+Labels = NDArray[np.object_]  # words, or numbers that may be None; an array, because it can be reordered at once
+ABSENT = -1  # the position of a candidate that a lane did not find
 NO_RANK, NO_SCORE = np.array([0]), np.array([np.nan])
-DEPTH = 100  # how many candidates a re-ranker looks at; those behind keep their positions
+DEPTH = 100  # candidates that a re-ranker reorders; the rest keep their positions
 
 
 class Contribution(NamedTuple):
-    """What one lane gave: the rank (from 1) and score there, and its share of the fused score."""
+    """One lane's contribution: rank (from 1) and score in that lane, and its share of the fused score."""
 
     lane: str
     rank: int
@@ -38,13 +38,13 @@ class Contribution(NamedTuple):
     stage: str = ""  # keyword lane: exact, fuzzy or chunks; graph lane: the relation
 
 
-_contribution = partial(tuple.__new__, Contribution)  # as `_make`, without a call in Python for each of a page's twenty
+_contribution = partial(tuple.__new__, Contribution)  # like `_make`, without a Python call for each of a page's twenty
 
 
 class Candidate(NamedTuple):
     """A fused result. `score` is the sum of the contributions' shares; re-rankers reorder and annotate.
 
-    A search makes two hundred of them, and a tuple with names is made in half the time of a frozen dataclass.
+    A search makes two hundred of them, and a named tuple takes half the time of a frozen dataclass.
     """
 
     id: str
@@ -52,24 +52,24 @@ class Candidate(NamedTuple):
     score: float
     contributions: tuple[Contribution, ...] = ()
     cluster: int | None = None
-    tree_distance: float | None = None  # to the nearest result above it; the searcher fills it in for what is shown
+    tree_distance: float | None = None  # to the nearest result above it; the searcher sets it for the results shown
     moved: int = 0  # places up (positive) or down by re-ranking
     reason: str = ""  # what the re-ranker did to it, in words
 
 
 @dataclass(frozen=True, slots=True)
 class RerankContext:
-    """What a re-ranker may ask for beside the list: the question and, when it asks, vectors and texts by id."""
+    """What a re-ranker gets besides the list: the query, and functions that return vectors and texts by id."""
 
     query: str
     vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
     texts: Callable[[Sequence[str]], Sequence[str]] | None = None
-    explain: bool = True  # whether anybody will read the candidates' reasons
+    explain: bool = True  # whether the candidates need reasons
     kind: str = ""  # of the query, see `QueryTraits`
 
 
 class Reranker(Protocol):
-    """Takes a ranked list and returns the same candidates in a new order, each saying why."""
+    """Takes a ranked list and returns the same candidates in a new order, each with a reason."""
 
     def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]: ...
 
@@ -80,11 +80,11 @@ class LaneColumns(NamedTuple):
     ranks: NDArray[np.int64]
     scores: Scores
     shares: Scores
-    stages: Sequence[str]  # empty where the lane has none
+    stages: Sequence[str]  # empty if the lane has none
 
 
 class Evidence(NamedTuple):
-    """What one lane gave: its list, and where in it each candidate stands. A new order moves the places alone."""
+    """One lane's list, and each candidate's position in it. Reordering only moves the positions."""
 
     lane: str
     places: Positions
@@ -95,12 +95,12 @@ class Evidence(NamedTuple):
 
     @property
     def ranks(self) -> NDArray[np.int64]:
-        """Each candidate's rank; 0 where the lane did not find it."""
+        """Each candidate's rank; 0 if the lane did not find it."""
         return np.concatenate([self.listed.ranks, NO_RANK])[self.places]
 
     @property
     def scores(self) -> Scores:
-        """Each candidate's score; not a number where the lane did not find it."""
+        """Each candidate's score; NaN if the lane did not find it."""
         return np.concatenate([self.listed.scores, NO_SCORE])[self.places]
 
     def contributions(self) -> list[Contribution | None]:
@@ -112,7 +112,7 @@ class Evidence(NamedTuple):
 
 
 class Candidates(Sequence[Candidate]):
-    """A ranked list; equal to the list of its candidates."""
+    """A ranked list of candidates, stored as columns; equal to a plain list of them."""
 
     __slots__ = ("_clusters", "_keys", "_lanes", "_moved", "_reasons", "_rows", "scores")
 
@@ -127,7 +127,7 @@ class Candidates(Sequence[Candidate]):
         reasons: Labels | None = None,
     ) -> None:
         self._keys, self._rows, self.scores, self._lanes = keys, rows, scores, given
-        self._clusters, self._moved, self._reasons = clusters, moved, reasons  # none: nothing to say of anyone
+        self._clusters, self._moved, self._reasons = clusters, moved, reasons  # None if no candidate has one
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate]) -> Candidates:
@@ -187,15 +187,15 @@ class Candidates(Sequence[Candidate]):
         return self._keys.ids(self._rows)
 
     def parts(self, part: Part) -> list[str]:
-        """One part of each one's address."""
+        """One part of each candidate's address."""
         return self._keys.parts(part, self._rows)
 
     def groups(self, part: Shared) -> NDArray[np.integer]:
-        """For each a number that is equal where the part is."""
+        """A number for each candidate, the same for candidates that share this part."""
         return self._keys.groups(part, self._rows)
 
     def features(self, name: str, width: int, make: Callable[[Candidates], Scores]) -> Scores:
-        """`width` numbers for each, made of nothing but its address; made once where a table can note them down."""
+        """`width` numbers per candidate, computed from its address alone; cached if the table supports it."""
         notes = self._keys.row_cache(name, width)
         if notes is None:
             return make(self)
@@ -207,14 +207,14 @@ class Candidates(Sequence[Candidate]):
 
     @property
     def lanes(self) -> set[str]:
-        """The lanes that found any of them."""
+        """The lanes that found any candidate."""
         return {given.lane for given in self._lanes if (given.places != ABSENT).any()}
 
     def evidence(self, lane: str) -> Evidence | None:
         return next((given for given in self._lanes if given.lane == lane), None)
 
     def led_by(self, lane: str, *, ranked: bool = False) -> Self:
-        """What this lane found first, in the list's order or, `ranked`, in the lane's; the rest as it was."""
+        """This lane's candidates first, in the list's order or (`ranked`) the lane's; then the rest in order."""
         given = self.evidence(lane)
         if given is None:
             return self
@@ -226,7 +226,7 @@ class Candidates(Sequence[Candidate]):
         return made
 
     def reordered(self, order: Positions, clusters: Sequence[int] | None, reasons: Labels) -> Self:
-        """In this order, each with its cluster and reason (by its old place) and how far it moved."""
+        """The candidates in this order, with clusters and reasons (indexed by old position) and how far each moved."""
         made = self._at(order)
         made._moved, made._reasons = order - np.arange(len(order)), None
         if len(reasons):
@@ -267,7 +267,7 @@ def _evidence(lane: str, candidates: Sequence[Candidate]) -> Evidence:
 
 
 def _values(column: NDArray[Any] | None, otherwise: object, count: int) -> list[Any]:
-    """What a column says of each, or the same of all where nothing was said."""
+    """The values of a column, or a default for all if there is none."""
     return [otherwise] * count if column is None else column.tolist()
 
 
@@ -278,9 +278,9 @@ def arrange(
     clusters: Sequence[int] | None = None,
     reasons: Sequence[str] | Labels = (),
 ) -> Sequence[Candidate]:
-    """The candidates at `order` first (each position once), then the others as they were, all annotated.
+    """The candidates at `order` first (each position once), then the others in order, all annotated.
 
-    `clusters` and `reasons` go by position in the old list.
+    `clusters` and `reasons` are indexed by position in the old list.
     """
     whole = np.asarray(order, dtype=np.int64)
     if len(whole) < len(candidates):
@@ -297,9 +297,9 @@ def with_tree_distances(candidates: Sequence[Candidate], start: int, end: int) -
 
 
 def scaled(values: Floats) -> Floats:
-    """From 0 at the least to 1 at the most; what is missing counts as the least."""
+    """Min-max scaling to 0…1; missing values count as 0."""
     least, most = np.fmin.reduce(values, initial=np.nan), np.fmax.reduce(values, initial=np.nan)
     if not most > least:
         return 1.0 - np.isnan(values)
-    result: Floats = np.fmax((values - least) / (most - least), 0.0)  # of 0 and what is not a number: 0
+    result: Floats = np.fmax((values - least) / (most - least), 0.0)  # NaN becomes 0
     return result

@@ -1,4 +1,4 @@
-"""Three ways to cluster the candidates of a query by their places in the repository tree.
+"""Three ways to cluster the candidates of a query by their position in the repository tree.
 
 - `hyperbolic_kmeans`: k-means in the Poincaré disk. Seeds by k-means++ (Arthur & Vassilvitskii, SODA 2007) with
   hyperbolic distance; means are Fréchet means (Karcher 1977).
@@ -32,7 +32,7 @@ Rows = NDArray[np.floating[Any]]
 
 
 class Clusterer(Protocol):
-    """Puts the leaves of a query-local tree into at most `count` clusters."""
+    """Divides the leaves of a query-local tree into at most `count` clusters."""
 
     def __call__(self, local: LocalTree, count: int, seed: int = 0) -> Labels: ...
 
@@ -43,7 +43,7 @@ def hyperbolic_kmeans(local: LocalTree, count: int, seed: int = 0) -> Labels:
 
 
 def hyperbolic_kmeans_points(points: Points, count: int, seed: int = 0) -> Labels:
-    """The same for candidates that already have points; those that float64 cannot tell apart share a seed."""
+    """`hyperbolic_kmeans` for given points; points that float64 cannot tell apart share a seed."""
     means = points.take(seeds(points, min(count, len(points)), seed))
     count = len(means)
     labels: Labels = distances(points, means).argmin(axis=1)
@@ -89,7 +89,7 @@ def _settle(points: Rows, means: Rows) -> tuple[Labels, float]:
     labels: Labels = _squared(points, means).argmin(axis=1)
     for _ in range(FLAT_ITERATIONS):
         for label in range(len(means)):
-            if (members := labels == label).any():  # one that lost all its members stays where it was
+            if (members := labels == label).any():  # an empty cluster keeps its mean
                 means[label] = points[members].mean(axis=0)
         moved = _squared(points, means).argmin(axis=1)
         if (moved == labels).all():
@@ -108,7 +108,7 @@ def _flat_seeds(points: Rows, count: int, random: np.random.Generator) -> list[i
 
 
 def _squared(points: Rows, means: Rows) -> Rows:
-    """Squared distances, a row a point."""
+    """Squared distances, one row per point."""
     apart = points[:, None, :] - means[None, :, :]
     squared: Rows = np.einsum("ijk,ijk->ij", apart, apart)
     return squared

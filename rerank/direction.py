@@ -1,4 +1,4 @@
-"""The direction of a conversion: "int to string" asks for the opposite of `string_to_int`, with the same words.
+"""Detects the direction of a conversion: "int to string" asks for the opposite of `string_to_int`.
 
 The keyword lane drops "to" as a stop word and the static encoder hardly knows word order, so a third of such queries
 had the opposite first (docs/research/rerankers.md).
@@ -30,7 +30,7 @@ C_NAMES = {
 
 
 class Words(NamedTuple):
-    """Some words and their prefixes: words meet where one is a prefix of the other."""
+    """Words and their prefixes. Two words meet if one is a prefix of the other."""
 
     whole: frozenset[str]
     prefixes: frozenset[str]
@@ -42,7 +42,7 @@ class Words(NamedTuple):
             word[:end]
             for word in whole
             for end in range(SHORTEST_PREFIX, len(word))
-            # `push` does not stand for "pushing": an action is not what is converted.
+            # `push` is not a prefix of "pushing" here: an action is not what is converted.
             if not (word[end:] == "ing" and end >= SHORTEST_VERB)
         )
         return cls(whole, whole.union(cut))
@@ -52,7 +52,7 @@ class Words(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A conversion: from what (a name may leave that open: `to_int`), into what."""
+    """A conversion: its source (may be empty, as in `to_int`) and its target."""
 
     source: Words
     target: Words
@@ -74,12 +74,12 @@ def opposite(question: str, names: Callable[[], Sequence[str]]) -> list[bool]:
 
 
 def known(name: str) -> bool:
-    """Whether the name is one of the C library's: what it converts is known, not guessed from its words."""
+    """Whether this is a C library function, whose direction is known and not guessed from its words."""
     return name.rpartition(".")[2].lower() in C_NAMES
 
 
 def ways(words: Sequence[str]) -> Iterator[Way]:
-    """Every "x to y" and "y from x" with words on both sides that are no stop words, and every "to y"."""
+    """Every "x to y" and "y from x" with content words on both sides, and every "to y"."""
     joints = [place for place, word in enumerate(words) if word in FORWARD or word in BACKWARD]
     ends = [-1, *joints, len(words)]
     for number, joint in enumerate(joints):

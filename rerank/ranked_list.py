@@ -1,4 +1,4 @@
-"""One lane's ranked list on its way into fusion, and the sum that makes one fused list of several."""
+"""One lane's ranked list, and the sum that fuses several lists into one."""
 
 from __future__ import annotations
 

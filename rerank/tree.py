@@ -1,4 +1,4 @@
-"""Ranks by the tree of the candidates: evidence flows along it, and the page is shared out over it. The default.
+"""Ranks by the tree of the candidates: evidence flows along it, and it divides up the page. The default.
 
 **Evidence.** A file gains from all its units that match, from words of its name that the query has, and from its
 length; tests, examples, vendored and generated code lose. All units of the file share what it gains. This needs an
@@ -10,7 +10,7 @@ files at 2 and classes at 3, the cut is the smallest radius with as many cluster
 in a collection of functions, files in one repository. Evidence makes the units of a file rise together, so with it the
 cut is at the file, or at the class within a single file.
 A node that holds the share p of the relevance, the sum of the scaled scores, is entitled to K·p of the K places on the
-page, and to one at least. Its n-th result pays for the n − 1 before it in parts of that entitlement.
+page, and to at least one. Its n-th result pays a price for the n − 1 before it, relative to that entitlement.
 docs/explanation/ranking.md derives this from importance sampling, IA-Select (Agrawal et al., WSDM 2009), xQuAD (Santos
 et al., WWW 2010) and proportional diversity (Dang & Croft, SIGIR 2012).
 """
@@ -45,35 +45,35 @@ from treeline.rerank.candidates import (
 from treeline.rerank.direction import known, opposite
 from treeline.rerank.language import others
 
-PAGE = 10  # places that are shared out
-DIVERSITY = 0.5  # of a search that asks for none
+PAGE = 10  # places to divide up
+DIVERSITY = 0.5  # the default
 # In parts of the span of the scores, chosen by five-fold cross-validation over repositories
 # (docs/research/tree-ranking.md).
-SUPPORT, FADING = 0.5, 0.5  # what the second unit of a file adds, and by how much each further one counts less
-NAME = 0.6  # a file whose name is all in the query
+SUPPORT, FADING = 0.5, 0.5  # what the second unit of a file adds, and the factor for each further one
+NAME = 0.6  # a file whose whole name is in the query
 FOLDER = 0.5  # the same for the repository or a folder
 LENGTH = 0.05  # a file that is e times as long: the prior that longer documents answer more questions
 ASIDE = 0.5  # a test, an example, a vendored or generated file that the query does not ask for
-REEXPORT = 0.3  # an `__init__` or `index`, which hands on what others define
-OUTLINE = 0.1  # a file's outline, a section or a configuration beside a definition
+REEXPORT = 0.3  # an `__init__` or `index`, which re-exports what other files define
+OUTLINE = 0.1  # a file's outline, a section or configuration, compared with a definition
 DEFINITION = 1.0  # the definition of the one name that the query is
-OTHER_CLASS = 0.5  # of that, where the query names another class or module
-MODULE = 1.4  # the file that the name is, or that hands on a name which nothing here defines: as much as a type
+OTHER_CLASS = 0.5  # of that, if the query names another class or module
+MODULE = 1.4  # the file of that name, or one that re-exports a name defined elsewhere: as much as a type
 BY_KIND = dict.fromkeys(("class", "interface", "type", "enum"), 0.2) | {"constant": -0.5}  # a type rather than a value
-WHOLE = 0.2  # a definition that is no member of another
+WHOLE = 0.2  # a definition at top level
 REPOSITORY_PRICE = 0.08  # for using up the entitlement of a repository once
-INNER_PRICE = 0.08  # the same for a file, among functions alone, and for a class, where the cut is there
-# For each result of its file before it. A price beyond all evidence gains .004 by file (not significant) and buries
+INNER_PRICE = 0.08  # the same for a file if only functions are indexed, and for a class if the cut is there
+# For each earlier result of the same file. A prohibitive price gains .004 by file (not significant) and buries
 # functions beside a better one (docs/research/tree-ranking.md).
 FILE_PRICE = 0.9
-MOST_PAID = 3  # times the price of a repository; one that is full of answers comes back
-OLD_VERSION = 0.5  # a copy of what a newer version beside it has
+MOST_PAID = 3  # times the price of a repository, so one that is full of answers is not shut out
+OLD_VERSION = 0.5  # a copy in the folder of an older version
 OPPOSITE = 0.2  # a name that converts the other way (direction.py); .5 loses .001 on the 99 questions (p = .05)
-OPPOSITE_KNOWN = 0.5  # the same where it is known, as of `atoi`, and not guessed from the words of a name
+OPPOSITE_KNOWN = 0.5  # the same if the direction is known, as for `atoi`, and not guessed from the name
 FOREIGN = 0.5  # another language than the query names (language.py)
-ALIKE = 0.8  # of the best: a file's functions that match so nearly as well are answered for by what is around them
-SEVERAL = 3  # so many of them
-OWN = 0.5  # of the best: what the whole itself must match
+ALIKE = 0.8  # of the best score: if several functions of a file match this well, the unit around them is shown
+SEVERAL = 3  # how many such functions
+OWN = 0.5  # of the best score: how well the unit around them must match itself
 USUAL_LENGTH = 400  # lines of a file that neither gains nor loses
 
 GAIN_WORDS = (
@@ -88,16 +88,16 @@ MEMBERS_NAMED = 3  # of the other matches in its file
 
 FUNCTIONS = frozenset({"function", "method"})
 DEFINES = FUNCTIONS | BY_KIND.keys()
-# "How does routing work", "connection pooling": not what a single function would be described by.
+# "How does routing work", "connection pooling": questions that no single function answers.
 ABOUT_A_WHOLE = re.compile(r"how\s+(?!to\b)|\S+(?:\s+\S+){1,2}$", re.IGNORECASE)
 SYMBOL = re.compile(r"[\w$@]+(?:(?:\.|::|#|->)[\w$@?!]+)*(?:\(\))?")  # one name, however qualified
 JOINTS = re.compile(r"::|#|->")
 NO_LETTER = re.compile(r"[^0-9a-z]")
 QUERY_WORD = re.compile(r"[^\W_]+")
-# What hands a name on: Rust, JavaScript and TypeScript, Python's list of public names; no further than the statement.
+# Re-exports in Rust, JavaScript and TypeScript, and Python's `__all__`, up to the end of the statement.
 HANDS_ON_NAME = r"\b(?:pub\s+use|export|__all__)\b[^;=]{{0,2000}}?=?[^;=]{{0,2000}}?\b{}\b"
-FILES_READ = 20  # file units whose text is looked at for a name that nothing defines
-LONGEST_COMPOUND = 3  # words of a query that may be one word in a name: `threadpool`
+FILES_READ = 20  # file units that are searched for a re-export of a name that nothing defines
+LONGEST_COMPOUND = 3  # query words that may be joined in a name: `threadpool`
 VERSION = re.compile(r"(?:^|(?<=/))v(\d{1,3})(?=/)")
 HANDS_ON = re.compile(r"(?:^|/)(?:__init__\.pyi?|index\.[cm]?[jt]sx?)$")
 NAMELESS = frozenset({"__init__", "index", "mod", "lib", "main", "init"})  # named by their folder
@@ -115,7 +115,7 @@ ASKED_FOR = re.compile(rf"\b(?:{'|'.join(ASIDE_WORDS)}|tested|vendored|generated
 
 
 class PathFacts(NamedTuple):
-    """What a path says by itself."""
+    """What the path alone says about a file."""
 
     stem: frozenset[str]  # terms of the file's name
     folders: tuple[frozenset[str], ...]
@@ -143,7 +143,7 @@ def _words(label: str) -> frozenset[str]:
 
 
 def query_words(query: str) -> frozenset[str]:
-    """Its terms, and neighbouring words as one: a file for the "thread pool" may be called `threadpool`."""
+    """The query's terms, and neighbouring words joined: a file for a "thread pool" may be called `threadpool`."""
     written = QUERY_WORD.findall(query)
     found = set(terms(query))
     for length in range(2, LONGEST_COMPOUND + 1):
@@ -174,8 +174,8 @@ class LocalTree(NamedTuple):
     repos: Positions
     files: Positions
     classes: Positions
-    paths: list[str]  # one a file
-    repo_names: list[str]  # one a file
+    paths: list[str]  # one per file
+    repo_names: list[str]  # one per file
     whole: bool  # files and classes are units too
 
 
@@ -202,8 +202,10 @@ REPOSITORY, FILE, CLASS = 1, 2, 3  # radii, in edges from the root: chains of fo
 
 
 def cut(tree: LocalTree, mass: Floats) -> int:
-    """The radius at which the tree of the candidates is cut: where it separates them into as many clusters as the page
-    has places. A node of depth d lies at radius d, and two candidates part at the radius of their last common node."""
+    """The radius at which to cut the tree: the smallest with as many clusters as the page has places.
+
+    A node of depth d lies at radius d; two candidates diverge at the radius of their last common node.
+    """
     if tree.whole:
         return FILE if tree.files.any() else CLASS
     for radius, groups in ((REPOSITORY, tree.repos), (FILE, tree.files)):
@@ -213,13 +215,13 @@ def cut(tree: LocalTree, mass: Floats) -> int:
 
 
 def effective(held: Floats) -> float:
-    """How many clusters of equal shares would be as spread out as these: the exponential of their entropy."""
+    """The effective number of clusters: the exponential of the entropy of their shares."""
     some = held[held > 0.0]
     return float(np.exp(-(some * np.log(some)).sum()))
 
 
 def before(groups: Positions, order: Positions) -> Positions:
-    """For each candidate, how many of its group stand before it in this order."""
+    """For each candidate, how many of its group come before it in this order."""
     ordered = groups[order]
     by_group = ordered.argsort(kind="stable")
     sorted_groups = ordered[by_group]
@@ -239,7 +241,7 @@ class FileEvidence(NamedTuple):
 
 
 def file_evidence(head: Candidates, scores: Floats, tree: LocalTree, query: str) -> FileEvidence:
-    """What the units of a file bring together, and what its path says."""
+    """The evidence from a file's matching units and from its path."""
     count = len(tree.paths)
     facts = [path_facts(path) for path in tree.paths]
     earlier = before(tree.files, (-scores).argsort(kind="stable"))
@@ -262,9 +264,9 @@ def file_evidence(head: Candidates, scores: Floats, tree: LocalTree, query: str)
 
 
 def label_match(labels: Sequence[Sequence[frozenset[str]]], words: frozenset[str]) -> Floats:
-    """For each node, how much of one of its labels the query names: 1 for all of it, words weighed by their rarity.
+    """For each node, how much of its best label the query names, from 0 to 1, with words weighted by rarity.
 
-    A word that the labels of all nodes have tells none of them apart and counts for nothing.
+    A word in the labels of all nodes counts for nothing.
     """
     count = len(labels)
     found = np.zeros(count)
@@ -283,7 +285,7 @@ def label_match(labels: Sequence[Sequence[frozenset[str]]], words: frozenset[str
 
 
 def definitions(head: Candidates, query: str) -> Floats:
-    """How surely each candidate defines the one name that the query is, 0 to 1.4; zeros for a query in words."""
+    """How likely each candidate defines the name that is the whole query, 0 to 1.4; zeros for other queries."""
     found = np.zeros(len(head))
     if not SYMBOL.fullmatch(query):
         return found
@@ -303,7 +305,7 @@ def definitions(head: Candidates, query: str) -> Floats:
 
 
 def handed_on(head: Candidates, query: str, context: RerankContext) -> list[int]:
-    """The files among the candidates that hand on a name which none of them defines: `pub use`, `export … from`."""
+    """The candidate files that re-export a name that no candidate defines: `pub use`, `export … from`."""
     if context.texts is None or not SYMBOL.fullmatch(query):
         return []
     last = JOINTS.sub(".", query.removesuffix("()")).rpartition(".")[2]
@@ -317,8 +319,8 @@ def handed_on(head: Candidates, query: str, context: RerankContext) -> list[int]
 
 
 def answering_wholes(head: Candidates, fused: Floats, tree: LocalTree) -> dict[int, int]:
-    """For each file whose best functions match alike, none standing out: the class around them, or the file itself, if
-    it matches too. The values are the best function's position."""
+    """For each file whose best functions match about equally well, the class around them or the file itself, if it
+    matches too. Maps its position to that of the best function."""
     names, kinds = head.parts("func_name"), head.parts("kind")
     functions: dict[int, list[int]] = {}
     wholes: dict[int, list[int]] = {}
@@ -332,15 +334,15 @@ def answering_wholes(head: Candidates, fused: Floats, tree: LocalTree) -> dict[i
     for file, best in functions.items():
         if len(best) < SEVERAL or fused[best[SEVERAL - 1]] < ALIKE * fused[best[0]]:
             continue
-        alike = best[:SEVERAL]
-        around = [
+        similar = best[:SEVERAL]
+        enclosing = [
             whole
             for whole in wholes.get(file, ())
             if fused[whole] >= OWN * fused[best[0]]
-            and (kinds[whole] == "file" or all(names[one].startswith(f"{names[whole]}.") for one in alike))
+            and (kinds[whole] == "file" or all(names[one].startswith(f"{names[whole]}.") for one in similar))
         ]
-        if around:
-            found[min(around, key=lambda whole: (kinds[whole] == "file", -len(names[whole])))] = best[0]
+        if enclosing:
+            found[min(enclosing, key=lambda whole: (kinds[whole] == "file", -len(names[whole])))] = best[0]
     return found
 
 
@@ -359,9 +361,9 @@ class TreeRanking:
         tree = local_tree(head)
         defined = DEFINITION * definitions(head, query)
         if tree.whole and (handing := handed_on(head, query, context)):
-            defined[:] = 0.0  # the name itself is here; what is only spelt like it is something else
+            defined[:] = 0.0  # the exact name is re-exported, so definitions with similar names are something else
             defined[handing] = MODULE
-        weight = min(1.0, self.diversity / DIVERSITY)  # the evidence fades in, so that 0 is the fused order
+        weight = min(1.0, self.diversity / DIVERSITY)  # evidence fades in with diversity, so 0 gives the fused order
         scores = fused + weight * defined
         gains, wholes = None, dict[int, int]()
         if tree.whole:
@@ -404,9 +406,9 @@ class TreeRanking:
         return arrange(candidates, order, reasons=reasons)
 
     def prices(self, scores: Floats, mass: Floats, tree: LocalTree, *, spread: bool = True) -> Floats:
-        """What each candidate pays for those of its clusters that stand before it.
+        """What each candidate pays for earlier candidates of its clusters.
 
-        Where the call graph has a say its order is kept, and only files are told apart.
+        If the call graph ranked the results, its order is kept, and only files have a price.
         """
         order = (-scores).argsort(kind="stable")
         paid = np.zeros(len(scores))
@@ -414,8 +416,8 @@ class TreeRanking:
             used = before(tree.repos, order).astype(np.float64)
             if tree.whole:
                 used /= np.maximum(1.0, PAGE * shares(tree.repos, mass))[tree.repos]
-            # Among functions alone a repository is entitled to one place. By its share the 99 questions lose .004 of
-            # NDCG within (p = .01), because a repository with many weak matches holds more than it should.
+            # If only functions are indexed, a repository is entitled to one place. By its share the 99 questions lose
+            # .004 of NDCG within (p = .01), because a repository with many weak matches holds more than it should.
             paid += REPOSITORY_PRICE * np.minimum(used, MOST_PAID)
         if tree.whole:
             paid += FILE_PRICE * before(tree.files, order)
@@ -440,11 +442,11 @@ def explain(
     wholes: Mapping[int, int],
     names: Sequence[str],
 ) -> Labels:
-    """For each candidate that moved or has evidence, what its node added, its cluster, and its share of the page."""
+    """The reason of each candidate that moved or has evidence: the evidence, its cluster, its share of the page."""
     reasons = np.full(len(order), "", dtype=np.object_)
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
-    in_file: dict[int, list[int]] = {}  # by score: the list is in the order of fusion
+    in_file: dict[int, list[int]] = {}  # sorted by score, because the list is in fusion order
     for position, file in enumerate(tree.files.tolist()):
         in_file.setdefault(file, []).append(position)
     for position in range(len(order)):

@@ -1,12 +1,13 @@
-"""Compares the call graph of a folder with what another tool says of its calls.
+"""Compares the call graph of a folder with the calls that another tool finds.
 
 python scripts/call_edges.py FOLDER ROWS [--language NAME] [--wrong N] [--missed N] [--observed]
 
-ROWS has one JSON object a call: `path` and `line` of the call, the `name` called, and `callee_path` and `callee_line`,
-a line of the definition; `callee_path` is empty where the tool does not know and `outside` for another package. A row
-with line 0 says that the tool has read that file. The scripts in `scripts/calls/` make them. `--observed`: the rows are
-of a run, or of a compiler that leaves out what is for other systems: they prove calls, and deny only those of a name
-that was called from there and led elsewhere.
+ROWS has one JSON object per call: `path` and `line` of the call, the `name` called, and `callee_path` and
+`callee_line`, a line of the definition. `callee_path` is empty if the tool does not know it, and `outside` for another
+package. A row with line 0 says that the tool has read that file. The scripts in `scripts/calls/` write these rows.
+
+`--observed` is for rows from a test run, or from a compiler that skips code for other systems. They are incomplete: a
+row confirms a call, but an edge of ours is only wrong if the same name was called from there and led elsewhere.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ class Places:
         }
 
     def around(self, path: str, line: int) -> list[Symbol]:
-        """The innermost symbol around a line, and what is around that where it begins on this line: the tool may mean
-        either. The module where there is none."""
+        """The innermost symbol at a line, and its parent if it starts on this line, because the tool may mean either.
+        The module if there is none."""
         found: list[Symbol] = []
         inside = [one for one in self._spans.get(path, ()) if one.first_line <= line <= one.last_line]
         for one in sorted(inside, key=lambda one: one.last_line - one.first_line):
@@ -66,7 +67,7 @@ class Places:
         return [*found, (path, "")] if path in self._spans else []
 
     def defined(self, path: str, line: int, name: str) -> Symbol | None:
-        """The symbol of that name that is defined around a line, or else the innermost class or function."""
+        """The symbol of this name at a line, or else the innermost class or function."""
         inside = [one for one in self._spans.get(path, ()) if one.first_line <= line <= one.last_line]
         best = min(inside, key=lambda one: (last_of(one.name) != name, one.last_line - one.first_line), default=None)
         if best is None or (last_of(best.name) != name and best.first_line != line):
@@ -78,7 +79,7 @@ class Places:
         return (path, best.name) if is_it or self.plain((path, best.name)) != (path, best.name) else None
 
     def plain(self, symbol: Symbol) -> Symbol:
-        """A constructor is its class, wherever it is defined."""
+        """The symbol to compare: for a constructor, its class."""
         path, name = symbol
         outer, _, last = name.rpartition(".")
         is_constructor = outer and (last in CONSTRUCTORS or last == last_of(outer))
@@ -99,7 +100,7 @@ def edges_of(facts: list[FileFacts], places: Places) -> tuple[dict[Edge, str], C
         for step in steps:
             callee = graph.symbol(step.node)
             edge = (caller.path, caller.name), places.plain((callee.path, callee.name))
-            # Who creates an object calls the constructor that its class inherits; other tools name the class alone.
+            # Creating an object calls an inherited constructor; other tools only name the class.
             if (
                 callee.kind == "function"
                 and edge[1] != (callee.path, callee.name)
@@ -118,7 +119,7 @@ def main() -> None:
     options.add_argument("--language", default="")
     options.add_argument("--wrong", type=int, default=0)
     options.add_argument("--missed", type=int, default=0)
-    options.add_argument("--sample", type=int, default=0, help="print so many known edges, to check by hand")
+    options.add_argument("--sample", type=int, default=0, help="print this many known edges, to check by hand")
     options.add_argument("--observed", action="store_true")
     given = options.parse_args()
     facts = facts_of(given.folder, given.language)
@@ -131,7 +132,7 @@ def main() -> None:
     if given.rows is None:
         return
     theirs: set[Edge] = set()
-    either: set[Edge] = set()  # where the line of a call does not tell its caller
+    either: set[Edge] = set()  # edges whose caller is ambiguous from the line
     unsure: set[tuple[Symbol, str]] = set()
     called: dict[tuple[Symbol, str], set[Symbol]] = defaultdict(set)
     read: set[str] = set()
@@ -150,7 +151,7 @@ def main() -> None:
         for one in callers:
             called[one, name].add((row["callee_path"], ""))
         callee = places.defined(row["callee_path"], row["callee_line"], name)
-        # A function inside another is no symbol of its own, and a variable or field that is called is none.
+        # Inner functions, and variables or fields that are called, are not symbols.
         if callee is not None:
             theirs.add((caller, places.plain(callee)))
             either.update((one, places.plain(callee)) for one in callers)
@@ -178,14 +179,14 @@ def judged(
     called: dict[tuple[Symbol, str], set[Symbol]],
     observed: bool,
 ) -> tuple[set[Edge], set[Edge]]:
-    """Those that the tool confirms, and those that it denies; it says nothing of files that it has not read."""
+    """The edges that the tool confirms, and those it contradicts; edges in files it has not read are left out."""
     right = edges & theirs
     wrong = set()
     for edge in edges - theirs:
         (path, name), (_, callee) = edge
         key = (path, name), last_of(callee)
         if observed:
-            if called.get(key) and key not in unsure:  # a call of this name was seen here, and led elsewhere
+            if called.get(key) and key not in unsure:  # a call of this name was seen here and led elsewhere
                 wrong.add(edge)
         elif path in read and key not in unsure:
             wrong.add(edge)

@@ -1,10 +1,10 @@
-"""Plants small faults, one at a time, and counts how many the tests notice.
+"""Mutation testing: plants small faults, one at a time, and counts how many the tests notice.
 
 usage: scripts/mutants.py [--count 100] [--seed 0] [--seconds 900] [--jobs 2] [--only engine/embedded] [--json FILE]
 
-A fault is one change of the syntax tree: another comparison, a number off by one, `and` for `or`, a condition turned
-round, arguments exchanged, a statement left out. The module is compiled with it in a forked process, which runs the
-tests that import the module, the nearest first; no file is changed. Exits with 1 below the least share.
+A fault is one change of the syntax tree: another comparison, a number off by one, `and` for `or`, a negated condition,
+swapped arguments, a statement left out. A forked process compiles the module with the fault and runs the tests that
+import it, the closest first; no file is changed. Exits with 1 if too few faults are noticed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROOMS = ("engine", "ingest", "search", "rerank", "graph", "eval")
 LEFT_OUT = ("engine/elasticsearch", "eval/bench", "eval/report", "eval/torture")  # servers, pictures, speed
 MOST_FILES = 5  # of tests for a module
 LEAST = 0.8
-SLOWEST = 90.0  # seconds for the tests of a fault, beyond which it counts as noticed: something hangs
+SLOWEST = 90.0  # seconds for the tests of a fault; beyond that it hangs, which counts as noticed
 MARKS = "not (slow or elasticsearch or docker or browser or transformers or shared)"
 PRELOADED = ("pytest", "numpy", "tantivy", "orjson", "click", "rich.console", "xxhash", "tree_sitter")
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -67,7 +67,7 @@ class Fault:
 
 
 class Planter(ast.NodeTransformer):
-    """Counts the places for faults, and plants the one that is asked for."""
+    """Counts the places for faults, and plants the requested one."""
 
     def __init__(self, wanted: int = -1) -> None:
         self.wanted = wanted
@@ -146,7 +146,7 @@ class Planter(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """Neither annotations nor decorators: only what runs."""
+        """Visit the body and defaults, not annotations and decorators."""
         node.args.defaults = [self.visit(one) for one in node.args.defaults]
         body: list[ast.stmt] = []
         for statement in node.body:
@@ -195,7 +195,7 @@ def tests_of(module: str) -> list[str]:
 
 
 class Replaced(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Gives one module the code with the fault in it."""
+    """Imports one module with the fault in it."""
 
     def __init__(self, name: str, path: Path, tree: ast.AST) -> None:
         self._name, self._path = name, path
@@ -207,7 +207,7 @@ class Replaced(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.util.spec_from_file_location(name, self._path, loader=self)
 
     def exec_module(self, module: object) -> None:
-        exec(self._code, module.__dict__)  # noqa: S102 - that is the point
+        exec(self._code, module.__dict__)  # noqa: S102 - runs the faulty module
 
 
 def plant(fault: Fault) -> None:
@@ -217,7 +217,7 @@ def plant(fault: Fault) -> None:
 
 
 def run_tests(tests: list[str], fault: Fault | None, limit: float) -> str:
-    """In a forked process: `passed`, `failed` or `hung`."""
+    """Run the tests in a forked process: `passed`, `failed` or `hung`."""
     pid = os.fork()
     if not pid:
         os.setsid()
@@ -260,7 +260,7 @@ def judge(faults: list[Fault], end: float, out: Path) -> None:
             if fault.module not in sound:
                 sound[fault.module] = bool(tests) and run_tests(tests, None, 2 * SLOWEST) == "passed"
             if not sound[fault.module]:
-                fault.outcome = "untested"  # its tests fail, or there are none, without any fault
+                fault.outcome = "untested"  # its tests fail without any fault, or there are none
             else:
                 made = run_tests(tests, fault, SLOWEST)
                 fault.outcome = {"passed": "survived", "hung": "hung"}.get(made, "noticed")
@@ -279,7 +279,7 @@ def sample(only: str, count: int, seed: int) -> list[Fault]:
 
 
 def shares(faults: list[Fault], jobs: int) -> Iterator[list[Fault]]:
-    """Faults of one module stay together, so that its tests are tried without a fault only once."""
+    """Divide the faults among jobs. A module's faults stay together, so its tests run without a fault only once."""
     by_module = sorted({fault.module for fault in faults})
     for job in range(jobs):
         mine = set(by_module[job::jobs])
@@ -292,7 +292,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=900.0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", default="", help="modules whose path begins like this")
+    parser.add_argument("--only", default="", help="modules whose path starts with this")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     os.chdir(ROOT)

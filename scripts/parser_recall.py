@@ -1,4 +1,4 @@
-"""Compares the parsers with universal-ctags: which of its functions, classes and types are units of the index.
+"""Compares the parsers with universal-ctags: how many of its functions, classes and types are units of the index.
 
 python scripts/parser_recall.py FOLDER… [--misses N]
 """
@@ -26,7 +26,7 @@ TYPES = frozenset(
     """class struct interface trait enum union typedef type typealias protocol object module record implementation
     talias alias newtype data_type category extension""".split()
 )
-# Not definitions: imported names that ctags calls aliases or modules, and constructors, which are in their type.
+# Not definitions: imported names, which ctags lists as aliases or modules, and constructors, part of their type.
 OTHER = {
     ("Python", "module"), ("Rust", "module"), ("Haskell", "module"), ("PHP", "alias"), ("Sh", "alias"),
     ("Ruby", "alias"), ("OCaml", "module"), ("Erlang", "module"), ("Fortran", "module"), ("Julia", "module"),
@@ -48,7 +48,7 @@ def tags(folder: Path) -> Iterator[dict[str, object]]:
 
 
 def is_definition(tag: dict[str, object], lines: list[str]) -> bool:
-    """Whether a tag is one: ctags also lists imported names, record fields, empty macros, examples in documentation."""
+    """Whether a tag is a definition: ctags also lists imported names, record fields, empty macros, examples in docs."""
     language, kind, name = str(tag["language"]), str(tag["kind"]), str(tag["name"])
     line = lines[int(str(tag["line"])) - 1]
     if (language, kind) in OTHER or ANONYMOUS.match(name):
@@ -65,7 +65,7 @@ def is_definition(tag: dict[str, object], lines: list[str]) -> bool:
 
 
 def parts(name: str) -> set[str]:
-    """A qualified name, and what may be compared of it: `Class.method` → `method`, `Trait for Type` → both."""
+    """A qualified name and the parts to compare: `Class.method` → `method`, `Trait for Type` → both."""
     name = name.replace("operator ", "operator")
     dotted = SEPARATOR.sub(".", name)
     return {name, dotted, dotted.rpartition(".")[2], *name.split(" for ")[:1], *map(plain, name.split(" for "))}
@@ -101,7 +101,7 @@ def main() -> None:
                 if not group or not is_definition(tag, lines):
                     continue
                 is_found = not names.isdisjoint(parts(name))
-                # What a function defines for itself belongs to its unit.
+                # Definitions inside a function belong to its unit.
                 if not is_found and any(first < line <= last for first, last in spans):
                     continue
                 listed[grammar.name, group] += 1

@@ -1,6 +1,6 @@
 """Runs the commands that the README shows and puts their output under them: `make readme`.
 
-A command stands in a comment, `<!-- $ treeline … -->`; the fenced block after it is replaced.
+A command is in a comment, `<!-- $ treeline … -->`; the fenced block after it is replaced.
 """
 
 from __future__ import annotations

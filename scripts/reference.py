@@ -1,4 +1,4 @@
-"""Writes the reference pages that are made from the code, the command line's and the languages': `make docs`."""
+"""Generates the reference pages of the command line and the languages: `make docs`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ KIND_WORDS = {"function": "functions", "class": "classes", "interface": "interfa
 
 
 def pages() -> dict[Path, str]:
-    """Each page with its text as the code has it now."""
+    """Each page with its generated text."""
     sections = [f"\n## {name}\n\n```\n{text}\n```\n" for name, text in helps(cli, "treeline")]
     languages = LANGUAGES.read_text(encoding="utf-8")
     return {
@@ -53,7 +53,7 @@ def pages() -> dict[Path, str]:
 
 
 def helps(command: click.Command, name: str, parent: click.Context | None = None) -> Iterator[tuple[str, str]]:
-    """The name and help of a command and of all below it."""
+    """The name and help of a command and of all its subcommands."""
     context = click.Context(command, info_name=name.rpartition(" ")[2], parent=parent, max_content_width=WIDTH)
     context.terminal_width = WIDTH
     yield name, command.get_help(context).rstrip()
@@ -65,7 +65,7 @@ def helps(command: click.Command, name: str, parent: click.Context | None = None
 
 
 def language_table() -> str:
-    """What is seen of each language and format: its files, its units, and how far calls are known."""
+    """A table of languages and formats: files, units, and how far calls are resolved."""
     rows = ["| language | files | units | calls |", "|---|---|---|---|"]
     for name in grammars():
         files = " ".join(

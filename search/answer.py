@@ -101,8 +101,8 @@ def inside(page: Sequence[Candidate], ranked: Sequence[Candidate]) -> dict[str, 
 
 
 def contains(whole: Address, unit: Address) -> bool:
-    """Whether a unit of the same file is inside another, by its lines or by its name: a method in Go or Rust stands
-    outside of its type."""
+    """Whether one unit of a file contains another, by lines or by name: in Go and Rust, methods lie outside their
+    type."""
     if unit == whole or unit.kind == "file":
         return False
     if whole.kind == "file" or unit.func_name.startswith((f"{whole.func_name}.", f"{whole.func_name} > ")):
@@ -114,7 +114,7 @@ def contains(whole: Address, unit: Address) -> bool:
 
 
 def signature_of(function: Function) -> str:
-    """The first line of a unit that has its name, without what is above it, such as decorators; else its first line."""
+    """The first line of a unit that contains its name (decorators come before it), else its first line."""
     lines = [line.strip() for line in function.original_string.split("\n") if line.strip()] or [""]
     name = function.func_name.rpartition(" > ")[2].rpartition(".")[2]
     line = next((line for line in lines if name in line), lines[0])
@@ -122,10 +122,10 @@ def signature_of(function: Function) -> str:
 
 
 class AnswerCache:
-    """The last `size` answers, for paging back, the map beside its list, a popular query; safe in several threads.
+    """Keeps the last `size` answers, for paging back, the map of a list, and popular queries. Thread-safe.
 
-    An answer is kept under everything it depends on (generation, query, votes), so it is never stale. It is not kept
-    where a lane failed or the spelling was not checked in time. Answers hold on to their generation and go with it.
+    The key is everything an answer depends on (generation, query, votes), so an answer is never stale. It is not kept
+    if a lane failed or the spelling was not checked in time. Answers keep their generation alive, and go with it.
     """
 
     def __init__(self, size: int) -> None:

@@ -16,12 +16,12 @@ from treeline.ingest.texts import FileEntry
 from treeline.search.searcher import Searcher
 from treeline.search.structure import EVERYTHING
 
-MOST_COMPLETED = 20  # repositories whose paths are looked at
-MOST_UNITS = 2_000  # of a file whose names are resolved; more are generated
+MOST_COMPLETED = 20  # repositories whose paths are completed
+MOST_UNITS = 2_000  # per file whose names are resolved; a file with more is generated
 
 
 class FolderEntry(NamedTuple):
-    """A file or folder in a folder. `files` and `size` are of everything below; 0 bytes where texts are not kept."""
+    """A file or folder in a folder. `files` and `size` count everything below; 0 bytes if texts are not kept."""
 
     name: str
     is_folder: bool
@@ -41,7 +41,7 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """Names and what each refers to: in the whole file, and in the lines of one unit, which knows better."""
+    """What names refer to: in the whole file, and in the lines of one unit, which takes precedence."""
 
     everywhere: dict[str, Target] = field(default_factory=dict)
     inside: tuple[tuple[int, int, dict[str, Target]], ...] = ()
@@ -66,7 +66,7 @@ class Files:
         return dict(sorted((kept | counts).items(), key=lambda pair: (-pair[1], pair[0])))
 
     def split(self, where: str) -> tuple[str, str] | None:
-        """A path that begins with the name of a repository, which may have slashes in it: `owner/name`, `src/a.py`."""
+        """Split `owner/name/src/a.py` into the repository (its name may contain slashes) and the path in it."""
         known = self.repositories()
         parts = where.split("/")
         for length in range(len(parts), 0, -1):
@@ -76,12 +76,12 @@ class Files:
         return None
 
     def folder(self, repo: str, folder: str = "") -> list[FolderEntry]:
-        """What is in a folder (`src/`, or nothing for the top): folders first, both by name."""
+        """The entries of a folder (`src/`, or '' for the top), folders first, sorted by name."""
         kept = self.searcher.texts.files(repo, folder)
         return _entries(kept, folder) if kept else self._from_tree(repo, folder)
 
     def languages(self, repo: str) -> dict[str, int]:
-        """The bytes of each language in a repository, the most first; nothing where texts are not kept."""
+        """The bytes of each language in a repository, most first; empty if texts are not kept."""
         sizes = Counter[str]()
         for file in self.searcher.texts.files(repo):
             sizes[file.language] += file.size
@@ -91,11 +91,11 @@ class Files:
         return self.searcher.texts.entry(repo, path)
 
     def read(self, repo: str, path: str) -> bytes | None:
-        """A file's bytes as they were indexed; None where they are not kept."""
+        """A file's bytes as they were indexed; None if they are not kept."""
         return self.searcher.texts.read(repo, path)
 
     def units(self, repo: str, path: str) -> list[Hit]:
-        """The units of a file but itself, by line."""
+        """The units of a file by line, without the file's own."""
         places = self.searcher.locations
         node = self._node(repo, path, FILE)
         if places is None or node is None:
@@ -109,7 +109,7 @@ class Files:
         return sorted(hits, key=lambda hit: (lines_of(hit)[0], -lines_of(hit)[1]))
 
     def references(self, units: Sequence[Hit]) -> References:
-        """What the call graph resolved of the names in these units; a name with two meanings refers to nothing."""
+        """What the call graph resolved the names in these units to. A name with two targets is left out."""
         graph = self.searcher.graph
         if graph is None or len(units) > MOST_UNITS:
             return References()
@@ -139,7 +139,7 @@ class Files:
         return [(hit, found[hit.id]) for hit in self.searcher.engine.locate(list(found))]
 
     def complete_path(self, prefix: str, repo: str = "") -> list[str]:
-        """The paths that go on from this one by one step, folders first: of one repository, or of the largest."""
+        """The paths that complete this one by one step, folders first, in one repository or in the largest ones."""
         folder = prefix.rpartition("/")[0]
         folder = f"{folder}/" if folder else ""
         found: dict[str, bool] = {}
@@ -177,7 +177,7 @@ class Files:
         return found
 
     def _from_tree(self, repo: str, folder: str) -> list[FolderEntry]:
-        """The same for an index that keeps no texts: names alone."""
+        """The entries of a folder from the tree, for an index that keeps no texts: names only."""
         places, node = self.searcher.locations, self._node(repo, folder, FOLDER)
         if places is None or node is None:
             return []
@@ -198,7 +198,7 @@ def at_line(units: Sequence[Hit], line: int) -> Hit | None:
 
 
 def depths(units: Sequence[Hit]) -> list[int]:
-    """How deep each of these units, sorted by line, is inside others."""
+    """The nesting depth of each of these units, which are sorted by line."""
     found: list[int] = []
     around: list[int] = []  # the last lines of the units that are open
     for unit in units:

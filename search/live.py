@@ -34,10 +34,10 @@ from treeline.search.settings import Settings, open_store
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY = 1.0  # seconds between two looks at the store for a new generation
-LOOK_FOR = 0.05  # seconds that a search waits for that look: a folder answers in 20 µs, a cluster may be away
+LOOK_EVERY = 1.0  # seconds between two checks for a new generation
+LOOK_FOR = 0.05  # seconds that a search waits for that check: a folder answers in 20 µs, a cluster may be down
 RETRY_ENCODER = 60.0  # seconds until an absent encoder is tried again: the hub may be back, a package installed
-KEEP_READY = 0.5  # seconds that an answer about readiness is good for: many probes cost the engine one question
+KEEP_READY = 0.5  # seconds that a readiness check is cached, so many probes cost the engine one call
 
 Given = ParamSpec("Given")
 Value = TypeVar("Value")
@@ -58,7 +58,7 @@ def open_searcher(
 
 
 class Encoders:
-    """The encoders of an index, each loaded once; absent ones are tried again now and then."""
+    """The encoders of an index, each loaded once; unavailable ones are retried from time to time."""
 
     def __init__(self, index: str, load: Callable[[str], Encoder | None]) -> None:
         self.by_name: dict[str, Encoder] = {}
@@ -66,7 +66,7 @@ class Encoders:
         self._tried = monotonic()
 
     def require(self, specs: Sequence[EncoderSpec], *, allow_absent: bool) -> None:
-        """Load those that are missing. One that cannot be loaded is raised, or replaced by one that says why."""
+        """Load missing encoders. One that cannot be loaded raises, or is replaced by one that raises when used."""
         for spec in specs:
             if spec.name not in self.by_name:
                 try:
@@ -77,7 +77,7 @@ class Encoders:
                     self.by_name[spec.name] = AbsentEncoder(spec.name, spec.dimension, error)
 
     def retry(self, specs: Sequence[EncoderSpec]) -> bool:
-        """Try the absent ones of these again, if it is time; whether one was loaded."""
+        """Retry the unavailable ones if it is time; returns whether one was loaded."""
         absent = [spec for spec in specs if isinstance(self.by_name[spec.name], AbsentEncoder)]
         if not absent or monotonic() - self._tried < RETRY_ENCODER:
             return False
@@ -101,9 +101,9 @@ class Encoders:
 class Generations:
     """The current generation, held open, and those before it until their last search ends.
 
-    With `without_encoder` an index opens although its encoder cannot be loaded. It is searched by its other lanes, and
-    every answer says why. Servers do that: they better answer with less than not at all. A `patient` one waits for
-    every lane, however long it takes: for a command that searches once.
+    With `without_encoder`, an index opens even if its encoder cannot be loaded. The other lanes search it, and every
+    answer says why. Servers use this, because a partial answer is better than none. With `patient`, a search waits for
+    every lane, however long it takes; this is for a command that searches once.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Generations:
         self._current = self._open(without_encoder)
         self._newest = self._current.info.identity
         self._dropped: IndexMissing | None = None
-        self._passed_over: tuple[str, str] | None = None  # the newest generation seen, and why it is not open
+        self._passed_over: tuple[str, str] | None = None  # the newest generation, and why it could not be opened
 
     @contextmanager
     def searcher(self) -> Iterator[Searcher]:
@@ -149,18 +149,18 @@ class Generations:
 
     @property
     def engine(self) -> Engine:
-        """The current engine, for one call: the next may be answered by the next generation."""
+        """The current engine, for one call: the next call may get the next generation's."""
         self._look()
         self._check_dropped()
         return self._current.engine
 
     @property
     def passed_over(self) -> str:
-        """Why the newest generation is not the one that answers; empty when it is."""
+        """Why the newest generation is not in use; empty if it is."""
         return self._passed_over[1] if self._passed_over else ""
 
     def refresh(self) -> bool:
-        """Switch to a newer generation, or reopen the same with its encoder, if there is one; whether it did."""
+        """Switch to a newer generation, or reopen the same one if its encoder has become available; returns whether."""
         if not self._refreshing.acquire(blocking=False):
             return False
         try:
@@ -169,7 +169,7 @@ class Generations:
         except IndexMissing as error:
             self._dropped = error
             raise
-        except EngineUnavailable:  # of no generation in particular, and every search says so itself
+        except EngineUnavailable:  # not the fault of a generation, and every search reports it anyway
             raise
         except Exception as error:
             self._pass_over(error)
@@ -187,7 +187,7 @@ class Generations:
             searcher.engine.close()
 
     def _look(self) -> None:
-        """At most once a second, one of the searching threads looks for a new generation."""
+        """Check for a new generation, in one of the searching threads and at most once a second."""
         now = monotonic()
         if now - self._looked < LOOK_EVERY:
             return
@@ -195,8 +195,8 @@ class Generations:
             if now - self._looked < LOOK_EVERY:
                 return
             self._looked = now
-        # Whatever goes wrong here (the store is away, the new generation needs another encoder), the open generation
-        # still answers, `passed_over` says why, and the next look tries again.
+        # Whatever fails here (the store is down, the new generation needs another encoder), the open generation still
+        # answers, `passed_over` says why, and the next check tries again.
         self._executor.run({"look": self.refresh}, {"look": LOOK_FOR})
 
     def _check_dropped(self) -> None:
@@ -213,12 +213,12 @@ class Generations:
         return True
 
     def _is_current(self) -> bool:
-        """Whether the open generation is the current one, and not another with its number, made after a drop."""
+        """Whether the open generation is the current one. After a drop, another one may have the same number."""
         self._newest = self.store.info(self.name).identity
         return self._newest == self._current.info.identity
 
     def _pass_over(self, error: Exception) -> None:
-        """Logged once a generation, not at every look."""
+        """Record why a generation is not opened; logged once per generation."""
         seen = (self._newest, str(error))
         if seen != self._passed_over:
             generation = self._current.info.generation
@@ -230,7 +230,7 @@ class Generations:
             engine = self.store.open(self.name)
         except TreelineError:
             raise
-        except Exception as error:  # whatever a damaged file makes its reader raise
+        except Exception as error:  # a damaged file may make its reader raise anything
             raise IndexDamaged(self.name, f"{type(error).__name__}: {error}") from error
         try:
             self._encoders.require(engine.info.encoders, allow_absent=without_encoder)
@@ -243,7 +243,7 @@ class Generations:
         )
 
     def _close_unused(self) -> None:
-        # A lane past its timeout may still be reading: closing under it would pull away memory it maps.
+        # A lane past its timeout may still be reading memory that closing would unmap.
         if self._executor.overdue():
             return
         with self._lock:
@@ -258,7 +258,7 @@ class Generations:
 def _current(
     method: Callable[Concatenate[Searcher, Given], Value],
 ) -> Callable[Concatenate[LiveSearcher, Given], Value]:
-    """A method of `Searcher`, called on the current one, which stays open meanwhile."""
+    """Wraps a method of `Searcher` to call it on the current searcher, which stays open during the call."""
 
     @wraps(method)
     def called(live: LiveSearcher, /, *given: Given.args, **named: Given.kwargs) -> Value:
@@ -269,7 +269,7 @@ def _current(
 
 
 class LiveSearcher(Generations):
-    """The methods of `Searcher` over whichever generation is current when a call begins."""
+    """The methods of `Searcher`, each on the generation that is current when the call starts."""
 
     search = _current(Searcher.search)
     rank = _current(Searcher.rank)
@@ -300,7 +300,7 @@ class LiveSearcher(Generations):
 
 
 class Readiness(Probe[IndexInfo]):
-    """Whether the engine answers now: asks it for a count, in bounded time."""
+    """Checks whether the engine answers, by a count with a timeout."""
 
     def __init__(self, engine: Callable[[], Engine], seconds: float) -> None:
         def ask() -> IndexInfo:

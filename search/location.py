@@ -29,14 +29,14 @@ NO_LINE = 0
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A file or folder, and a line. The path may be the end of an indexed path, or an indexed path its end."""
+    """A file or folder, and a line. The path may be a suffix of an indexed path, or the other way round."""
 
     path: str
     line: int = NO_LINE
 
     @property
     def certain(self) -> bool:
-        """Whether it is surely a path: it has a line or a file extension. `either/or` may be words."""
+        """Whether it is certainly a path, with a line or a file extension. `either/or` may be words."""
         name = self.path.rpartition("/")[2]
         return bool(self.line) or name.rpartition(".")[2].lower() in EXTENSIONS
 

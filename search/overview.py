@@ -1,4 +1,4 @@
-"""What is read once per generation of an open index: figures, tree, clusters."""
+"""Reads counts, tree and clusters of an index once per generation."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def per_generation(read: Callable[[Searcher], Value]) -> Callable[[LiveSearcher]
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The figures of an index."""
+    """Counts of an index."""
 
     info: IndexInfo
     languages: dict[str, int]

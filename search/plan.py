@@ -1,7 +1,7 @@
 """The plan of a query: everything that is decided before the lanes run.
 
-`Planner.plan` checks the query, parses its text, spells its filters as the index does, corrects misspelt words, finds
-out which kind of question it is, and chooses the lanes and how deep they go. Nothing after it looks at the text again.
+`Planner.plan` checks the query, parses its text, maps its filters to the index's spelling, corrects misspelt words,
+determines the route, and chooses the lanes and their depth. Nothing after it parses the text again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SHAPED = re.compile(
     r"|[A-Za-z_]\w*(?=\(\))"  # anything called
     r")(?:\(\))?(?!\w)"
 )
-# Words around an identifier that only say "show me this one".
+# Words beside an identifier that only mean "show me this one".
 PADDING = frozenset(
     "a an the is are of in on for to me my show find get where what which who how does do did defined definition "
     "declared function functions method methods class classes code source implementation implemented called named "
@@ -53,22 +53,21 @@ PADDING = frozenset(
 )
 ENGLISH = re.compile(r"[A-Za-z][\w']*")
 ONE_WORD = re.compile(r"[^\W\d]\w+")  # `Flask`, `open`: a word like any other, and maybe the name of something
-UNCORRECTED = re.compile(r"\"[^\"]*\"|`[^`]*`")  # what stands in quotes is right as it is
-LONGEST_STRUCTURAL = 200  # characters; a longer text is no question about one symbol
-# A shorter query stands word for word in places that have nothing to do with it: with 3 the judged questions lose .006
-# of NDCG@10, with 4 nothing.
+UNCORRECTED = re.compile(r"\"[^\"]*\"|`[^`]*`")  # text in quotes is never corrected
+LONGEST_STRUCTURAL = 200  # characters; a longer text is not a question about one symbol
+# A shorter query occurs verbatim in unrelated places: with 3 the judged questions lose .006 of NDCG@10, with 4 nothing.
 VERBATIM_WORDS = 4
-SPELLING_SECONDS = 0.5  # for the engine to find near spellings; without them the query goes on as typed
-# Times the usual depth where words are excluded: the engines find functions that have words, not those that lack them.
-# Of a word that all but one in 200 functions have, a page is left.
+SPELLING_SECONDS = 0.5  # for the engine to find near spellings; after that the query runs as typed
+# Factor on the depth if words are excluded: engines can find functions with a word, not those without it. Even if only
+# one in 200 functions lacks the word, a page is left.
 DEEPER = 8
 HINTED = 5  # values named in a hint
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The kind of a query, the symbols it names, how many words it has; for a structural question, which edges to
-    follow from the symbols, and how far."""
+    """The kind of a query, its symbols, and its number of words; for a structural question, which edges to follow from
+    the symbols, and how far."""
 
     kind: Kind
     symbols: tuple[str, ...] = ()
@@ -80,7 +79,7 @@ class Route:
 
     @property
     def alone(self) -> bool:
-        """Whether the query is a name and nothing else, or asks for its definition."""
+        """Whether the query is only a name, or asks for its definition."""
         return self.kind == "identifier" and self.words == 1 and len(self.symbols) == 1
 
     @property
@@ -95,7 +94,7 @@ class Route:
         text_calls = (TEXT_CALLS,) if self.relations in (CALLS, INHERITS) and self.direction == "in" else ()
         if self.kind == "identifier" or (self.kind == "structural" and is_identifier(self.symbols[0])):
             return (KEYWORD, GRAPH, *text_calls, *path)
-        # "what calls parse" may be about calls, and may be a sentence that only begins like it.
+        # "what calls parse" may be a question about calls, or the start of an ordinary sentence.
         return (KEYWORD, DENSE, GRAPH, *text_calls, *path)
 
 
@@ -105,12 +104,12 @@ class Plan:
 
     query: Query  # as asked
     words: str  # its text without filters and excluded words, as typed
-    filters: Filters  # of switches and text, as the index spells them
+    filters: Filters  # from switches and text, in the index's spelling
     excluded: tuple[str, ...]  # words that no result may contain
-    phrases: tuple[str, ...]  # that every result must contain: what stands in quotes
-    regex: str  # that every result must match
+    phrases: tuple[str, ...]  # quoted text that every result must contain
+    regex: str  # a pattern that every result must match
     corrections: Corrections
-    language: Named  # that the text names, and the text without it
+    language: Named  # the language that the text names, and the text without it
     route: Route
     lanes: tuple[str, ...]
     depth: int  # results that each lane brings
@@ -118,13 +117,13 @@ class Plan:
 
     @property
     def text(self) -> str:
-        """The words that rank results: those beside the phrases, which every result has, if there are any."""
+        """The words that rank results: without the phrases (every result has those), unless nothing else is left."""
         rest = UNCORRECTED.sub(" ", self.corrections.text).strip() if self.phrases else ""
         return rest if WORD.search(rest) else self.corrections.text
 
     @property
     def required(self) -> bool:
-        """Whether results must contain something word for word."""
+        """Whether results must contain a phrase or match a pattern."""
         return bool(self.phrases or self.regex)
 
     @property
@@ -134,7 +133,7 @@ class Plan:
 
     @property
     def rephrased(self) -> str:
-        """The text to send again beside the filters: corrected, with the excluded words."""
+        """The query text to reuse with the filters: corrected, with the excluded words."""
         return Parts(self.corrections.text, without=self.excluded, regex=self.regex).text
 
     @property
@@ -181,8 +180,8 @@ class Planner:
         return replace(plan, language=named(plan.text))
 
     def hints(self, plan: Plan, *, found: bool, excluded: bool) -> list[str]:
-        """What the query asks for that the index does not have: where nothing was found, its filters; else a language.
-        `excluded` says that results were dropped for a word in them."""
+        """What the query asks for that the index does not have: its filters if nothing was found, else its language.
+        `excluded`: results were dropped because they contain an excluded word."""
         hints = [] if found or plan.filters == NO_FILTERS else filter_hints(plan.filters, self._facets)
         if excluded and not found:
             words = " or ".join(f"“{word}”" for word in plan.excluded)
@@ -201,7 +200,7 @@ class Planner:
         fusion(query.fusion)
 
     def _correct(self, query: Query, text: str, way: Route, run: Run) -> Corrections:
-        """The text corrected; as typed where the engine does not find near spellings in time."""
+        """The corrected text; as typed if the engine does not find near spellings in time."""
         sentence = way.kind in ("conceptual", "mixed") and not query.as_typed
         words = doubtful(UNCORRECTED.sub(" ", text), way.symbols if way.words > 1 else ()) if sentence else []
         if not words:
@@ -227,7 +226,7 @@ class Planner:
 
     def _language_hint(self, plan: Plan) -> list[str]:
         wanted, rest = plan.language
-        if not wanted or rest == plan.text:  # none, or the query may be about the word
+        if not wanted or rest == plan.text:  # no language named, or the word may be the topic
             return []
         languages = self._facets.get("language", {})
         there = wanted in languages or ALIKE.get(wanted) in languages
@@ -288,7 +287,7 @@ def _structural(text: str, quoted: tuple[str, ...], words: int) -> Route | None:
 
 
 def _definition(text: str, quoted: tuple[str, ...], words: int) -> Route | None:
-    """The route of a question for one definition: as if its name alone were typed."""
+    """The route of a question for one definition: the same as for its name alone."""
     if len(text) > LONGEST_STRUCTURAL:
         return None
     symbol, certain = defined(text)
@@ -324,7 +323,7 @@ def is_identifier(name: str) -> bool:
 
 
 def as_indexed(filters: Filters, facets: Facets) -> Filters:
-    """The filters in the index's own case; `js` is a language too."""
+    """The filters in the index's spelling: its case, and `js` for `javascript`."""
 
     def spelling(name: str, value: str) -> str:
         values = facets.get(name, {})
@@ -345,7 +344,7 @@ def as_indexed(filters: Filters, facets: Facets) -> Filters:
 
 
 def filter_hints(filters: Filters, facets: Facets) -> list[str]:
-    """A sentence for each filter that nothing in the index passes."""
+    """A sentence for each filter that matches nothing in the index."""
     values = {"language": filters.language, "repo": filters.repo, "partition": filters.partition}
     asked = [*values.items(), *(("kind", kind) for kind in filters.kinds)]
     hints = [

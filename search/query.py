@@ -31,7 +31,7 @@ class Switch:
     choices: tuple[str, ...] = ()
     methods: Literal["", "fusion", "rerank"] = ""  # its values are the names of these methods (see `method_names`)
     least: int = 0
-    most: float | None = None  # of a number, where no setting has it
+    most: float | None = None  # the largest number, if no setting has it
     limit: str = ""  # the setting that has the largest number allowed
     setting: str = ""  # the setting that has its default
     metavar: str = ""  # on the command line
@@ -42,7 +42,7 @@ class Switch:
 
     @property
     def option(self) -> str:
-        """`-k`, `--as-typed`: as the command line has it."""
+        """Its command-line option: `-k`, `--as-typed`."""
         return f"-{self.name}" if len(self.name) == 1 else f"--{self.name.replace('_', '-')}"
 
     @property
@@ -100,7 +100,7 @@ BY_NAME = {switch.name: switch for switch in SWITCHES}
 
 
 def method_names(switch: Switch) -> dict[str, str]:
-    """The methods that a switch chooses from, each with a sentence about it; imported only when asked for."""
+    """The methods that a switch chooses from, each with a description; imported on demand."""
     if switch.methods == "fusion":
         from treeline.rerank.registry import FUSIONS
 
@@ -127,11 +127,11 @@ class Query:
     expand: bool = False
     callees: bool = False
     as_typed: bool = False
-    # Explanations take time to make. The query is the same with or without them, so they are no part of its `repr`,
-    # which keys the cache of answers.
+    # Explanations take time to make. The query is the same with or without them, so this is not part of its `repr`,
+    # the key of the answer cache.
     explain: bool = field(default=True, repr=False)
     feedback: bool = True
-    literal: bool = False  # whether the text is words only: filters and `-word` in it have no meaning
+    literal: bool = False  # whether the text is only words, without filters and `-word`
 
     @classmethod
     def of(cls, text: str, switches: Mapping[str, Any], settings: Settings, *, explain: bool = True) -> Self:
@@ -157,7 +157,7 @@ class Query:
 
 
 def narrowing(filters: Filters, excluded: tuple[str, ...]) -> str:
-    """`only repo flask, path src/; without “xml”`; empty where nothing narrows the search."""
+    """`only repo flask, path src/; without “xml”`; empty if nothing narrows the search."""
     values = ((row.name.removesuffix("_prefix"), getattr(filters, row.name)) for row in fields(Filters))
     only = ", ".join(f"{name} {value}" for name, value in values if value)
     words = ", ".join(f"“{word}”" for word in excluded)
@@ -172,10 +172,10 @@ KEYS = {
     "file": "path_prefix",
     "kind": "kind",
 }
-# Only a known key with a value right behind it is a filter: `path::join`, `file:///etc`, `error: no such file` and
+# Only a known key directly followed by a value is a filter: `path::join`, `file:///etc`, `error: no such file` and
 # `lambda x: x` are words. A hyphen excludes only at the start of a word of two letters or more: `utf-8`, `-1`, `a - b`,
-# `ls -l` and `--verbose` are words. What stands in quotes is left as it is. `/…/` is a regular expression unless a
-# blank stands beside one of its slashes: `read / write` are words.
+# `ls -l` and `--verbose` are words. Quoted text is not parsed. `/…/` is a regular expression unless there is a blank
+# next to one of its slashes: `read / write` are words.
 PART = re.compile(
     r"(?<!\S)(?:"
     r"\"(?P<exact>(?:[^\"\\]|\\.)*)\"|`[^`]*`"  # a phrase or a piece of code
@@ -192,8 +192,8 @@ ESCAPED = re.compile(r"\\([\"\\])")
 
 
 class Parts(NamedTuple):
-    """The words of a query (phrases included), its filters, the words that no result may contain, and what every
-    result must contain: phrases, and a regular expression."""
+    """The words of a query (phrases included), its filters, the words that no result may contain, and the phrases and
+    regular expression that every result must match."""
 
     words: str
     filters: Filters = NO_FILTERS
@@ -203,13 +203,13 @@ class Parts(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The query without its filters, to be sent again beside them."""
+        """The query text without its filters, to reuse with them."""
         excluded = (f'-"{word}"' if " " in word else f"-{word}" for word in self.without)
         return " ".join(filter(None, [self.words, self.regex and f"/{self.regex}/", *excluded]))
 
 
 def parse(text: str) -> Parts:
-    """The parts of a query's text; `InputError` where it has two values for one filter, or negates one."""
+    """The parts of a query's text; raises `InputError` for a negated filter or one with two values."""
     filters = NO_FILTERS
     without: list[str] = []
     phrases: list[str] = []

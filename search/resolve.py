@@ -22,13 +22,13 @@ NAMED = 5  # units of the file to name if none is at the line
 
 
 class Ambiguous(InputError):
-    """A reference means several units: `functions`, or the first of them if there are `more`."""
+    """A reference matches several units: `functions`, or the first of them if there are `more`."""
 
-    def __init__(self, said: str, functions: Sequence[Function], *, more: bool) -> None:
+    def __init__(self, described: str, functions: Sequence[Function], *, more: bool) -> None:
         self.functions, self.more = functions, more
         count = f"more than {CHOICE}" if more else "several"
         rest = f", of which these are {CHOICE}" if more else ""
-        super().__init__(f"{count} definitions are {said}{rest}")
+        super().__init__(f"{count} definitions are {described}{rest}")
 
 
 def resolve(searcher: LiveSearcher, reference: str, *, otherwise: str, filters: Filters = NO_FILTERS) -> Function:
@@ -54,7 +54,7 @@ def _named(searcher: LiveSearcher, name: str, filters: Filters) -> Sequence[Hit]
 
 
 def _unknown(searcher: LiveSearcher, name: str, filters: Filters, otherwise: str) -> InputError:
-    """Why nothing has the name: it is elsewhere, a class, or misspelt."""
+    """The error for an unknown name: it is outside the filters, a class, or misspelt."""
     if filters != NO_FILTERS and searcher.engine.named(name, 1):
         where = " ".join(filter(None, (filters.repo, filters.path_prefix)))
         return InputError(f"nothing is called {name!r} in {where}", "it is elsewhere: ask without that filter")
@@ -92,7 +92,7 @@ def _near(searcher: LiveSearcher, name: str) -> list[str]:
         return near
     try:
         near = searcher.near(name)
-    except TreelineError:  # "unknown" is still the answer
+    except TreelineError:  # near names are optional
         return []
     return [each for each in near if searcher.engine.named(each, 1)]
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Reorder = Callable[[Sequence[Candidate]], Sequence[Candidate]]  # the last stage: feedback
 
 CALLEES_OF = 5  # top results whose callees are added
-ASIDE = frozenset({EXACT, PATH})  # lanes that find nothing for most queries: alone they are no answer
+ASIDE = frozenset({EXACT, PATH})  # lanes that find nothing for most queries, so one of them alone is no answer
 SLOW = frozenset({"cross-encoder"})  # re-rankers that take seconds: other searches must not wait for them
 # Seconds that a search may take in the thread that all searches share, waiting included. The slowest take 50 ms on
 # 182,431 functions. After that each lane gets a thread and a timeout of its own.
@@ -47,7 +47,7 @@ PATIENCE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """A ranked list without bodies, and how it came about."""
+    """A ranked list without bodies, with the lanes' results and the timings."""
 
     candidates: Sequence[Candidate]
     results: LaneResults
@@ -67,10 +67,10 @@ class Searcher:
         cache: Path | None = None,
         patient: bool = False,
     ) -> None:
-        """`encoders` by their names in the index; `cache` is a folder for what takes long to make.
+        """`encoders` by their names in the index; `cache` is a folder for what is slow to build.
 
-        `patient` searchers wait for every lane. That is for a process that searches once and ends: its lanes load what
-        they need for the first time, and on a busy machine that alone may take longer than a lane's timeout.
+        A `patient` searcher waits for every lane. This is for a process that searches once: its lanes load everything
+        for the first time, which alone may exceed a lane's timeout on a busy machine.
         """
         self.engine, self.encoders, self.settings = engine, encoders, settings or Settings()
         self._graph = StoredGraph(engine, cache)
@@ -87,19 +87,19 @@ class Searcher:
 
     @cached_property
     def locations(self) -> Locations | None:
-        """Where everything is; None when the index has no tree."""
+        """The locations of all units; None if the index has no tree."""
         return Locations.of(self.engine)
 
     @cached_property
     def texts(self) -> FileTexts:
-        """The text of its files; of none where texts were not kept."""
+        """The texts of the index's files; empty if texts were not kept."""
         from treeline.ingest.texts import FileTexts
 
         return FileTexts(self.engine)
 
     @property
     def graph(self) -> CallGraph | None:
-        """The call graph, loaded or made when first needed."""
+        """The call graph, loaded or built on first use."""
         return self._graph()
 
     def search(self, query: Query, reorder: Reorder | None = None) -> Answer:
@@ -109,7 +109,7 @@ class Searcher:
         clock.lap("plan")
         careful = partial(self._search, plan, reorder, clock, self._run)
         if self._run is in_turn or self.info.engine != "embedded" or query.rerank in SLOW or plan.excluded:
-            return careful()  # a cluster computes by itself; other searches must not wait for a slow one
+            return careful()  # a cluster computes elsewhere, and slow searches must not block the shared thread
         try:
             return self._executor.call(SEARCH, partial(self._search, plan, reorder, clock, in_turn), PATIENCE)
         except TimeoutError:
@@ -161,7 +161,7 @@ class Searcher:
         return tuple(filter(None, (missing, results.cut_short, *hints)))
 
     def rank(self, query: Query) -> Ranking:
-        """The re-ranked list without bodies, as long as the page and the re-ranker's depth need it."""
+        """The re-ranked list without bodies, long enough for the page and the re-ranker's depth."""
         return self._rank(self.plan(query), None, _Clock(), self._run)
 
     def _rank(self, plan: Plan, reorder: Reorder | None, clock: _Clock, run: Run) -> Ranking:
@@ -172,7 +172,7 @@ class Searcher:
         clock.lap("fusion")
         try:
             candidates = self.rerank(results, candidates, plan.query.rerank)
-        except EngineUnavailable as error:  # a model or the engine is away: better the fused list than none
+        except EngineUnavailable as error:  # a model or the engine is unavailable: keep the fused order
             left_out = Degradation(f"rerank {plan.query.rerank}", str(error))
             results = replace(results, degraded=(*results.degraded, left_out))
         clock.lap("rerank")
@@ -186,7 +186,7 @@ class Searcher:
         return self._planner.plan(query, self._run, lanes)
 
     def lanes(self, plan: Plan, run: Run | None = None) -> LaneResults:
-        """Run the plan's lanes, and drop what contains an excluded word."""
+        """Run the plan's lanes, and drop results that contain an excluded word."""
         work = self._lanes.make(plan)
         outcome = (run or self._run)(work, dict.fromkeys(work, self.settings.lane_timeout))
         if work and not any(lane not in ASIDE or len(found.hits) for lane, found in outcome.values.items()):
@@ -203,7 +203,7 @@ class Searcher:
         return exclude(self.engine, self._with_callees(results) if plan.query.callees else results)
 
     def fuse(self, results: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]:
-        """The lanes' lists as one, with what each lane contributed."""
+        """Fuse the lanes' lists into one, with what each lane contributed."""
         every = len(results.found) if results.leading else limit
         fused = fusion(method)(results.lists, DEFAULT_WEIGHTS, results.plan.route.traits, every)
         return lead(fused, results)[:limit]
@@ -211,7 +211,7 @@ class Searcher:
     def rerank(
         self, results: LaneResults, candidates: Sequence[Candidate], method: str = "default"
     ) -> Sequence[Candidate]:
-        """The candidates in the re-ranker's order; it looks at the first `rerank_depth` of them."""
+        """The candidates in the re-ranker's order; only the first `rerank_depth` are reordered."""
         plan = results.plan
         vectors = self.engine.vectors if self.info.encoders else None
         context = RerankContext(
@@ -253,7 +253,7 @@ class Searcher:
         depth: int = 1,
         filters: Filters = NO_FILTERS,
     ) -> Structure:
-        """What calls, extends, implements or uses the symbols of that name; with `out`, what they do themselves."""
+        """What calls, extends, implements or uses the symbols of this name; with `out`, the other direction."""
         return self._relatives.structure(name, relations, direction, depth, filters)
 
     def callers(self, id_: str, depth: int = 1) -> list[Neighbour]:
@@ -263,7 +263,7 @@ class Searcher:
         return self._relatives.related(id_, "calls", "out", depth)
 
     def near(self, name: str) -> list[str]:
-        """Names in the call graph that are spelt like one that is not there."""
+        """Names in the call graph that are spelt similarly to an unknown one."""
         return self._relatives.near(name)
 
     def unresolved_calls(self, function: Function) -> UnresolvedCalls:
@@ -274,7 +274,7 @@ class Searcher:
         return UnresolvedCalls(symbol, len(others), found.complete)
 
     def prepare(self, lane: str, progress: Progress = no_progress) -> None:
-        """Load or build now what a lane (`tfidf`, `graph`) would otherwise need at its first query."""
+        """Load or build now what a lane (`tfidf`, `graph`) needs, instead of at its first query."""
         self._lanes.prepare(lane, progress)
 
     def close(self) -> None:
@@ -295,7 +295,7 @@ class Searcher:
         return replace(results, lists=(*results.lists, found), timings={**results.timings, CALLEES: took})
 
     def _reranker(self, method: str, length: int, diversity: float) -> Reranker:
-        """Made when first needed, for lists of this length."""
+        """The re-ranker for lists of this length, made on first use."""
         found = self._rerankers.get((method, length, diversity))
         if found is None:
             options = RerankOptions(
@@ -321,7 +321,7 @@ def lead(candidates: Sequence[Candidate], results: LaneResults) -> Sequence[Cand
 
 
 def _raise_for(failures: Mapping[str, str], errors: Mapping[str, Exception]) -> None:
-    """When no lane answered: the person's mistake if it was one, the only lane's own words, else all reasons."""
+    """Raise if no lane answered: the user's error if there is one, the only lane's error, else all reasons."""
     if not failures:
         return
     for error in errors.values():
@@ -332,7 +332,7 @@ def _raise_for(failures: Mapping[str, str], errors: Mapping[str, Exception]) -> 
 
 
 class _Clock:
-    """The milliseconds of each stage, and since the beginning."""
+    """Measures the milliseconds of each stage and in total."""
 
     def __init__(self) -> None:
         self._begin = self._since = perf_counter()
@@ -348,7 +348,7 @@ class _Clock:
         return (self._since - self._begin) * 1000
 
     def copy(self) -> _Clock:
-        """For one attempt: the next one begins where this one did."""
+        """A copy for one attempt; the next attempt starts from the same state."""
         clock = _Clock()
         clock._begin, clock._since, clock.timings = self._begin, self._since, dict(self.timings)
         return clock

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PREFIX = "TREELINE_"
 # Variables that Kubernetes sets in every pod for a service called `treeline` or `treeline-…`.
 KUBERNETES = re.compile(r"(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)?)")
-OTHERS = frozenset({"PASSWORD", "CHROMIUM", "SCREENSHOTS"})  # of the compose file and of the browser tests
+OTHERS = frozenset({"PASSWORD", "CHROMIUM", "SCREENSHOTS"})  # used by the compose file and the browser tests
 MOST = 1_000_000_000  # the largest number any setting takes
 ENGINES = ("embedded", "elasticsearch")
 MODES = ("hybrid", "keyword", "dense", "tfidf", "graph")
@@ -128,7 +128,7 @@ class Settings:
 
     @property
     def cache_path(self) -> Path:
-        """What can be fetched or made again: clones, archives, matrices."""
+        """The folder for what can be fetched or built again: clones, archives, matrices."""
         return self.home_path / ".cache"
 
     @property
@@ -182,8 +182,8 @@ def split_commas(value: str) -> list[str]:
 
 
 def _check_methods(settings: Settings) -> None:
-    """Refuse unknown methods now, not at the first search. Other settings than the defaults are rare, so the methods
-    are imported only for these."""
+    """Refuse unknown methods now, not at the first search. The methods are imported only for values other than the
+    defaults."""
     if (settings.rerank, settings.fusion) != ("default", "default"):
         from treeline.rerank.registry import FUSIONS, NAMES
 
@@ -196,7 +196,7 @@ def _check_methods(settings: Settings) -> None:
 
 
 def _refuse_unknown(environment: Mapping[str, str]) -> None:
-    """Refuse a name that is no setting: it was meant to be one."""
+    """Refuse a `TREELINE_` variable that is not a setting: it is probably a typo."""
     known = {row.name.upper() for row in fields(Settings)}
     given = {variable.removeprefix(PREFIX) for variable in environment if variable.startswith(PREFIX)}
     for name in sorted(given - known - OTHERS):

@@ -1,6 +1,6 @@
-"""Corrects misspelt words: a word that no dictionary has, one edit away from one that many functions have.
+"""Corrects misspelt words: those in no dictionary, one edit away from a word in many functions.
 
-Both lanes would lose such a word: no function has it, and its pieces mean nothing.
+A misspelt word is lost on both lanes: no function contains it, and its subword tokens mean nothing.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from treeline.encoder.static import is_word
 
-# A plain word in a sentence: no part of a name, a path or an address, not in quotes, not in capitals.
+# A plain word in a sentence: not part of a name, path or URL, not in quotes, not in capitals.
 PLAIN = re.compile(r"(?<![\w.$/#@'\"`-])[A-Za-z][a-z]{3,39}(?![\w$/#@'\"`(-]|\.\w)")
 MOST = 5  # corrections of one query; with more unknown words it is in another language
-LONG = 5  # letters; shorter words are near too many others, and only swapped letters are corrected
-MORE_OFTEN = 20  # times as many functions must have the correction: what some of them write is no mistake
-AHEAD = 3  # letters; one that comes so soon again may have been typed too early: `interger`
-COMMON = 20  # functions; a word that so many have is one, in whichever dictionary
-# Names that are written like identifiers but stand in a sentence as a word.
+LONG = 5  # letters; shorter words are near too many others, so only swapped letters are corrected
+MORE_OFTEN = 20  # how many times more functions must have the correction: a word that several use is no mistake
+AHEAD = 3  # letters; a letter that follows this soon may have been typed too early: `interger`
+COMMON = 20  # functions; a word in this many is correct, whatever the dictionaries say
+# Names that look like identifiers but are ordinary words in a sentence.
 PRODUCTS = frozenset(
     "javascript typescript github gitlab mysql postgresql mongodb sqlite nosql pytorch tensorflow numpy scipy openssl "
     "iphone ipad ios macos youtube linkedin latex openid oauth graphql protobuf node.js vue.js react.js next.js "
@@ -32,7 +32,7 @@ class Corrections(NamedTuple):
 
     text: str
     words: tuple[tuple[str, str], ...] = ()  # (typed, corrected)
-    unsure: bool = False  # the engine did not answer in time; the next time it may
+    unsure: bool = False  # the engine did not answer in time, so the result may differ next time
 
     @property
     def sentence(self) -> str:
@@ -42,20 +42,20 @@ class Corrections(NamedTuple):
 
 
 def doubtful(text: str, symbols: Sequence[str] = ()) -> list[str]:
-    """The words of a sentence that no dictionary has, in small letters; none where there are too many."""
+    """The words of a sentence that are in no dictionary, in lower case; none if there are too many."""
     words = dict.fromkeys(word.lower() for word in PLAIN.findall(text))
     unknown = [word for word in words if not _known(word) and word not in PRODUCTS and word not in symbols]
     return unknown if len(unknown) <= MOST else []
 
 
 def _known(word: str) -> bool:
-    """Whether a dictionary has the word. An ending makes words of most stems, but `er` of too many: `conv-er`."""
+    """Whether a dictionary has the word, or its stem with an ending other than `er`, which fits too many: `conv-er`."""
     return is_word(word, endings=not word.endswith("er"))
 
 
 def correct(text: str, near: Mapping[str, Mapping[str, int]]) -> Corrections:
-    """The text with its doubtful words corrected. `near` has for each of them the words within one edit, itself
-    included, and how many functions have them."""
+    """The text with its doubtful words corrected. `near` maps each to the words within one edit, itself included, with
+    the number of functions that have them."""
     better = {word: _correction(word, found) for word, found in near.items()}
     changed: dict[str, str] = {}
 
@@ -71,7 +71,7 @@ def correct(text: str, near: Mapping[str, Mapping[str, int]]) -> Corrections:
 
 
 def _correction(word: str, found: Mapping[str, int]) -> str:
-    """The likeliest of the words near it; empty where it may be a word itself."""
+    """The likeliest of the near words; empty if the word itself may be right."""
     least = MORE_OFTEN * found.get(word, 0)
     likely = {
         other: functions
@@ -82,8 +82,8 @@ def _correction(word: str, found: Mapping[str, int]) -> str:
 
 
 def _is_slip(typed: str, other: str) -> bool:
-    """Letters swapped, one lost, one typed twice: what fingers do. Another letter may make another word: `runge` beside
-    `range`, `fastapi` beside `fastai`."""
+    """Whether the difference is a typing slip: letters swapped, one missing, one doubled. A different letter may make
+    another word: `runge` and `range`, `fastapi` and `fastai`."""
     if typed == other or typed[0] != other[0]:
         return False
     if len(other) > len(typed):

@@ -1,7 +1,7 @@
 """Structural questions ("what calls X", "who implements Y"): their forms, and walks over the call graph.
 
-`structural` recognises a question's form. `Relatives` answers for one symbol: who calls, extends or uses it, and what
-it calls, extends or uses itself.
+`structural` recognises a question's form. `Relatives` finds what calls, extends or uses a symbol, and what the symbol
+calls, extends or uses.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from treeline.graph.references import Relation
 CALLS: tuple[Relation, ...] = ("calls",)
 INHERITS: tuple[Relation, ...] = ("implements", "extends")  # Python and Ruby implement by extending
 EVERYTHING: tuple[Relation, ...] = ("calls", "extends", "implements", "uses")
-# What changes when a symbol is touched is several hops away; beyond ten a repository's graph has been walked through.
+# The impact of a change reaches several hops; ten hops cover a repository's graph.
 IMPACT_DEPTH = 10
-MEMBERS = 5  # functions that stand for one class in a list: its constructor and the first methods
+MEMBERS = 5  # functions that represent a class in a list: its constructor and the first methods
 NEAR_NAMES = 3  # names to suggest for an unknown symbol
 
 NAME = r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*"
-# In a phrase below a space is any white space, and these parts in braces stand for:
+# In the phrases below, a space matches any white space, and these placeholders are replaced:
 PARTS = {
     "{x}": rf"[`\"']?(?P<symbol>{NAME})(?:\(\))?[`\"']?",
     "{of}": r"(?:the )?(?:(?:function|method|class|interface|type|trait|module) )?",
@@ -43,7 +43,7 @@ PARTS = {
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """One form of a question. Where it is also ordinary English, the symbol must look like one to be believed."""
+    """One form of a question. If it is also ordinary English, the symbol must look like an identifier."""
 
     text: str
     relations: tuple[Relation, ...]
@@ -52,7 +52,7 @@ class Phrase:
     ordinary: bool = False
 
     def search(self, question: str) -> tuple[str, int]:
-        """The symbol that a question of this form is about, if it has the form, and how far to go from it."""
+        """The symbol that a question of this form is about ('' if it has another form), and how far to walk."""
         found = _compiled(self.text).search(question)
         if not found:
             return "", 0
@@ -62,7 +62,7 @@ class Phrase:
 
 @cache
 def _compiled(text: str) -> re.Pattern[str]:
-    """Compiled when first needed: two dozen patterns would slow every start, and most questions need none."""
+    """Compiled on first use: two dozen patterns would slow every start, and most questions need none."""
     for part, meaning in PARTS.items():
         text = text.replace(part, meaning)
     return re.compile(text.replace(" ", r"\s+"), re.IGNORECASE)
@@ -104,19 +104,19 @@ PHRASES = (
     Phrase(r"^where {we} (?:use|need|reference) {of}{x}{end}", EVERYTHING, ordinary=True),
     Phrase(r"^where (?:is|are) {of}{x} (?:used|referenced|needed)\s*\??$", EVERYTHING, ordinary=True),
 )
-# A question for a definition; in the last form a keyword declares the symbol.
+# Questions for a definition; in the last form a keyword declares the symbol.
 DEFINITIONS = (
     (r"^where(?: is|'s| are) {of}{x} (?:defined|declared|implemented|located)\s*\??$", False),
     (r"{list}(?:definition|declaration|source|source code|code) (?:of|for) {of}{x}{end}", False),
     (r"^(?:go ?to|jump to) (?:definition |the definition )?(?:of )?{of}{x}{end}", False),
     (r"^(?:class|def|func|function|fn|struct|interface|enum|const|trait|type|method|constant) {x}\s*$", True),
 )
-# Every form above has one of these: compiling the forms takes longer than most questions.
+# Every form above has one of these words; checking for them first avoids compiling the forms.
 DEFINITION_WORDS = (
     *("where", "def", "declar", "source", "code", "go", "jump", "class", "fun", "fn", "struct", "interface", "enum"),
     *("const", "trait", "type", "method"),
 )
-# How far to go, at the end of a question: `depth 3`, `up to 2 levels`.
+# The depth at the end of a question: `depth 3`, `up to 2 levels`.
 DEPTH = re.compile(
     r"[\s,;(]+(?:(?:with|at|to|up to|within) )*"
     r"(?:(?:depth|levels?)(?: of| =|:|=)? ?(\d{1,3})"
@@ -124,7 +124,7 @@ DEPTH = re.compile(
     r"\)?\s*[?.!]*$",
     re.IGNORECASE,
 )
-# A word of every phrase above begins with one of these; a question without them need not be tried.
+# Every phrase above has a word that starts with one of these; other questions need not be tried.
 SIGNS = re.compile(
     r"\b(?:call|invo|implement|satisf|exten|sub-?class|subtyp|inherit|deriv|child|descend|base|super|parent|interface|"
     r"change|break|happen|affect|impact|effect|blast|depend|rel[iy]|us(?:e|ing|age)|refer|mention|need)",
@@ -133,7 +133,7 @@ SIGNS = re.compile(
 
 
 def structural(question: str) -> Iterator[tuple[Phrase, str]]:
-    """The phrases that the question has the form of, each with the symbol it would be about."""
+    """The phrases that match the question, each with the symbol."""
     if SIGNS.search(question):
         said = DEPTH.search(question)
         if said:
@@ -146,7 +146,7 @@ def structural(question: str) -> Iterator[tuple[Phrase, str]]:
 
 
 def defined(question: str) -> tuple[str, bool]:
-    """The symbol whose definition a question asks for, if it does, and whether that is certain: `class Foo` is, "where
+    """The symbol whose definition a question asks for ('' if none), and whether that is certain: `class Foo` is, "where
     is the timeout defined" may be about the word."""
     lowered = question.lower()
     if not any(word in lowered for word in DEFINITION_WORDS):
@@ -160,7 +160,7 @@ def defined(question: str) -> tuple[str, bool]:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A symbol that a walk reached. `id` is empty for a class or a module, which is no function of the index."""
+    """A symbol that a walk reached. `id` is empty for a class or a module, which has no function id."""
 
     id: str
     name: str
@@ -184,10 +184,10 @@ class Structure:
 
 
 class Relatives:
-    """The relatives of symbols in one open generation; none where the index has no call graph."""
+    """Finds relatives of symbols in one open generation; none if the index has no call graph."""
 
     def __init__(self, engine: Engine, graph: Callable[[], CallGraph | None]) -> None:
-        """`graph` loads the call graph when it is first needed."""
+        """`graph` loads the call graph on first use."""
         self._engine, self._graph = engine, graph
 
     def structure(
@@ -198,7 +198,7 @@ class Relatives:
         depth: int = 1,
         filters: Filters = NO_FILTERS,
     ) -> Structure:
-        """What calls, extends, implements or uses the symbols of that name; with `out`, what they do themselves."""
+        """What calls, extends, implements or uses the symbols of this name; with `out`, the other direction."""
         graph = self._graph()
         if graph is None:
             return Structure((), ())
@@ -226,13 +226,13 @@ class Relatives:
         return {caller for ids in graph.ids_of([step.node for step in steps]) for caller in ids}
 
     def near(self, name: str) -> list[str]:
-        """Names in the graph that are spelt like one that is not there."""
+        """Names in the graph that are spelt similarly to an unknown one."""
         graph = self._graph()
         return [] if graph is None else graph.near(name, NEAR_NAMES)
 
     def _neighbours(self, graph: CallGraph, steps: Iterable[Step]) -> list[Neighbour]:
-        """Definitions of one name in a file are one node, which has the first one's line. The functions' own lines are
-        in their addresses."""
+        """The neighbours, with lines from the functions' addresses: all definitions of a name in a file share a node,
+        which only has the first one's line."""
         found = list(_neighbours(graph, steps))
         hits = self._engine.locate([one.id for one in found if one.id])
         first = {hit.id: lines[0] for hit in hits if (lines := hit.address.lines)}
@@ -240,7 +240,7 @@ class Relatives:
 
 
 def seeds_of(graph: CallGraph, nodes: Sequence[int], relations: Sequence[Relation]) -> list[int]:
-    """Touching a class touches its members; calling or extending it concerns the class alone."""
+    """The nodes to start a walk from. If all relations count (uses, impact), a class brings its members along."""
     if set(relations) != set(EVERYTHING):
         return list(nodes)
     return [one for node in nodes for one in (node, *graph.members(node))]
@@ -249,8 +249,8 @@ def seeds_of(graph: CallGraph, nodes: Sequence[int], relations: Sequence[Relatio
 def functions_of(graph: CallGraph, node: int) -> list[str]:
     """The ids of the functions that stand for a node.
 
-    For a function its own, the last definition first: it replaces those before, which may be overloads without a body.
-    For a class those of its constructor and first public methods.
+    For a function, its own ids, the last definition first: it replaces earlier ones, which may be overloads without a
+    body. For a class, the ids of its constructor and first public methods.
     """
     if not graph.is_class(node):
         return graph.ids(node)[::-1]

@@ -1,4 +1,4 @@
-"""The repository tree of an index, or of a list of results, as a networkx graph; `graph/network.py` has its fields."""
+"""The repository tree of an index or of results, as a networkx graph; `graph/network.py` documents its fields."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ CLUSTERS = 10  # of a list of results, as in the paper
 
 
 def index_graph(engine: Engine, *, dimension: int = 2) -> nx.DiGraph[int]:
-    """The whole tree in its disk, units labelled by their cluster of meaning.
+    """The whole tree in its disk, units labelled with their cluster by meaning.
 
-    In more than two dimensions geoopt places the nodes, where that lowers the distortion.
+    In more than two dimensions, geoopt refines the embedding if that lowers distortion.
     """
     stored, embedded = obtain(engine, "tree"), obtain(engine, "embedding")
     if stored is None or embedded is None:
@@ -46,7 +46,7 @@ def result_graph(candidates: Sequence[Candidate], *, clusters: int = CLUSTERS) -
 
 
 def tree_clusters(candidates: Sequence[Candidate], count: int = CLUSTERS) -> list[int | None]:
-    """The re-ranker's clusters, or those that the tree falls into where the re-ranker made none."""
+    """The re-ranker's clusters, or clusters of the tree if the re-ranker made none."""
     if len(candidates) <= count or any(candidate.cluster is not None for candidate in candidates):
         return [candidate.cluster for candidate in candidates]
     labels = hyperbolic_kmeans(local_tree([candidate.address for candidate in candidates]), count).tolist()

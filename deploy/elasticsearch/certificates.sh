@@ -1,5 +1,5 @@
 #!/bin/bash
-# Makes a certificate authority and one certificate a node, unless they are there already.
+# Makes a certificate authority and one certificate per node, unless they exist.
 set -euo pipefail
 
 target=${CERTIFICATES:-/certificates}
@@ -23,17 +23,17 @@ if [ ! -f "$target/ca/ca.crt" ]; then
     for node in "${nodes[@]}"; do
         rm -rf "${target:?}/$node" && mv "$target/making/$node" "$target/$node"
     done
-    # The authority comes last: a start that was cut off before it begins again.
+    # The authority is moved last, so an interrupted run starts over.
     rm -rf "$target/ca" && mv "$target/making/ca" "$target/ca"
     rm -rf "$target/making"
 fi
 
-# Everybody may read certificates; keys are for Elasticsearch (its user is in group 0), the authority's for root alone.
+# Everyone may read certificates; only Elasticsearch (group 0) the keys, and only root the authority's key.
 find "$target" -type d -exec chmod 755 {} +
 find "$target" -name '*.crt' -exec chmod 644 {} +
 find "$target" -name '*.key' -exec chown 0:0 {} + -exec chmod 640 {} +
 chmod 600 "$target/ca/ca.key"
-# A new volume is root's; Elasticsearch, which writes its snapshots there, is user 1000 in its image.
+# A new volume belongs to root; Elasticsearch, which writes its snapshots there, runs as user 1000.
 snapshots=${SNAPSHOTS:-/snapshots}
 [ ! -d "$snapshots" ] || chown 1000:0 "$snapshots"
 echo "Certificates are in place."

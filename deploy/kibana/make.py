@@ -1,7 +1,7 @@
 """Writes `treeline.ndjson`: the data view, saved searches and dashboard that the compose file imports into Kibana.
 
-Saved objects hold JSON inside JSON strings, which nobody can read or review; this file can be. A test checks that
-what it makes is what is stored, and that every field it uses is in the index' mapping.
+Saved objects are JSON inside JSON strings, which cannot be reviewed, so they are generated here. A test checks that the
+stored file is up to date, and that every field it uses is in the index's mapping.
 
     python deploy/kibana/make.py
 """
@@ -14,12 +14,12 @@ from typing import Any
 
 OUTPUT = Path(__file__).with_name("treeline.ndjson")
 VIEW = "treeline-functions"
-# The alias on the current generations of all indexes, so that none is missing and nothing is counted twice.
+# The alias of all indexes' current generations, so that none is missing and nothing is counted twice.
 PATTERN = "treeline-.current"
-INDEX = "_index"  # the generation's own name: which index a function is in
+INDEX = "_index"  # the generation's name, which tells the index of a function
 FUNCTIONS = "kind: *"  # the index also holds its artifacts: call graph, tree, manifest
 VIEW_REFERENCE = "kibanaSavedObjectMeta.searchSourceJSON.index"
-# Versions of the objects' own formats, as Kibana 8.19 exports them; older ones are migrated on import.
+# Format versions of the objects, as exported by Kibana 8.19; older ones are migrated on import.
 CORE_VERSION = "8.8.0"
 VERSIONS = {"index-pattern": "8.0.0", "search": "10.5.0", "visualization": "8.5.0", "dashboard": "10.2.0"}
 Object = dict[str, Any]

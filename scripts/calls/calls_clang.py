@@ -1,4 +1,4 @@
-"""Calls of C or C++ files by libclang: one JSON row for each call, as scripts/call_edges.py reads them.
+"""Finds calls in C or C++ files with libclang: one JSON row per call, for scripts/call_edges.py.
 
 python calls_clang.py FOLDER GLOB… -- COMPILER-OPTION…
 """
@@ -24,7 +24,7 @@ OUTSIDE = ("outside", 0)
 
 @cache
 def inside(name: str, root: Path) -> str:
-    """The path in the folder; empty for a file that is not in it."""
+    """The path inside the folder; empty for a file outside it."""
     path = Path(name).resolve()
     return str(path.relative_to(root)) if path.is_relative_to(root) else ""
 
@@ -40,10 +40,10 @@ def main() -> None:
     definitions: dict[str, tuple[str, int]] = {}
     calls: dict[tuple[str, int, str, str], tuple[str, int]] = {}
     covered: set[str] = set()
-    here: set[tuple[str, int, str, str]] = set()  # calls of what the same unit defines
+    here: set[tuple[str, int, str, str]] = set()  # calls of functions in the same translation unit
     for file in sorted({one for glob in globs for one in root.glob(glob)}):
         unit = Index.create().parse(str(file), args=options, options=TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
-        seen = set(covered)  # headers are walked through once
+        seen = set(covered)  # each header is walked once
         for top in unit.cursor.get_children():
             path = place(top, root)[0]
             if not path or path in seen:

@@ -1,4 +1,4 @@
-"""Calls of a Python folder by jedi: one JSON row for each call, as scripts/call_edges.py reads them.
+"""Finds calls in a Python folder with jedi: one JSON row per call, for scripts/call_edges.py.
 
 python calls_jedi.py FOLDER
 """
@@ -36,10 +36,10 @@ def main() -> None:
             column = len(source.split("\n")[line - 1].encode()[:column].decode())
             try:
                 found = script.goto(line, column, follow_imports=True)
-                # A variable is what it holds; one that holds something unknown says nothing.
+                # A variable counts as its value; one with an unknown value gives no row.
                 if any(one.type not in ("function", "class", "module") for one in found):
                     found = script.infer(line, column) or [None]
-            except Exception:  # noqa: BLE001  # jedi fails in many ways, and then says nothing of a call
+            except Exception:  # noqa: BLE001  # jedi fails in many ways; such a call gives no row
                 found = []
             if not found or any(one is None for one in found):
                 write(path, line, name, "", 0)

@@ -1,11 +1,11 @@
 """The lanes of the call graph, and the exact answer to a structural question.
 
-The graph lane leads from a symbol named in the query (or found by keyword) to its definitions, callers and callees. A
-structural question gets exactly what it asks for, all of it, with a sentence that says so.
+The graph lane walks from a symbol named in the query (or found by keyword) to its definitions, callers and callees. A
+structural question gets a complete and exact answer, with a sentence that says so.
 
-The `text_calls` lane finds calls by their text (`urlopen(`), whoever defines what is called. The call graph leads from
-a call to its definition in the same repository; a library's function has none there, and a method of a variable of
-unknown type often none that is certain. Classes whose base is from elsewhere are found the same way.
+The `text_calls` lane finds calls by their text (`urlopen(`), wherever the function is defined. The call graph only has
+calls that resolve within a repository: it misses calls of library functions, and often methods of a variable of unknown
+type. Classes whose base is defined elsewhere are found in the same way.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from treeline.search.structure import CALLS, INHERITS, NEAR_NAMES, functions_of,
 DEFINITION, NEAR_NAME, BY_WORDS = "definition", "near name", "shares words"
 CALLERS = frozenset({"function", "method"})
 CLASS_KINDS = frozenset({"class", "interface", "type", "enum"})
-UNRESOLVED = "unresolved"  # the relation of a result whose code has the call, which the graph does not know
-# What a relation is called from its other end: a callee is `called`.
+UNRESOLVED = "unresolved"  # the relation of a result whose code contains a call that the graph could not resolve
+# The names of relations in the other direction: a callee is `called`.
 PASSIVE: Mapping[Relation, str] = {
     "calls": "called",
     "extends": "extended",
@@ -42,15 +42,15 @@ PASSIVE: Mapping[Relation, str] = {
     "uses": "used",
 }
 NO_WORDS: Mapping[Relation, str] = {}
-LISTED = 10_000  # functions of a structural answer at most: as far as pages reach
+LISTED = 10_000  # most functions of a structural answer: as far as paging goes
 OTHERS_NAMED = 5
-BELOW = "by keyword or meaning, not from the call graph"  # heading of what stands below an exact answer
-# Scores: a whole name, the end of a longer one or a method of a class, their neighbours. A near name is a guess, and so
-# are its neighbours.
+BELOW = "by keyword or meaning, not from the call graph"  # heading of the results below an exact answer
+# Scores of a whole name, of the end of a longer name or a method of a class, and of their neighbours. A similar name
+# and its neighbours are guesses.
 WHOLE, PART, AROUND, GUESSED = 1.0, 0.75, 0.5, 0.2
-NEXT = 0.01  # less for each further function of a class: its constructor comes first
-SURE = 0.5  # above the usual where the query is a name and nothing else: then no other lane changes its order
-# What is asked → what those who are the answer do, and what they are.
+NEXT = 0.01  # subtracted for each further function of a class: its constructor comes first
+SURE = 0.5  # added if the query is only a name, so that no other lane changes the order
+# Question → the verb of its answer, and the noun for a function that answers it.
 VERBS = {"calls": "call", "inherits": "extend or implement", "uses": "use", "depends": "depend on"}
 NOUNS = {"calls": "function", "inherits": "class", "uses": "function or class", "depends": "function or class"}
 
@@ -58,7 +58,7 @@ Reached = tuple[str, float, str]  # function id, score, stage
 
 
 class StoredGraph:
-    """The call graph of an open index, loaded or made when first called; None when the index has none."""
+    """The call graph of an open index, loaded or built on the first call; None if the index has none."""
 
     def __init__(self, engine: Engine, cache: Path | None = None) -> None:
         self._engine, self._cache = engine, cache
@@ -80,7 +80,7 @@ class StoredGraph:
 
 @dataclass(frozen=True, slots=True)
 class UnresolvedCalls:
-    """How many functions have a call in their code that the graph does not know: of something else, or unresolved."""
+    """How many functions contain a call of this name that is not in the graph: of something else, or unresolved."""
 
     symbol: str  # as the call is written
     functions: int
@@ -97,24 +97,23 @@ class UnresolvedCalls:
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """What the graph knows: the functions that are the answer, and what else is that is no function (a class, a
-    module's top level)."""
+    """The answer of the call graph: its functions, and what is not a function (a class, a module's top level)."""
 
     symbol: str
     relations: tuple[Relation, ...]
     direction: Direction
     depth: int
     definitions: int  # symbols of that name in the graph
-    found: int  # functions, of which the list has the first
+    found: int  # functions in all; the list has the first of them
     functions: int  # in the list
     others: tuple[str, ...]
-    near: tuple[str, ...] = ()  # names spelt like an unknown one
-    unresolved_calls: int = 0  # further functions that have the call in their code
-    unresolved_classes: tuple[str, ...] = ()  # with an unresolved base of that name; the functions are theirs
+    near: tuple[str, ...] = ()  # names spelt similarly to an unknown one
+    unresolved_calls: int = 0  # further functions whose code contains the call
+    unresolved_classes: tuple[str, ...] = ()  # classes with an unresolved base of that name
     all_unresolved_calls: bool = True  # whether all of those were counted
-    possible: int = 0  # of those found, by the only method of that name: the receiver's type is not known
-    where: str = "this index"  # or the repository that was asked for
-    narrowed: bool = False  # by language or path, so there may be others
+    possible: int = 0  # of those found: guessed, because the receiver's type is not known
+    where: str = "this index"  # or the repository of the filter
+    narrowed: bool = False  # filtered by language or path, so there may be others
 
     @property
     def known(self) -> bool:
@@ -123,7 +122,7 @@ class Exact:
 
     @property
     def asked(self) -> str:
-        """What is asked: `calls`, `inherits`, `uses` or `depends`."""
+        """The kind of question: `calls`, `inherits`, `uses` or `depends`."""
         if self.relations == INHERITS:
             return "inherits"
         if len(self.relations) == 1:
@@ -134,7 +133,7 @@ class Exact:
     def sentence(self) -> str:
         """`3 functions are known to call the http_backoff defined in this index`.
 
-        Names are resolved within a repository: callers of a library's function of the same name are not among them.
+        Names are resolved within a repository, so callers of a library's function of the same name do not count.
         """
         unresolved = "".join(f"; {message}" for message in [self._unresolved] if message)
         if not self.known:
@@ -195,8 +194,8 @@ class ExactList(RankedList):
 
 @dataclass(frozen=True, slots=True)
 class TextCallsList(RankedList):
-    """The functions found; `complete` when all that have the words of the call were looked at. For a base class, the
-    `classes` that name it: the functions are theirs."""
+    """The functions found; `complete` if all functions with the words of the call were checked. For a base class,
+    `classes` are those that name it, and the functions are their members."""
 
     complete: bool = field(kw_only=True)
     classes: tuple[str, ...] = field(default=(), kw_only=True)
@@ -205,7 +204,7 @@ class TextCallsList(RankedList):
 def graph_lane(
     engine: Engine, graph: CallGraph | None, route: Route, text: str, k: int, filters: Filters
 ) -> RankedList:
-    """The first `k` units: the definitions of the names, then the walk from them where there is a call graph."""
+    """The first `k` units: the definitions of the names, then their neighbours if there is a call graph."""
     if graph is not None and route.relations:
         return _exactly(engine, graph, route, filters)
     names, stage, trust = _names(engine, graph, route.symbols, filters)
@@ -222,28 +221,28 @@ def graph_lane(
 
 
 def callees_lane(engine: Engine, graph: CallGraph, ids: Iterable[str], k: int, filters: Filters) -> RankedList:
-    """What the given functions call, one edge away, in their order."""
+    """What the given functions call directly, in their order."""
     nodes = [node for id_ in ids if (node := graph.node_of(id_)) is not None]
     found = _located(engine, _functions(graph, graph.walk(nodes, CALLS, "out"), PASSIVE), filters)
     return replace(_first(found, k), lane=CALLEES)
 
 
 def text_calls_lane(engine: Engine, symbol: str, k: int, filters: Filters) -> TextCallsList:
-    """Of the first `k` that have the words of the symbol, those with an opening bracket behind it."""
+    """Of the first `k` functions with the words of the symbol, those where a bracket follows it."""
     words = terms(symbol)
-    if symbol.lower() in words:  # the whole name is a term beside its parts, which many more have
+    if symbol.lower() in words:  # the whole name is a term too, and rarer than its parts
         words = [symbol.lower()]
     hits = engine.keyword(words, k, filters) if words else []
     ids = ids_of(hits)
     bodies = {function.id: function for function in engine.fetch(ids)}
     positions = [at for at, id_ in enumerate(ids) if id_ in bodies and has_call(bodies[id_], symbol)]
-    # All score the same: how often the words are in a function says nothing about whether it calls.
+    # All score the same: how often a function has the words does not make it more of a caller.
     found = with_scores(select(hits, positions), [1.0] * len(positions))
     return TextCallsList(TEXT_CALLS, found, complete=len(hits) < k)
 
 
 def text_bases_lane(engine: Engine, graph: CallGraph | None, symbol: str, k: int, filters: Filters) -> TextCallsList:
-    """The first `k` functions of the classes that name this as a base which was not resolved."""
+    """The first `k` functions of the classes with an unresolved base of this name."""
     if graph is None:
         return TextCallsList(TEXT_CALLS, [], complete=True)
     symbols = {node: graph.symbol(node) for node in graph.naming(symbol, filters.repo)}
@@ -261,7 +260,7 @@ def call_name(name: str) -> str:
 
 
 def has_call(function: Function, symbol: str) -> bool:
-    """Whether the function's code has the call; its own name above its body is none, nor is one in an outline."""
+    """Whether the function's code contains the call. Its own definition does not count, nor does an outline."""
     if function.kind not in CALLERS:
         return False
     own = function.func_name.rpartition(".")[2] == symbol
@@ -269,8 +268,10 @@ def has_call(function: Function, symbol: str) -> bool:
 
 
 def relation_of(candidate: Candidate) -> str:
-    """How the call graph led to a result: `calls`, `called`, `definition`, `uses, 2 edges away`. `unresolved` where
-    only its code has the call, or its class the base. Empty for none of these."""
+    """A result's relation in the call graph: `calls`, `called`, `definition`, `uses, 2 edges away`.
+
+    `unresolved` if only its code has the call, or its class the base; '' for none.
+    """
     stages = {one.lane: one.stage for one in candidate.contributions}
     return stages.get(GRAPH, UNRESOLVED if TEXT_CALLS in stages else "")
 
@@ -283,19 +284,19 @@ def first_named(names: Sequence[str]) -> str:
 
 
 def _possible(graph: CallGraph, steps: Sequence[Step], found: Sequence[str]) -> int:
-    """How many of the functions found were reached by an edge that is not certain."""
+    """How many of the functions found were reached by an uncertain edge."""
     guesses = [step.node for step in steps if step.how == POSSIBLE]
     return len({id_ for ids in graph.ids_of(guesses) for id_ in ids}.intersection(found)) if guesses else 0
 
 
 def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -> ExactList:
-    """What a structural question asks for, and the answer in words."""
+    """The exact answer to a structural question."""
     symbols = [node for symbol in route.symbols for node in graph.named(symbol, filters.repo)]
     steps = graph.walk(seeds_of(graph, symbols, route.relations), route.relations, route.direction, route.depth)
     found = _located(engine, _functions(graph, steps, PASSIVE if route.direction == "out" else NO_WORDS), filters)
     listed = _first(found, LISTED)
     reached = [step.node for step in steps]
-    # A class inside a function has no node of its own: the function stands for it.
+    # A class inside a function has no node, so the function represents it.
     others = reached if route.relations == INHERITS else graph.without_ids(reached)
     exact = Exact(
         symbol=route.symbols[0],
@@ -315,10 +316,10 @@ def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -
 
 
 def _definitions(graph: CallGraph, symbols: Sequence[int], relations: Sequence[Relation], *, led: bool) -> list[int]:
-    """The symbols that a person would count.
+    """The symbols that a user would count as definitions.
 
-    A constructor with its class's name (Java, PHP) belongs to the class. What is extended is a class, or a function
-    that stands for one inside it where that `led` somewhere.
+    A constructor with its class's name (Java, PHP) belongs to the class. Only classes are extended, or a function that
+    represents a class inside it, if the walk found something (`led`).
     """
     classes = [node for node in symbols if graph.is_class(node)]
     if relations == INHERITS and (classes or not led):
@@ -337,12 +338,12 @@ def _describe(symbol: GraphSymbol) -> str:
     return f"a class in {symbol.name}" if symbol.kind == "function" else symbol.name
 
 
-Names = tuple[list[str], str, float]  # the names, how they were found, and how far to trust that
+Names = tuple[list[str], str, float]  # the names, how they were found, and the confidence
 
 
 def _names(engine: Engine, graph: CallGraph | None, symbols: Sequence[str], filters: Filters) -> Names:
-    """The names in the index that the query's symbols stand for: as typed, else in another style of casing, else one
-    edit away, else merely near."""
+    """The names in the index that match the query's symbols: as typed, else in another casing style, else one edit
+    away, else similar."""
 
     def nodes(name: str) -> list[int]:
         return [] if graph is None else graph.named(name, filters.repo)
@@ -373,7 +374,7 @@ def styles(name: str) -> list[str]:
 
 
 def is_slip(typed: str, name: str) -> bool:
-    """Whether a name is one letter away: more, less, another one, or two swapped; case does not count."""
+    """Whether a name is one edit away: a letter added, missing, replaced, or two swapped; ignores case."""
     typed, name = typed.lower(), name.lower()
     at = next((at for at, pair in enumerate(zip(typed, name, strict=False)) if pair[0] != pair[1]), None)
     if at is None:
@@ -391,8 +392,8 @@ def _by_words(engine: Engine, graph: CallGraph, text: str, filters: Filters) -> 
 
 
 def _units(hits: Sequence[Hit], names: Sequence[str], stage: str) -> Iterator[Reached]:
-    """The units of these names: functions, classes, constants, files. A class comes before its methods, a definition
-    before what only ends in the name."""
+    """The units with these names: functions, classes, constants, files. A class comes before its methods, a whole name
+    before a longer one that ends in it."""
     for hit in hits:
         yield hit.id, WHOLE if hit.address.func_name in names else PART, stage
 
@@ -400,7 +401,7 @@ def _units(hits: Sequence[Hit], names: Sequence[str], stage: str) -> Iterator[Re
 def _around(
     graph: CallGraph, seeds: list[int], stage: str, symbols: Sequence[str], units: Sequence[Hit]
 ) -> Iterator[Reached]:
-    """The definitions, their callers, their callees. A class that is a unit itself comes before its constructor."""
+    """The definitions, their callers and callees. A class that is a unit comes before its constructor."""
     classes = {hit.address.func_name for hit in units if hit.address.kind in CLASS_KINDS}
     for node in seeds:
         whole = stage == BY_WORDS or any(graph.is_whole(node, symbol) for symbol in symbols)
@@ -416,7 +417,7 @@ def _functions(graph: CallGraph, steps: Sequence[Step], words: Mapping[Relation,
     for step, own in zip(steps, graph.ids_of([step.node for step in steps]), strict=True):
         word = words.get(step.relation, step.relation)
         stage = word if step.depth == 1 else f"{word}, {step.depth} edges away"
-        # A class that calls or is called is not its methods; its constructor has an edge of its own.
+        # A class in a call does not stand for its methods; its constructor has its own edge.
         ids = own if step.relation == "calls" else functions_of(graph, step.node)
         for id_ in ids:
             yield id_, 2 / (1 + step.depth), stage

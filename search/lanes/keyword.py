@@ -1,7 +1,7 @@
 """The keyword lane with relaxation: all words, then words within one edit, then smaller chunks of the query.
 
-Relaxation follows the paper: each stage is tried only while fewer than 100 were found. Later stages append to what
-earlier ones found, and every hit says its stage.
+Relaxation follows the paper: the next stage runs only while fewer than 100 units were found. Its hits come after those
+of earlier stages, and every hit records its stage.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from treeline.rerank.ranked_list import RankedList
 from treeline.search.plan import KEYWORD
 
 EXACT, FUZZY, CHUNKS = "exact", "fuzzy", "chunks"
-ENOUGH = 100  # the paper's bound: with fewer the next stage is tried
+ENOUGH = 100  # the paper's bound: with fewer hits, the next stage runs
 MAX_CHUNKS = 24  # searches in the last stage; the first words of a long query matter most
 SHORTEST_PIECE = 3  # letters; shorter pieces of a word match by accident
 LONGEST_WORD = 40  # letters
@@ -25,7 +25,7 @@ WORD = re.compile(r"\w+")
 
 
 def keyword_lane(engine: Engine, text: str, k: int, filters: Filters, *, expanded: bool = False) -> RankedList:
-    """The best `k` by keyword, relaxed as far as needed; `expanded` by words that the first results share."""
+    """The best `k` by keyword, relaxed as far as needed; `expanded` adds words that the first results share."""
     stages: list[str] = []
     parts: list[Sequence[Hit]] = []
     hits: Sequence[Hit] = []
@@ -47,7 +47,7 @@ def _stages(engine: Engine, text: str, k: int, filters: Filters, expanded: bool)
         yield EXACT, engine.keyword(words, k, filters)
     if WORD.search(text):
         yield FUZZY, engine.fuzzy(text, k, filters)
-    # Not fuzzy: whole words within one edit were found before, and pieces within one edit match by accident.
+    # Not fuzzy: the stage before found whole words within one edit, and fuzzy pieces match by accident.
     for chunk in chunks(text):
         yield CHUNKS, engine.keyword(terms(chunk), k, filters)
 
@@ -58,7 +58,7 @@ def _with_feedback(engine: Engine, words: list[str], filters: Filters) -> list[s
 
 
 def chunks(text: str) -> list[str]:
-    """Ever smaller runs of the query's words, halves first, then pieces of words typed without a space."""
+    """Smaller and smaller runs of the query's words, halves first, then pieces of words typed without a space."""
     words = WORD.findall(text)
     found: dict[str, None] = {}
     size = len(words) // 2
@@ -73,7 +73,7 @@ def chunks(text: str) -> list[str]:
 
 
 def pieces(word: str) -> Iterator[str]:
-    """Every head and tail of a word; of `exponentialbackoff`, those that are words will match."""
+    """Every prefix and suffix of a word: for `exponentialbackoff`, those that are words will match."""
     for cut in range(SHORTEST_PIECE, len(word) - SHORTEST_PIECE + 1):
         yield word[:cut]
         yield word[cut:]

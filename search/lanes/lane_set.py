@@ -1,4 +1,4 @@
-"""The lanes of a plan: makes them, and holds what they brought before fusion."""
+"""Makes the lanes of a plan, and holds their results before fusion."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from treeline.search.location import Locations, innermost
 from treeline.search.plan import DENSE, EXACT, GRAPH, KEYWORD, PATH, TEXT_CALLS, TFIDF, Plan
 from treeline.search.structure import INHERITS
 
-MEANING = "meaning"  # the last relaxation: no unit has any of the words
+MEANING = "meaning"  # the last relaxation stage: no unit has any of the words
 NO_MATCH = "nothing here contains these words; what follows"
 WITHOUT_IT = "; what follows has some of its words or is near it in meaning"
 
@@ -85,7 +85,7 @@ class LaneSet:
         return made
 
     def prepare(self, name: str, progress: Progress = no_progress) -> None:
-        """Load or build now what the lane would otherwise need at its first query."""
+        """Load or build now what the lane needs, instead of at its first query."""
         if name == TFIDF:
             self._tfidf.prepare(progress)
         elif name == GRAPH:
@@ -135,7 +135,7 @@ def path_lane(engine: Engine, locations: Locations | None, plan: Plan) -> Ranked
 def dense_lane(
     engine: Engine, encoder: Encoder, text: str, k: int, filters: Filters, *, index_name: str, lane: str = DENSE
 ) -> RankedList:
-    """The nearest `k` by cosine; nothing when the encoder knows no word of the query."""
+    """The nearest `k` by cosine; empty if the encoder knows no word of the query."""
     vector = encoder.encode_queries([text])[0]
     if not vector.any():
         return RankedList(lane, [])
@@ -161,16 +161,16 @@ class LaneResults:
     lists: tuple[RankedList, ...]
     degraded: tuple[Degradation, ...] = ()
     timings: Mapping[str, float] = field(default_factory=dict)  # milliseconds per lane
-    excluded: bool = False  # whether results were dropped for a word in them
+    excluded: bool = False  # whether results were dropped because of an excluded word
 
     @cached_property
     def exact(self) -> Exact | None:
-        """What the call graph answers to a structural question, with the unresolved calls counted."""
+        """The call graph's answer to a structural question, with the number of unresolved calls."""
         known = next((ranked for ranked in self.lists if isinstance(ranked, ExactList)), None)
         text_calls = next((ranked for ranked in self.lists if isinstance(ranked, TextCallsList)), None)
         if known is None:
             return None
-        cut = known.exact.found > known.exact.functions  # then those beyond the list would be counted twice
+        cut = known.exact.found > known.exact.functions  # those beyond the list would then be counted twice
         if text_calls is None or cut:
             return known.exact
         return replace(
@@ -182,8 +182,8 @@ class LaneResults:
 
     @property
     def relaxed(self) -> tuple[str, ...]:
-        """The relaxation stages beyond the exact one that were needed, in their order; last, `meaning` where none of
-        them found a word of the query and the results are only near it in meaning."""
+        """The relaxation stages after the exact one that were needed, in order. The last is `meaning` if no unit has a
+        word of the query and the results are only similar in meaning."""
         stages = {ranked.lane: ranked.stages for ranked in self.lists}.get(KEYWORD)
         if stages is None:
             return ()
@@ -192,8 +192,7 @@ class LaneResults:
 
     @property
     def no_match(self) -> str:
-        """A sentence where nothing has a quoted phrase, or any of the words, not even a near spelling of one; else
-        empty."""
+        """A sentence if no unit has the quoted phrase, or any of the words or a near spelling of one; else empty."""
         if self._phrases is not None and self._phrases.required and not len(self._phrases.hits):
             missing = self._phrases.missing or (*self.plan.phrases, self.plan.regex and f"/{self.plan.regex}/")
             together = "" if self._phrases.missing else " together"
@@ -207,15 +206,15 @@ class LaneResults:
 
     @property
     def cut_short(self) -> str:
-        """A sentence where looking for a phrase or an expression took too long, and what was found is not all."""
+        """A sentence if the search for a phrase or pattern ran out of time, so there may be more; else empty."""
         if self._phrases is None or not self._phrases.stopped or not len(self._phrases.hits):
             return ""
         return f"looking for {_quoted(self._phrases.stopped)} took too long: there may be more"
 
     @property
     def leading(self) -> tuple[str, ...]:
-        """The lanes whose results come first whatever their scores: they answer a structural question, are in the file
-        that the query names, or have the query word for word."""
+        """The lanes whose results come first whatever their scores: the exact answer to a structural question, the file
+        that the query names, or units that contain the query verbatim."""
         if self.exact:
             return (GRAPH, TEXT_CALLS)
         if any(ranked.lane == PATH and len(ranked.hits) for ranked in self.lists):
@@ -233,8 +232,8 @@ class LaneResults:
 
     @property
     def _pieces(self) -> bool | None:
-        """Whether pieces of the words were found, where no whole word was. None where whole words were found or may
-        have been, or no lane looked for them."""
+        """Whether only pieces of the words were found. None if whole words were or may have been found, or no lane
+        searched for them."""
         found = {base(ranked.lane): ranked for ranked in self.lists if base(ranked.lane) not in (DENSE, EXACT)}
         keyword = found.pop(KEYWORD, None)
         if keyword is None or self.excluded or any(ranked.hits for ranked in found.values()):
@@ -247,7 +246,7 @@ class LaneResults:
         return Distinct([ranked.hits for ranked in self.lists])
 
     def only(self, *lanes: str) -> LaneResults:
-        """The same search with these lanes alone; `dense` stands for every encoder's."""
+        """The results of these lanes only; `dense` includes every encoder's."""
         kept = tuple(ranked for ranked in self.lists if ranked.lane in lanes or base(ranked.lane) in lanes)
         return replace(self, lists=kept)
 
@@ -257,12 +256,12 @@ def _quoted(phrases: Sequence[str]) -> str:
 
 
 def base(lane: str) -> str:
-    """`dense:NAME` is a dense lane."""
+    """The kind of a lane: `dense` for `dense:NAME`."""
     return lane.partition(":")[0]
 
 
 def exclude(engine: Engine, results: LaneResults) -> LaneResults:
-    """The lists without the functions that contain an excluded word, in whatever form or part of a name."""
+    """The lists without functions that contain an excluded word, in any form, even as part of a name."""
     words = [found for word in results.plan.excluded if (found := frozenset(terms(word)))]
     if not words:
         return results
@@ -273,8 +272,8 @@ def exclude(engine: Engine, results: LaneResults) -> LaneResults:
 
 
 def _contains(function: Function, words: Sequence[frozenset[str]]) -> bool:
-    # Analysing 5,000 functions takes a second. A stem's first letters stand in every form of the word, so most
-    # functions are ruled out by looking for those.
+    # Analysing 5,000 functions takes a second. Every form of a word contains the first letters of its stem, so
+    # searching for those rules out most functions.
     text = normalize("NFKC", f"{function.func_name}\n{function.code}\n{function.docstring}").lower()
     likely = [word for word in words if all(stem[: max(2, len(stem) - 1)] in text for stem in word)]
     if not likely:

@@ -1,7 +1,7 @@
-"""The exact lane: units whose text has a quoted phrase, a `/regular expression/`, or the whole query word for word.
+"""The exact lane: units whose text has a quoted phrase, a `/regular expression/`, or the whole query verbatim.
 
-A quoted phrase or an expression must stand in every result: `require` drops the rest from the other lanes' lists. An
-unquoted query that stands word for word in a few places, such as an error message, only puts those first.
+Every result must contain a quoted phrase or match an expression: `require` drops the rest from the other lanes' lists.
+An unquoted query that occurs verbatim in a few places, such as an error message, only ranks those first.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.rerank.ranked_list import RankedList
 from treeline.search.plan import EXACT, Plan
 
-MOST = 10_000  # units with a phrase that are looked at: as far as pages reach
-FEW = 3  # an unquoted query leads to so many places at most: what stands everywhere is no quotation
+MOST = 10_000  # units with a phrase that are read: as far as paging goes
+FEW = 3  # most places of an unquoted query: text that occurs in more is not a quotation
 
 
 @dataclass(frozen=True, slots=True)
 class PhraseList(RankedList):
-    """The units found. `missing` are the required phrases that no unit has, `stopped` those whose search ran out of
-    time."""
+    """The units found. `missing` are required phrases that no unit has, `stopped` those whose search timed out."""
 
     required: bool = field(kw_only=True)
     missing: tuple[str, ...] = field(default=(), kw_only=True)
@@ -29,7 +28,7 @@ class PhraseList(RankedList):
 
 
 def exact_lane(engine: Engine, plan: Plan) -> PhraseList:
-    """The units that have the whole query word for word; else those that have its phrases and its expression."""
+    """The units that contain the whole query verbatim, else those that match its phrases and expression."""
     verbatim = _verbatim(engine, (plan.words, plan.corrections.text), plan.filters) if plan.verbatim else []
     if len(verbatim) or not plan.required:
         return PhraseList(EXACT, _scored(verbatim), required=False)
@@ -46,7 +45,7 @@ def exact_lane(engine: Engine, plan: Plan) -> PhraseList:
 
 
 def require(lists: Sequence[RankedList]) -> tuple[RankedList, ...]:
-    """The lists without the units that lack a required phrase; as they are where no unit has it."""
+    """The lists without units that lack a required phrase; unchanged if no unit has it."""
     exact = next((ranked for ranked in lists if isinstance(ranked, PhraseList)), None)
     if exact is None or not exact.required or not len(exact.hits):
         return tuple(lists)
@@ -55,7 +54,7 @@ def require(lists: Sequence[RankedList]) -> tuple[RankedList, ...]:
 
 
 def _verbatim(engine: Engine, texts: Sequence[str], filters: Filters) -> Sequence[Hit]:
-    """The units that have the first of these texts that any has, also where its quotes are escaped (`can\\'t`)."""
+    """The units with the first of these texts that occurs anywhere, also with escaped quotes (`can\\'t`)."""
     escaped = [text.replace(quote, f"\\{quote}") for text in texts for quote in "'\""]
     for variant in dict.fromkeys((*texts, *escaped)):
         hits = engine.phrase(variant, FEW + 1, filters)
@@ -65,7 +64,7 @@ def _verbatim(engine: Engine, texts: Sequence[str], filters: Filters) -> Sequenc
 
 
 def _scored(hits: Sequence[Hit]) -> Sequence[Hit]:
-    """All score the same: either the text is there or it is not."""
+    """The hits with equal scores, because a text either occurs or does not."""
     return with_scores(hits, [1.0] * len(hits))
 
 
