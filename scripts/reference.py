@@ -34,7 +34,8 @@ TITLES = {
     "restructuredtext": "reStructuredText", "asciidoc": "AsciiDoc", "latex": "LaTeX", "toml": "TOML", "ini": "INI",
     "yaml": "YAML", "json": "JSON", "cmake": "CMake", "sql": "SQL", "html": "HTML and templates", "xml": "XML",
     "text": "Plain text", "properties": "Properties", "org": "Org",
-    "jupyter": "Jupyter notebooks", "d": "D", "c": "C", "r": "R",
+    "jupyter": "Jupyter notebooks", "d": "D", "c": "C", "r": "R", "vhdl": "VHDL",
+    "matlab": "MATLAB",
 }  # fmt: skip
 CAPTURED = re.compile(r"@(function|interface|class|enum|type|constant)\b")
 KIND_WORDS = {"function": "functions", "class": "classes", "interface": "interfaces", "enum": "enums"} | {

@@ -153,6 +153,8 @@ class Grammar:
     mend: Callable[[bytes], bytes] | None = None
     # Whether consecutive clauses of a function are one definition (Haskell, Elixir).
     merges: bool = False
+    # Whether a definition qualifies the names of those inside it. In C they all share one scope.
+    nests: bool = True
 
     @property
     def line_comment(self) -> str:

@@ -166,7 +166,7 @@ class _Sweep:
             return
         if name == FILE_NAME:
             name = self.stem or EXPORTS
-        owner = grammar.owner_of(node) or self.scope
+        owner = grammar.owner_of(node) or (self.scope if grammar.nests else "")
         is_function = capture == "function"
         tail = grammar.end_of(node) if is_function else node
         first, last = node.start_point.row + 1, _last_line(tail)

@@ -41,6 +41,8 @@ PROGRAMS: dict[str, dict[str, str]] = {
         "fortran": ".f90 .f95 .f03 .f08 .f .for",
         "pascal": ".pas .pp .lpr .dpr",
         "ada": ".adb .ads",
+        "verilog": ".v .vh .sv .svh",
+        "vhdl": ".vhd .vhdl",
     },
     "managed": {
         "csharp": ".cs .csx",
@@ -60,6 +62,7 @@ PROGRAMS: dict[str, dict[str, str]] = {
         "commonlisp": ".lisp .cl .lsp",
         "scheme": ".scm .ss .sld",
         "racket": ".rkt",
+        "gleam": ".gleam",
     },
     "scripting": {
         "lua": ".lua .luau .rockspec",
@@ -68,6 +71,8 @@ PROGRAMS: dict[str, dict[str, str]] = {
         "julia": ".jl",
         "powershell": ".ps1 .psm1 .psd1",
         "vim": ".vim .vimrc",
+        "matlab": ".m",
+        "tcl": ".tcl .tm .itcl",
     },
     "schema": {
         "proto": ".proto",
@@ -141,6 +146,11 @@ LOCK_FILES = frozenset(
 )
 # Bytes of a file that are read to detect its kind.
 HEAD = 8_192
+# MATLAB shares its suffix with Objective-C.
+MATLAB_FILE = re.compile(rb"^[ \t]*(?:%|function\b|classdef\b)", re.MULTILINE)
+OBJC_FILE = re.compile(
+    rb"^[ \t]*(?:[@#](?:interface|implementation|protocol|class|import|include)\b|//|/\*)", re.MULTILINE
+)
 OBJC_HEADER = re.compile(rb"^@(?:interface|protocol|class|import)\b|^#import\b", re.MULTILINE)
 CPP_HEADER = re.compile(
     rb"\b(?:class|namespace|template|constexpr|public:|private:|virtual|using|typename)\b|std::|#include <\w+>"
@@ -156,6 +166,7 @@ def _files() -> dict[str, tuple[str, str]]:
         for language, names in languages.items()
         for name in names.split()
     }
+    found[".m"] = ("objc", "c_family")  # unless it says that it is MATLAB
     for language, (names, _) in FORMATS.items():
         for name in names.split():
             found.setdefault(name, (language, ""))
@@ -189,6 +200,8 @@ def _entry(path: str, head: bytes = b"") -> tuple[str, str] | None:
         if found[0] == "cpp" and path.endswith(".h") and head:
             language = "objc" if OBJC_HEADER.search(head) else "cpp" if CPP_HEADER.search(head) else "c"
             return language, found[1]
+        if found[0] == "objc" and path.endswith(".m") and MATLAB_FILE.search(head) and not OBJC_FILE.search(head):
+            return "matlab", "scripting"
         return found
     if head.startswith(b"#!") and (mark := SHEBANG.match(head)):
         language = INTERPRETERS.get(mark[1].decode().rstrip("0123456789"), "")

@@ -26,6 +26,7 @@ C = """
 (type_definition type: (union_specifier !name body: (_))) @class
 (type_definition type: (enum_specifier !name body: (_))) @enum
 (type_definition) @type
+(type_definition declarator: (_) "," declarator: (_) @type)
 (preproc_def value: (_)) @constant
 (declaration declarator: [(init_declarator) (array_declarator)]) @constant
 (call_expression function: [(identifier) (field_expression)] @call)
@@ -101,6 +102,8 @@ def _declared(node: Node | None) -> Node | None:
 def _c_name(node: Node) -> str:
     if node.type in ("function_definition", "declaration", "type_definition"):
         found = _declared(node.child_by_field_name("declarator"))
+    elif node.type == "type_identifier" or node.type.endswith("declarator"):
+        found = _declared(node)  # the second name of a typedef
     else:
         found = node.child_by_field_name("name")
     if found is None:
@@ -232,6 +235,7 @@ GRAMMARS = (
     Grammar(
         name="c",
         query=C,
+        nests=False,
         name_of=_c_name,
         functions_of=_c_functions,
         constants_of=_c_constants,

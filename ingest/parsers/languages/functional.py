@@ -275,20 +275,26 @@ FSHARP = """
 (type_definition (union_type_defn)) @enum
 (type_definition (type_abbrev_defn)) @type
 (type_definition) @class
+(exception_definition) @type
 (module_defn) @class
 (application_expression . (long_identifier_or_op) @call)
 (import_decl (long_identifier) @import)
 """
 FSHARP_NAME = re.compile(
-    r"(?:\[<.*?>\]\s*)*(?:and|let|rec|inline|private|internal|public|mutable|static|member|override|default|abstract|type"
+    r"(?:\[<.*?>\]\s*)*(?:and|let|exception|rec|inline|private|internal|public|mutable|static|member|override|default|abstract|type"
     r"|module|val|new|\s)*((?:``[^`]+``|\w+)(?:\.(?:``[^`]+``|\w+))*)", re.DOTALL
 )  # fmt: skip
 
 
+# `let (>>=) m f`, `let (|Even|Odd|) n`
+FSHARP_OPERATOR = re.compile(r"[\w\s.]*?\(([^)]+)\)")
+
+
 def _fsharp_name(node: Node) -> str:
     found = FSHARP_NAME.match((node.text or b"")[:400].decode("utf-8", "replace"))
-    if found is None:
-        return ""
+    if found is None or found[1] in ("let", "and", "member"):
+        named = FSHARP_OPERATOR.match((node.text or b"")[:400].decode("utf-8", "replace"))
+        return named[1].strip() if named else ""
     # `member this.Name`: the instance is no part of the name.
     return found[1].rpartition(".")[2] if node.type == "method_or_prop_defn" else found[1]
 
@@ -391,7 +397,17 @@ def _lisp(name: str, query: str) -> Grammar:
     )
 
 
+GLEAM = """
+(function) @function
+(type_definition) @enum
+(type_alias) @type
+(constant) @constant
+(function_call function: [(identifier) (field_access)] @call)
+"""
+GLEAM_NAMES = {"type_definition": ("type_name", "name"), "type_alias": ("type_name", "name")}
+
 GRAMMARS = (
+    Grammar(name="gleam", query=GLEAM, names=GLEAM_NAMES, comments=Comments(attribute=re.compile(rb"@\w"))),
     *(
         _lisp(*one)
         for one in (

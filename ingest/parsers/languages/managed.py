@@ -149,8 +149,11 @@ def _kotlin_name(node: Node) -> str:
 
 def _kotlin_owner(node: Node) -> str:
     """What an extension function extends: `fun String.title()` is `String.title`."""
-    receiver = node.child_by_field_name("receiver") if node.type == "function_declaration" else None
-    return re.sub(r"<.*>", "", text_of(receiver), flags=re.DOTALL).strip("()? ") if receiver is not None else ""
+    is_extension = node.type in ("function_declaration", "property_declaration")
+    receiver = text_of(node.child_by_field_name("receiver")) if is_extension else ""
+    if "->" in receiver:
+        return ""
+    return re.sub(r"<.*>", "", receiver, flags=re.DOTALL).strip("()? ").removesuffix(".Companion").rpartition(".")[2]
 
 
 def _kotlin_body(node: Node) -> int:
@@ -217,6 +220,7 @@ SCALA = """
 (function_declaration) @signature
 [(class_definition) (object_definition) (package_object)] @class
 (given_definition) @class
+(extension_definition) @scope
 (trait_definition) @interface
 (enum_definition) @enum
 (type_definition) @type
@@ -235,6 +239,12 @@ def _scala_name(node: Node) -> str:
     if node.type in ("val_definition", "var_definition"):
         pattern = node.child_by_field_name("pattern")
         return text_of(pattern) if pattern is not None and pattern.type == "identifier" else ""
+    if node.type == "extension_definition":
+        # `extension (s: String) def shout` is `String.shout`.
+        extended = re.search(r":\s*(\w+)", text_of(node.child_by_field_name("parameters")))
+        return extended[1] if extended else ""
+    if node.type == "given_definition" and not field_name(node):
+        return text_of(node.child_by_field_name("return_type"))
     return field_name(node)
 
 

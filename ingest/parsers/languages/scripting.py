@@ -1,4 +1,4 @@
-"""Scripting languages: Lua, Bash, R, Julia, PowerShell, Vim script."""
+"""Scripting languages: Lua, Bash, R, Julia, PowerShell, Vim script, MATLAB, Tcl."""
 
 from __future__ import annotations
 
@@ -197,7 +197,56 @@ def _vim_name(node: Node) -> str:
     return field_name(found) if found is not None else ""
 
 
+# MATLAB and Tcl ---------------------------------------------------------------------------------------------------
+
+MATLAB = """
+(function_definition) @function
+(class_definition) @class
+(function_call name: (identifier) @call)
+"""
+PERCENTS = Comments((b"%",), None)
+
+
+def _matlab_doc(node: Node, source: bytes) -> Doc:
+    """The comment behind the first line, or the one above."""
+    comment = next((child for child in node.named_children if child.type in ("comment", "block")), None)
+    if comment is None or comment.type != "comment":
+        return comment_above(source, node.start_byte, PERCENTS)
+    lines = (line.strip().lstrip("%").strip() for line in text_of(comment).splitlines())
+    return Doc("\n".join(lines).strip(), comment.start_byte, comment.end_byte)
+
+
+def _matlab_body(node: Node) -> int:
+    return next((child.start_byte for child in node.named_children if child.type in ("comment", "block")), 0)
+
+
+TCL = """
+(procedure) @function
+(namespace) @scope
+((command name: (simple_word) @_method) @function
+  (#any-of? @_method "method" "constructor" "destructor" "typemethod" "oo::define"))
+((command name: (simple_word) @_class) @class (#any-of? @_class "oo::class" "itcl::class" "snit::type"))
+(command name: (simple_word) @call)
+"""
+TCL_NAME = re.compile(r"(?:constructor|destructor)\b|\S+\s+(?:eval\s+|create\s+)?([^\s{}]+)")
+
+
+def _tcl_name(node: Node) -> str:
+    found = TCL_NAME.match(text_of(node)[:400])
+    if found is None or text_of(node).startswith(("namespace export", "namespace import", "namespace ensemble")):
+        return ""
+    return (found[1] or found[0]).strip(":").replace("::", ".")
+
+
 GRAMMARS = (
+    Grammar(
+        name="matlab",
+        query=MATLAB,
+        doc_of=_matlab_doc,
+        body_of=_matlab_body,
+        comments=PERCENTS,
+    ),
+    Grammar(name="tcl", query=TCL, name_of=_tcl_name, comments=HASH_LINES),
     Grammar(
         name="lua",
         query=LUA,

@@ -1,4 +1,4 @@
-"""Systems languages beside C: Rust, Swift, Zig, Nim, D, Odin, Fortran, Pascal, Ada."""
+"""Systems languages beside C: Rust, Swift, Zig, Nim, D, Odin, Fortran, Pascal, Ada; Verilog and VHDL."""
 
 from __future__ import annotations
 
@@ -266,18 +266,41 @@ ODIN = """
 (const_declaration) @constant
 """
 FORTRAN = """
-[(function) (subroutine)] @function
-[(module) (program)] @scope
+[(function) (subroutine) (module_procedure)] @function
+[(module) (submodule) (program)] @scope
 (derived_type_definition) @class
+(interface (interface_statement [(name) (operator) (assignment)])) @interface
+((variable_declaration attribute: (type_qualifier) @_parameter) @constant (#match? @_parameter "(?i)^parameter$"))
 """
-BANG = Comments((b"!>", b"!<", b"!"), None)
+# Fixed form: a comment is marked in the first column, a continued line in the sixth.
+FREE_FORM = re.compile(rb"^(?![cC*!dD#\d])\S", re.MULTILINE)
+FIXED_COMMENT = re.compile(rb"^[cC*dD](?=.)", re.MULTILINE)
+FIXED_CONTINUED = re.compile(rb".(\r?\n {5})[^\s0](?=.)")
+
+
+def _fortran_repair(source: bytes) -> bytes:
+    """Fixed form as free form, with text of the same length."""
+    if FREE_FORM.search(source):
+        return source
+    return FIXED_CONTINUED.sub(lambda found: b"&" + found[1] + b"&", FIXED_COMMENT.sub(b"!", source))
+
+
+BANG = Comments((b"!>", b"!<", b"!", b"C  ", b"c  ", b"*>", b"*  "), None)
 
 
 def _fortran_name(node: Node) -> str:
     statement = node.named_child(0)
     if statement is None:
         return ""
-    return field_name(statement) or text_of(child_of(statement, "type_name") or child_of(statement, "name"))
+    if node.type == "variable_declaration":
+        declarator = child_of(node, "declarator")
+        return text_of(declarator.child_by_field_name("left")) if declarator is not None else ""
+    return field_name(statement) or text_of(
+        child_of(statement, "type_name")
+        or child_of(statement, "name")
+        or child_of(statement, "operator")
+        or child_of(statement, "assignment")
+    )
 
 
 PASCAL = """
@@ -297,23 +320,85 @@ def _pascal_name(node: Node) -> str:
 ADA = """
 [(subprogram_body) (expression_function_declaration)] @function
 (subprogram_declaration) @signature
-[(package_declaration) (package_body)] @scope
-(full_type_declaration) @class
+(package_declaration) @class
+[(package_body) (protected_body)] @scope
+[(entry_body) (task_body)] @function
+[(full_type_declaration) (private_type_declaration)] @class
+(subtype_declaration) @type
+[(exception_declaration) (number_declaration)] @constant
 """
+ADA_CONCURRENT = re.compile(r"(?:limited\s+)?(?:task|protected|entry)\s+(?:type\s+|body\s+)?(\w+)", re.IGNORECASE)
 
 
 def _ada_name(node: Node) -> str:
-    if node.type.startswith("package") or node.type == "full_type_declaration":
+    if found := ADA_CONCURRENT.match(text_of(node)[:200]):
+        return found[1]
+    if not node.type.startswith(("subprogram", "expression_function")):
         return field_name(node) or text_of(child_of(node, "identifier"))
     inner = child_of(node, "procedure_specification") or child_of(node, "function_specification")
     return field_name(inner) if inner is not None else ""
 
 
+# Hardware ---------------------------------------------------------------------------------------------------------
+
+VERILOG = """
+[(module_declaration) (program_declaration) (package_declaration) (class_declaration)] @class
+(interface_declaration) @interface
+[(function_declaration) (task_declaration) (class_method)] @function
+(type_declaration) @type
+[(text_macro_definition) (parameter_declaration) (local_parameter_declaration)] @constant
+(module_instantiation . (simple_identifier) @call)
+"""
+VERILOG_NAMES = {
+    "type_declaration": re.compile(r".*?(\w+)\s*(?:\[[^\]]*\]\s*)*;\s*\Z", re.DOTALL),
+    "text_macro_definition": re.compile(r"`define\s+(\w+)"),
+    "parameter_declaration": re.compile(r"[^=]*?(\w+)\s*="),
+    "local_parameter_declaration": re.compile(r"[^=]*?(\w+)\s*="),
+    "function_declaration": re.compile(r"[^(;]*?((?:\w+::)?\w+)\s*[(;]"),
+    "task_declaration": re.compile(r"[^(;]*?((?:\w+::)?\w+)\s*[(;]"),
+    "class_method": re.compile(r"(?!(?:pure|extern)\b)[^(;]*?(\w+)\s*[(;]"),
+}
+VERILOG_HEAD = re.compile(
+    r"(?:\w+\s+)*?(?:module|macromodule|interface|program|package|class)\s+(?:automatic\s+|static\s+)?(\w+)"
+)
+
+
+def _verilog_name(node: Node) -> str:
+    found = VERILOG_NAMES.get(node.type, VERILOG_HEAD).match(text_of(node)[:8_000])
+    return found[1].replace("::", ".") if found else ""
+
+
+VHDL = """
+[(entity_declaration) (package_declaration) (architecture_body)] @class
+(package_body) @scope
+[(function_body) (procedure_body) (process_statement)] @function
+[(function_declaration) (procedure_declaration)] @signature
+[(full_type_declaration) (subtype_declaration)] @type
+(constant_declaration) @constant
+"""
+OF = " of "
+
+
+def _vhdl_name(node: Node) -> str:
+    if node.type == "architecture_body":
+        return f"{field_name(node)}{OF}{text_of(node.child_by_field_name('entity'))}"
+    found = node.child_by_field_name("designator") or node.child_by_field_name("package") or child_of(node, "label")
+    return text_of(found or child_of(node, "name") or child_of(node, "identifier_list")).rstrip(": ")
+
+
 GRAMMARS = (
+    Grammar(name="verilog", query=VERILOG, name_of=_verilog_name, comments=Comments(attribute=re.compile(rb"\(\*"))),
+    Grammar(
+        name="vhdl",
+        query=VHDL,
+        name_of=_vhdl_name,
+        scope_of=lambda name: name.rpartition(OF)[2],  # an architecture belongs to its entity
+        comments=DASHES,
+    ),
     Grammar(name="nim", query=NIM, name_of=_nim_name, doc_of=_nim_doc, comments=NIM_COMMENTS),
     Grammar(name="d", query=D, name_of=_d_name, comments=Comments(attribute=re.compile(rb"@\w"))),
     Grammar(name="odin", query=ODIN, name_of=lambda node: text_of(child_of(node, "identifier"))),
-    Grammar(name="fortran", query=FORTRAN, name_of=_fortran_name, comments=BANG),
+    Grammar(name="fortran", query=FORTRAN, name_of=_fortran_name, comments=BANG, repair=_fortran_repair),
     Grammar(name="pascal", query=PASCAL, name_of=_pascal_name, comments=Comments((b"//",), (b"{", b"}"))),
     Grammar(name="ada", query=ADA, name_of=_ada_name, comments=DASHES),
     Grammar(

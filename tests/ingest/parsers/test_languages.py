@@ -8,7 +8,7 @@ import pytest
 
 from treeline.corpus.function import Function
 from treeline.ingest.parsers.outline import outline
-from treeline.ingest.parsers.registry import grammar_of, grammars
+from treeline.ingest.parsers.registry import grammar_of, grammars, language_of
 from treeline.ingest.parsers.units import FileLocation, parse_file
 from treeline.ingest.source import MAX_FUNCTION_BYTES
 
@@ -793,6 +793,92 @@ SAMPLES: dict[str, tuple[str, str, list[tuple[str, str]], tuple[str, str]]] = {
         [("function", "add")],
         ("add", "Adds one."),
     ),
+    "gleam": (
+        "store.gleam",
+        """
+        pub const limit = 10
+        pub type State { Open Closed }
+        pub type Items = List(Int)
+        /// Adds one.
+        @deprecated("x")
+        pub fn add(x: Int) -> Int { x + 1 }
+        """,
+        [("constant", "limit"), ("enum", "State"), ("type", "Items"), ("function", "add")],
+        ("add", "Adds one."),
+    ),
+    "matlab": (
+        "Point.m",
+        """
+        classdef Point < handle
+            methods
+                function move(obj, dx)
+                    % Moves it.
+                    obj.x = dx;
+                end
+            end
+        end
+        """,
+        [("class", "Point"), ("method", "Point.move")],
+        ("Point.move", "Moves it."),
+    ),
+    "tcl": (
+        "store.tcl",
+        """
+        namespace eval ::store {
+            # Adds one.
+            proc add {x} { return $x }
+            namespace export add
+        }
+        oo::class create Queue {
+            method push {item} { return $item }
+        }
+        """,
+        [("method", "store.add"), ("class", "Queue"), ("method", "Queue.push")],
+        ("store.add", "Adds one."),
+    ),
+    "verilog": (
+        "counter.sv",
+        """
+        `define WIDTH 8
+        package types;
+          typedef enum logic { IDLE, BUSY } state_t;
+        endpackage
+        // Counts up.
+        module counter #(parameter N = 8) (input logic clk);
+          function int next(int x);
+            return x + 1;
+          endfunction
+        endmodule
+        """,
+        [
+            ("constant", "WIDTH"),
+            ("class", "types"),
+            ("type", "types.state_t"),
+            ("class", "counter"),
+            ("constant", "counter.N"),
+            ("method", "counter.next"),
+        ],
+        ("counter", "Counts up."),
+    ),
+    "vhdl": (
+        "counter.vhd",
+        """
+        -- Counts up.
+        entity counter is
+          port (clk : in bit);
+        end entity;
+        architecture rtl of counter is
+          type state_t is (idle, busy);
+          function inc(a : integer) return integer is
+          begin
+            return a + 1;
+          end function;
+        begin
+        end architecture;
+        """,
+        [("class", "counter"), ("class", "rtl of counter"), ("type", "counter.state_t"), ("method", "counter.inc")],
+        ("counter", "Counts up."),
+    ),
     "elm": (
         "Store.elm",
         """
@@ -889,6 +975,53 @@ FOUND: dict[str, tuple[str, str, set[tuple[str, str]]]] = {
         'setMethod("area", signature(shape = "Circle"), function(shape) 1)\nsetGeneric("area", function(s) 1)\n',
         {("function", "Circle.area"), ("function", "area")},
     ),
+    "every name of a typedef in C": (
+        "a.c",
+        "typedef struct vec { int x; } vec_t, *vec_ptr;\n",
+        {("type", "vec_t"), ("class", "vec"), ("type", "vec_ptr")},
+    ),
+    "interfaces, parameters and module procedures in Fortran": (
+        "a.f90",
+        """
+        module m
+          integer, parameter :: limit = 10
+          interface norm
+            module procedure norm1
+          end interface
+        end module
+        submodule (m) impl
+        contains
+          module procedure solve
+          end procedure
+        end submodule
+        """,
+        {("constant", "m.limit"), ("interface", "m.norm"), ("method", "impl.solve")},
+    ),
+    "fixed-form Fortran": (
+        "a.f",
+        "C     Computes.\n      SUBROUTINE DNRM(N, X,\n     $                Y)\n      INTEGER N\n      END\n",
+        {("function", "DNRM")},
+    ),
+    "extensions and givens in Scala": (
+        "a.scala",
+        'extension (s: String)\n  def shout: String = s\ngiven Show[Int] with\n  def show(x: Int) = "x"\n',
+        {("method", "String.shout"), ("class", "Show[Int]"), ("method", "Show[Int].show")},
+    ),
+    "extensions in Kotlin": (
+        "a.kt",
+        "val String.loud: String get() = this\nfun android.view.View.hide() {}\nfun User.Companion.make() {}\n",
+        {("constant", "String.loud"), ("method", "View.hide"), ("method", "User.make")},
+    ),
+    "operators, active patterns and exceptions in F#": (
+        "a.fs",
+        "module A\nlet (>>=) m f = f m\nlet (|Even|Odd|) n = n\nexception Broken of string\n",
+        {("function", ">>="), ("function", "|Even|Odd|"), ("type", "Broken")},
+    ),
+    "packages, private types and tasks in Ada": (
+        "a.ads",
+        "package P is\n   type Stack is private;\n   task type Worker is entry Start; end Worker;\nend P;\n",
+        {("class", "P"), ("class", "P.Stack"), ("class", "P.Worker")},
+    ),
     "ports in Elm": ("A.elm", "port module A exposing (..)\nport send : String -> Cmd msg\n", {("function", "send")}),
 }
 
@@ -940,3 +1073,13 @@ def test_a_variable_that_holds_a_class_in_r_is_one_unit() -> None:
 def test_a_definition_ends_on_its_last_line() -> None:
     found = units("a.f90", "subroutine add(x)\n  x = 1\nend subroutine\n\nsubroutine b()\nend subroutine\n")
     assert [unit.address.lines for unit in found if unit.kind != "file"] == [(1, 3), (5, 6)]
+
+
+def test_a_file_of_matlab_is_not_taken_for_objective_c() -> None:
+    said = {
+        "matlab": [b"% A script.\nx = 1;\n", b"function y = f(x)\ny = x;\nend\n"],
+        "objc": [b"#import <A.h>\n", b"// %\n@implementation A\n@end\n", b""],
+    }
+    assert {language: [language_of("a.m", head) for head in heads] for language, heads in said.items()} == {
+        language: [language] * len(heads) for language, heads in said.items()
+    }
