@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from time import monotonic
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from treeline.corpus.errors import (
     REBUILD,
@@ -31,6 +31,10 @@ from treeline.search.executor import Executor, Probe
 from treeline.search.location import Locations
 from treeline.search.searcher import Searcher
 from treeline.search.settings import Settings, open_store
+
+if TYPE_CHECKING:
+    from treeline.graph.callgraph import CallGraph
+    from treeline.ingest.texts import FileTexts
 
 log = logging.getLogger(__name__)
 
@@ -297,6 +301,16 @@ class LiveSearcher(Generations):
     def locations(self) -> Locations | None:
         with self.searcher() as current:
             return current.locations
+
+    @property
+    def texts(self) -> FileTexts:
+        with self.searcher() as current:
+            return current.texts
+
+    @property
+    def graph(self) -> CallGraph | None:
+        with self.searcher() as current:
+            return current.graph
 
 
 class Readiness(Probe[IndexInfo]):

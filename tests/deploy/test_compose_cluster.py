@@ -196,7 +196,7 @@ def test_an_index_that_is_gone_comes_back_from_a_snapshot(cluster: Cluster, tmp_
     from elasticsearch import Elasticsearch
 
     folder = cluster.folder / "snapshots"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)  # where the node made it when it started
     os.chown(folder, NOBODY, NOBODY)
     settings = settings_of("treeline", cluster, tmp_path)
     store = open_store(settings)

@@ -84,7 +84,7 @@ def leading(answer: Answer) -> list[str]:
         ),
         (
             "what does fetch_page call",
-            "fetch_page is known to call no function of this index; 1 possibly; also Client",
+            "fetch_page is known to call 1 function of this index; also Client",
             ["Client.send"],
         ),
         (
@@ -100,7 +100,7 @@ def leading(answer: Answer) -> list[str]:
         ("what calls fetch_page", "no function is known to call the fetch_page defined in this index", []),
         (
             "what changes if I touch parse_url",
-            "1 function is known to depend on the parse_url defined in this index; 1 more possibly",
+            "2 functions are known to depend on the parse_url defined in this index",
             ["Client.send", "fetch_page"],
         ),
         (
@@ -272,7 +272,7 @@ def test_an_answer_longer_than_its_list_says_how_many_are_listed(
     assert answer.exact is not None
     assert answer.exact_results == 1
     assert answer.exact.sentence == (
-        "1 function is known to depend on the parse_url defined in this index; 1 more possibly; the first 1 are listed"
+        "2 functions are known to depend on the parse_url defined in this index; the first 1 are listed"
     )
 
 
@@ -302,6 +302,6 @@ def test_callers_of_callers_are_found_and_said_to_be_further_away(searcher: Sear
     assert answer.exact is not None and answer.exact.depth == 2
     assert {"Client.send", "fetch_page"} <= set(leading(answer))
     assert (
-        "is known to call (over at most 2 calls) the parse_url defined in this index; 1 more possibly"
+        "2 functions are known to call (over at most 2 calls) the parse_url defined in this index"
         in answer.exact.sentence
     )

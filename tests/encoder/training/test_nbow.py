@@ -30,7 +30,7 @@ def test_it_learns_words_that_the_code_does_not_have(tmp_path: Path) -> None:
 
     functions = [one for number in range(11) for one in animals(f"repo{number}")]
     told: list[str] = []
-    scores = train_nbow(functions, tmp_path / "nbow", NbowOptions(dimension=32, batch=48, epochs=25), told.append)
+    scores = train_nbow(functions, tmp_path / "nbow", NbowOptions(dimension=64, batch=48, epochs=60), told.append)
     assert "48 held out" not in told[0] and "96 held out" in told[0]  # whole repositories
     assert 0 < scores["sentences"] <= 1
     encoder = StaticEncoder(tmp_path / "nbow")

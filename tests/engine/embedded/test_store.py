@@ -57,7 +57,7 @@ with EmbeddedStore(Path(sys.argv[1])).begin("x", [ENCODER], "plan") as writer:
 def load(home: Path, steps_until_killed: int) -> str:
     """Run the loader, which kills itself after so many writes and checkpoints; what it said."""
     command = [sys.executable, "-c", LOADER, str(home), str(steps_until_killed)]
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=root, timeout=240).stdout
 
 
