@@ -13,7 +13,7 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
 from treeline.engine.protocol import NO_FILTERS, Filters, Hit
 
-# How many results of each query are kept in a report, so that one sees why a query did badly.
+# Results of each query kept in a report, to see why a query did badly.
 SHOWN = 5
 
 
@@ -21,7 +21,7 @@ SHOWN = 5
 class Case:
     """One question, the relevance of each answer, and the filters of the search."""
 
-    id: str  # a number or a commit, never the question's words: result files that are kept go by it
+    id: str  # a number or a commit, never the question's words, because kept result files use it
     text: str
     relevance: Mapping[str, float]
     filters: Filters = NO_FILTERS

@@ -30,7 +30,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def evaluation_settings(engine: str | None, name: str) -> Settings:
-    """The command line's settings with a long lane timeout: a lane that a busy machine drops would score as empty."""
+    """The command line's settings with a long lane timeout, because a lane that times out would score as empty."""
     return replace(settings_for(engine, name), lane_timeout=LANE_TIMEOUT)
 
 
@@ -54,13 +54,13 @@ def run(
 ) -> tuple[Evaluation, Document]:
     """Ask every variant every question and summarise."""
     if any("tfidf" in variant.lanes for variant in variants):
-        searcher.prepare("tfidf")  # made on first use, which would else be a question without an answer
+        searcher.prepare("tfidf")  # else the first questions would get no answer while it is built
     evaluation = measure_systems(dataset, LaneCache(searcher).systems(variants), console)
     return evaluation, summarise_index(evaluation, searcher.info, baseline)
 
 
 def measure_systems(dataset: DataSet, systems: Sequence[System], console: Console) -> Evaluation:
-    """Ask every system every question, with a bar."""
+    """Ask every system every question, with a progress bar."""
     with bar(console) as progress:
         task = progress.add_task(dataset.name, total=len(systems) * len(dataset.cases))
         return evaluate(dataset, systems, lambda name: progress.update(task, advance=1, description=name))
@@ -111,7 +111,7 @@ class Output:
 def output_options(command: Decorated) -> Decorated:
     """Adds --json, --html, --keep and --results, passed to the command as one `output`."""
 
-    @wraps(command)  # which takes along the parameters that click has noted on it
+    @wraps(command)  # keeps the parameters that click stored on it
     def wrapped(json_file: str, html_file: str, keep: bool, results_folder: str, **rest: Any) -> Any:
         folder = Path(results_folder) if results_folder else results.KEPT
         return command(output=Output(json_file, html_file, folder, keep), **rest)
@@ -136,7 +136,7 @@ def finish(document: Document, output: Output) -> None:
     terminal.show(document, console)
     try:
         _write_files(document, output, console)
-        _compare(document, output, console)  # with the last one, so before this one is kept
+        _compare(document, output, console)  # with the last result, so before this one is kept
     finally:
         if output.keep:
             _keep(document, output, console)

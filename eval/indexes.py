@@ -1,4 +1,4 @@
-"""Small indexes made for one evaluation: records written to a file, loaded by the same pipeline as any source."""
+"""Small indexes for one evaluation, made by the usual pipeline from records in a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from treeline.ingest.sources import functions_of, open_source
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.settings import Settings, open_store
 
-ENGINE = "embedded"  # the engine of every pool: it needs no server, and is gone with its folder
+ENGINE = "embedded"  # the engine of every pool: it needs no server, and is removed with its folder
 FIELDS = ("repo", "path", "func_name", "original_string", "language", "docstring", "sha", "partition", "url")
 
 
@@ -43,7 +43,7 @@ def records_searcher(
     own = eval_settings(settings)
     own.home_path.mkdir(parents=True, exist_ok=True)
     records = own.home_path / f"{name}.jsonl.gz"
-    # No time stamp in the file: the same records make the same bytes, so that the pipeline sees nothing new.
+    # No time stamp in the file, so the same records make the same bytes and the pipeline sees no change.
     with records.open("wb") as file, gzip.GzipFile(fileobj=file, mode="wb", mtime=0, compresslevel=1) as packed:
         for function in functions:
             packed.write(orjson.dumps({field: getattr(function, field) for field in FIELDS}) + b"\n")
@@ -81,7 +81,7 @@ def sources_searcher(
     store = open_store(own)
     try:
         load(store, name, sources, how, progress)
-    except EncoderMismatch:  # the encoder has been replaced since: the pool is ours to make anew
+    except EncoderMismatch:  # the encoder has changed since: rebuild the pool
         load(store, name, sources, replace(how, fresh=True), progress)
     if version:
         made_by.write_text(version, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Measures of one ranked list, and how sure their means are.
+"""Measures of a ranked list, and confidence intervals of their means.
 
 CodeSearchNet's official NDCG, the field's standard measures, bootstrap intervals and paired comparisons."""
 
@@ -19,7 +19,7 @@ Gain = Literal["linear", "exponential"]
 
 
 def deduplicate(ranked: Iterable[str]) -> list[str]:
-    """Each key at its first rank only: a repeated answer must not be paid twice."""
+    """Each key at its first rank only, because a repeated answer must not count twice."""
     return list(dict.fromkeys(ranked))
 
 

@@ -51,7 +51,7 @@ class Variant:
     expand: bool = False
     callees: bool = False
     as_typed: bool = False
-    literal: bool = True  # whether quotes, filters and `-word` in a question have no meaning
+    literal: bool = True  # whether quotes, filters and `-word` in a question are plain words
 
 
 KEYWORD = Variant("keyword", "BM25 with relaxation", ("keyword",))
@@ -122,12 +122,12 @@ class LaneCache:
 
 
 def _as_page(lanes: LaneResults) -> LaneResults:
-    """As a search for one page: some re-rankers share out as many places as were asked for, and an evaluation asks for
-    all that count."""
+    """The results as for one page of a search: some re-rankers divide up as many places as were requested, and an
+    evaluation requests far more than a page."""
     return replace(lanes, plan=replace(lanes.plan, query=replace(lanes.plan.query, k=PAGE)))
 
 
-# Minutes, not hours: these need a transformer for every question.
+# Left out, because they run a transformer for every question: minutes instead of hours.
 SLOW = frozenset({"cross-encoder"})
 LANES = ("keyword", "dense")
 

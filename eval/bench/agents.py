@@ -1,19 +1,19 @@
 """`treeline bench --agents QUESTIONS --checkouts DIR`: how many tokens an agent reads until it has the right file.
 
-The questions are those of `treeline eval repository`. An agent asks a tool, reads the whole answer, and asks on until
-an answer shows a file that answers the question; it pays for every answer. The ways to ask:
+The questions are those of `treeline eval repository`. An agent calls a tool, reads the whole answer, and goes on until
+an answer shows a file that answers the question; it pays for every answer. The tools:
 
 - **treeline**: `search_code` of the MCP server with its defaults, then the next results (`offset`).
 - **grep, lines**: what `rg --ignore-case --line-number` prints for the three rarest words of the question, best file
-  first, 50 lines an answer. It counts as found when one line of the right file is printed.
-- **grep, windows** and **grep, files**: the list of files that match, best first, then of each file 100 lines around
-  the densest match, or all of it, one answer each. It counts as found when the right file is read.
+  first, 50 lines per answer. It counts as found when one line of the right file is printed.
+- **grep, windows** and **grep, files**: the list of files that match, best first, then 100 lines around the densest
+  match of each file, or the whole file, one answer each. It counts as found when the right file is read.
 - **semble**: the text that its MCP tool `search` returns with its defaults (5 results of 10 lines), then 10, 20 and 40
   results. Its own model cannot be had everywhere, so it is measured with BM25 alone and with Treeline's encoder as a
   stand-in; both keep its chunks, its fusion and its ranking rules.
 
-For grep, files rank by how many of the words they have, then by how many lines have one: kinder than `rg`, which prints
-files in no order.
+For grep, files are ranked by how many of the words they have, then by how many lines have one. This favours grep: `rg`
+prints files in no order.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from treeline.eval.sets.repository import Question, Repository, by_repository, r
 from treeline.search.settings import Settings
 
 BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
-LIMIT = 32_000  # tokens after which an agent gives up; a question without an answer counts as many
+LIMIT = 32_000  # tokens after which an agent gives up; an unanswered question counts as this many
 ASKED_WORDS = 3
 GREP_LINES = 50
 WINDOW = 100
@@ -44,7 +44,7 @@ PAGES = 16  # answers of one search that are read
 CHARACTERS_PER_TOKEN = 4
 BINARY = 1_000_000  # bytes; longer files are data
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]+")
-# A file in an answer of Treeline: `path/file.py:12-20` at the start of a line, behind what names a repository.
+# A file in an answer of Treeline: `path/file.py:12-20` at the start of a line, after the repository if there is one.
 PLACE = re.compile(r"^(?!\s*\d+ |[|>] )(?:\[\w+\] \S+ )?(.+?):\d+-\d+(?= |$)", re.MULTILINE)
 
 SEMBLE = """
@@ -110,7 +110,7 @@ def run(
     settings: Settings,
     tell: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Ask every question in every way, and tell the shares and means."""
+    """Ask every question with every tool, and report shares and means."""
     asked = read(questions, checkouts, only)
     name, count = counter(tokenizer)
     tell(f"{len(asked.asked)} questions, {len(asked.repositories)} repositories; tokens: {name}")
@@ -145,7 +145,7 @@ def run(
 
 
 def counter(tokenizer: str) -> tuple[str, Count]:
-    """How tokens are counted: with a `tokenizer.json`, or as a quarter of the characters."""
+    """A token counter: a `tokenizer.json`, or a quarter of the characters."""
     if not tokenizer:
         return f"{CHARACTERS_PER_TOKEN} characters each", lambda text: -(-len(text) // CHARACTERS_PER_TOKEN)
     from tokenizers import Tokenizer
@@ -219,7 +219,7 @@ def treeline(settings: Settings) -> Way:
 
 
 def tool_tokens(settings: Settings, count: Count) -> int:
-    """What an agent reads of the tools before its first question."""
+    """The tokens of the tools' descriptions, which an agent reads before its first question."""
     from treeline.service.mcp.server import INSTRUCTIONS, create_server
 
     tools = asyncio.run(create_server(settings, follow=True).list_tools())
@@ -279,7 +279,7 @@ def grep_files(repository: Repository, questions: Sequence[Question]) -> Iterato
 
 
 def _list_and_read(repository: Repository, questions: Sequence[Question], window: int) -> Iterator[Iterable[Shown]]:
-    """The list of files, then each file, or (`window`) so many lines of it around most matches."""
+    """The list of files, then each file, or (`window`) this many lines of it around the most matches."""
     files = _Files(repository.root)
 
     def pages(question: Question) -> Iterator[Shown]:
@@ -295,7 +295,7 @@ def _list_and_read(repository: Repository, questions: Sequence[Question], window
 
 
 def ask_semble(python: str, kind: str) -> Way:
-    """The answers of semble's tool, from a process of its own."""
+    """The answers of semble's tool, from a separate process."""
 
     def ask(repository: Repository, questions: Sequence[Question]) -> Iterator[Iterable[Shown]]:
         path = os.pathsep.join(filter(None, [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH")]))

@@ -1,8 +1,8 @@
-"""Encoders side by side: how well each ranks and how fast it reads, on the same functions in the same run.
+"""Compares encoders: how well each ranks and how fast it encodes, on the same functions in the same run.
 
-Vectors alone, exact cosines, no engine. The pool is small enough for a transformer on a CPU: every function that the
-99 questions and the web questions know, and others drawn at random. A small pool is easier than the whole corpus, so
-the figures compare encoders; they are not those of `treeline eval codesearchnet`.
+Only vectors and exact cosines, no engine. The pool is small enough for a transformer on a CPU: every function that is
+judged for the 99 questions or answers a web question, and others drawn at random. A small pool is easier than the whole
+corpus, so the figures only compare encoders; they are not those of `treeline eval codesearchnet`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ QUESTIONS = 300  # docstrings asked
 WARM_UP = 64  # functions read before the clock starts
 SINGLE = 100  # questions encoded one at a time
 
-Found = dict[str, Any]  # what a run found, as it is written to a file
+Found = dict[str, Any]  # the result of a run, as written to a file
 Measure = Callable[[Sequence[str], Mapping[str, float]], float | None]
 
 
@@ -47,7 +47,7 @@ class QuestionSet:
     relevance: Sequence[Mapping[str, float]]
     measure: Measure
     hidden: bool = False
-    """Whether the functions are read without their docstrings."""
+    """Whether the functions are encoded without their docstrings."""
 
 
 @dataclass(frozen=True, slots=True)

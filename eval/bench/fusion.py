@@ -36,7 +36,7 @@ from treeline.search.settings import Settings, from_environment, open_store
 
 DEPTH = 300
 SEED = 7
-POOL = 6_000  # functions of the smaller pools; the web questions' has twice as many and all that answer
+POOL = 6_000  # functions of the smaller pools; the web questions' pool has twice as many, and all answers
 AT_ONCE = 1_000
 HIDDEN = "hidden_name"
 
@@ -175,7 +175,7 @@ def fusion_scores(
 
 
 def search_scores(one: Set) -> Values:
-    """The same through the default search: routed lanes, default fusion."""
+    """Reciprocal ranks of the default search: routed lanes, default fusion."""
     found = {}
     for asked in one.questions:
         lanes = one.searcher.lanes(one.searcher.plan(Query(asked.text, literal=True)))

@@ -1,4 +1,4 @@
-"""The service under load: 1, 8 and 64 clients against a server of our own, and a soak that watches its memory."""
+"""Load tests of the service: 1, 8 and 64 clients against a local server, and a soak test that watches its memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ import numpy as np
 from treeline.corpus.errors import TreelineError
 from treeline.eval.sets.codesearchnet import BESIDE, QUERIES, read_queries
 
-# Each connection walks the questions from a place of its own; an answer that is not 200 counts as an error.
+# Each connection starts at a random question; an answer that is not 200 counts as an error.
 SCRIPT = """
 local paths = {PATHS}
 local threads, number = {}, 0
@@ -98,7 +98,7 @@ def by_wrk(base: str, wanted: Sequence[str], clients: int, seconds: float) -> Lo
 
 
 def by_threads(base: str, wanted: Sequence[str], clients: int, seconds: float) -> Load:
-    """One connection a thread. The figures include Python's own cost; prefer `wrk`."""
+    """One connection per thread. The figures include the cost of the Python client; prefer `wrk`."""
     end = time.perf_counter() + seconds
     took: list[list[float]] = [[] for _ in range(clients)]
     errors = [0] * clients
@@ -150,7 +150,7 @@ def run_server(
 ) -> Iterator[tuple[str, int]]:
     """Start a server over the index without rate limits; yields its address and process id.
 
-    The answer cache is off, so that searching is measured, unless `kept_answers`. Index and engine default to the
+    The answer cache is off unless `kept_answers`, so that searching is measured. Index and engine default to the
     settings.
     """
     with socket.socket() as probe:
@@ -273,11 +273,11 @@ class MemoryWatch:
 CLIENTS = (1, 8, 64)
 SECONDS = 15.0
 WARM_UP = 3.0
-# What the figures under it were measured on.
+# Headings: how the figures below were measured.
 COMPUTED = "every answer computed, none kept:"
-KEPT = "as served by default, the last answers kept:"  # here all of them, after the warm-up
+KEPT = "as served by default, the last answers kept:"  # after the warm-up, all of them
 GIVEN = "the server at this address, as it is set up:"
-# When CodeSearchNet's own 99 are not at hand: names, concepts, a typo, one word, a sentence.
+# Used if CodeSearchNet's 99 are not available: names, concepts, a typo, one word, a sentence.
 QUESTIONS = (
     "convert int to string", "retry with exponential backoff", "sort list of dictionaries by key", "parse json",
     "read csv file line by line", "sha256 of a file", "http get with timeout", "camel case to snake case",

@@ -100,13 +100,13 @@ def short(value: float) -> str:
     return f"{value:g}"
 
 
-# The picture of encoders: a dot each, names on the right.
+# The chart of encoders: one dot each, names on the right.
 DOTS_WIDTH, DOTS_HEIGHT = 660, 340
 DOTS_LEFT, DOTS_RIGHT, DOTS_TOP, DOTS_BOTTOM = 56, 190, 20, 44
 
 
 def display_name(name: str) -> str:
-    """An encoder's name without its folder; an int8 one says so."""
+    """An encoder's name without its folder, with `int8` if it is one."""
     short = Path(name.removeprefix(ONNX)).name
     return f"{short}, int8" if name.startswith(ONNX) else short
 

@@ -1,9 +1,9 @@
 """`treeline bench --repository DIR`: how long a question takes in a repository, from the shell to the answer.
 
-Three moments are timed, each in a process of its own and in wall and processor time: the first question (nothing is
-indexed), a later one (nothing has changed), and one after a file was edited. The repository is copied first. With
-`--semble PYTHON`, a Python that has semble, the same is measured of it. Its model cannot be had everywhere, so it gets
-random vectors of the same size (62,500 tokens, 256 dimensions): the times are its own, the answers are not.
+Three cases are timed, each in a new process, in wall and processor time: the first question (nothing is indexed), a
+later one (nothing has changed), and one after a file was edited. It works on a copy. With `--semble PYTHON`,
+a Python that has semble, semble is measured in the same way. Its model is not available everywhere, so it gets random
+vectors of the same size (62,500 tokens, 256 dimensions): the times are valid, the answers are not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from treeline.corpus.errors import InputError, TreelineError
 
 QUESTION = "how are errors handled"
 MOMENTS = ("first answer", "unchanged", "one file changed")
-# Stamps of files as young as the last look are not trusted, so that a moment must pass for the usual case.
+# Time stamps as recent as the last check are not trusted, so wait a moment to measure the usual case.
 SETTLE_S = 2.5
 PATIENCE_S = 600
 RANDOM_MODEL = """
@@ -46,7 +46,7 @@ StaticModel(vectors, tokenizer).save_pretrained(sys.argv[1])
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Seconds of one moment: the median of the rounds."""
+    """Seconds of one case: the median of the rounds."""
 
     tool: str
     moment: str
@@ -55,7 +55,7 @@ class Spent:
 
 
 def run(repository: Path, *, rounds: int, semble: str, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Time every moment with each tool, in turns, and tell the medians."""
+    """Time every case with each tool, in turn, and report the medians."""
     if not repository.is_dir():
         raise InputError(f"{repository} is not a folder", "name a repository to ask in")
     found: list[Spent] = []
@@ -135,7 +135,7 @@ def _moments(tool: _Tool, folder: Path) -> dict[str, tuple[float, float]]:
     tool.forget()
     first = _ask(tool, folder)
     time.sleep(SETTLE_S)
-    _ask(tool, folder)  # looks at the young stamps again
+    _ask(tool, folder)  # checks the recent stamps again
     unchanged = _ask(tool, folder)
     edited = _median_file(folder)
     edited.write_bytes(edited.read_bytes() + b"\n")

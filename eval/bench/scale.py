@@ -1,7 +1,7 @@
 """Growth to a million functions: rate, disk, memory and times at every step.
 
-The corpus is copied into made-up repositories. A plain copy would flatter an index (the same terms again, coinciding
-vectors), so every identifier is replaced by another one of the corpus: vocabulary and lengths stay real.
+The corpus is copied into made-up repositories. A plain copy would be too easy for an index (repeated terms, identical
+vectors), so every identifier is replaced by another one of the corpus: vocabulary and lengths stay realistic.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def shuffle_identifiers(function: Function, copy: int, pool: list[str]) -> Funct
 
 
 TARGET = 1_000_000
-COPY_SIZE = 182_431  # functions of one copy; of the last one only the share that is still wanted is taken
+COPY_SIZE = 182_431  # functions per copy; of the last copy only the share that is still missing is taken
 INDEX = "scale"
 SETTLE_SECONDS = 3600.0
 
@@ -150,12 +150,12 @@ class Step:
     added: int
     seconds: float
     settling_seconds: float
-    """Of merging after the load, which the rate does not count."""
+    """Seconds of merging after the load, not included in the rate."""
     disk_mb: float
     loader_mb: float
     searcher_mb: float
     server_mb: float | None
-    """Of the heap in use, summed over the nodes; there is none where the searching process is the engine."""
+    """Megabytes of heap in use, summed over the nodes; None for the embedded engine."""
     opening_seconds: float
     times: dict[str, dict[str, float]]
 
@@ -175,7 +175,7 @@ def run(
     tell: Callable[[str], None] = print,
     keep: Callable[[dict[str, Any]], None] = lambda _document: None,
 ) -> dict[str, Any]:
-    """Grow an index to `target` functions and measure every step in a process of its own.
+    """Grow an index to `target` functions and measure every step in a separate process.
 
     The index is dropped at the end unless `leave`. `keep` receives the figures after every step. Passed to a later run
     as `before`, they let it continue from there.
@@ -207,7 +207,7 @@ def run(
 
 
 def copies(target: int, data: str, there: int = 0) -> Iterator[Source]:
-    """Sources that add up to the target, one copy a step, without the first `there`."""
+    """Sources that add up to the target, one copy per step, without the first `there` functions."""
     for number, begun in enumerate(range(0, target, COPY_SIZE)):
         if number >= there:
             yield GrownSource(open_source(data, ReadOptions()), number, min(1.0, (target - begun) / COPY_SIZE))

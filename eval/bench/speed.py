@@ -1,4 +1,4 @@
-"""`treeline bench`: speed and memory of indexing and searching, stage by stage, beside their goals."""
+"""`treeline bench`: speed and memory of indexing and searching, stage by stage, with goals."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from treeline.search.settings import Settings
 from treeline.service.cli.options import index_options, settings_for
 
 DEPTH = 100
-# Exact search over more vectors than this at once would take gigabytes; the matrix is read in slices.
+# Rows per slice: exact search over all vectors at once would take gigabytes.
 SLICE = 20_000
 
 
@@ -108,11 +108,11 @@ def whole_search(searcher: Searcher, questions: Sequence[str], rounds: int, **sw
 
 
 RAW_HITS = 300  # of each lane, as a search asks for
-LIKE_RAW = 1.4  # times as long as the raw requests is as fast as the engine allows
+LIKE_RAW = 1.4  # goal: at most this many times as long as the raw requests
 
 
 def beside_raw(searcher: Searcher, encoder: Encoder, questions: Sequence[str], rounds: int) -> Iterator[Line]:
-    """A hybrid search and its two raw searches in one `_msearch`, in turn, so that both meet the same machine."""
+    """Time a hybrid search and its two raw searches in one `_msearch`, in turn, so both see the same load."""
     from treeline.engine.elasticsearch import ElasticsearchEngine
 
     engine = searcher.engine
@@ -318,7 +318,7 @@ def in_process(settings: Settings, source: str, rounds: int, console: Console) -
 
 
 def indexing(source: str, settings: Settings) -> Iterator[Line]:
-    """Index the source end to end in a process of its own, so that its memory is measured alone."""
+    """Index the source end to end in a separate process, so that its memory is measured alone."""
     with tempfile.TemporaryDirectory(prefix="treeline-bench-") as folder:
         begin = perf_counter()
         done = _treeline(replace(settings, home=folder), "index", source, "--name", "bench", "--json")

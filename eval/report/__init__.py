@@ -1,1 +1,1 @@
-"""What becomes of an evaluation: its document, kept results, and reports for terminal, browser and docs."""
+"""Reports on an evaluation: its document, kept results, and output for terminal, browser and docs."""

@@ -1,4 +1,4 @@
-"""From an evaluation to its document: the plain data that every report is made of and every result file holds."""
+"""Turns an evaluation into a document: the plain data behind every report and result file."""
 
 from __future__ import annotations
 

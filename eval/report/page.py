@@ -13,7 +13,7 @@ from treeline.eval.report.document import PAPER_HEAD, Document
 
 # Okabe & Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C8C8C")
-# A radar of more systems is a tangle.
+# A radar chart of more systems cannot be read.
 RADAR_SYSTEMS = 5
 GREY = "#888888"
 FAINT = "rgba(136,136,136,.25)"
@@ -75,7 +75,7 @@ def radar(document: Document) -> go.Figure:
         )
     figure.update_polars(radialaxis={"range": [0, 1], "color": GREY, "gridcolor": FAINT}, bgcolor="rgba(0,0,0,0)")
     figure.update_polars(angularaxis={"color": GREY, "gridcolor": FAINT}, gridshape="linear")
-    # Labels stand around the figure and are not part of its width: leave them room, also on a phone.
+    # Labels are outside the figure's width: leave room for them, also on a phone.
     return _styled(figure, height=440).update_layout(margin={"l": 75, "r": 75, "t": 40, "b": 40}, font_size=11)
 
 

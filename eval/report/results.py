@@ -16,8 +16,8 @@ KEPT = Path(__file__).parents[1] / "results"
 # A mean that moved less than this since the last result is called unchanged.
 SAME = 0.0005
 OWN = ("web", "judged", "mined")  # data sets whose questions are written here, or mined from a history
-JUDGED_ELSEWHERE = "codesearchnet"  # the data set whose judgements are not ours either
-# More single values than this, and only the headline's are kept: files stay small enough to live in the repository.
+JUDGED_ELSEWHERE = "codesearchnet"  # the data set whose judgements are not ours
+# With more single values than this, only the headline's are kept, so that files stay small enough to commit.
 MOST_VALUES = 10_000
 VALUE_DIGITS = 3
 MADE = (":!eval/results", ":!docs")  # what evaluations write themselves

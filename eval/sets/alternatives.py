@@ -1,8 +1,8 @@
 """Questions that many functions answer about equally well: how many different solutions does the first page show?
 
-Functions of one name in several repositories, whose docstrings share most of their words, do the same thing; the words
-of the name ask for it. A solution is what one repository has, and a copy of the same code elsewhere is the same
-solution. A page of ten variants from one repository scores as well as ten solutions by NDCG@10, and less by solutions.
+Functions with the same name in several repositories and mostly the same words in their docstrings do the same thing.
+The words of the name are the question. All answers of one repository are one solution, and so are copies of the same
+code. A page of ten variants from one repository has the same NDCG@10 as ten solutions, but fewer solutions.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from treeline.search.live import open_searcher
 from treeline.service.cli.options import index_options
 
 FIRST = 10
-LEAST_ANSWERS = 10  # so that a page can be filled with them
+LEAST_ANSWERS = 10  # enough to fill a page
 LEAST_REPOSITORIES = 4
-LEAST_WORDS = 2  # of a name: `run` or `main` says nothing
-COMMON = 0.5  # of the answers have a word of the docstring: then it says what they all do
-SHARED = 0.5  # of those words an answer's docstring must have
+LEAST_WORDS = 2  # per name: `run` or `main` says too little
+COMMON = 0.5  # a docstring word in this share of the answers describes what they all do
+SHARED = 0.5  # the share of those words that an answer's docstring must have
 METRICS = (
     Metric("solutions_10", "distinct solutions@10", share=False),
     Metric("ndcg_10", "NDCG@10"),
@@ -49,7 +49,7 @@ class Alternatives(NamedTuple):
 
 
 def alternatives(functions: Iterable[Function]) -> list[Alternatives]:
-    """The names that enough repositories have for the same thing, in alphabetical order."""
+    """The names that enough repositories use for the same thing, in alphabetical order."""
     by_name: dict[tuple[str, ...], list[tuple[str, str, int, frozenset[str]]]] = defaultdict(list)
     for one in functions:
         name = one.func_name.rpartition(".")[2]
@@ -72,7 +72,7 @@ def alternatives(functions: Iterable[Function]) -> list[Alternatives]:
 
 
 def solutions(answers: Sequence[tuple[str, str, int]]) -> dict[str, int]:
-    """The solution of each answer, given as id, repository and code: one a repository, and the same for copies."""
+    """The solution of each answer (id, repository, code): one per repository, and the same for copies."""
     of_repo: dict[str, int] = {}
     of_code: dict[int, int] = {}
     found = {}

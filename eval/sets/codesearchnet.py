@@ -39,7 +39,7 @@ from treeline.service.cli.options import index_options
 
 QUERIES = "queries.csv"
 ANNOTATIONS = "annotationStore.csv"
-BESIDE = Path(__file__).resolve().parents[3] / "shared" / "codesearchnet"  # where a checkout has them, if anywhere
+BESIDE = Path(__file__).resolve().parents[3] / "shared" / "codesearchnet"  # where a checkout may have them
 
 METRICS = (
     Metric("ndcg_within", "NDCG within"),
@@ -273,7 +273,7 @@ def _paper(cases: DataSet, searcher: LiveSearcher, settings: Settings, nbow: str
 def _bag_of_words(
     engine: Engine, judged: frozenset[str], cache: Path, folder: str, console: Console
 ) -> StaticEncoder | None:
-    """The one in `folder`, or one that is trained now; without torch none, and a word about it."""
+    """The model in `folder`, or one trained now. Without torch, prints a message and returns None."""
     from treeline.eval.sets import paper
 
     if folder:

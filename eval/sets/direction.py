@@ -1,8 +1,8 @@
-"""Direction and negation: does a question for one function rank it above the function that does the opposite?
+"""Direction and negation: does a question for a function rank it above the function that does the opposite?
 
 Pairs come from the names in one repository, by rule: `csv_to_json` and `json_to_csv` (arrow), `encode_url` and
-`decode_url` (verb), `is_not_empty` and `is_empty` (negation). The first name's words are the question. It is answered
-right when the first function scores higher than the second, so a coin gets half of them.
+`decode_url` (verb), `is_not_empty` and `is_empty` (negation). The first name's words are the question. The answer is
+right if the first function scores higher than the second, so guessing gets half of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from treeline.ingest.sources import functions_of, open_source
 ARROWS = frozenset({"to", "2", "from", "into"})
 NEGATIONS = frozenset({"not", "without", "no", "except", "non"})
 TEMPLATES = ("{}", "convert {}", "how to convert {}", "turn {}")
-MOST = {"arrow": 150, "verb": 60, "negation": 60}  # pairs of a language; most names are verbs, which are easy
+MOST = {"arrow": 150, "verb": 60, "negation": 60}  # pairs per language; most names are verbs, which are easy
 OPPOSITES = """encode decode|encrypt decrypt|serialize deserialize|compress decompress|pack unpack|zip unzip|
 import export|push pop|read write|load save|marshal unmarshal|upload download|escape unescape|quote unquote|
 lock unlock|attach detach|
@@ -62,7 +62,7 @@ ANTONYMS = _antonyms()
 
 
 def opposites(words: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The names that would say the opposite, each with its kind."""
+    """The names with the opposite meaning, each with its kind."""
     for place, word in enumerate(words):
         before, after = tuple(words[:place]), tuple(words[place + 1 :])
         if word in ARROWS and before and after:
@@ -75,7 +75,7 @@ def opposites(words: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def pairs(functions: Sequence[Function], seed: int = 0) -> list[Pair]:
-    """Pairs of one repository and language, at most `MOST` of a language and kind; always the same for one seed."""
+    """Pairs within one repository and language, at most `MOST` per language and kind; reproducible by seed."""
     names: dict[tuple[str, str], dict[tuple[str, ...], int]] = defaultdict(dict)
     for number, function in enumerate(functions):
         if function.kind in ("function", "method"):

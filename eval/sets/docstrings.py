@@ -36,7 +36,7 @@ SEED = 13
 # three lines, no tests, no constructors and other double-underscore methods.
 LEAST_WORDS = 3
 LEAST_LINES = 3
-# A question is the docstring's first paragraph, as CodeSearchNet's `docstring_tokens` are; a page is not a question.
+# A question is the docstring's first paragraph, like CodeSearchNet's `docstring_tokens`; longer ones are no questions.
 MOST_WORDS = 60
 
 METRICS = (

@@ -1,6 +1,6 @@
 """Questions whose first answers were graded one by one.
 
-No training run may see them. An unjudged result counts as wrong, as is usual; `judged_10` says how many there are."""
+No training run may see them. An unjudged result counts as wrong, as usual; `judged_10` is the share of judged ones."""
 
 from __future__ import annotations
 

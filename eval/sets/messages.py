@@ -1,7 +1,7 @@
 """Error messages ask, the functions that raise them answer.
 
-The messages are those of the index itself: `raise X("…")` with one string that no other unit raises. They are asked as
-they are, as one pastes them into a search, or in quotes."""
+The messages come from the index itself: `raise X("…")` with one string that no other unit raises. They are asked as
+they are, as if pasted into a search, or in quotes."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from treeline.eval.metrics import reciprocal_rank, success
 from treeline.search.live import open_searcher
 from treeline.service.cli.options import index_options
 
-# One string without escapes; f-strings and joined strings are not what a person sees.
+# One string without escapes; f-strings and concatenated strings differ from what a user sees.
 RAISED = re.compile(r"\braise\s+[\w.]+\(\s*([\"'])((?:(?!\1)[^\\\n])+)\1\s*,?\s*\)")
 PLACEHOLDER = re.compile(r"%[srdi]|\{\w*\}")
-WORDS, LETTERS = 3, 15  # a shorter message stands in code that has nothing to do with it
+WORDS, LETTERS = 3, 15  # a shorter message also occurs in unrelated code
 
 METRICS = (Metric("mrr", "MRR"), Metric("hit_1", "Hit@1"), Metric("hit_10", "Hit@10"))
 
 
 def messages(units: Iterable[Function]) -> dict[str, str]:
-    """The messages that one unit alone raises, each with its id; in the order of the alphabet."""
+    """The messages that only one unit raises, each with the unit's id, in alphabetical order."""
     raisers: dict[str, set[str]] = {}
     for unit in units:
         for found in RAISED.finditer(unit.code):
@@ -102,7 +102,7 @@ def command(
         found = messages(searcher.engine.scan())
         data = dataset(found, count, seed, f"index {searcher.info.name}", quoted=quoted)
         variants, baseline = select_variants(compare, ablate)
-        asked = [replace(variant, literal=False) for variant in variants]  # quotes have their meaning
+        asked = [replace(variant, literal=False) for variant in variants]  # quotes mean exact text
         _, document = run(data, searcher, asked, baseline, output.console)
     finally:
         searcher.close()

@@ -1,7 +1,7 @@
 """Questions from a repository's history: a commit's subject asks, the code it changed answers.
 
-Bug localisation has long done this (Zhou et al. 2012, BugLocator). It needs no annotator. The answers are incomplete
-and sometimes beside the point, equally for every system."""
+This is common in bug localisation (Zhou et al. 2012, BugLocator). It needs no annotator. The answers are incomplete and
+sometimes irrelevant, equally for every system."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from treeline.ingest.parsers.outline import outline
 from treeline.ingest.parsers.registry import by_suffix
 from treeline.search.settings import Settings
 
-# A commit that touches more code files than this is a sweep (a rename, a reformat): it asks for nothing.
+# A commit that touches more code files than this is a sweeping change (a rename, a reformat), not a question.
 MOST_FILES = 15
 LEAST_WORDS = 3
 TRIVIAL = re.compile(
@@ -47,7 +47,7 @@ TRIVIAL = re.compile(
     r"v?\d+(\.\d+)+|initial commit|first commit|lint|format|cleanup|clean up|minor)\b",
     re.IGNORECASE,
 )
-# "fix(scope): …" and "Fix #123": the words count, the bookkeeping does not.
+# Prefixes such as "fix(scope): …" and "Fix #123", which are removed from the question.
 PREFIX = re.compile(r"^(\w+)(\([^)]*\))?!?:\s+")
 REFERENCE = re.compile(r"\(?(?:#\d+|GH-\d+|[A-Z]{2,}-\d+)\)?")
 FIELD, RECORD = "\x1f", "\x1e"
@@ -136,7 +136,7 @@ def _hunks(patch: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
         spans = []
         for found in HUNK.finditer(part):
             first, count = int(found[1]), int(found[2] if found[2] is not None else 1)
-            # A pure deletion leaves no line of its own; the place it happened at is the line before.
+            # A pure deletion leaves no changed line; its place is the line before.
             spans.append((first, first + max(count, 1) - 1))
         if spans:
             yield target[1], spans
@@ -284,7 +284,7 @@ def key(address: Address, level: str) -> str:
 
 def _measure(level: str, ks: Sequence[int]) -> Callable[[Case, Sequence[Hit]], dict[str, float | None]]:
     def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
-        # A file is as good as its best function: the first place that names it counts.
+        # A file takes the rank of its first result.
         ranked = list(dict.fromkeys(key(found.address, level) for found in hits))
         values: dict[str, float | None] = {
             "mrr": reciprocal_rank(ranked, case.relevant),

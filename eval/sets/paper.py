@@ -1,10 +1,10 @@
-"""The paper's table, measured in the paper's own set-up, beside Treeline's.
+"""The paper's table, measured in the paper's set-up and in Treeline's.
 
-What it did: full text by Elasticsearch's `standard` analyser over name, docstring and code, relaxed to words within one
-edit and then to chunks of the question while fewer than 100 were found; the tree of the whole corpus embedded in the
-disk, under a common root or one tree a repository; the first 100 put into 10 clusters by k-means, flat or hyperbolic;
-lists of ten. Whatever is drawn by chance is the mean over several seeds.
-docs/explanation/evaluation.md says what differs from it and why.
+The paper's set-up: full-text search with Elasticsearch's `standard` analyser over name, docstring and code, relaxed to
+words within one edit and then to chunks of the question while fewer than 100 were found. The tree of the whole corpus
+is embedded in the disk, under a common root or as one tree per repository. The first 100 results are put into 10
+clusters by k-means, flat or hyperbolic. Lists have ten results. Random choices are averaged over several seeds.
+docs/explanation/evaluation.md says what differs from the paper and why.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from treeline.rerank.clustering import Clusterer, Labels, hyperbolic_kmeans_poin
 from treeline.rerank.methods import RandomOrder, unchanged
 from treeline.search.lanes.keyword import ENOUGH, chunks
 
-LIST = 10  # results a list
+LIST = 10  # results per list
 CANDIDATES = 100  # that are clustered
 CLUSTERS = 10
 SEEDS = 5
@@ -48,7 +48,7 @@ DATASET = "codesearchnet-paper"
 TREES = {"root": "common root", "split": "a tree a repository"}  # the paper's Method 2 and Method 1
 ClusterPoints = Callable[[Points, int, int], Labels]
 MakeAlgorithm = Callable[[Clusterer, int], Reranker]
-Method = Callable[[Sequence[Candidate]], Reranker]  # from the candidates of a question to what ranks them
+Method = Callable[[Sequence[Candidate]], Reranker]  # makes the re-ranker for a question's candidates
 CLUSTERINGS: Mapping[str, ClusterPoints] = {
     "hyperbolic k-means": hyperbolic_kmeans_points,
     "k-means": lambda points, count, seed: lloyd(points.x, count, seed),
@@ -61,7 +61,7 @@ ALGORITHMS: Mapping[str, MakeAlgorithm] = {
     ),
 }
 NBOW = "Neural bag of words"
-# Its own figures, by our row. It does not stand here which tree and clustering its clusters were made with.
+# The paper's figures, by our row. The paper does not say which tree and clustering it used for its clusters.
 REPORTED = {
     NBOW: 0.1898,
     "Elasticsearch": 0.1955,
@@ -86,7 +86,7 @@ COMPARABLE = (
 
 
 def retrieve(engine: Engine, text: str, filters: Filters) -> Sequence[Hit]:
-    """The paper's search: each relaxation is tried only while fewer than 100 were found."""
+    """The paper's search: the next relaxation is tried only while fewer than 100 were found."""
     parts: list[Sequence[Hit]] = []
     found: Sequence[Hit] = []
     for hits in _stages(engine, text, filters):
@@ -106,7 +106,7 @@ def _stages(engine: Engine, text: str, filters: Filters) -> Iterator[Sequence[Hi
 
 @dataclass(frozen=True, slots=True)
 class WholeTree:
-    """Where every function of the index lies: in the one disk under the common root, or in its repository's."""
+    """The points of all functions of the index: in the one disk under the common root, or in their repository's."""
 
     tree: Tree
     points: Mapping[str, Points]
@@ -124,8 +124,8 @@ class WholeTree:
 
 
 def _split_points(tree: Tree) -> Points:
-    """Method 1: every node's place in the disk of its repository. All disks lie over each other, since k-means needs
-    one space; so clusters may join functions that lie alike in different repositories."""
+    """Method 1: every node's point in the disk of its repository. All disks share one space, because k-means needs one;
+    so a cluster may join functions with similar positions in different repositories."""
     laid = at_origin(len(tree))
     for nodes, embedding in embed_split(tree, strict=False).values():
         laid.x[nodes], laid.gap[nodes] = embedding.points.x, embedding.points.gap
@@ -134,14 +134,14 @@ def _split_points(tree: Tree) -> Points:
 
 @dataclass(slots=True)
 class PaperSystems:
-    """The rows that follow the paper, over one open index. Each question is asked of the engine once."""
+    """The rows that follow the paper, over one open index. Each question is sent to the engine once."""
 
     engine: Engine
     _trees: WholeTree | None = None
     _found: dict[tuple[str, Filters], tuple[list[Candidate], float]] = field(default_factory=dict)
 
     def systems(self) -> Iterator[System]:
-        """One a row, or one a seed of the row, all of its name."""
+        """One system per row, or one per seed of the row, all with the row's name."""
         yield self._system("Elasticsearch", "the `standard` analyser, fuzziness, chunks", lambda found: unchanged)
         for seed in range(SEEDS):
             about = f"its top ten in a random order, mean of {SEEDS} seeds"
@@ -206,7 +206,7 @@ class NbowSystem:
 
     def _encode(self, batch: Sequence[Function], rows: Mapping[str, int], progress: Callable[[int], None]) -> None:
         if batch:
-            # The standing of a function is ours and no part of a bag of words.
+            # A function's prior is Treeline's, not part of a bag of words.
             made = standing.strip(self.encoder.encode_functions(batch))
             self.vectors[[rows[function.id] for function in batch]] = made
             progress(len(batch))
@@ -225,7 +225,7 @@ class NbowSystem:
 
 
 def train(engine: Engine, judged: frozenset[str], folder: Path, say: Callable[[str], None]) -> StaticEncoder:
-    """A neural bag of words of this index's own functions, without those that were judged; kept in `folder`."""
+    """Train a neural bag of words on this index's functions, without the judged ones; kept in `folder`."""
     if not (folder / "config.json").is_file():
         from treeline.encoder.training.nbow import train_nbow
 
@@ -236,7 +236,7 @@ def train(engine: Engine, judged: frozenset[str], folder: Path, say: Callable[[s
 
 
 def mean_over_seeds(evaluation: Evaluation) -> Evaluation:
-    """Systems of one name as one: the score of each question is the mean over them."""
+    """Merge systems of the same name: each question's score is their mean."""
     by_name: dict[str, list[SystemScores]] = {}
     for measured in evaluation.systems:
         by_name.setdefault(measured.system, []).append(measured)
@@ -257,7 +257,7 @@ def lists_of_ten(dataset: DataSet) -> DataSet:
 
 
 def systems(searcher: Stages, engine: Engine, nbow: StaticEncoder | None) -> list[System]:
-    """Every row of the table, the paper's before ours; those that are drawn by chance once a seed."""
+    """Every row of the table, the paper's before ours; random ones once per seed."""
     first = [NbowSystem(nbow, engine).system()] if nbow is not None else []
     return [*first, *PaperSystems(engine).systems(), *LaneCache(searcher).systems(OURS)]
 

@@ -1,8 +1,8 @@
 """Questions about real repositories, answered by files or spans of lines.
 
-The layout and the score are those of semble's public benchmark (MinishLab/semble, `benchmarks/`): the first ten results
-count, a target takes the rank of the first result in its file (overlapping its lines, where it names any), two targets
-at one rank count once, and the ideal has every target, `relevant` and `secondary` alike, at the top.
+The layout and the score are those of semble's public benchmark (MinishLab/semble, `benchmarks/`). The first ten results
+count. A target takes the rank of the first result in its file (overlapping its lines, if it has any). Two targets at
+one rank count once. The ideal ranking has all targets, both `relevant` and `secondary`, at the top.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Target:
         return f"{self.path}{lines}{'::' if self.symbol else ''}{self.symbol}"
 
     def matches(self, path: str, address: Address) -> bool:
-        """True if the result answers; a result without lines stands for its whole file."""
+        """Whether a result answers; a result without lines stands for its whole file."""
         if self.path and path != self.path:
             return False
         if self.symbol and not f".{address.func_name}".endswith(f".{self.symbol}"):
@@ -170,7 +170,7 @@ def _rows(path: Path) -> list[Any]:
 
 
 def _question(repository: Repository, number: int, row: Any, path: Path) -> Question:
-    """A row in semble's form, or in the common one: `{"query", "relevant_files", "relevant_symbols"}`."""
+    """A row in semble's format, or in the common one: `{"query", "relevant_files", "relevant_symbols"}`."""
     try:
         text = str(row["query"])
         rows = [*row.get("relevant", ()), *row.get("secondary", ())]
@@ -290,7 +290,7 @@ def by_repository(questions: Questions) -> Mapping[Repository, Questions]:
 
 
 PROJECT = Path(__file__).resolve().parents[2]
-# The rooms that make an index: when their code changes, the cached indexes are made anew.
+# The rooms that build an index; when their code changes, cached indexes are rebuilt.
 INDEX_CODE = ("corpus", "encoder", "engine", "graph", "ingest")
 SLOW = frozenset({"cross-encoder"})  # needs a transformer for every question
 
@@ -413,7 +413,7 @@ def _system(searcher: LiveSearcher, variant: Variant) -> System:
 
 
 def code_version() -> str:
-    """A digest of the code that makes an index."""
+    """A digest of the code that builds an index."""
     digest = blake2b(digest_size=8)
     for room in INDEX_CODE:
         for file in sorted((PROJECT / room).rglob("*.py")):

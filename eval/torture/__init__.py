@@ -1,1 +1,1 @@
-"""`treeline lab torture`: kills, failing disks and damage, by chance and by seed, with a check of what was kept."""
+"""`treeline lab torture`: random but repeatable kills, disk failures and damage, with a check of what survives."""

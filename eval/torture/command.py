@@ -1,4 +1,4 @@
-"""The command `treeline lab torture`: rounds side by side, told one by one."""
+"""The command `treeline lab torture`: runs rounds in parallel and reports each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import click
 from treeline.eval.torture.processes import Failure
 from treeline.eval.torture.rounds import Place, play
 
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a run syncs some 100,000 times; on a disk that is what it would measure
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a run syncs about 100,000 times, which is slow on a disk
 
 
 @click.command("torture")
@@ -55,7 +55,7 @@ def torture(rounds: int, seed: int, seconds: float, jobs: int, quiet: bool) -> N
 
 
 def _import_all() -> None:
-    """What the forked processes would import, each by itself."""
+    """Import everything once, before forking."""
     import treeline.ingest.pipeline
     import treeline.service.cli.index
     import treeline.service.cli.status  # noqa: F401

@@ -1,7 +1,7 @@
-"""Faults for a process of the torture alone: death, errors and lost power at its n-th change of a file.
+"""Injects faults into a torture process: a kill, an error or a power failure at its n-th file change.
 
-`install` replaces functions of `os` and `io` in the process that calls it, which is always a forked one. What Rust and
-SQLite write passes by; small disks, limits and kills from outside reach that.
+`install` replaces functions of `os` and `io` in the calling process, which is always a forked one. It does not see what
+Rust and SQLite write; small disks, limits and kills from outside cover that.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from pathlib import Path
 from typing import Any
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EACCES, errno.EMFILE, errno.EROFS)
-# A rename counts once, however it is spelt; `remove` is what shutil calls, `unlink` what pathlib does.
+# `rename` and `replace` are the same change; shutil calls `remove`, pathlib calls `unlink`.
 CHANGES = ("fsync", "replace", "rename", "link", "unlink", "remove", "mkdir", "rmdir", "truncate")
 KEPT_AT_MOST = 1 << 20  # bytes of a replaced file, kept to undo the rename
 
 
 @dataclass
 class Plan:
-    """What happens at change number `at`, and to whom: nothing (0), `kill`, `error` or `power`."""
+    """Which fault happens at change number `at` (0: none): `kill`, `error` or `power`."""
 
     folder: str
     what: str = ""
     at: int = 0
     number: int = errno.EIO
     lasting: bool = False
-    """Whether errors go on from there, as on a disk that stays full."""
+    """Whether all later changes fail too, as on a full disk."""
     seed: int = 0
     done: int = 0
     started: int = 0
     synced: dict[int, int] = field(default_factory=dict)
-    """When each file last changed before it was synced, by inode."""
+    """By inode, when each unsynced file last changed."""
     renamed: list[tuple[str, str, bytes | None]] = field(default_factory=list)
-    """Renames whose folder was not synced since: from, to, and what was there before."""
+    """Renames whose folder has not been synced since: from, to, and the previous content."""
 
 
 def install(plan: Plan) -> None:
-    """Count every change below the folder in this process, and let the planned one fail."""
+    """Count every file change below the folder in this process, and make the planned one fail."""
     plan.started = time.time_ns()
     for name in CHANGES:
         setattr(os, name, partial(_changed, plan, name, getattr(os, name)))
@@ -76,7 +76,7 @@ def _opened(plan: Plan, original: Callable[..., Any], file: Any, mode: str = "r"
 
 
 class Writing:
-    """A file opened for writing, whose every `write` is a change; a failing one writes half."""
+    """A file opened for writing. Every `write` counts as a change; a failing one writes half."""
 
     def __init__(self, plan: Plan, file: Any) -> None:
         self._plan, self._file = plan, file
@@ -97,7 +97,7 @@ class Writing:
 
 
 def point(plan: Plan, before: Callable[[], object] = lambda: None) -> None:
-    """One change; the planned one happens here instead."""
+    """Count one change; if it is the planned one, trigger the fault."""
     plan.done += 1
     if not plan.at or (plan.done != plan.at and not (plan.lasting and plan.done > plan.at)):
         return
@@ -110,10 +110,10 @@ def point(plan: Plan, before: Callable[[], object] = lambda: None) -> None:
 
 
 def lose_power(plan: Plan) -> None:
-    """What the disk has after a power failure: unsynced renames may be undone, unsynced content is lost.
+    """Simulate a power failure: unsynced renames may be undone, unsynced content is lost.
 
-    Only the published part is touched: complete generations and the pointer. Of the generation in the making the text
-    index syncs its own files, as SQLite does its journal, unseen by this process.
+    Only published files are touched: complete generations and the pointer. In an unfinished generation, the text index
+    and SQLite sync their own files, which this process cannot see.
     """
     chance = random.Random(plan.seed)
     plan.at = 0
@@ -127,7 +127,7 @@ def lose_power(plan: Plan) -> None:
         for file in files:
             if file.is_file() and _unsynced(plan, file.stat()):
                 data = file.read_bytes()
-                file.unlink()  # hard links of it belong to others
+                file.unlink()  # not truncated in place: other hard links must keep the content
                 file.write_bytes(data[: chance.randrange(len(data) + 1)])
 
 

@@ -1,4 +1,4 @@
-"""Processes of the torture: the real command line and the checks, each forked with everything imported."""
+"""Torture processes: the real command line and the checks, each forked after all imports."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from typing import Any
 from treeline.corpus.errors import TreelineError
 
 INDEX = "torture"
-FILES, FUNCTIONS = 4, 4  # of the source: the smaller, the more rounds
+FILES, FUNCTIONS = 4, 4  # size of the source: a smaller one allows more rounds
 VERBS = ("parse", "send", "sort", "merge")
 NOUNS = ("header", "socket", "matrix", "token")
-LONGEST = 120.0  # seconds; only what hangs takes as long
+LONGEST = 120.0  # seconds; a process that takes longer hangs
 TRACEBACK = "Traceback (most recent call last)"
 
 
 class Failure(Exception):
-    """What was lost, wrong or unsaid in a round."""
+    """A round failed: something was lost, wrong or not reported."""
 
 
 @dataclass
 class Child:
-    """A forked process with its own file for what it says."""
+    """A forked process with its own output file."""
 
     pid: int
     said_in: Path
@@ -66,7 +66,7 @@ class Child:
 
 
 def fork(work: Callable[[], object], said_in: Path) -> Child:
-    """Run the work in a forked process; it ends as the command line does, or with 70 and a traceback."""
+    """Run the work in a forked process. It exits like the command line, or with 70 and a traceback."""
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
@@ -104,7 +104,7 @@ def command_line(home: Path, arguments: Sequence[str]) -> None:
 
 
 def limit(what: int, most: int) -> None:
-    """Give this process a limit; a file that may not grow is an error instead of death."""
+    """Set a resource limit on this process; a file at its limit raises an error instead of killing the process."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(what, (most, most))
 
@@ -115,7 +115,7 @@ def address_space() -> int:
 
 
 def write_source(folder: Path, version: int) -> None:
-    """The source at one version: the same functions, of the same length, with the version in each body."""
+    """Write the source at one version: the same functions, of the same length, with the version in each body."""
     folder.mkdir(parents=True, exist_ok=True)
     for verb in VERBS[:FILES]:
         functions = (
@@ -127,7 +127,7 @@ def write_source(folder: Path, version: int) -> None:
 
 
 def look(home: Path) -> dict[str, Any]:
-    """What the index holds and answers; raises `Failure` where that is torn or wrong."""
+    """Check what the index holds and answers; raises `Failure` if it is inconsistent or wrong."""
     from treeline.corpus.analysis import terms
     from treeline.engine.embedded import EmbeddedStore
 
@@ -153,7 +153,7 @@ def look(home: Path) -> dict[str, Any]:
 
 
 def looked(home: Path, work: Path) -> dict[str, Any]:
-    """`look` in a process of its own; an index that says that it is damaged is `{"refused": …}`."""
+    """`look` in a separate process; an index that reports damage gives `{"refused": …}`."""
     answer = work / "answer.json"
     answer.unlink(missing_ok=True)
 

@@ -1,7 +1,7 @@
-"""One round of the torture: a fresh copy of a small index, one fault by chance, and a look at what was kept.
+"""One torture round: a fresh copy of a small index, one random fault, and a check of what survives.
 
-A round is made from its seed alone, so that a failing one can be repeated. What depends on the clock (a kill from
-outside after some milliseconds) comes at about the same moment again.
+A round depends only on its seed, so a failing one can be repeated. Faults that depend on the clock (a kill from outside
+after some milliseconds) come at about the same moment again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from treeline.eval.torture.processes import (
 )
 from treeline.eval.torture.server import Server, disturb, new_server
 
-FIRST, CURRENT, NEXT = 1, 2, 3  # versions: two generations are there, the third is loaded
+FIRST, CURRENT, NEXT = 1, 2, 3  # versions: two generations exist, the third is loaded
 SMALL_DISK = 12 << 20  # bytes
 ACTIONS = {
     "index": ("index", "{source}", "--name", INDEX, "--workers", "0", "--kind", "function"),
@@ -53,7 +53,7 @@ KEPT = {
     "status --prune": (CURRENT,),
 }
 DEAD = {-signal.SIGKILL}
-SAID = {1, 2}  # exit codes of an error that is told in one line
+SAID = {1, 2}  # exit codes of an error that is reported in one line
 OPENBLAS = "OpenBLAS"
 FUTURE = 3_000_000_000  # seconds since 1970: the year 2065
 Setup = Callable[[], object]
@@ -61,11 +61,11 @@ Setup = Callable[[], object]
 
 @dataclass
 class Place:
-    """The folders of a run. `small` is a small file system, where one may be mounted."""
+    """The folders of a run. `small` is a small file system, if one can be mounted."""
 
     base: Path
     points: dict[str, int] = field(default_factory=dict)
-    """How many changes of files each action makes."""
+    """How many file changes each action makes."""
     seconds: float = 1.0
     """How long a load takes here."""
     small: Path | None = None
@@ -85,7 +85,7 @@ class Place:
         return self.round / "source"
 
     def prepare(self) -> None:
-        """Make the index that every round starts from, count the changes of each action, import what they import."""
+        """Make the index that every round starts from, count each action's file changes, and import everything."""
         self.base.mkdir(parents=True, exist_ok=True)
         for version in (FIRST, CURRENT):
             write_source(self.source, version)
@@ -114,7 +114,7 @@ class Place:
         self._mount()
 
     def reset(self) -> None:
-        """The index as it was, hard-linked; the source one version ahead."""
+        """Restore the index by hard links, with the source one version ahead."""
         shutil.rmtree(self.round, ignore_errors=True)
         shutil.copytree(self.base / "template", self.home, copy_function=os.link)
         write_source(self.source, NEXT)
@@ -150,7 +150,7 @@ class Place:
 
 
 def play(place: Place, seed: int) -> tuple[str, str]:
-    """One round: what was done, and what was kept. Raises `Failure`, with what was done in front."""
+    """Play one round: returns what was done and what survived. A `Failure` starts with what was done."""
     chance = random.Random(seed)
     kinds = [name for name, (weight, _) in KINDS.items() for _ in range(weight)]
     kind = chance.choice(kinds)
@@ -164,7 +164,7 @@ def play(place: Place, seed: int) -> tuple[str, str]:
 
 
 def check(place: Place, child: Child, allowed: tuple[int, ...], codes: set[int], home: Path | None = None) -> str:
-    """What a process that met a fault must leave: a known end, one line, a whole index of an allowed version."""
+    """Check a process after a fault: a known exit code, one line of error, a whole index of an allowed version."""
     home = home or place.home
     code, said = child.wait(), child.said()
     if TRACEBACK in said or code not in codes | {0}:
@@ -180,7 +180,7 @@ def check(place: Place, child: Child, allowed: tuple[int, ...], codes: set[int],
 
 
 def go_on(place: Place, chance: random.Random) -> None:
-    """The next load succeeds, also where it takes up a broken one, and leaves nothing behind."""
+    """Check that the next load succeeds, even if it resumes a broken one, and leaves no temporary files."""
     if not (place.home / INDEX / "building").exists() and chance.random() < 0.7:
         return
     child = place.start("index")
@@ -192,7 +192,7 @@ def go_on(place: Place, chance: random.Random) -> None:
 
 
 def at_a_change(place: Place, chance: random.Random, notes: list[str]) -> str:
-    """Death, an error or a power failure at any change of a file."""
+    """A kill, an error or a power failure at any file change."""
     what = notes[0]
     action = chance.choices(list(ACTIONS), [5, 2, 2, 1])[0]
     plan = Plan(str(place.home), what, chance.randint(1, place.points[action]), seed=chance.randrange(1 << 30))
@@ -209,7 +209,7 @@ def at_a_change(place: Place, chance: random.Random, notes: list[str]) -> str:
 
 
 def at_a_moment(place: Place, chance: random.Random, notes: list[str]) -> str:
-    """Killed or interrupted from outside, wherever it is: also in Rust and SQLite."""
+    """A kill or interrupt from outside at any moment, also inside Rust and SQLite."""
     number = {"kill": signal.SIGKILL, "interrupt": signal.SIGINT, "terminate": signal.SIGTERM}[notes[0].split()[0]]
     action = chance.choice(["index", "index --fresh"])
     after = chance.uniform(0.05, 1.2) * place.seconds
@@ -217,7 +217,7 @@ def at_a_moment(place: Place, chance: random.Random, notes: list[str]) -> str:
     child = place.start(action)
     time.sleep(after)
     child.signal(number)
-    # Before the command line has set its handlers, a signal ends Python as it always does.
+    # Before the command line has set its handlers, a signal ends Python in the default way.
     said_so = DEAD if number == signal.SIGKILL else {130, -number}
     code = child.wait()
     if TRACEBACK in child.said() and "KeyboardInterrupt" in child.said():
@@ -229,13 +229,13 @@ def at_a_moment(place: Place, chance: random.Random, notes: list[str]) -> str:
 
 
 def damage(place: Place, chance: random.Random, notes: list[str]) -> str:
-    """Bits flipped, ends cut off, files deleted: answers stay right, or the damage is named; a load repairs it."""
+    """Flipped bits, truncated or deleted files: answers stay right, or the damage is reported; a load repairs it."""
     folder = place.home / INDEX / "000002"
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
     hurt = []
     for file in chance.sample(files, chance.randint(1, 3)):
         data = bytearray(file.read_bytes())
-        file.unlink()  # its hard links are the template's
+        file.unlink()  # the template has hard links to it
         kind = chance.choice(["flipped", "cut", "deleted"] if data else ["deleted"])
         if kind == "flipped":
             data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
@@ -259,7 +259,7 @@ def damage(place: Place, chance: random.Random, notes: list[str]) -> str:
 
 @contextmanager
 def on_small_disk(place: Place) -> Iterator[Path]:
-    """The home on the small file system; it is emptied again."""
+    """A home on the small file system, which is emptied afterwards."""
     assert place.small is not None
     home = place.small / "home"
     shutil.copytree(place.home, home)
@@ -272,7 +272,7 @@ def on_small_disk(place: Place) -> Iterator[Path]:
 
 
 def full_disk(place: Place, chance: random.Random, notes: list[str]) -> str:
-    """So many bytes left: one line, and nothing of the load stays. Where none may be mounted: a limit on files."""
+    """An almost full disk: one line, and nothing of the load stays. A limit on files if no disk can be mounted."""
     left = chance.randrange(0, 1 << chance.randint(10, 21))
     notes.append(f"{left:,} bytes left")
     if place.small is None:
@@ -289,7 +289,7 @@ def full_disk(place: Place, chance: random.Random, notes: list[str]) -> str:
 
 
 def read_only(place: Place, chance: random.Random, notes: list[str]) -> str:
-    """Nothing can be written: one line, and the index is searched as before."""
+    """A read-only disk: one line, and searches work as before."""
     if place.small is None:
         return file_limit(place, chance, notes)
     with on_small_disk(place) as home:
@@ -300,7 +300,7 @@ def read_only(place: Place, chance: random.Random, notes: list[str]) -> str:
 
 
 def file_limit(place: Place, chance: random.Random, notes: list[str]) -> str:
-    """No file may grow beyond some bytes."""
+    """A limit on the size of files."""
     most = chance.randrange(0, 1 << chance.randint(8, 19))
     notes.append(f"files of {most:,} bytes at most")
     child = place.start("index", lambda: limit(resource.RLIMIT_FSIZE, most))
@@ -313,14 +313,14 @@ def file_limit(place: Place, chance: random.Random, notes: list[str]) -> str:
 
 
 def memory_limit(place: Place, chance: random.Random, notes: list[str]) -> str:
-    """Little memory more than a process begins with: however it ends, the index stays whole."""
+    """Little more memory than a process starts with: however it ends, the index stays whole."""
     more = chance.randrange(64 << 20, 1 << chance.randint(27, 30))
     notes.append(f"{more >> 20} MB more")
     child = place.start("index", lambda: limit(resource.RLIMIT_AS, address_space() + more))
     end = time.monotonic() + LONGEST
     while child.running() and time.monotonic() < end:
         time.sleep(0.05)
-        if OPENBLAS in child.said():  # it calls `exit` from within, which waits for threads that wait for it
+        if OPENBLAS in child.said():  # it calls `exit`, which deadlocks with its threads
             time.sleep(1)
             child.signal(signal.SIGKILL)
             notes.append("(OpenBLAS gave up; killed)")
@@ -334,7 +334,7 @@ def memory_limit(place: Place, chance: random.Random, notes: list[str]) -> str:
 
 
 def clock(place: Place, chance: random.Random, notes: list[str]) -> str:
-    """Files from the past or the future, of the same length as before, and a clock that jumps: all are read."""
+    """Changed files of equal length with past or future time stamps, and a jumping clock: all changes are read."""
     when = chance.choice([0, 1, FUTURE, time.time() - 86_400, time.time() + 86_400])
     for file in place.source.iterdir():
         os.utime(file, (when, when))
@@ -349,7 +349,7 @@ def clock(place: Place, chance: random.Random, notes: list[str]) -> str:
 
 
 def beside_a_reader(place: Place, chance: random.Random, notes: list[str]) -> str:
-    """Somebody searches all the while: never torn, never nothing."""
+    """A reader searches during the change: it never sees a mix of versions or no index."""
     action = chance.choice(list(ACTIONS))
     notes.append(f"`{action}`")
     stop = place.base / "stop"
@@ -371,7 +371,7 @@ def beside_a_reader(place: Place, chance: random.Random, notes: list[str]) -> st
 
 
 def two_loads(place: Place, chance: random.Random, notes: list[str]) -> str:
-    """One is done; the other is refused, or comes after it."""
+    """Two loads at once: one succeeds; the other is refused or runs after it."""
     first = place.start("index")
     time.sleep(chance.uniform(0, place.seconds))
     second = fork(lambda: command_line(place.home, place.arguments("index")), place.base / "second.txt")
@@ -382,11 +382,11 @@ def two_loads(place: Place, chance: random.Random, notes: list[str]) -> str:
 
 
 def worker_killed(place: Place, chance: random.Random, notes: list[str]) -> str:
-    """A worker process dies at any moment: one line, and the next load goes on."""
+    """A worker process dies at any moment: one line, and the next load continues."""
     from treeline.ingest import pipeline
 
     def run() -> None:
-        pipeline.SMALL_BYTES = 0  # so that even this source goes to workers
+        pipeline.SMALL_BYTES = 0  # so that workers parse even this small source
         arguments = ["2" if before == "--workers" else one for before, one in _pairs(place.arguments("index --fresh"))]
         command_line(place.home, arguments)
 
@@ -410,7 +410,7 @@ DISTURBANCES = ("a worker killed", "slow clients", "dead clients", "a load", "da
 
 
 def served(place: Place, chance: random.Random, notes: list[str]) -> str:
-    """Whatever is done to a server, it answers rightly again by itself, and never with a fault of its own."""
+    """Whatever happens to a server, it recovers by itself, and never answers with an internal error."""
     if place.server is None:
         place.server = new_server(place.base / "template", place.base)
         place.server.version = CURRENT
@@ -419,11 +419,11 @@ def served(place: Place, chance: random.Random, notes: list[str]) -> str:
     server.settle({server.version})
     with ExitStack() as clients:
         disturb(server, what, chance, clients)
-        if what == "damage":  # the generation before may be gone or damaged too: then it says so
+        if what == "damage":  # the previous generation may be gone or damaged too; then it says so
             server.answers({200, 503}, set(range(1, server.version + 1)))
         else:
             server.settle({server.version})
-        if what in {"a load", "damage"}:  # the second repairs
+        if what in {"a load", "damage"}:  # after damage, the load repairs
             server.version += 1
             write_source(place.source, server.version)
             child = place.start("index --fresh" if what == "damage" else "index", home=server.home)

@@ -1,4 +1,4 @@
-"""Rounds against a running server: its processes killed, clients that are slow or dead, loads and damage underneath."""
+"""Rounds against a running server: killed processes, slow or dead clients, and loads and damage meanwhile."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TRIES = 5  # answers in a row that must be right
 
 
 class Server:
-    """`treeline serve` with two workers over a home of its own."""
+    """`treeline serve` with two workers on its own home."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -55,7 +55,7 @@ class Server:
         return []
 
     def ask(self) -> tuple[int, int]:
-        """The status (0: no answer) and the version that the answer is of (0: none)."""
+        """The status (0: no answer) and the version of the answer (0: none)."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{QUESTION}", timeout=30) as answer:
                 found: list[dict[str, Any]] = json.loads(answer.read())["results"]
@@ -66,7 +66,7 @@ class Server:
             return 0, 0
 
     def settle(self, versions: set[int]) -> int:
-        """Wait for right answers in a row; a 500 or another version is a failure at once."""
+        """Wait for several right answers in a row; a 500 or another version fails at once."""
         end, right, version = time.monotonic() + LONGEST, 0, 0
         while right < TRIES:
             status, version = self.ask()
@@ -103,7 +103,7 @@ class Server:
 
 
 def disturb(server: Server, what: str, chance: random.Random, clients: ExitStack) -> None:
-    """Do something to a server that must survive it; `clients` closes the sockets in the end."""
+    """Disturb a server, which must survive it; `clients` closes the sockets at the end."""
     if what == "a worker killed":
         for worker in chance.sample(server.workers(), min(1, len(server.workers()))):
             os.kill(worker, signal.SIGKILL)
@@ -114,7 +114,7 @@ def disturb(server: Server, what: str, chance: random.Random, clients: ExitStack
         server.process.kill()
         server.process.wait()
         end = time.monotonic() + LONGEST
-        while _listens(server.port):  # its workers end by themselves, and free the port
+        while _listens(server.port):  # its workers exit by themselves and free the port
             if time.monotonic() > end:
                 raise Failure(f"workers without a server still listen after {LONGEST:.0f} s")
             time.sleep(0.1)
@@ -127,7 +127,7 @@ def disturb(server: Server, what: str, chance: random.Random, clients: ExitStack
         for _ in range(GONE):
             with socket.create_connection(("127.0.0.1", server.port), 10) as client:
                 client.sendall(f"GET {QUESTION} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # gone with a reset
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close with a reset
     elif what == "damage":
         pointer = (server.home / INDEX / "current").read_text(encoding="utf-8")
         files = sorted(path for path in (server.home / INDEX / pointer / "rows").iterdir() if path.stat().st_size)
@@ -136,12 +136,12 @@ def disturb(server: Server, what: str, chance: random.Random, clients: ExitStack
         data[chance.randrange(len(data))] ^= 1
         file.unlink()
         file.write_bytes(data)
-        for worker in server.workers():  # those that come after them open the damaged file
+        for worker in server.workers():  # new workers open the damaged file
             os.kill(worker, signal.SIGKILL)
 
 
 def _end(worker: int) -> None:
-    """A worker that outlived its server must not outlive the torture."""
+    """End a worker that outlived its server."""
     with suppress(OSError):
         if "gunicorn" in Path(f"/proc/{worker}/cmdline").read_text():
             os.kill(worker, signal.SIGKILL)
