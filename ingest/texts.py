@@ -188,7 +188,7 @@ class _SegmentWriter:
 
 
 def _wasteful(database: sqlite3.Connection, fresh: Collection[int]) -> list[int]:
-    """Old segments to write anew: those that are half empty, and the small ones when there are too many."""
+    """Old segments to rewrite: those that are half empty, and the small ones when there are too many."""
     rows = database.execute(
         "SELECT number, segment.size, coalesce(sum(length), 0) FROM segment LEFT JOIN file ON segment = number"
         " GROUP BY number"
@@ -205,7 +205,7 @@ def _database(data: bytes) -> sqlite3.Connection:
         database.deserialize(data)
         if database.execute("PRAGMA user_version").fetchone()[0] == VERSION:
             return database
-        database.close()  # of another version: the texts are kept anew as files change
+        database.close()  # of another version: texts are stored again as files change
         database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     database.executescript(SCHEMA)
     return database
@@ -222,4 +222,4 @@ def _number(unit: str) -> int:
 
 
 def _damaged(path: str, why: str) -> TreelineError:
-    return TreelineError(f"the kept text of {path} is damaged: {why}", "make the index anew with --fresh")
+    return TreelineError(f"the kept text of {path} is damaged: {why}", "rebuild the index with --fresh")

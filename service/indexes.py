@@ -149,7 +149,7 @@ class Indexes:
 
 
 def merge(answers: Mapping[str, Answer], query: Query) -> Answer:
-    """One answer of several indexes' answers to a query, numbered anew: the page that the query asks for.
+    """One answer of several indexes' answers to a query, renumbered: the page that the query asks for.
 
     Scores of different indexes do not compare: each is relative to its own list. What does compare is how near the best
     of a list is in meaning, and how many of the query's words a result has. A word counts the more, the fewer of the

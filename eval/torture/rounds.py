@@ -253,7 +253,7 @@ def damage(place: Place, chance: random.Random, notes: list[str]) -> str:
         raise Failure(f"the index is {kept}")
     child = place.start("index --fresh")
     if child.wait() or looked(place.home, place.base) != {"version": NEXT, "damaged": [], "generation": "000003"}:
-        raise Failure(f"making it anew ended with {child.status}: {child.said()[-600:]}")
+        raise Failure(f"building it again ended with {child.status}: {child.said()[-600:]}")
     return f"version {kept['version']}, damage named" if "version" in kept else "refused by the name of the file"
 
 

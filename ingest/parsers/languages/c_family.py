@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tree_sitter import Node
 
@@ -231,34 +232,23 @@ def _objc_body(node: Node) -> int:
     return body.start_byte if body is not None else field_body(node)
 
 
+C_GRAMMAR = Grammar(
+    name="c",
+    query=C,
+    nests=False,
+    name_of=_c_name,
+    functions_of=_c_functions,
+    constants_of=_c_constants,
+    comments=C_COMMENTS,
+    mend=_blank_macros,
+    imports_of=_included,
+    bindings_of=_c_bindings,
+    returns_of=_c_returns,
+    is_private=_is_static,
+)
 GRAMMARS = (
-    Grammar(
-        name="c",
-        query=C,
-        nests=False,
-        name_of=_c_name,
-        functions_of=_c_functions,
-        constants_of=_c_constants,
-        comments=C_COMMENTS,
-        mend=_blank_macros,
-        imports_of=_included,
-        bindings_of=_c_bindings,
-        returns_of=_c_returns,
-        is_private=_is_static,
-    ),
-    Grammar(
-        name="cpp",
-        query=CPP,
-        name_of=_c_name,
-        functions_of=_c_functions,
-        constants_of=_c_constants,
-        comments=C_COMMENTS,
-        mend=_blank_macros,
-        imports_of=_included,
-        bindings_of=_c_bindings,
-        returns_of=_c_returns,
-        is_private=_is_static,
-    ),
+    C_GRAMMAR,
+    replace(C_GRAMMAR, name="cpp", query=CPP, nests=True),
     Grammar(
         name="objc",
         query=OBJECTIVE_C,

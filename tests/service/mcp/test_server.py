@@ -87,7 +87,7 @@ def agents() -> Iterator[None]:
 
 
 def converse(home: Path, talk: Callable[[Client], Awaitable[None]], root: Path | None = None) -> None:
-    """Talk to `treeline mcp` as an agent would; one that may index a folder is started anew."""
+    """Talk to `treeline mcp` as an agent would; a fresh one where it may index a folder."""
     if root is None:
         if home not in AGENTS:
             AGENTS[home] = Agent(home)
