@@ -22,6 +22,7 @@ from typing import Any
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EACCES, errno.EMFILE, errno.EROFS)
 # `rename` and `replace` are the same change; shutil calls `remove`, pathlib calls `unlink`.
 CHANGES = ("fsync", "replace", "rename", "link", "unlink", "remove", "mkdir", "rmdir", "truncate")
+COARSE_CLOCK = 5  # Linux's CLOCK_REALTIME_COARSE, which stamps files; Python's `time` does not name it
 KEPT_AT_MOST = 1 << 20  # bytes of a replaced file, kept to undo the rename
 
 
@@ -46,7 +47,7 @@ class Plan:
 
 def install(plan: Plan) -> None:
     """Count every file change below the folder in this process, and make the planned one fail."""
-    plan.started = time.time_ns()
+    plan.started = time.clock_gettime_ns(COARSE_CLOCK)
     for name in CHANGES:
         setattr(os, name, partial(_changed, plan, name, getattr(os, name)))
     opened = io.open
@@ -132,7 +133,8 @@ def lose_power(plan: Plan) -> None:
 
 
 def _unsynced(plan: Plan, status: os.stat_result) -> bool:
-    return status.st_mtime_ns > max(plan.started, plan.synced.get(status.st_ino, 0))
+    synced = plan.synced.get(status.st_ino)
+    return status.st_mtime_ns >= plan.started if synced is None else status.st_mtime_ns > synced
 
 
 def _note_sync(plan: Plan, descriptor: int, target: str) -> None:

@@ -48,7 +48,8 @@ BELOW = "by keyword or meaning, not from the call graph"  # heading of the resul
 # Scores of a whole name, of the end of a longer name or a method of a class, and of their neighbours. A similar name
 # and its neighbours are guesses.
 WHOLE, PART, AROUND, GUESSED = 1.0, 0.75, 0.5, 0.2
-NEXT = 0.01  # subtracted for each further function of a class: its constructor comes first
+NEXT = 0.01  # subtracted for each further function of a class, and for each definition that a later one replaces
+LATER = 10  # definitions for which that is done
 SURE = 0.5  # added if the query is only a name, so that no other lane changes the order
 # Question → the verb of its answer, and the noun for a function that answers it.
 VERBS = {"calls": "call", "inherits": "extend or implement", "uses": "use", "depends": "depend on"}
@@ -393,9 +394,14 @@ def _by_words(engine: Engine, graph: CallGraph, text: str, filters: Filters) -> 
 
 def _units(hits: Sequence[Hit], names: Sequence[str], stage: str) -> Iterator[Reached]:
     """The units with these names: functions, classes, constants, files. A class comes before its methods, a whole name
-    before a longer one that ends in it."""
+    before a longer one that ends in it, and of several definitions in one file the last: it replaces the others."""
+    same: dict[tuple[str, str, str], list[Hit]] = {}
     for hit in hits:
-        yield hit.id, WHOLE if hit.address.func_name in names else PART, stage
+        same.setdefault((hit.address.repo, hit.address.path, hit.address.func_name), []).append(hit)
+    for (_, _, name), definitions in same.items():
+        definitions.sort(key=lambda hit: hit.address.lines or (0, 0), reverse=True)
+        for position, hit in enumerate(definitions):
+            yield hit.id, (WHOLE if name in names else PART) - NEXT * min(position, LATER), stage
 
 
 def _around(
