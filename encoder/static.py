@@ -86,13 +86,16 @@ class StaticEncoder:
         return vectors
 
     def parts(self) -> dict[str, Vectors]:
-        """Every array by its name in the file, in full precision, for further training."""
+        """A copy of every array by its name in the file, in full precision, for further training.
+
+        Copies, because training changes its arrays in place, and the encoder is shared by the whole process.
+        """
         parts = {"table": self._table, "weights": self._weights, "gates": self._gates}
         for side, layer in (("function", self._function_layer), ("query", self._query_layer)):
             if layer is not None:
                 names = ("first", "first_bias", "second", "second_bias")
                 parts |= {f"{side}_{name}": part for name, part in zip(names, layer, strict=True)}
-        return parts
+        return {name: part.copy() for name, part in parts.items()}
 
     def _encode_batch(self, functions: Sequence[Function]) -> Vectors:
         columns = zip(*(fields(function) for function in functions), strict=True)
