@@ -200,7 +200,7 @@ class Candidates(Sequence[Candidate]):
         if notes is None:
             return make(self)
         found: Scores = notes[self._rows]
-        unknown = np.isnan(found).any(axis=1).nonzero()[0]  # another thread may have written half of a row
+        unknown = np.flatnonzero(np.isnan(found).any(axis=1))  # another thread may have written half of a row
         if len(unknown):
             found[unknown] = notes[self._rows[unknown]] = make(self._at(unknown))
         return found
