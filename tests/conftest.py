@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.elasticsearch_download import VERSION, ServerMissing
 from tests.elasticsearch_server import Cluster, running
+from treeline.search import plan
+from treeline.search.settings import Settings
 
 # How long an example takes says more about a shared machine than about the code. The same examples every time: whether
 # a change is sound must not be a matter of luck. `HYPOTHESIS_PROFILE=explore` looks for new ones.
@@ -21,7 +23,21 @@ settings.register_profile("treeline", UNHURRIED, derandomize=True)
 settings.register_profile("explore", UNHURRIED)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "treeline"))
 
+# Seconds that a lane and a look for near spellings may take: on a busy machine the defaults may be too few, and an
+# answer without its dense lane is another answer. Tests of the time-outs set their own.
+PATIENCE = 30.0
+
 SHARED = ("docker", "elasticsearch")  # marks of tests that share a server
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_searches() -> Iterator[None]:
+    defaults = Settings.__init__.__kwdefaults__
+    assert defaults is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "SPELLING_SECONDS", PATIENCE)
+        patch.setitem(defaults, "lane_timeout", PATIENCE)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -32,7 +32,7 @@ class ServiceProcess:
     process: subprocess.Popen[bytes]
     log_file: Path
 
-    def get(self, path: str, seconds: float = 15, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
+    def get(self, path: str, seconds: float = 60, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
         """(status, JSON or text); status 0 when there is no answer at all."""
         request = urllib.request.Request(self.base + path, headers=dict(headers or {}))
         try:

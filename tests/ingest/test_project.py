@@ -388,4 +388,4 @@ def test_five_thousand_unchanged_files_are_checked_quickly(tmp_path: Path, store
         start = time.process_time()
         assert not refresh(found, store, home).published
         spent.append(time.process_time() - start)
-    assert min(spent) < 0.25
+    assert min(spent) < 1.0  # a tenth of that on a quiet core; reading the files again takes several seconds

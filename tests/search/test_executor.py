@@ -40,7 +40,8 @@ def hang_on(event: threading.Event) -> Callable[[], str]:
 def hang_often(side_by_side: Executor, work: Callable[[], str]) -> None:
     """Until so many calls hang that the lane is skipped; one that was given up before it began does not count."""
     patience = perf_counter() + LONG
-    while side_by_side.overdue() < OVERDUE and perf_counter() < patience:
+    while side_by_side.overdue() < OVERDUE:
+        assert perf_counter() < patience
         side_by_side.run({"good": lambda: "found", "hung": work}, {"good": LONG, "hung": 0.02})
 
 
@@ -94,7 +95,8 @@ def test_a_lane_that_answers_again_is_used_again(side_by_side: Executor) -> None
     hang_often(side_by_side, hang_on(stuck))
     stuck.set()
     patience = perf_counter() + LONG
-    while side_by_side.overdue() and perf_counter() < patience:
+    while side_by_side.overdue():
+        assert perf_counter() < patience
         sleep(0.01)
     assert side_by_side.run({"hung": lambda: "back"}, {"hung": LONG}).values == {"hung": "back"}
 

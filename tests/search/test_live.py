@@ -136,15 +136,18 @@ def test_no_search_fails_while_generations_come_and_go(tmp_path: Path) -> None:
     people = [threading.Thread(target=ask) for _ in range(4)]
     for person in people:
         person.start()
-    for files in (MORE, FILES, MORE, FILES):
-        publish(store, *parsed(files))
-        store.prune("small", keep=1)
-        enough = answers + 10
-        while answers < enough and not failures:
-            sleep(0.01)
-    stop.set()
-    for person in people:
-        person.join()
+    try:
+        for files in (MORE, FILES, MORE, FILES):
+            publish(store, *parsed(files))
+            store.prune("small", keep=1)
+            enough, patience = answers + 10, perf_counter() + 240
+            while answers < enough and not failures:
+                assert perf_counter() < patience
+                sleep(0.01)
+    finally:
+        stop.set()
+        for person in people:
+            person.join()
     assert failures == []
     searcher.close()
 
@@ -168,6 +171,38 @@ def test_an_old_generation_is_closed_when_its_last_search_ends(tmp_path: Path, m
         assert closed == []
         assert old.search(Query("convert int to string")).results
     assert closed == ["old"]
+    searcher.close()
+
+
+@pytest.mark.usefixtures("always_looking")
+def test_an_old_generation_stays_open_while_a_lane_past_its_timeout_still_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = small_store(tmp_path)
+    searcher = LiveSearcher(store, "small", Settings(lane_timeout=0.5))
+    reading, released, closed = threading.Event(), threading.Event(), threading.Event()
+    old = searcher.engine
+
+    def slow(*_args: Any, **_named: Any) -> list[Any]:
+        reading.set()
+        released.wait(600)
+        return []
+
+    monkeypatch.setattr(old, "knn", slow)
+    monkeypatch.setattr(old, "close", closed.set)
+    while not reading.is_set():  # a lane that is given up before it begins reads nothing
+        with suppress(EngineUnavailable):  # the other lanes may be late too
+            searcher.search(Query("convert int to string"))
+    monkeypatch.setattr(searcher, "settings", Settings(lane_timeout=60))
+    publish(store, *parsed(MORE))
+    assert first(searcher, "frobnicate") == "frobnicate"
+    assert not closed.is_set()
+    released.set()
+    patience = perf_counter() + 60
+    while not closed.is_set():
+        assert perf_counter() < patience
+        first(searcher, "frobnicate")
+        sleep(0.01)
     searcher.close()
 
 
@@ -265,11 +300,12 @@ def test_an_index_that_is_dropped_answers_no_more_until_it_is_made_again(tmp_pat
         for _ in range(100):  # the look may take longer than a search waits for it
             first(searcher, "convert int to string")
     small_store(tmp_path)
-    patience = perf_counter() + 60
-    while perf_counter() < patience:
+    patience, found = perf_counter() + 60, ""
+    while not found:
+        assert perf_counter() < patience
         with suppress(IndexMissing):
-            assert first(searcher, "convert int to string") == "int_to_string"
-            break
+            found = first(searcher, "convert int to string")
+    assert found == "int_to_string"
     searcher.close()
 
 

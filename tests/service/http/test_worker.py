@@ -117,7 +117,7 @@ def test_idle_and_slow_connections_keep_nobody_out() -> None:
             done.set()
             drip.join()
     assert len(took) == SEARCHES
-    assert sorted(took)[int(0.95 * len(took))] < 1.0
+    assert sorted(took)[int(0.95 * len(took))] < 5.0  # far below 1 on a quiet machine; it was 10 for each, or no answer
 
 
 def search_many(base: str) -> list[float]:
