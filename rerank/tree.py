@@ -54,11 +54,14 @@ NAME = 0.6  # a file whose whole name is in the query
 FOLDER = 0.5  # the same for the repository or a folder
 LENGTH = 0.05  # a file that is e times as long: the prior that longer documents answer more questions
 ASIDE = 0.5  # a test, an example, a vendored or generated file that the query does not ask for
+DOCUMENT = 0.3  # a document: code that answers as well goes first
+CHANGES = 1.0  # a changelog or the like, which mentions everything and explains nothing
 REEXPORT = 0.3  # an `__init__` or `index`, which re-exports what other files define
 OUTLINE = 0.1  # a file's outline, a section or configuration, compared with a definition
 DEFINITION = 1.0  # the definition of the one name that the query is
 OTHER_CLASS = 0.5  # of that, if the query names another class or module
-MODULE = 1.4  # the file of that name, or one that re-exports a name defined elsewhere: as much as a type
+MODULE = 1.4  # the file of that name: as much as a type
+HANDED_ON = 2.0  # a file that re-exports a name defined elsewhere: more than all evidence of files that mention it
 BY_KIND = dict.fromkeys(("class", "interface", "type", "enum"), 0.2) | {"constant": -0.5}  # a type rather than a value
 WHOLE = 0.2  # a definition at top level
 REPOSITORY_PRICE = 0.08  # for using up the entitlement of a repository once
@@ -111,7 +114,28 @@ ASIDE_PATH = re.compile(
 )
 ASIDE_CLASS = re.compile(r"[a-z](?:Tests?|Spec|Benchmark)\.\w+$")
 INLINE_TEST = re.compile(r"tests?\.|(?:.*\.)?test_")  # a test inside a file of code, as Rust has them
-ASKED_FOR = re.compile(rf"\b(?:{'|'.join(ASIDE_WORDS)}|tested|vendored|generated|stubs?)\b", re.IGNORECASE)
+ASKED_FOR = re.compile(
+    rf"\b(?:{'|'.join(ASIDE_WORDS)}|tested|vendored|generated\s+(?:code|files?|sources?)|stubs?)\b", re.IGNORECASE
+)
+
+
+DOCUMENTS = frozenset({"markdown", "restructuredtext", "asciidoc", "org", "latex", "typst", "text"})  # languages
+DOCUMENTS_ASKED_FOR = re.compile(
+    r"\b(?:how\s+(?:to|(?:do|can|should|would)\s+(?:i|we|you|one))|install\w*|getting\s+started|quick\s?start|tutorials?"
+    r"|guides?|usage|readme|document(?:s|ed|ation)|contribut\w+|licen[cs]e|faq)\b",
+    re.IGNORECASE,
+)
+# Changelogs, release notes and the like. They have the subjects of commits word for word.
+CHANGES_PATH = re.compile(
+    r"(?:^|/)(?:change[-_]?logs?|changes|history|news|news[-_]?fragments?|releases|release[-_]?(?:notes|history)"
+    r"|what[-_']?s[-_]?new)(?:[-_.\d][^/]*)?(?:/|$)",
+    re.IGNORECASE,
+)
+CHANGES_ASKED_FOR = re.compile(
+    r"\b(?:change\s?logs?|release\s+(?:notes?|history)|news|history|breaking\s+changes?|deprecat\w+|upgrad\w+|migrat\w+"
+    r"|(?:which|what|since)\s+(?:version|release)|what(?:'s|\s+(?:is|has|was))?\s+(?:new|changed))\b",
+    re.IGNORECASE,
+)
 
 
 class PathFacts(NamedTuple):
@@ -121,6 +145,7 @@ class PathFacts(NamedTuple):
     folders: tuple[frozenset[str], ...]
     aside: bool
     hands_on: bool
+    changes: bool  # a list of changes, if it is a document
 
 
 @lru_cache(maxsize=50_000)
@@ -134,12 +159,18 @@ def path_facts(path: str) -> PathFacts:
         tuple(map(_words, folders)),
         bool(ASIDE_PATH.search(path) or ASIDE_CLASS.search(path)),
         bool(HANDS_ON.search(path)),
+        bool(CHANGES_PATH.search(path)),
     )
 
 
 @lru_cache(maxsize=50_000)
 def _words(label: str) -> frozenset[str]:
     return frozenset(terms(label))
+
+
+def lists_changes(path: str, language: str, query: str) -> bool:
+    """Whether a file is a changelog or the like, and the query does not ask for one."""
+    return language in DOCUMENTS and path_facts(path).changes and not CHANGES_ASKED_FOR.search(query)
 
 
 def query_words(query: str) -> frozenset[str]:
@@ -176,20 +207,23 @@ class LocalTree(NamedTuple):
     classes: Positions
     paths: list[str]  # one per file
     repo_names: list[str]  # one per file
+    languages: list[str]  # one per file
     whole: bool  # files and classes are units too
 
 
 def local_tree(head: Candidates) -> LocalTree:
     numbers: dict[tuple[str, str], int] = {}
-    keys = zip(head.parts("repo"), head.parts("path"), strict=True)
+    keys = list(zip(head.parts("repo"), head.parts("path"), strict=True))
     files = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+    languages = list(dict(zip(keys, head.parts("language"), strict=True)).values())
     repos = np.unique(head.groups("repo"), return_inverse=True)[1]
     whole = any(kind not in FUNCTIONS for kind in head.parts("kind"))
     owners: dict[tuple[int, str], int] = {}
     names = (name.rpartition(".")[0] for name in head.parts("func_name"))
     inner = [owners.setdefault(key, len(owners)) for key in zip(files.tolist(), names, strict=True)]
     classes = np.array(inner, dtype=np.int64)
-    return LocalTree(repos, files, classes, [path for _, path in numbers], [repo for repo, _ in numbers], whole)
+    paths, repo_names = [path for _, path in numbers], [repo for repo, _ in numbers]
+    return LocalTree(repos, files, classes, paths, repo_names, languages, whole)
 
 
 def shares(groups: Positions, mass: Floats) -> Floats:
@@ -249,18 +283,32 @@ def file_evidence(head: Candidates, scores: Floats, tree: LocalTree, query: str)
     last = np.array([(lines_in(fragment) or (1, 1))[1] for fragment in head.parts("fragment")], dtype=np.float64)
     longest = np.ones(count)
     np.maximum.at(longest, tree.files, last)
-    wanted = ASKED_FOR.search(query) is not None
-    aside = [0.0 if wanted else -ASIDE if fact.aside else -REEXPORT if fact.hands_on else 0.0 for fact in facts]
     words = query_words(query)
-    old = np.array(superseded(tree.paths, tree.repo_names, query), dtype=bool)
     around = [(_words(repo), *fact.folders) for repo, fact in zip(tree.repo_names, facts, strict=True)]
     return FileEvidence(
         np.bincount(tree.files, added, count).astype(np.float64),
         NAME * label_match([(fact.stem,) for fact in facts], words),
         FOLDER * label_match(around, words),
         LENGTH * np.log(longest / USUAL_LENGTH),
-        np.where(old, np.minimum(aside, -OLD_VERSION), aside),
+        -np.array(roles(tree, facts, query)),
     )
+
+
+def roles(tree: LocalTree, facts: Sequence[PathFacts], query: str) -> list[float]:
+    """What each file pays for its role: as a test, a re-export, a document, a list of changes or an old version."""
+    asked_for = ASKED_FOR.search(query) is not None
+    documents_too = asked_for or bool(DOCUMENTS_ASKED_FOR.search(query) or CHANGES_ASKED_FOR.search(query))
+    old = superseded(tree.paths, tree.repo_names, query)
+    paid = []
+    for path, language, fact, is_old in zip(tree.paths, tree.languages, facts, old, strict=True):
+        document = language in DOCUMENTS
+        role = 0.0
+        if not (documents_too if document else asked_for):
+            role = ASIDE if fact.aside else REEXPORT if fact.hands_on else DOCUMENT if document else 0.0
+        if is_old:
+            role = max(role, OLD_VERSION)
+        paid.append(CHANGES if lists_changes(path, language, query) else role)
+    return paid
 
 
 def label_match(labels: Sequence[Sequence[frozenset[str]]], words: frozenset[str]) -> Floats:
@@ -362,7 +410,7 @@ class TreeRanking:
         defined = DEFINITION * definitions(head, query)
         if tree.whole and (handing := handed_on(head, query, context)):
             defined[:] = 0.0  # the exact name is re-exported, so definitions with similar names are something else
-            defined[handing] = MODULE
+            defined[handing] = HANDED_ON
         weight = min(1.0, self.diversity / DIVERSITY)  # evidence fades in with diversity, so 0 gives the fused order
         scores = fused + weight * defined
         gains, wholes = None, dict[int, int]()

@@ -1,7 +1,8 @@
 """The exact lane: units whose text has a quoted phrase, a `/regular expression/`, or the whole query verbatim.
 
 Every result must contain a quoted phrase or match an expression: `require` drops the rest from the other lanes' lists.
-An unquoted query that occurs verbatim in a few places, such as an error message, only ranks those first.
+An unquoted query that occurs verbatim in a few places, such as an error message, only ranks those first. A changelog is
+no such place: it has the subjects of commits word for word, so it would come before the code that a commit changed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from treeline.engine.hits import Hits, ids_of, select, with_scores
 from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.rerank.ranked_list import RankedList
+from treeline.rerank.tree import lists_changes
 from treeline.search.plan import EXACT, Plan
 
 MOST = 10_000  # units with a phrase that are read: as far as paging goes
@@ -30,6 +32,7 @@ class PhraseList(RankedList):
 def exact_lane(engine: Engine, plan: Plan) -> PhraseList:
     """The units that contain the whole query verbatim, else those that match its phrases and expression."""
     verbatim = _verbatim(engine, (plan.words, plan.corrections.text), plan.filters) if plan.verbatim else []
+    verbatim = _without_changelogs(verbatim, plan.text)
     if len(verbatim) or not plan.required:
         return PhraseList(EXACT, _scored(verbatim), required=False)
     found = {phrase: engine.phrase(phrase, MOST, plan.filters) for phrase in plan.phrases}
@@ -61,6 +64,11 @@ def _verbatim(engine: Engine, texts: Sequence[str], filters: Filters) -> Sequenc
         if len(hits):
             return hits if len(hits) <= FEW else []
     return []
+
+
+def _without_changelogs(hits: Sequence[Hit], query: str) -> Sequence[Hit]:
+    places = [hit.address for hit in hits]
+    return select(hits, [at for at, one in enumerate(places) if not lists_changes(one.path, one.language, query)])
 
 
 def _scored(hits: Sequence[Hit]) -> Sequence[Hit]:

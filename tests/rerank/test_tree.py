@@ -14,7 +14,17 @@ from treeline.graph.embedding import embed
 from treeline.graph.hyperbolic import distance, distances
 from treeline.graph.local_tree import local_tree as whole_tree
 from treeline.rerank.candidates import Candidate, Candidates, Contribution, RerankContext
-from treeline.rerank.tree import CLASS, FILE, REPOSITORY, REPOSITORY_PRICE, TreeRanking, cut, local_tree, path_facts
+from treeline.rerank.tree import (
+    CLASS,
+    FILE,
+    REPOSITORY,
+    REPOSITORY_PRICE,
+    TreeRanking,
+    cut,
+    lists_changes,
+    local_tree,
+    path_facts,
+)
 
 
 def unit(number: int, path: str, name: str, kind: str, score: float, repo: str = "o/r") -> Candidate:
@@ -128,12 +138,70 @@ def test_words_of_the_file_name_count_and_words_that_all_files_have_do_not() -> 
 def test_tests_examples_vendored_and_generated_files_follow_the_real_thing(path: str) -> None:
     rows = units((path, "run_app", "function", 1.0), ("core/x.py", "run", "class", 0.8), ("y.py", "z", "class", 0.0))
     assert order("start the server", rows)[0] == "core/x.py:run"
-    assert order("tests and examples, generated or vendored", rows)[0] == f"{path}:run_app"
+    assert order("tests and examples, generated code or vendored", rows)[0] == f"{path}:run_app"
 
 
 @pytest.mark.parametrize("path", ["contest.py", "latest/app.py", "attestation.go", "spectrum.py", "doctor.py"])
 def test_a_name_that_only_looks_like_a_test_does_not(path: str) -> None:
     assert not path_facts(path).aside
+
+
+def document(number: int, path: str, name: str, score: float) -> Candidate:
+    where = Address("o/r", path, name, "markdown", f"https://example.org/{path}#L{number + 1}-L{number + 9}", "section")
+    return Candidate(f"id{number}", where, score, (Contribution("keyword", 1, score, score),))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "CHANGELOG.md",
+        "History.markdown",
+        "NEWS",
+        "CHANGES.rst",
+        "docs/releases/2.0.txt",
+        "release-notes/1.md",
+        "news/1.md",
+    ],
+)
+def test_a_list_of_changes_follows_the_code_unless_it_is_asked_for(path: str) -> None:
+    rows = [
+        document(0, path, "2.0.0", 1.0),
+        unit(1, "core/x.py", "send", "function", 0.6),
+        unit(2, "y.py", "z", "class", 0.0),
+    ]
+    assert order("retry a request that timed out", rows)[0] == "core/x.py:send"
+    assert order("how do I retry a request", rows)[0] == "core/x.py:send"
+    assert order("changelog: retry a request that timed out", rows)[0] == f"{path}:2.0.0"
+
+
+def test_code_about_history_is_no_list_of_changes() -> None:
+    assert not lists_changes("src/history.py", "python", "retry a request")
+
+
+@pytest.mark.parametrize("path", ["exchange.md", "docs/historical.md", "newsletter.md", "releasing.md"])
+def test_a_document_that_only_sounds_like_a_list_of_changes_is_none(path: str) -> None:
+    assert not lists_changes(path, "markdown", "retry a request")
+
+
+@pytest.mark.parametrize("path", ["README.md", "docs/permalinks.md", "site/guide.md"])
+def test_code_goes_before_a_document_that_matches_a_little_better(path: str) -> None:
+    rows = [
+        document(0, path, "Links", 1.0),
+        unit(1, "core/x.py", "make", "function", 0.75),
+        unit(2, "y.py", "z", "class", 0.0),
+    ]
+    assert order("how are addresses generated", rows)[0] == "core/x.py:make"
+    for asking in ("how do I generate addresses", "install it", "documentation of addresses"):
+        assert order(asking, rows)[0] == f"{path}:Links"
+
+
+def test_a_document_that_matches_much_better_than_any_code_stays_first() -> None:
+    rows = [
+        document(0, "README.md", "Links", 1.0),
+        unit(1, "x.py", "make", "function", 0.1),
+        *units(("y.py", "z", "class", 0.0)),
+    ]
+    assert order("what it is for", rows)[0] == "README.md:Links"
 
 
 def test_the_definition_of_a_name_comes_before_its_uses() -> None:
@@ -178,6 +246,8 @@ def test_a_file_that_hands_on_a_name_stands_for_a_definition_that_is_elsewhere()
         return TreeRanking()(rows, context)[0].address.path
 
     assert first("FromRequest", rows) == "extract/mod.rs"
+    matches = [unit(5 + n, "json.rs", f"Json.from_request_{n}", "method", 0.98) for n in range(4)]
+    assert first("FromRequest", [rows[0], *matches, *rows[1:]]) == "extract/mod.rs"
     assert first("from_request", rows) == "json.rs"
     rows.insert(1, unit(4, "z.rs", "FromRequest", "interface", 0.7))
     assert first("FromRequest", rows) == "z.rs"

@@ -1,6 +1,7 @@
 """Exact text: a quoted phrase or a regular expression stands in every result, and a quotation is found first."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,31 @@ def test_a_quotation_is_found_first_without_quotes(searcher: Searcher, text: str
     answer = searcher.search(Query(text))
     assert names(answer)[0] == name
     assert len(answer.results) > 1  # the rest follows
+
+
+def test_a_changelog_does_not_lead_an_unquoted_question(tmp_path: Path) -> None:
+    subject = "Retry a request whose connection was reset"
+    code, facts = parsed(
+        {"app/client.py": 'def send(request):\n    """Send again when the peer hung up."""\n    return request\n'}
+    )
+    notes = [
+        replace(
+            code[0], path=path, func_name="2.0", docstring=f"- {subject}", code="", language="markdown", kind="section"
+        )
+        for path in ("CHANGELOG.md", "docs/errors.md")
+    ]
+    store = EmbeddedStore(tmp_path)
+    publish(store, [*code, *notes], facts)
+    searcher = Searcher(store.open(NAME), {shipped().name: shipped()})
+
+    def leading(text: str) -> set[str]:
+        found = searcher.search(Query(text)).results
+        lanes = {one.function.path: {given.lane for given in one.candidate.contributions} for one in found}
+        return {path for path, given in lanes.items() if "exact" in given}
+
+    assert leading(subject) == {"docs/errors.md"}
+    assert leading(f'"{subject}"') == {"CHANGELOG.md", "docs/errors.md"}
+    searcher.close()
 
 
 def test_what_stands_in_many_places_is_no_quotation(searcher: Searcher) -> None:
