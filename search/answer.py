@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections import OrderedDict
@@ -21,7 +22,10 @@ from treeline.search.spelling import Corrections
 NOTHING = Distinct()
 WHOLES = frozenset({"file", "class", "interface", "type", "enum", "section"})  # kinds that have units inside them
 MEMBERS = 3  # shown under a whole
-SIGNATURE = 120  # characters
+SIGNATURE = 160  # characters
+SIGNATURE_LINES = 24
+COMMENT = re.compile(r"\s+(#|//)\s.*$")
+STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 
 
 class Member(NamedTuple):
@@ -29,7 +33,7 @@ class Member(NamedTuple):
 
     id: str
     address: Address
-    signature: str  # the line that names it, or its first
+    signature: str  # on one line
     score: float
 
 
@@ -114,11 +118,35 @@ def contains(whole: Address, unit: Address) -> bool:
 
 
 def signature_of(function: Function) -> str:
-    """The first line of a unit that contains its name (decorators come before it), else its first line."""
-    lines = [line.strip() for line in function.original_string.split("\n") if line.strip()] or [""]
+    """The signature of a unit on one line, from the first line that contains its name: decorators come before it."""
+    lines = [line for line in function.original_string.split("\n") if line.strip()] or [""]
     name = function.func_name.rpartition(" > ")[2].rpartition(".")[2]
-    line = next((line for line in lines if name in line), lines[0])
-    return line if len(line) <= SIGNATURE else f"{line[: SIGNATURE - 2]} …"
+    start = next((at for at, line in enumerate(lines) if name in line), 0)
+    text = joined_head(lines[start:])[0].rstrip(" {")
+    return text if len(text) <= SIGNATURE else f"{text[: SIGNATURE - 2]} …"
+
+
+def joined_head(lines: Sequence[str]) -> tuple[str, int]:
+    """The first line joined with those that close its brackets, and how many lines that takes.
+
+    `def f(`, `    a,`, `):` is `def f(a):`. Brackets that do not close within a few lines belong to something else
+    than a signature; the first line then stands alone.
+    """
+    taken: list[str] = []
+    depth = 0
+    for line in lines[:SIGNATURE_LINES]:
+        code = COMMENT.sub("", line)
+        bare = STRING.sub("", code)
+        depth += sum(map(bare.count, "([")) - sum(map(bare.count, ")]"))
+        taken.append(code.strip())
+        if depth <= 0:
+            break
+    if depth > 0 or len(taken) == 1:
+        return lines[0].strip(), 1
+    text = " ".join(filter(None, taken))
+    for space, none in (("( ", "("), ("[ ", "["), (", )", ")"), (", ]", "]"), (" )", ")"), (" ]", "]")):
+        text = text.replace(space, none)
+    return text, len(taken)
 
 
 class AnswerCache:

@@ -7,6 +7,7 @@ or `index=all` asks several at once.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import InputError, TreelineError
+from treeline.engine.hits import Distinct, Shared
 from treeline.engine.protocol import IndexInfo
 from treeline.search.answer import Answer, Result
 from treeline.search.lanes.lane_set import Degradation
@@ -70,6 +72,16 @@ class Indexes:
                 settings = replace(self._settings, index=name)
                 self._open[name] = open_searcher(settings, without_encoder=True)
             return self._open[name]
+
+    def functions(self, names: Sequence[str]) -> int:
+        """How many units the indexes have together; one that cannot be opened has none."""
+        total = 0
+        for name in names:
+            try:
+                total += self.open(name).info.functions
+            except TreelineError:
+                continue
+        return total
 
     def infos(self) -> list[IndexInfo]:
         """What is known of each index that is there; none is opened."""
@@ -177,6 +189,7 @@ def merge(answers: Mapping[str, Answer], query: Query) -> Answer:
         results=tuple(result._replace(rank=rank) for rank, result in enumerate(results, query.offset + 1)),
         ranked=[result.candidate for *_, result in ordered],
         total=sum(answer.total for answer in every),
+        found=_AllFound([answer.found for answer in every]),
         degraded=tuple(dict.fromkeys(lane for answer in every for lane in answer.degraded)),
         hints=() if results else first.hints,
         no_match="" if any(not answer.no_match for answer in every) else first.no_match,
@@ -184,6 +197,23 @@ def merge(answers: Mapping[str, Answer], query: Query) -> Answer:
         timings={"total": max(answer.timings.get("total", 0.0) for answer in every)},
         indexes={result.function.id: name for name, answer in answers.items() for result in answer.results},
     )
+
+
+class _AllFound(Distinct):
+    """Everything that the lanes of several indexes found."""
+
+    def __init__(self, parts: Sequence[Distinct]) -> None:
+        super().__init__()
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def most(self, part: Shared, limit: int) -> dict[str, int]:
+        counts = Counter[str]()
+        for one in self._parts:
+            counts.update(one.most(part, len(one) or 1))
+        return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:limit])
 
 
 def _terms(result: Result) -> list[str]:

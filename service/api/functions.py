@@ -89,5 +89,5 @@ def reply(what: str, function_id: str, body: Callable[[Function], Timed], *param
 def find(function_id: str) -> Function:
     found = context().searcher.function(function_id)
     if found is None:
-        raise NotFound(f"There is no unit {function_id} in the index. An id changes with the code: search again.")
+        raise NotFound(f"Nothing in the index has the id {function_id}; an id changes with its code.")
     return found

@@ -41,7 +41,7 @@ RETRY_SECONDS = "2"
 OF_THE_BODY = frozenset({"content-type", "content-length"})
 HINTS = {
     400: "check the request against /docs",
-    404: "check the address",
+    404: "check the address, or search for it",
     405: "see /docs for the methods of this address",
     413: "send less",
     415: "send JSON with Content-Type: application/json",

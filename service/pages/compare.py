@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from apiflask import APIBlueprint
 from flask import Response, render_template, request
+from markupsafe import Markup
 from pydantic import ValidationError
 
 from treeline.corpus.errors import InputError
@@ -14,7 +15,7 @@ from treeline.service.api.parameters import SearchParameters
 from treeline.service.http.context import context, search_or_cached
 from treeline.service.pages.results import PlaceView, place_view
 from treeline.service.pages.search import COMPARED, EXAMPLES, link, query_string
-from treeline.service.present.text import summary, visible
+from treeline.service.present.text import coded, summary, visible
 
 blueprint = APIBlueprint("compare_page", __name__, enable_openapi=False)
 
@@ -41,7 +42,7 @@ class Row:
 
     rank: int
     place: PlaceView
-    about: str
+    about: Markup
     other: int | None  # its rank there; None if it was not ranked
 
     @property
@@ -110,7 +111,7 @@ def column(state: dict[str, str], way: str, answer: Answer, there: dict[str, int
         Row(
             result.rank,
             place_view(result.function.id, result.function.address, query_string(state)),
-            visible(summary(result.function.docstring)),
+            coded(visible(summary(result.function.docstring))),
             there.get(result.function.id),
         )
         for result in answer.results

@@ -17,11 +17,13 @@ from markupsafe import Markup
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
+from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Address
 from treeline.engine.protocol import Hit
 from treeline.ingest.parsers.registry import grammar_of
 from treeline.ingest.state import ARTIFACT as STATE
 from treeline.ingest.state import sources_in
+from treeline.search.answer import signature_of
 from treeline.search.files import Files, FolderEntry, References, at_line, depths, lines_of
 from treeline.search.structure import Neighbour
 from treeline.service.http import guard
@@ -30,7 +32,7 @@ from treeline.service.http.response import entity_tag, not_modified, quoted
 from treeline.service.pages.results import PlaceView, place_view
 from treeline.service.present.highlight import file_lines
 from treeline.service.present.markdown import rendered
-from treeline.service.present.text import file_address, quoted_path, summary, visible, web_address
+from treeline.service.present.text import coded, file_address, quoted_path, summary, visible, web_address
 
 blueprint = APIBlueprint("files_page", __name__, url_prefix="/files", enable_openapi=False)
 
@@ -40,7 +42,6 @@ MOST_OUTLINE = 250  # of a file
 MOST_REPOSITORIES = 500
 MOST_CALLED = 10
 MOST_NEIGHBOURS = 12
-SIGNATURE_LENGTH = 400
 CACHED_FILES = 12
 README = re.compile(r"readme(\.(md|markdown|rst|txt))?", re.IGNORECASE)
 README_BYTES = 200_000
@@ -51,6 +52,16 @@ BINARY, BINARY_WITHIN = "binary", 8_000  # bytes: a file with a zero byte among 
 class Crumb(NamedTuple):
     label: str
     href: str
+
+
+class IndexView(NamedTuple):
+    """An index with its repositories, each with its URL and number of units; or why it cannot be opened."""
+
+    name: str
+    created: str
+    repositories: list[tuple[str, str, int]]
+    more: int
+    problem: str
 
 
 class OutlineRow(NamedTuple):
@@ -105,14 +116,24 @@ cache = _Cache()
 
 @blueprint.get("/")
 def repositories() -> Response:
-    with opened() as files:
-        found = list(files.repositories().items())
-        page = render_template(
-            "repositories.html",
-            repositories=[(visible(repo), file_address(repo), units) for repo, units in found[:MOST_REPOSITORIES]],
-            more=max(0, len(found) - MOST_REPOSITORIES),
-        )
+    """The repositories of every served index; `index=` names some of them."""
+    here = context()
+    names = here.chosen if request.args.get("index") else here.indexes.names
+    page = render_template("repositories.html", indexes=[index_view(name) for name in names])
     return Response(page, headers={"Cache-Control": CACHE})
+
+
+def index_view(name: str) -> IndexView:
+    try:
+        with context().indexes.open(name).searcher() as current:
+            found = list(Files(current).repositories().items())
+            created = current.info.created
+    except TreelineError as error:
+        if len(context().indexes.names) == 1:
+            raise
+        return IndexView(visible(name), "", [], 0, error.message)
+    rows = [(visible(repo), file_address(repo), units) for repo, units in found[:MOST_REPOSITORIES]]
+    return IndexView(visible(name), created, rows, max(0, len(found) - MOST_REPOSITORIES), "")
 
 
 @blueprint.get("/<path:where>")
@@ -244,8 +265,8 @@ def unit_panel(files: Files, view: FileView, line: int) -> Response:
         kind=unit.address.kind,
         callable=bool(callers or callees) or unit.address.kind in ("function", "method", "class"),
         lines=lines_of(unit),
-        signature=visible(signature(found.original_string)),
-        about=visible(summary(found.docstring)),
+        signature=visible(signature_of(found)),
+        about=coded(visible(summary(found.docstring))),
         callers=neighbours(callers),
         callees=neighbours(callees),
         more_callers=max(0, len(callers) - MOST_NEIGHBOURS),
@@ -358,16 +379,6 @@ def neighbours(found: Sequence[Neighbour]) -> list[PlaceView]:
         place_view(one.id, Address(one.repo, one.path, one.name, one.language, f"#L{one.line}"))
         for one in [one for one in found if one.id][:MOST_NEIGHBOURS]
     ]
-
-
-def signature(code: str) -> str:
-    """The signature of a unit: its lines up to the first that ends one."""
-    head: list[str] = []
-    for line in code.strip("\n").split("\n"):
-        head.append(line.strip())
-        if line.rstrip().endswith((":", "{", ";", "=>", "do")) or len(head) == 12:
-            break
-    return " ".join(head)[:SIGNATURE_LENGTH]
 
 
 def crumbs(repo: str, path: str = "") -> list[Crumb]:

@@ -21,7 +21,7 @@ from treeline.search.query import parse
 from treeline.search.structure import Neighbour
 from treeline.service.api.functions import find
 from treeline.service.http.context import context
-from treeline.service.pages.results import PlaceView, place_view
+from treeline.service.pages.results import PlaceView, has_whole_text, place_view
 from treeline.service.pages.search import link, search_state
 from treeline.service.present.highlight import Snippet, mark_prose, question_words, whole
 from treeline.service.present.text import distinct_functions, file_address, visible
@@ -103,7 +103,7 @@ def function(function_id: str) -> Response:
         docstring=mark_prose(found.docstring_outside, words),
         code=(shown := whole(found.language, found.original_string, words)),
         not_shown=not_shown(shown),
-        first_line=found.address.lines[0] if found.address.lines else 1,
+        first_line=(found.address.lines or (1, 1))[0] if has_whole_text(found) else 0,
         steps=steps(found, places),
         siblings=siblings(found, places),
         callers=neighbour_views(callers),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from markupsafe import Markup
 
-from treeline.corpus.function import Address
+from treeline.corpus.function import Address, Function
 from treeline.graph.corpus_clusters import CorpusClusters
 from treeline.rerank.candidates import Candidate
-from treeline.search.answer import Answer, Result
+from treeline.search.answer import WHOLES, Answer, Result
 from treeline.search.lanes.graph import relation_of
 from treeline.search.overview import cluster_of
 from treeline.service.present.highlight import Snippet, mark_prose, preview
@@ -63,7 +63,7 @@ class ResultView:
     place: PlaceView
     summary: Markup
     code: Snippet
-    first_line: int
+    first_line: int  # 0: its other lines have no number
     lanes: tuple[LaneView, ...]
     score: str
     cluster: int | None  # from the re-ranker
@@ -72,6 +72,7 @@ class ResultView:
     moved: int
     reason: str
     relation: str  # in the call graph, or `unresolved`
+    index: str  # where it comes from, if several indexes were asked
     members: tuple[tuple[PlaceView, str], ...]  # matches inside a file or class, each with its first line
     copies: tuple[PlaceView, ...]  # other results on this page with the same text
 
@@ -84,7 +85,10 @@ def result_views(
     largest = max(shares, default=0.0) or 1.0
     phrases = answer.plan.phrases
     return [
-        _view(result, copies, search, words, phrases, largest, clusters)
+        replace(
+            _view(result, copies, search, words, phrases, largest, clusters),
+            index=visible(answer.indexes.get(result.function.id, "")),
+        )
         for result, copies in fold_copies(answer.results, answer.headings)
     ]
 
@@ -116,8 +120,15 @@ def _view(
         rank=result.rank,
         place=place_view(function.id, function.address, search),
         summary=coded(summary(function.docstring), partial(mark_prose, words=words)),
-        code=preview(function.language, function.original_string, words, first_line, phrases),
-        first_line=first_line,
+        code=preview(
+            function.language,
+            function.original_string,
+            words,
+            first_line,
+            phrases,
+            whole_text=has_whole_text(function),
+        ),
+        first_line=first_line if has_whole_text(function) else 0,
         lanes=lane_views(candidate, largest),
         score=f"{candidate.score:.4f}",
         cluster=candidate.cluster,
@@ -126,9 +137,18 @@ def _view(
         moved=candidate.moved,
         reason=visible(candidate.reason),
         relation=relation_of(candidate),
+        index="",
         members=tuple((place_view(one.id, one.address), visible(one.signature)) for one in result.members),
         copies=tuple(place_view(one.function.id, one.function.address, search) for one in copies),
     )
+
+
+def has_whole_text(function: Function) -> bool:
+    """Whether a unit's text is what its lines of the file say. A class's has its methods' signatures alone."""
+    if function.kind not in WHOLES or function.address.lines is None:
+        return True
+    first, last = function.address.lines
+    return last - first == function.original_string.strip("\n").count("\n")
 
 
 def place_view(function: str, address: Address, search: str = "") -> PlaceView:

@@ -36,7 +36,7 @@ MOST_CHOICES = 12  # per filter
 # The search modes that most people need. `text` and `callers` rephrase the query; the rest is under Advanced.
 LOOKS = (
     ("", "Best", "By words, meaning and the call graph together"),
-    ("text", "Exact text", "Code that has these words exactly as they are, in a row"),
+    ("text", "Exact text", "Code that contains exactly this text"),
     ("callers", "Callers", "What calls, uses or extends a function or class"),
 )
 MODES = (
@@ -106,9 +106,9 @@ def search() -> Response:
         csv_address=f"/api/search.csv?{wider}",
         compare_address="/compare?" + query_string({"q": state["q"], **{name: state[name] for name in COMPARED}}),
         understood=ROUTES.get(answer.route, answer.route),
-        functions=context().searcher.info.functions,
-        index_name=context().searcher.info.name,
-        index_empty=not context().searcher.info.functions,
+        functions=(functions := context().indexes.functions(context().chosen)),
+        index_name=context().chosen[0],
+        index_empty=not functions,
         may_vote=settings.feedback and guard.may_vote(),
         **common,
     )
@@ -127,7 +127,7 @@ def wanted(state: dict[str, str]) -> tuple[int, Question]:
         return page, SearchParameters.model_validate(given | {"k": PAGE_SIZE, "offset": (page - 1) * PAGE_SIZE})
     except ValidationError as error:
         first = error.errors()[0]
-        raise InputError(f"{first['loc'][0]}: {first['msg'].lower()}", "use the switches of the page") from error
+        raise InputError(f"{first['loc'][0]}: {first['msg'].lower()}", "choose from the controls above") from error
     except ValueError as error:
         raise InputError(f"there is no page {state['page'][:20]!r}", "pages count from 1") from error
 

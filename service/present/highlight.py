@@ -14,6 +14,7 @@ from pygments.token import Comment, Keyword, Literal, Name, Number, Operator, St
 from pygments.util import ClassNotFound
 
 from treeline.corpus.analysis import UNSPACED, WORD, spans, terms
+from treeline.search.answer import joined_head
 from treeline.service.present.text import INVISIBLE, character_name, code_point
 
 PREVIEW_LINES = 3
@@ -54,24 +55,35 @@ class Snippet:
     numbers: str = ""  # of the lines, one below the other
 
 
-def preview(language: str, text: str, words: frozenset[str], first: int = 1, phrases: Sequence[str] = ()) -> Snippet:
-    """The head of a function and its lines that match best, for a list of results.
+def preview(
+    language: str,
+    text: str,
+    words: frozenset[str],
+    first: int = 1,
+    phrases: Sequence[str] = (),
+    *,
+    whole_text: bool = True,
+) -> Snippet:
+    """The signature of a function on one line, and its lines that match best, for a list of results.
 
-    `first` is its first line in the file. Lines that contain one of the `phrases` exactly are preferred.
+    `first` is its first line in the file; without `whole_text` the numbers of the other lines are not known. Lines
+    that contain one of the `phrases` exactly are preferred.
     """
     lines = dedented(text.strip("\n").split("\n"), language)
-    chosen = best_lines(lines, words, phrases)
-    shown = _cut([lines[at] for at in chosen])
-    numbers = "\n".join(str(first + at) for at in chosen)
-    return Snippet(marked(shown, language, words), len(lines) - len(chosen), numbers)
+    head, of_head = joined_head(lines)
+    chosen = best_lines(lines, words, phrases, of_head)
+    shown = _cut([head if of_head > 1 else lines[0], *(lines[at] for at in chosen[1:])])
+    numbers = "\n".join(str(first + at) if whole_text or not at else "" for at in chosen)
+    return Snippet(marked(shown, language, words), len(lines) - len(chosen) - of_head + 1, numbers)
 
 
-def best_lines(lines: list[str], words: frozenset[str], phrases: Sequence[str] = ()) -> list[int]:
-    """The first line, and the run of lines with the most of the words. The docstring is left out, because its first
-    sentence is shown above."""
-    if len(lines) <= PREVIEW_LINES:
-        return list(range(len(lines)))
-    body = [at for at in range(_after_docstring(lines), min(len(lines), MOST_LOOKED_AT)) if lines[at].strip()]
+def best_lines(lines: list[str], words: frozenset[str], phrases: Sequence[str] = (), of_head: int = 1) -> list[int]:
+    """The first line, and the run of lines with the most of the words, after the `of_head` lines of the signature.
+    The docstring is left out, because its first sentence is shown above."""
+    if len(lines) - of_head < PREVIEW_LINES:
+        return [0, *range(of_head, len(lines))]
+    start = max(_after_docstring(lines), of_head)
+    body = [at for at in range(start, min(len(lines), MOST_LOOKED_AT)) if lines[at].strip()]
     sought = [phrase.lower() for phrase in phrases]
     exact = [any(phrase in lines[at].lower() for phrase in sought) for at in body]
     found = [words.intersection(words_in(lines[at])) for at in body]

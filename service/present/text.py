@@ -23,12 +23,12 @@ ROUTES = {
     "conceptual": "understood as a description",
     "identifier": "understood as a name",
     "structural": "understood as a question about calls",
-    "mixed": "understood as a description with names",
+    "mixed": "understood as words and names",
 }
 STAGES = {
     "exact": "exact words",
     "fuzzy": "near spellings",
-    "chunks": "parts of the question",
+    "chunks": "parts of it",
 }
 WEB = frozenset({"http", "https"})
 
@@ -125,8 +125,10 @@ TITLES = {
     "index_missing": "There is nothing to search yet",
     "encoder_mismatch": "The index needs another encoder",
     "engine_unavailable": "The index cannot be reached",
-    "not_found": "Not here",
-    "too_many_requests": "Slowly, please",
+    "index_damaged": "The index is damaged",
+    "index_outdated": "The index needs to be rebuilt",
+    "not_found": "Not found",
+    "too_many_requests": "Too many requests",
 }
 
 

@@ -40,7 +40,7 @@ const follow = (scroll) => {
     return;
   }
   choose(wanted[0], wanted[1], false);
-  if (scroll) one(`#L${wanted[0]}`)?.scrollIntoView({ block: "center" });
+  if (scroll) one(`#L${wanted[0]}`)?.scrollIntoView({ block: "start" });
 };
 box.addEventListener("click", (event) => {
   const link = event.target.closest(".gutter a");
@@ -80,7 +80,11 @@ async function panel(line) {
   let here = null;
   for (const link of all(".outline a")) { link.classList.remove("here"); if (Number(link.dataset.line) <= line) here = link; }
   here?.classList.add("here");
+  const rows = one(".outline"); // scrolls by itself: the page stays where it is
+  if (here) rows.scrollTop = here.getBoundingClientRect().top - rows.getBoundingClientRect().top + rows.scrollTop - rows.clientHeight / 2;
 }
+
+place.addEventListener("click", (event) => { if (event.target.closest("[data-close]")) { wanted = 0; place.replaceChildren(); } });
 
 // ── cards on names ──
 const card = one("[data-card]");

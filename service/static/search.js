@@ -295,7 +295,7 @@ for (const result of all(".result")) {
       const code = one("pre.code code", result), gutter = one(".gutter", result);
       code.innerHTML = await reply.text(); // escaped by the server, as the preview was
       const first = Number(gutter.dataset.first);
-      gutter.textContent = code.textContent.replace(/\n$/, "").split("\n").map((_, line) => first + line).join("\n");
+      gutter.textContent = first ? code.textContent.replace(/\n$/, "").split("\n").map((_, line) => first + line).join("\n") : "";
     } catch { location.assign(more.href); return; } // its page has the code, or says what is the matter
     more.remove();
     one("pre.code", result).focus();

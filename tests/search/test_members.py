@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from tests.ingest.loading import NAME, loaded, project
-from treeline.corpus.function import Address
+from treeline.corpus.function import Address, Function
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import ReadOptions
 from treeline.ingest.sources import open_source
-from treeline.search.answer import MEMBERS, contains
+from treeline.search.answer import MEMBERS, contains, signature_of
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.query import Query
 from treeline.search.settings import Settings, open_store
@@ -116,3 +116,24 @@ def test_the_explanation_names_the_other_matches_in_the_file(searcher: LiveSearc
     first = searcher.search(Query("connections of the pool", k=1)).results[0]
     assert "more matches in its file +" in first.candidate.reason
     assert "(ConnectionPool.close, " in first.candidate.reason
+
+
+def function(code: str, name: str = "send") -> Function:
+    return Function("r", "a.py", name, code, "python", code, (), "", (), "", "", "")
+
+
+@pytest.mark.parametrize(
+    ("code", "signature"),
+    [
+        (
+            "def send(\n    self,\n    to: str = '(',  # who (\n) -> None:\n    pass",
+            "def send(self, to: str = '(') -> None:",
+        ),
+        ("@retry(\n    3\n)\ndef send(to):\n    pass", "def send(to):"),
+        ("pub fn send(&self) -> Reply {\n}", "pub fn send(&self) -> Reply"),
+        ("send = call(\n" + "    1,\n" * 30 + ")", "send = call("),
+        ("def send(to):  # noqa\n    pass", "def send(to):  # noqa"),
+    ],
+)
+def test_a_signature_is_on_one_line_up_to_its_closing_bracket(code: str, signature: str) -> None:
+    assert signature_of(function(code)) == signature

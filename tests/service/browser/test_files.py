@@ -89,3 +89,24 @@ def test_files_can_be_browsed_and_read_without_scripts(browser: Browser, base: s
     page.locator(".next-part").click()
     expect(page.get_by_role("link", name="Lines before")).to_be_visible()
     context.close()
+
+
+def test_far_down_a_file_its_name_and_the_place_in_the_outline_stay_in_view(page: Page) -> None:
+    page.goto(f"{FILE}#L420")
+    expect(page.get_by_role("heading", name="textwrap.py")).to_be_in_viewport()
+    expect(page.locator(".outline a.here")).to_be_in_viewport()
+    expect(page.locator("[data-unit-panel] h2")).to_be_in_viewport()
+    expect(page.locator("#L420")).to_be_in_viewport()
+
+
+def test_a_phone_shows_the_chosen_line_above_the_panel_that_describes_it(browser: Browser, base: str) -> None:
+    context = browser.new_context(base_url=base, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(f"{FILE}#L340")
+    panel = page.locator("[data-unit-panel]")
+    expect(panel.locator("h2")).to_be_in_viewport()
+    line, sheet = page.locator("#L340").bounding_box(), panel.bounding_box()
+    assert line and sheet and line["y"] + line["height"] < sheet["y"]
+    panel.get_by_role("button", name="Close").click()
+    expect(panel).to_be_empty()
+    context.close()

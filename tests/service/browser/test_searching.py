@@ -76,11 +76,11 @@ def test_look_and_diversity_are_switched_and_stay_in_the_address(page: Page) -> 
 
 def test_advanced_switches_fold_out_and_stay_in_the_address(page: Page) -> None:
     ask(page, "open a file")
-    expect(page.get_by_role("combobox", name="Look by")).to_be_hidden()
+    expect(page.get_by_role("combobox", name="Search by")).to_be_hidden()
     page.get_by_text("Advanced").click()
-    page.get_by_role("combobox", name="Look by").select_option("keyword")
+    page.get_by_role("combobox", name="Search by").select_option("keyword")
     expect(page).to_have_url(re.compile("mode=keyword"))
-    expect(page.get_by_role("combobox", name="Look by")).to_have_value("keyword")
+    expect(page.get_by_role("combobox", name="Search by")).to_have_value("keyword")
 
 
 def test_four_results_fit_on_a_usual_screen(page: Page) -> None:

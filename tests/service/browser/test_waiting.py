@@ -34,5 +34,5 @@ def test_pages_go_on_when_the_index_is_there(browser: Browser, early: ServicePro
     results.bring_to_front()
     expect(results.locator(".result").first).to_be_visible()
     home.bring_to_front()
-    expect(home.locator(".figures")).to_contain_text("units of code")
+    expect(home.locator(".figures")).to_contain_text("functions, classes and other parts")
     context.close()

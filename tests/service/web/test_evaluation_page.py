@@ -136,7 +136,9 @@ def test_runs_are_chosen_by_name(dashboard: FlaskClient) -> None:
 
 def test_the_front_page_tells_what_is_indexed_and_since_when_and_no_metric(dashboard: FlaskClient) -> None:
     html = dashboard.get("/", headers=HTML).get_data(as_text=True)
-    assert "<span>units of code</span>" in html and re.search(r"<b>\d{4}-\d\d-\d\d</b><span>last indexed</span>", html)
+    assert "<span>functions, classes and other parts</span>" in html and re.search(
+        r"<b>\d{4}-\d\d-\d\d</b><span>last indexed</span>", html
+    )
     assert "0.812" not in html and "NDCG" not in html
 
 

@@ -93,3 +93,15 @@ def test_a_preview_prefers_the_line_that_has_the_exact_text() -> None:
 def test_a_short_function_is_shown_whole() -> None:
     shown = preview("python", "def f():\n    return 1\n", frozenset(), 7)
     assert (shown.numbers, shown.more) == ("7\n8", 0)
+
+
+def test_a_signature_over_several_lines_is_shown_on_one() -> None:
+    code = "def send(\n    to,\n    text,\n):\n    first = 1\n    mail(to)\n    return text\n"
+    shown = preview("python", code, question_words("mail"), 10)
+    assert text(shown.html).split("\n") == ["def send(to, text):", "    mail(to)", "    return text"]
+    assert (shown.numbers, shown.more) == ("10\n15\n16", 1)
+
+
+def test_lines_of_a_class_whose_text_is_shorter_than_its_lines_have_no_false_numbers() -> None:
+    shown = preview("python", LONG, question_words("backoff"), 40, whole_text=False)
+    assert shown.numbers == "40\n\n"

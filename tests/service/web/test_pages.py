@@ -224,8 +224,8 @@ def test_copies_of_one_function_are_one_result_with_their_places(
 
 def test_what_is_not_there_is_a_page_with_a_search_box(client: FlaskClient) -> None:
     html = page(client, "/functions/" + "0" * 32, 404)
-    assert "Not here" in html and 'role="search"' in html
-    assert "An id changes with the code: search again." in html
+    assert "Not found" in html and 'role="search"' in html
+    assert "an id changes with its code" in html
     for address in ("/nowhere", "/eval?run=x"):
         assert "function" not in page(client, address, 404).partition('class="status"')[2].partition("<form")[0]
     assert "There is nothing at this address." in page(client, "/nowhere", 404)
@@ -233,7 +233,7 @@ def test_what_is_not_there_is_a_page_with_a_search_box(client: FlaskClient) -> N
 
 def test_what_the_counts_beside_filters_count_is_said(client: FlaskClient) -> None:
     """A filter asks again: among more functions than are listed, it finds more than were counted."""
-    assert "Counts are of the results listed here" in page(client, "/search?q=parse")
+    assert "Counts are of the results on all pages" in page(client, "/search?q=parse")
     assert "A filter asks again" in page(client, "/search?q=parse")
     schemas = client.get("/openapi.json").get_json()["components"]["schemas"]
     assert "a filter asks again" in schemas["SearchBody.FacetsBody"]["description"]

@@ -58,10 +58,10 @@ def test_pages_filters_and_forms_keep_how_the_question_was_asked(client: FlaskCl
 
 def test_a_parameter_that_no_search_has_is_told_and_left_out(client: FlaskClient) -> None:
     text = page(client, "/search?q=return&k=50&utm_source=x&<b>=1")
-    assert "Left out" in text
+    assert "Ignored" in text
     assert "<code>k</code>, <code>utm_source</code>, <code>&lt;b&gt;</code>" in text
     assert not [link for link in links(text, '/[^"]*[?][^"]*') if "utm_source" in link]
-    assert "Left out" not in page(client, "/search?q=return&page=2&map=off")
+    assert "Ignored" not in page(client, "/search?q=return&page=2&map=off")
 
 
 def test_a_wrong_question_keeps_the_box_and_the_switches(client: FlaskClient) -> None:

@@ -119,3 +119,20 @@ def test_the_page_has_a_chooser_that_keeps_its_choice(client: FlaskClient, home:
     alone = create_app(Settings(home=str(home), index="shop", feedback=False))
     assert 'name="index"' not in alone.test_client().get("/search?q=lions").get_data(as_text=True)
     alone.extensions["treeline"].close()
+
+
+def test_the_page_counts_and_filters_over_all_indexes_asked(client: FlaskClient) -> None:
+    functions = sum(row["functions"] for row in client.get("/api/indexes").get_json()["indexes"])
+    context = client.application.extensions["treeline"]
+    assert context.indexes.functions(["shop", "zoo", "gone"]) == functions
+    html = client.get("/search?q=open+the+cart&index=all").get_data(as_text=True)
+    assert "repo=shop" in html and "repo=zoo" in html
+    assert "python · zoo" in html and "python · shop" in html
+
+
+def test_the_files_page_lists_the_repositories_of_all_indexes(client: FlaskClient) -> None:
+    html = client.get("/files/").get_data(as_text=True)
+    assert '/files/shop/"' in html and '/files/zoo/"' in html
+    assert html.count("This index cannot be opened.") == 1  # `gone`
+    only = client.get("/files/?index=zoo").get_data(as_text=True)
+    assert '/files/zoo/"' in only and '/files/shop/"' not in only
