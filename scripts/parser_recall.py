@@ -55,6 +55,8 @@ def is_definition(tag: dict[str, object], lines: list[str]) -> bool:
         return False
     if kind == "macro" and language in ("C", "C++"):
         return f"{name}(" in line
+    if kind == "function" and language in ("C", "C++") and name.isupper() and line.startswith(name):
+        return False  # `TEST(Store, Opens) {`: the index has the name that the macro makes
     if (language, kind) == ("TypeScript", "alias"):
         return bool(re.search(rf"\btype {name}\b[^,]*=", line))
     if language == "Rust" and kind == "typedef":

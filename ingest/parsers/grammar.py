@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +15,8 @@ from treeline.ingest.parsers.comments import SLASHES, Comments, Doc, comment_abo
 NEVER = 1 << 30
 # The name that a hook gives to the function a whole file exports: `module.exports = function …`.
 FILE_NAME = "\0"
+# A line that closes something, without indentation.
+CLOSING_LINE = re.compile(rb"^(?:[})\]]|end\b)[^\n]*\n", re.MULTILINE)
 # Between a trait and the type that implements it: `Display for Queue`.
 FOR = " for "
 
@@ -151,6 +154,10 @@ class Grammar:
     repair: Callable[[bytes], bytes] = as_it_is
     # For a second try on a file that does not parse: text of the same length.
     mend: Callable[[bytes], bytes] | None = None
+    # Where a definition at the top level ends. If a file does not parse, each of them is parsed for itself.
+    cut: re.Pattern[bytes] = CLOSING_LINE
+    opening: re.Pattern[bytes] | None = None  # what every such piece needs in front
+    simplify: Callable[[bytes], bytes] | None = None  # for a piece that does not parse: text of the same length
     # Whether consecutive clauses of a function are one definition (Haskell, Elixir).
     merges: bool = False
     # Whether a definition qualifies the names of those inside it. In C they all share one scope.

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from operator import itemgetter
 from time import monotonic
 
-from tree_sitter import Node, Parser, Query, QueryCursor
+from tree_sitter import Node, Parser, Point, Query, QueryCursor, Range
 from tree_sitter_language_pack import get_language
 
 from treeline.graph.references import PRIVATE, Import, Reference, Relation, Symbol, SymbolKind, Typing
@@ -108,25 +109,90 @@ def _machine(grammar: Grammar) -> tuple[Parser, QueryCursor, Query]:
 
 def captures_of(grammar: Grammar, source: bytes) -> dict[str, list[Node]]:
     """The nodes that the language's query captures, by capture name; raises `TooTangled` if that takes too long."""
-    return _captures(grammar, source)[1]
+    return _captures(grammar, source)[2]
 
 
-def _captures(grammar: Grammar, source: bytes) -> tuple[Node, dict[str, list[Node]]]:
+def _captures(grammar: Grammar, source: bytes) -> tuple[bytes, Node, dict[str, list[Node]]]:
+    """The text that was parsed, its root and the captured nodes."""
+    source = grammar.repair(source)
+    root, found = _captured(grammar, source)
+    if grammar.mend is not None and root.has_error:
+        source = grammar.mend(source)
+        root, found = _captured(grammar, source)
+    return source, root, found
+
+
+def _recovered(grammar: Grammar, source: bytes) -> tuple[Node, dict[str, list[Node]]]:
+    """The root and the captured nodes of a file, piece by piece where that finds more of a file with faults."""
+    source, root, found = _captures(grammar, source)
+    if _faulty(found):
+        pieces = _captures_by_piece(grammar, source)
+        if (_count(pieces), -_faulty(pieces)) > (_count(found), -_faulty(found)):
+            return root, pieces
+    return root, found
+
+
+def _captured(grammar: Grammar, source: bytes, ranges: Sequence[Range] = ()) -> tuple[Node, dict[str, list[Node]]]:
+    """The root of a text's tree and what the query captures, of the whole text or of these ranges."""
     parser, cursor, _query = _machine(grammar)
     try:
-        source = grammar.repair(source)
+        if ranges:
+            parser.included_ranges = list(ranges)
         tree = parser.parse(source)
-        if grammar.mend is not None and tree.root_node.has_error:
-            tree = parser.parse(grammar.mend(source))
     except ValueError as error:
         parser.reset()
         raise TooTangled(f"not parsed within {PATIENCE_S} s") from error
+    finally:
+        if ranges:
+            parser.included_ranges = []
     begun = monotonic()
     found = cursor.captures(tree.root_node)
     if monotonic() - begun >= PATIENCE_S:
         # After a timeout the cursor returns what it has so far, without an error.
         raise TooTangled(f"not searched within {PATIENCE_S} s")
     return tree.root_node, found
+
+
+def _captures_by_piece(grammar: Grammar, source: bytes) -> dict[str, list[Node]]:
+    """What the query captures if each top-level definition is parsed for itself, so that a fault ends with it."""
+    found: dict[str, list[Node]] = defaultdict(list)
+    begun, at, line = monotonic(), 0, 0
+    simpler = grammar.simplify(source) if grammar.simplify is not None else source
+    cuts = (cut.end() for cut in grammar.cut.finditer(source))
+    for end in (*cuts, len(source)):
+        after = line + source.count(b"\n", at, end)
+        # A piece starts where a line does.
+        piece = Range(Point(line, 0), Point(after, end - source.rfind(b"\n", 0, end) - 1), at, end)
+        ranges = [*_prefix(grammar, source, at), piece]
+        _, captures = _captured(grammar, source, ranges)
+        if simpler is not source and _faulty(captures):
+            captures = min(captures, _captured(grammar, simpler, ranges)[1], key=_faulty)
+        for capture, nodes in captures.items():
+            found[capture] += nodes
+        at, line = end, after
+        if monotonic() - begun >= PATIENCE_S:
+            raise TooTangled(f"not parsed within {PATIENCE_S} s")
+    return found
+
+
+def _prefix(grammar: Grammar, source: bytes, before: int) -> list[Range]:
+    """The text that every piece needs in front: PHP's `<?php`."""
+    opened = grammar.opening.match(source, 0, before) if grammar.opening is not None else None
+    if opened is None:
+        return []
+    line = source.count(b"\n", 0, opened.end())
+    column = opened.end() - (source.rfind(b"\n", 0, opened.end()) + 1)
+    return [Range(Point(0, 0), Point(line, column), 0, opened.end())]
+
+
+def _faulty(captures: Mapping[str, Sequence[Node]]) -> int:
+    """The bytes that do not parse."""
+    return sum(node.end_byte - node.start_byte for node in captures.get(BROKEN, ()))
+
+
+def _count(captures: Mapping[str, Sequence[Node]]) -> int:
+    """The definitions."""
+    return sum(len(captures.get(kind, ())) for kind in DEFINITIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +412,7 @@ def outline(grammar: Grammar, source: bytes, stem: str = "") -> Outline:
 
     `stem` names a function that is the file's only export.
     """
-    root, captures = _captures(grammar, source)
+    root, captures = _recovered(grammar, source)
     # If two start together: the longer first, and definitions before references.
     events = [
         (node.start_byte, -node.end_byte, kind not in DEFINITIONS, kind, node, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 from tree_sitter import Node
 
@@ -51,12 +52,15 @@ CPP = (
 )
 # Macros that stand where the grammar expects a declaration: alone on a line, or before a type.
 MACRO = re.compile(
-    rb"^[ \t]*([A-Z][A-Z0-9]{0,40}_[A-Z0-9_]{1,60}(?:\([^()\n]*\))?)(?=[ \t]*$|[ \t]+[a-z])", re.MULTILINE
+    rb"^[ \t]*((?:[A-Z][A-Z0-9]{0,40}_[A-Z0-9_]{1,60}|U(?:CLASS|STRUCT|ENUM|INTERFACE|FUNCTION|PROPERTY))"
+    rb"(?:\([^()\n]*\))?)(?=[ \t]*$|[ \t]+[a-z])",
+    re.MULTILINE,
 )
 # Calling conventions and linkage between a type and a name: `static DWORD WINAPI run(void* data)`.
 CONVENTION = re.compile(
     rb"\b(?:_{0,2}[A-Z][A-Z0-9_]{0,40}(?:API|CALL|CALLBACK|INLINE|EXPORT|IMPORT|EXTERN|CONV|CONSTEXPR|NOEXCEPT|NODISCARD)"
-    rb"[A-Z0-9_]{0,40}|WINAPI|CALLBACK|INLINE|__ptr32|__declspec\(\w+\)|__attribute__\(\([^()\n]*(?:\([^()]*\))?\)\))"
+    rb"[A-Z0-9_]{0,40}|WINAPI|CALLBACK|INLINE|__ptr32|__declspec\(\w+\)|__attribute__\(\([^()\n]*(?:\([^()]*\))?\)\)"
+    rb"|__init|__exit|__user|__must_check|__always_inline|__weak|__cold|__hot)"
     rb"(?=[ \t\n])"
 )
 # Between `class` and the name: `class LIB_EXPORT Store {`.
@@ -64,6 +68,30 @@ CLASS_MACRO = re.compile(
     rb"(\b(?:class|struct|union|enum)[ \t]{1,9})([A-Z][A-Z0-9_]{1,60}(?:\([^()\n]{0,200}\))?)"
     rb"(?=[ \t]+[A-Za-z_]\w{0,100}\s{0,9}[:{<])"
 )
+# Behind the parameters: `void Close() LOCKS_EXCLUDED(mutex_) {`; behind a field: `int size GUARDED_BY(mutex_);`.
+TRAILING_MACRO = re.compile(
+    rb"(?<=\))(\s{1,40}(?:const\s{1,9}|noexcept\s{1,9}|override\s{1,9})*)([A-Z][A-Z0-9]{1,30}_[A-Z0-9_]{1,40}(?:\([^()\n]{0,200}\))?)"
+    rb"(?=\s{0,40}(?:[{;:]|const\b|override\b|noexcept\b|=\s{0,3}0))"
+)
+FIELD_MACRO = re.compile(
+    rb"(?<=\w)\s{1,20}(?:[A-Z]{1,20}_)*(?:GUARDED_BY|GUARDED_VAR|ATTRIBUTE_\w{1,40})(?:\([^()\n]{0,200}\))?(?=\s{0,9}[;={])"
+)
+# Qt's sections of a class.
+QT_SECTION = re.compile(
+    rb"^([ \t]*(?:(?:public|private|protected)[ \t]+)?)((?:Q_)?(?:slots|signals|SLOTS|SIGNALS))(?=[ \t]*:)",
+    re.MULTILINE,
+)
+# A macro that makes a function of a block: `TEST(Store, Opens) {`, `SYSCALL_DEFINE2(open, …)`, `TEST_CASE("opens") {`.
+MADE = re.compile(
+    rb"^(?P<macro>(?:static[ \t]+)?[A-Z][A-Z0-9_]{2,60}[ \t]?)\("
+    rb"(?P<arguments>(?:[^;{}()\"#]{1,400}+|\"(?:[^\"\\\n]|\\.){0,200}+\"|\([^;{}()\"#]{0,100}+\)){1,40}+)\)(?=\s{0,200}+\{)",
+    re.MULTILINE,
+)
+ARGUMENT = re.compile(rb'\s*(?:"((?:[^"\\]|\\.)*)"|(\w+))\s*(?:,|\Z)')
+NOT_WORD = re.compile(rb"\W+")
+MADE_TYPE = b"_m"  # the type of a function that a macro made
+# What may stand above a definition: other lines may belong to it.
+ABOVE = re.compile(rb"(?:^|\n)[ \t]*(?:(?://|#|\*)[^\n]*|[^\n]*(?:[;{}>]|\*/|[A-Z]_END)[ \t\r]*(?://[^\n]*)?)?\n\Z")
 DECLTYPE = re.compile(rb"\bdecltype\((\w+)\)")
 NAMED = frozenset(
     """identifier field_identifier type_identifier destructor_name operator_name qualified_identifier operator_cast
@@ -82,10 +110,108 @@ def _blank(found: re.Match[bytes]) -> bytes:
 
 
 def _blank_macros(source: bytes) -> bytes:
-    source = MACRO.sub(_blank, source)
+    source = MACRO.sub(_blank, _one_branch(source))
     source = CONVENTION.sub(_blank, source)
     source = CLASS_MACRO.sub(lambda found: found[1] + b" " * len(found[2]), source)
+    source = TRAILING_MACRO.sub(lambda found: found[1] + b" " * len(found[2]), source)
+    source = QT_SECTION.sub(_qt_section, FIELD_MACRO.sub(_blank, source))
     return DECLTYPE.sub(lambda found: b"decltype_" + found[1] + b"_", source)
+
+
+def _qt_section(found: re.Match[bytes]) -> bytes:
+    """`public slots:` is `public:`, and `signals:` a label of the same length."""
+    return found[1] + b" " * len(found[2]) if found[1].strip() else found[1] + b"public".ljust(len(found[2]))
+
+
+CONDITION = re.compile(rb"^[ \t]*#[ \t]*(if|el|endif)\w*\b(?:[^\n\\]|\\\r?\n|\\.)*", re.MULTILINE)
+QUOTED = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
+OPENING, CLOSING = b"{(", b"})"
+
+
+def _one_branch(source: bytes, *, inside: bool = False) -> bytes:
+    """The text with only the first branch of every `#if` whose branches open or close brackets: both would not nest.
+
+    With `inside`, of every `#if` within a definition.
+    """
+    quiet = bytearray(QUOTED.sub(_blank, source))
+    kept = bytearray(source)
+    groups: list[list[tuple[int, int]]] = []
+    for found in CONDITION.finditer(bytes(quiet)):
+        if found[1] == b"if":
+            groups.append([])
+        elif not groups:
+            continue
+        groups[-1].append(found.span())
+        if found[1] != b"endif":
+            continue
+        lines = groups.pop()
+        branches = [(start, end) for (_, start), (end, _) in pairwise(lines)]
+        if all(_is_balanced(quiet[start:end]) for start, end in branches) and not (
+            inside and _is_inside(quiet, lines[0][0])
+        ):
+            continue
+        for start, end in (*lines, *branches[1:]):
+            for text in (quiet, kept):
+                text[start:end] = NOT_NEWLINE.sub(b" ", bytes(text[start:end]))
+    return bytes(kept)
+
+
+def _is_inside(text: bytearray, at: int) -> bool:
+    """Whether the code before this byte is not at an end."""
+    before = text[max(0, at - 400) : at].rstrip()
+    last = before[before.rfind(b"\n") + 1 :]
+    return (
+        bool(before) and not last.startswith((b"}", b"#")) and (last[:1].isspace() or not last.endswith((b";", b"}")))
+    )
+
+
+def _outermost_branches(source: bytes) -> bytes:
+    return _one_branch(source, inside=True)
+
+
+def _is_balanced(text: bytearray) -> bool:
+    depth = 0
+    for found in re.finditer(rb"[{}()]", text):
+        depth += 1 if found[0] in OPENING else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _made(source: bytes, *, qualifies: bool) -> bytes:
+    """The text with macros that make functions as functions, named by the macro's arguments."""
+
+    def function(found: re.Match[bytes]) -> bytes:
+        if not ABOVE.search(source[max(0, found.start() - 300) : found.start()]) and found.start():
+            return found[0]
+        names = []
+        at = found.start("arguments")
+        while (argument := ARGUMENT.match(source, at, found.end("arguments"))) and argument.end() > at:
+            names.append((argument[2] or NOT_WORD.sub(b"_", argument[1]).strip(b"_"), argument[1] is not None))
+            at = argument.end()
+        if not names or not names[0][0] or names[0][0][:1].isdigit():
+            return found[0]
+        parts = [name for name, quoted in names if not quoted]
+        is_pair = len(parts) == 2 and at >= found.end("arguments") and not names[0][1]
+        name = (b"::" if qualifies else b"_").join(parts) if is_pair else names[0][0]
+        # The same length and the same lines.
+        room = len(found["macro"]) + len(found["arguments"]) - len(MADE_TYPE) - len(name) - 1
+        if room < 0:
+            return found[0]
+        lines = found[0].count(b"\n")
+        return (
+            MADE_TYPE + b" " + name + b"(" + b" " * (room - lines) + b"\n" * lines + b")" if room >= lines else found[0]
+        )
+
+    return MADE.sub(function, source) if b"(" in source else source
+
+
+def _c_repair(source: bytes) -> bytes:
+    return _made(source, qualifies=False)
+
+
+def _cpp_repair(source: bytes) -> bytes:
+    return _made(source, qualifies=True)
 
 
 def _declared(node: Node | None) -> Node | None:
@@ -167,15 +293,20 @@ def _is_function(declarator: Node) -> bool:
 
 
 def _c_returns(node: Node) -> str:
-    return type_of(node.child_by_field_name("type"))
+    return "" if _is_made(node) else type_of(node.child_by_field_name("type"))
+
+
+def _is_made(node: Node) -> bool:
+    kind = node.child_by_field_name("type")
+    return kind is not None and kind.text == MADE_TYPE
 
 
 def _is_static(node: Node) -> bool:
     """`static` functions and macros are seen by their file alone, unless it is a header."""
     specifiers = (text_of(child) for child in node.named_children if child.type == "storage_class_specifier")
-    if node.type == "preproc_function_def" or "static" in specifiers:
-        return True
     # `TEST_IMPL(open) { … }`: a macro makes another name of it.
+    if node.type == "preproc_function_def" or "static" in specifiers or _is_made(node):
+        return True
     found = node.child_by_field_name("declarator")
     while found is not None and found.type != "function_declarator":
         found = found.child_by_field_name("declarator")
@@ -232,6 +363,12 @@ def _objc_body(node: Node) -> int:
     return body.start_byte if body is not None else field_body(node)
 
 
+# A namespace's opening line is a piece of its own, so that what stands in it parses without it.
+CPP_CUT = re.compile(
+    rb"^(?:\}[^\n]*|(?:inline[ \t]+)?namespace\b[^\n;{}]*\{[ \t\r]*|extern \"C\"[ \t]*\{[ \t\r]*"
+    rb"|[^\n]*(?<!\\)(?=\nnamespace\b))\n",
+    re.MULTILINE,
+)
 C_GRAMMAR = Grammar(
     name="c",
     query=C,
@@ -240,7 +377,9 @@ C_GRAMMAR = Grammar(
     functions_of=_c_functions,
     constants_of=_c_constants,
     comments=C_COMMENTS,
+    repair=_c_repair,
     mend=_blank_macros,
+    simplify=_outermost_branches,
     imports_of=_included,
     bindings_of=_c_bindings,
     returns_of=_c_returns,
@@ -248,7 +387,7 @@ C_GRAMMAR = Grammar(
 )
 GRAMMARS = (
     C_GRAMMAR,
-    replace(C_GRAMMAR, name="cpp", query=CPP, nests=True),
+    replace(C_GRAMMAR, name="cpp", query=CPP, nests=True, repair=_cpp_repair, cut=CPP_CUT),
     Grammar(
         name="objc",
         query=OBJECTIVE_C,
@@ -260,6 +399,7 @@ GRAMMARS = (
         scope_of=implemented,
         comments=C_COMMENTS,
         mend=_blank_macros,
+        simplify=_outermost_branches,
         imports_of=_included,
         bindings_of=_c_bindings,
         returns_of=_c_returns,

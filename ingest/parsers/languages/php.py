@@ -124,6 +124,7 @@ GRAMMARS = (
         query=QUERY,
         name_of=name_of,
         repair=repair,
+        opening=re.compile(rb"\s*<\?(?:php)?\s"),
         comments=Comments((b"//", b"#"), (b"/*", b"*/"), re.compile(rb"#\[")),
         imports_of=imports_of,
         target_of=target_of,
