@@ -12,6 +12,7 @@ NodeKind = Literal["function", "class", "interface", "module"]
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 NODE_KINDS: tuple[NodeKind, ...] = get_args(NodeKind)
 CLASSES: tuple[NodeKind, ...] = ("class", "interface")  # kinds with members
+CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +75,8 @@ class FileFacts:
     imports: tuple[Import, ...]
     references: tuple[Reference, ...]
     types: tuple[Typing, ...] = ()
+
+
+def last_of(name: str) -> str:
+    """The last part of a qualified name: `method` of `Class.method`."""
+    return name.rpartition(".")[2]

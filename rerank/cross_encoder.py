@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from treeline.corpus.errors import InputError
-from treeline.corpus.hub import loaded
 from treeline.rerank.candidates import Candidate, RerankContext, arrange, scaled
 
 MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
@@ -29,6 +28,8 @@ def load(model: str) -> Any:
             "the cross-encoder needs sentence-transformers",
             "install treeline-search[transformers], or choose another method",
         )
+
+    from treeline.corpus.hub import loaded
 
     def make(local: bool) -> Any:
         from sentence_transformers import CrossEncoder

@@ -21,9 +21,8 @@ import orjson
 
 from treeline.graph.callgraph import POSSIBLE, load
 from treeline.graph.callgraph.build import repository
-from treeline.graph.callgraph.classes import CONSTRUCTORS, last_of
 from treeline.graph.callgraph.storage import assemble
-from treeline.graph.references import FileFacts
+from treeline.graph.references import CONSTRUCTORS, FileFacts, last_of
 from treeline.ingest.parsers.registry import grammar_of
 from treeline.ingest.parsers.units import FileLocation, parse_file
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treeline.engine.protocol import Hit
-from treeline.graph.callgraph.classes import last_of
+from treeline.graph.references import last_of
 from treeline.graph.tree import FILE, FOLDER, REPOSITORY
 from treeline.ingest.texts import FileEntry
 from treeline.search.searcher import Searcher

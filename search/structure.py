@@ -13,8 +13,7 @@ from functools import cache
 
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters
 from treeline.graph.callgraph import CallGraph, Direction, GraphSymbol, Step
-from treeline.graph.callgraph.classes import CONSTRUCTORS, last_of
-from treeline.graph.references import Relation
+from treeline.graph.references import CONSTRUCTORS, Relation, last_of
 
 CALLS: tuple[Relation, ...] = ("calls",)
 INHERITS: tuple[Relation, ...] = ("implements", "extends")  # Python and Ruby implement by extending

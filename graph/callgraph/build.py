@@ -11,8 +11,8 @@ import numpy as np
 
 from treeline.corpus.function import Address
 from treeline.graph.callgraph.classes import File
-from treeline.graph.callgraph.resolve import ALL_METHODS, HOWS, Resolver
-from treeline.graph.callgraph.storage import Arrays, Part, assemble, ends_of, grouped, string_arrays
+from treeline.graph.callgraph.resolve import Resolver
+from treeline.graph.callgraph.storage import ALL_METHODS, HOWS, Arrays, Part, assemble, ends_of, grouped, string_arrays
 from treeline.graph.references import CLASSES, NODE_KINDS, RELATIONS, FileFacts, NodeKind, Reference, Relation
 
 INHERITANCE = ("extends", "implements")

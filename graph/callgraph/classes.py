@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from treeline.graph.references import CLASSES, Import
+from treeline.graph.references import CLASSES, CONSTRUCTORS, Import, last_of
 
 
 @dataclass(slots=True)
@@ -68,7 +68,6 @@ SOURCE_ROOT = re.compile(r"^(?:.*/)?src/\w+/(?:java|kotlin)/")
 # Members of a type may be defined in another file than the type: `impl` blocks, partial classes, extensions.
 SPREAD = frozenset({"rust", "cpp", "csharp", "kotlin", "swift", "objc"})
 ONE_SCOPE = frozenset({"ruby", "php"})  # autoloaders and `require` make every class visible everywhere
-CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct")
 
 
 class Classes:
@@ -210,7 +209,3 @@ class Classes:
             return beside
         found = self.named(name) if file.language in ONE_SCOPE else ()
         return found[0] if len(found) == 1 else None
-
-
-def last_of(name: str) -> str:
-    return name.rpartition(".")[2]

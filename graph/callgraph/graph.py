@@ -9,7 +9,6 @@ import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import islice
 from typing import Literal, NamedTuple, get_args
 
@@ -164,6 +163,8 @@ class CallGraph:
         for word in last.split("_"):
             if len(word) >= SHORTEST_SHARED:
                 likely.update(self._lasts.holding(word, len(last) - LONGER, len(last) + LONGER))
+        from difflib import get_close_matches
+
         names = [self._lasts[place] for place in sorted(likely)]
         found = (self._with_last(each)[0] for each in get_close_matches(last, names, k))
         return list(dict.fromkeys(self._names[node].rpartition(".")[2] for node in found))

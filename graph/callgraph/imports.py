@@ -8,10 +8,10 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from treeline.graph.callgraph.classes import ONE_SCOPE, Classes, File, last_of
-from treeline.graph.references import Import
+from treeline.graph.callgraph.classes import ONE_SCOPE, Classes, File
+from treeline.graph.callgraph.storage import IMPORTED
+from treeline.graph.references import Import, last_of
 
-IMPORTED = "import"
 RUST_ROOTS = ("mod.rs", "lib.rs", "main.rs")
 RUST_PATHS = frozenset({"crate", "super"})
 INNER_CLASSES = frozenset({"java", "kotlin"})  # imported by the name of the outer class

@@ -15,9 +15,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from posixpath import dirname
 
-from treeline.graph.callgraph.classes import ONE_SCOPE, SPREAD, Classes, File, Packages, last_of
-from treeline.graph.callgraph.imports import IMPORTED, RUST_PATHS, Imports, Modules, Scope, dialect
-from treeline.graph.references import PRIVATE
+from treeline.graph.callgraph.classes import ONE_SCOPE, SPREAD, Classes, File, Packages
+from treeline.graph.callgraph.imports import RUST_PATHS, Imports, Modules, Scope, dialect
+from treeline.graph.callgraph.storage import (
+    DECLARED,
+    IMPORTED,
+    ONLY_ONE,
+    OWN_CLASS,
+    POSSIBLE,
+    SAME_FILE,
+    SAME_PACKAGE,
+)
+from treeline.graph.references import PRIVATE, last_of
 
 _PYTHON_TYPES: tuple[type, ...] = (str, bytes, list, dict, set, tuple, int, float, object)
 _PYTHON_METHODS = frozenset(name for kind in _PYTHON_TYPES for name in dir(kind))
@@ -101,13 +110,6 @@ EXTENDED = frozenset({"csharp", "kotlin", "swift"})  # extension functions are c
 MAX_POSSIBLE = 4  # functions that a C name may refer to: `uv_sleep` has one for each system
 PARENT = frozenset({"super", "parent", "base"})
 UNKNOWN = "?"  # the receiver is an expression
-OWN_CLASS, SAME_FILE, SAME_PACKAGE = "own class", "same file", "same package"
-ONLY_ONE = "only one of that name"
-POSSIBLE = "possible: the only method of that name"  # the receiver's type is not known
-ALL_METHODS = "has all its methods"
-DECLARED = "declared type"  # of the receiver
-# A stored graph encodes them by their positions here.
-HOWS = (OWN_CLASS, SAME_FILE, IMPORTED, SAME_PACKAGE, ONLY_ONE, ALL_METHODS, POSSIBLE, DECLARED)
 OWN_TYPE = frozenset({"Self", "self", "static", "this"})  # as a method's return type
 # Methods that return what a container holds: an element of a list, the value of an option.
 UNWRAPPING = frozenset(

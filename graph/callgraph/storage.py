@@ -15,8 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from treeline.graph.callgraph.classes import last_of
-from treeline.graph.callgraph.resolve import HOWS
+from treeline.graph.references import last_of
+
+# How an edge was found; a stored graph encodes it by its position in `HOWS`.
+OWN_CLASS, SAME_FILE, SAME_PACKAGE, IMPORTED = "own class", "same file", "same package", "import"
+ONLY_ONE = "only one of that name"
+ALL_METHODS = "has all its methods"
+POSSIBLE = "possible: the only method of that name"  # the receiver's type is not known
+DECLARED = "declared type"  # of the receiver
+HOWS = (OWN_CLASS, SAME_FILE, IMPORTED, SAME_PACKAGE, ONLY_ONE, ALL_METHODS, POSSIBLE, DECLARED)
 
 ALIGNED = 16  # bytes; arrays start at multiples of it, so numpy can use them in place
 

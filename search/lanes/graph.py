@@ -23,8 +23,7 @@ from treeline.corpus.function import Function
 from treeline.engine.hits import ids_of, select, with_scores
 from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.graph.callgraph import ARTIFACT, POSSIBLE, CallGraph, Direction, GraphSymbol, Step, load
-from treeline.graph.callgraph.classes import CONSTRUCTORS, last_of
-from treeline.graph.references import Relation
+from treeline.graph.references import CONSTRUCTORS, Relation, last_of
 from treeline.rerank.candidates import Candidate
 from treeline.rerank.ranked_list import RankedList
 from treeline.search.plan import CALLEES, GRAPH, TEXT_CALLS, Route

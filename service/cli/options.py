@@ -8,10 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -74,9 +72,14 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self._modules and not args[0].startswith("-"):
+            search = [self._otherwise, *args]
+            if self._otherwise and (len(args) > 1 or " " in args[0]):
+                return super().resolve_command(ctx, search)
+            from difflib import get_close_matches
+
             near = get_close_matches(args[0], self._modules, n=1, cutoff=NEAR_COMMAND if self._otherwise else 0.6)
-            if self._otherwise and not (near and len(args) == 1):
-                return super().resolve_command(ctx, [self._otherwise, *args])
+            if self._otherwise and not near:
+                return super().resolve_command(ctx, search)
             hint = f"did you mean {near[0]!r}?" if near else f"commands: {', '.join(self._modules)}"
             if self._otherwise:
                 hint += f" To search for the word: {ctx.command_path} {self._otherwise} {args[0]}"
@@ -215,6 +218,8 @@ class OutputPath(click.Path):
             self.fail(f"cannot write {path}: {where} is no folder", param, ctx)
         try:
             # By trying: permissions say nothing to root, who still cannot write to /proc or a read-only disk.
+            from tempfile import TemporaryFile
+
             with TemporaryFile(dir=where):
                 pass
         except OSError as error:

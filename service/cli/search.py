@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
+
+# One question is answered sooner without BLAS's threads: starting them takes longer than its matrices.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.search.query import Query
@@ -85,14 +88,18 @@ def search(
     if everywhere:
         answer, info = search_everywhere(query, settings)
         return show_found(answer, info, lambda: None, explain=explain, full=full, as_json=as_json)
-    from treeline.search.overview import clusters_of
-
     searcher = open_searcher(settings, patient=True)
+
+    def clusters() -> CorpusClusters | None:
+        from treeline.search.overview import clusters_of
+
+        return clusters_of(searcher)
+
     try:
         if query.mode == "tfidf":
             prepare_tfidf(searcher)
         answer, info = searcher.search(query), searcher.info
-        return show_found(answer, info, partial(clusters_of, searcher), explain=explain, full=full, as_json=as_json)
+        return show_found(answer, info, clusters, explain=explain, full=full, as_json=as_json)
     finally:
         searcher.close()
 

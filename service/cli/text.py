@@ -17,13 +17,13 @@ from treeline.engine.protocol import IndexInfo
 from treeline.rerank.candidates import Candidate
 from treeline.search.answer import Answer, Member, Result
 from treeline.search.lanes.graph import UnresolvedCalls, relation_of
-from treeline.search.overview import Similar, cluster_of
 from treeline.search.structure import Neighbour
 from treeline.service.present.text import ROUTES, STAGES, describe_neighbours, distinct_functions, summary, visible
 
 if TYPE_CHECKING:
     from treeline.graph.corpus_clusters import CorpusClusters
     from treeline.ingest.pipeline import Summary
+    from treeline.search.overview import Similar
 
 LINES_SHOWN = 8
 PROJECT_SUFFIX = re.compile(r"\.[0-9a-f]{10}$")  # of a project's index, which is named after its folder
@@ -156,6 +156,8 @@ def _depth(line: str) -> int:
 
 
 def _why(candidate: Candidate, clusters: CorpusClusters | None) -> Iterator[str]:
+    from treeline.search.overview import cluster_of
+
     lanes = (
         f"{one.lane} #{one.rank}{f' {one.stage}' if one.stage else ''} (score {one.score:.3f}, share {one.share:.4f})"
         for one in candidate.contributions

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from treeline.corpus.function import Address, Function
-from treeline.graph.callgraph import CallGraph, build, load
+from treeline.graph.callgraph import CallGraph, load
+from treeline.graph.callgraph.build import build
 from treeline.graph.references import FileFacts
 from treeline.ingest.parsers.outline import outline
 from treeline.ingest.parsers.registry import grammars

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.graph.parsed import graph_of, names
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address, function_id
-from treeline.graph.callgraph import CallGraph, build, load
+from treeline.graph.callgraph import CallGraph, load
+from treeline.graph.callgraph.build import build
 from treeline.graph.callgraph.storage import WITHOUT_BASES, pack, split, unpack
 from treeline.graph.references import FileFacts, Import, Reference, Relation, Symbol
 

@@ -13,6 +13,7 @@ from treeline.encoder.registry import load
 from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Engine, IndexInfo, Store
 from treeline.graph import callgraph
+from treeline.graph.callgraph.build import build
 from treeline.graph.references import FileFacts
 from treeline.graph.tree import dump, grow
 from treeline.rerank.language import named
@@ -106,7 +107,7 @@ def publish(
         vectors = {encoder.name: encoder.encode_functions(functions) for encoder in encoders}
         writer.write(functions, [analyse(function) for function in functions], vectors)
         addresses = [(function.id, function.address) for function in functions]
-        writer.put_artifact(callgraph.ARTIFACT, callgraph.build(facts, addresses))
+        writer.put_artifact(callgraph.ARTIFACT, build(facts, addresses))
         writer.put_artifact("tree", dump(grow(addresses)))
         return writer.publish()
 
