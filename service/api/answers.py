@@ -92,6 +92,64 @@ def location(function_id: str, address: Address) -> dict[str, object]:
     return {**address._asdict(), "id": function_id, "lines": list(address.lines) if address.lines else None}
 
 
+class RepositoryBody(Body):
+    name: str
+    units: int = Field(description="How many functions, classes and other parts are indexed.")
+
+
+class RepositoriesBody(Body):
+    """The repositories of an index, the largest first."""
+
+    repositories: list[RepositoryBody]
+
+
+class EntryBody(Body):
+    """A file or folder in a folder. `lines` and `size` are 0 if the index keeps no texts."""
+
+    name: str
+    folder: bool
+    language: str
+    files: int = Field(description="How many files are below it.")
+    lines: int
+    size: int = Field(description="In bytes.")
+
+
+class OutlineBody(Body):
+    """What a file defines, by line."""
+
+    id: str
+    name: str
+    kind: str
+    lines: list[int] = Field(description="First and last line.")
+    depth: int = Field(description="0 at the top of the file.")
+
+
+class DefinitionBody(Body):
+    """Where a name that is used in some lines of the file is defined."""
+
+    name: str
+    lines: list[int] = Field(description="First and last line of the part of the file that uses it.")
+    repo: str
+    path: str
+    line: int
+
+
+class FileBody(Body):
+    """A file or a folder. A folder has `entries`; a file has the rest."""
+
+    repo: str
+    path: str
+    folder: bool
+    entries: list[EntryBody] = Field(default_factory=list)
+    language: str = ""
+    size: int = Field(0, description="In bytes.")
+    lines: int = 0
+    encoding: str = Field("", description="`binary` for a file that is no text.")
+    text: str | None = Field(None, description="null if the index keeps no texts, or the file is binary.")
+    outline: list[OutlineBody] = Field(default_factory=list)
+    definitions: list[DefinitionBody] = Field(default_factory=list)
+
+
 class ContributionBody(Body):
     """What one lane gave."""
 

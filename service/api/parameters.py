@@ -128,6 +128,14 @@ class FunctionPath(Parameters):
     function_id: str = Field(pattern=FUNCTION_ID, description="A unit's id, from a result.")
 
 
+class FilePath(Parameters):
+    where: Text = Field(
+        min_length=1,
+        max_length=FILTER_LENGTH,
+        description="`REPOSITORY/PATH`; a path that ends in a slash is a folder, and a repository alone its top.",
+    )
+
+
 class FeedbackParameters(Parameters):
     """One signal of one person about one result; nothing about the person."""
 

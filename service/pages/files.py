@@ -20,11 +20,10 @@ from werkzeug.wrappers import Response as BaseResponse
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Address
 from treeline.engine.protocol import Hit
-from treeline.ingest.parsers.registry import grammar_of
 from treeline.ingest.state import ARTIFACT as STATE
 from treeline.ingest.state import sources_in
 from treeline.search.answer import signature_of
-from treeline.search.files import Files, FolderEntry, References, at_line, depths, lines_of
+from treeline.search.files import Files, FolderEntry, References, at_line, decoded, depths, lines_of
 from treeline.search.structure import Neighbour
 from treeline.service.http import guard
 from treeline.service.http.context import context
@@ -46,7 +45,6 @@ CACHED_FILES = 12
 README = re.compile(r"readme(\.(md|markdown|rst|txt))?", re.IGNORECASE)
 README_BYTES = 200_000
 CACHE = "private, no-cache"
-BINARY, BINARY_WITHIN = "binary", 8_000  # bytes: a file with a zero byte among the first is binary, as in git
 
 
 class Crumb(NamedTuple):
@@ -307,20 +305,6 @@ class _Links:
             return found
         target = self._references.at(line, name)
         return file_address(*target) if target else ""
-
-
-def decoded(path: str, content: bytes) -> tuple[str, str, bool]:
-    """A file's text with `\\n` line ends, its encoding, and whether all of it could be decoded. Empty if binary."""
-    if b"\0" in content[:BINARY_WITHIN]:
-        return "", BINARY, False
-    grammar = grammar_of(path, content)
-    encoding = grammar.encoding_of(content) if grammar is not None else "utf-8"
-    exact = True
-    try:
-        text = content.decode(encoding)
-    except (UnicodeDecodeError, LookupError, ValueError):
-        text, exact = content.decode("utf-8", "replace"), False
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), encoding, exact
 
 
 def part_of(view: FileView, start: int) -> Part:

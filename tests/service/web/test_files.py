@@ -1,8 +1,10 @@
 """The code view and the tree browser: served from the index alone, safe whatever a file holds."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from apiflask import APIFlask
@@ -13,7 +15,7 @@ from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import ReadOptions
 from treeline.ingest.sources import open_source
-from treeline.search.settings import Settings
+from treeline.search.settings import Settings, open_store
 from treeline.service.present.markdown import rendered
 from treeline.service.present.text import file_address
 
@@ -32,9 +34,11 @@ FILES = {
 }
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory, make_app: Callable[[Settings], APIFlask]) -> FlaskClient:
-    """A client over an index whose folder is gone."""
+@pytest.fixture(scope="module", params=["embedded", pytest.param("elasticsearch", marks=pytest.mark.elasticsearch)])
+def demo(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, make_app: Callable[[Settings], APIFlask]
+) -> Iterator[FlaskClient]:
+    """A client over an index whose folder is gone, on each engine, so that every claim below holds on both."""
     folder = tmp_path_factory.mktemp("files")
     for path, text in FILES.items():
         (folder / "demo" / path).parent.mkdir(parents=True, exist_ok=True)
@@ -44,11 +48,19 @@ def demo(tmp_path_factory: pytest.TempPathFactory, make_app: Callable[[Settings]
     )
     (folder / "demo" / "broken.py").write_bytes(b"def broken():\n    return '\xff\xfe'\n")
     (folder / "demo" / "binary.py").write_bytes(b"\0\1\2" * 100)
-    home = folder / "home"
+    settings = Settings(home=str(folder / "home"), index=INDEX, feedback=False, lane_timeout=30)
+    if request.param == "elasticsearch":
+        urls = ",".join(request.getfixturevalue("elasticsearch_cluster").urls)
+        settings = replace(settings, engine="elasticsearch", elasticsearch_url=urls, index=f"files-{uuid4().hex[:8]}")
+    store = open_store(settings)
     source = open_source(str(folder / "demo"))
-    load(EmbeddedStore(home), INDEX, [source], LoadOptions(work=folder / "work", workers=0))
+    load(store, settings.index, [source], LoadOptions(work=folder / "work", workers=0))
     shutil.rmtree(folder / "demo")
-    return make_app(Settings(home=str(home), index=INDEX, feedback=False)).test_client()
+    app = make_app(settings)
+    yield app.test_client()
+    if request.param == "elasticsearch":
+        app.extensions["treeline"].close()
+        store.drop(settings.index)
 
 
 def get(client: FlaskClient, address: str, status: int = 200) -> str:
@@ -194,3 +206,34 @@ def test_an_editor_is_offered_only_to_who_is_at_this_machine(library: Path, make
 def test_a_file_that_the_browser_has_is_not_sent_again(demo: FlaskClient) -> None:
     tag = demo.get("/files/demo/app.py").headers["ETag"]
     assert demo.get("/files/demo/app.py", headers={"If-None-Match": tag}).status_code == 304
+
+
+def test_a_file_is_had_as_json_with_its_text_outline_and_definitions(demo: FlaskClient) -> None:
+    reply = demo.get("/api/files/demo/app.py")
+    body = reply.get_json()
+    assert (body["repo"], body["path"], body["folder"], body["language"]) == ("demo", "app.py", False, "python")
+    assert body["text"] == FILES["app.py"] and body["size"] == len(FILES["app.py"]) and body["encoding"] == "utf-8"
+    [run] = [row for row in body["outline"] if row["name"] == "run"]
+    assert run["lines"] == [4, 6] and (run["kind"], run["depth"]) == ("function", 0)
+    assert demo.get(f"/api/functions/{run['id']}").get_json()["func_name"] == "run"
+    assert {"name": "helper", "lines": [4, 6], "repo": "demo", "path": "util.py", "line": 1} in body["definitions"]
+    again = demo.get("/api/files/demo/app.py", headers={"If-None-Match": reply.headers["ETag"]})
+    assert again.status_code == 304
+
+
+def test_folders_and_repositories_are_had_as_json(demo: FlaskClient) -> None:
+    [repository] = demo.get("/api/files").get_json()["repositories"]
+    assert repository["name"] == "demo" and repository["units"] > 900
+    top = demo.get("/api/files/demo/").get_json()
+    assert top["folder"] is True and demo.get("/api/files/demo").get_json() == top
+    deep = next(row for row in top["entries"] if row["name"] == "deep")
+    assert deep["folder"] is True and deep["files"] == 1 and deep["lines"] > 3_000
+    assert [row["name"] for row in demo.get("/api/files/demo/deep/er/").get_json()["entries"]] == ["long.py"]
+
+
+def test_what_is_no_text_or_not_there_is_said_in_json(demo: FlaskClient) -> None:
+    binary = demo.get("/api/files/demo/binary.py").get_json()
+    assert (binary["encoding"], binary["text"]) == ("binary", None)
+    for address in ("/api/files/other/app.py", "/api/files/demo/none.py", "/api/files/demo/none/"):
+        reply = demo.get(address)
+        assert reply.status_code == 404 and reply.get_json()["error"]["code"] == "not_found"

@@ -26,6 +26,8 @@ OPERATIONS = [
     "GET /api/functions/{function_id}",
     "GET /api/functions/{function_id}/similar",
     "GET /api/functions/{function_id}/neighbours",
+    "GET /api/files",
+    "GET /api/files/{where}",
     "POST /api/feedback",
     "GET /api/eval",
     "GET /api/indexes",
