@@ -38,6 +38,11 @@ def child_of(node: Node, step: str) -> Node | None:
     return found
 
 
+def nth(node: Node | None, index: int) -> Node | None:
+    """The named child at this index; None if there is none, where `Node.named_child` raises an error."""
+    return node.named_child(index) if node is not None and node.named_child_count > index else None
+
+
 def same(node: Node) -> Node:
     return node
 

@@ -99,6 +99,17 @@ def target(source: bytes, start: int, end: int, *, chained: bool = False) -> str
     return f"{UNKNOWN}.{name.rpartition('.')[2]}" if name else ""
 
 
+# What an argument tells of a block: `get("/users")`, `describe("parses dates")`.
+ARGUMENT = re.compile(r"[^\w/ :*@-]+")
+MAX_ARGUMENT = 60
+
+
+def called(callee: str, argument: str) -> str:
+    """The name of a block that a call takes, such as a test or a route: `it("adds one") do` → `it(adds one)`."""
+    shown = " ".join(ARGUMENT.sub(" ", argument).split())[:MAX_ARGUMENT]
+    return f"{callee}({shown})" if shown else ""
+
+
 @cache
 def _pattern(line_comment: str) -> re.Pattern[str]:
     comment = re.escape(line_comment) + ".*" + (r"|/\*[\s\S]*?(?:\*/|\Z)" if line_comment == "//" else "")

@@ -222,6 +222,8 @@ class _Sweep:
     imports: list[Import] = field(default_factory=list)
     references: dict[tuple[str, int, str], tuple[Reference, tuple[_Scope, ...]]] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
+    # The first signature of each function without a body.
+    signatures: dict[str, Definition] = field(default_factory=dict)
 
     def define(self, capture: str, node: Node, name: str) -> None:
         scopes, grammar = self.scopes, self.grammar
@@ -256,20 +258,15 @@ class _Sweep:
                 scopes.append(_Scope(node.end_byte, qualified, True, True))
                 return
             body = grammar.body_of(node) if capture != "constant" else 0
-            self.definitions.append(
-                Definition(
-                    kind,
-                    name,
-                    first,
-                    last,
-                    node.start_byte,
-                    tail.end_byte,
-                    grammar.doc(node, self.source),
-                    body,
-                    owner,
-                    qualified,
-                )
-            )
+            doc = grammar.doc(node, self.source)
+            if not doc.text and is_function and name in self.signatures:
+                doc = Doc(self.signatures[name].doc.text)  # overloads share the first one's
+            start, end = node.start_byte, tail.end_byte
+            self.definitions.append(Definition(kind, name, first, last, start, end, doc, body, owner, qualified))
+        elif capture == "signature" and name not in self.signatures:
+            doc = grammar.doc(node, self.source)
+            start, end = node.start_byte, node.end_byte
+            self.signatures[name] = Definition("function", name, first, last, start, end, doc, 0, owner, qualified)
         if capture != "constant":
             closed = is_function and last - first < grammar.inner_after
             receiver = grammar.receiver_of(node) if is_function else ""
@@ -352,6 +349,12 @@ class _Sweep:
                 return scope.values[name]
         return None
 
+    def all_definitions(self) -> tuple[Definition, ...]:
+        """All definitions in file order. A function that is only declared is one too, if no class has it."""
+        defined = {one.name for one in self.definitions}
+        declared = [one for one in self.signatures.values() if not one.owner and one.name not in defined]
+        return tuple(sorted((*self.definitions, *declared), key=_first_byte) if declared else self.definitions)
+
     def all_references(self) -> Iterator[Reference]:
         """Every reference once, with local variables replaced by their values or left out."""
         seen: set[tuple[Relation, str, str]] = set()
@@ -383,6 +386,10 @@ def _last_line(node: Node) -> int:
     """Some grammars count the newline behind a definition as a part of it."""
     row, column = node.end_point
     return row + (column > 0 or row == node.start_point.row)
+
+
+def _first_byte(one: Definition) -> tuple[int, int]:
+    return one.start, -one.end
 
 
 def _start(node: Node) -> int:
@@ -440,7 +447,7 @@ def outline(grammar: Grammar, source: bytes, stem: str = "") -> Outline:
         else:
             sweep.imports += grammar.imports_of(node)
     return Outline(
-        tuple(sweep.definitions),
+        sweep.all_definitions(),
         tuple(sweep.symbols),
         tuple(sweep.imports),
         tuple(sweep.all_references()),

@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments
-from treeline.ingest.parsers.grammar import FOR, Grammar, child_of, field_body, field_name, implemented, text_of
+from treeline.ingest.parsers.grammar import FOR, Grammar, child_of, field_body, field_name, implemented, nth, text_of
 from treeline.ingest.parsers.types import element_of, type_of, value_of
 
 GENERICS = re.compile(r"<.*>", re.DOTALL)
@@ -288,7 +288,7 @@ def _is_function(declarator: Node) -> bool:
     """Whether a declarator declares a function, and not a pointer to one or a variable."""
     found: Node | None = declarator
     while found is not None and found.type in ("pointer_declarator", "reference_declarator"):
-        found = found.child_by_field_name("declarator") or found.named_child(0)
+        found = found.child_by_field_name("declarator") or nth(found, 0)
     return found is not None and found.type == "function_declarator" and child_of(found, "identifier") is not None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from treeline.graph.references import Import
-from treeline.ingest.parsers.grammar import Grammar, text_of
+from treeline.ingest.parsers.grammar import Grammar, nth, text_of
 from treeline.ingest.parsers.types import element_of, value_of
 
 QUERY = """
@@ -70,7 +70,7 @@ def type_expression(node: Node | None, depth: int = 5) -> str:
     if node.type == "generic_type":
         return type_expression(node.child_by_field_name("type"), depth - 1)
     if node.type in ("pointer_type", "parenthesized_type"):
-        return type_expression(node.named_child(0), depth - 1)
+        return type_expression(nth(node, 0), depth - 1)
     inner = node.child_by_field_name("element" if node.type in ("slice_type", "array_type") else "value")
     found = type_expression(inner, depth - 1)
     return f"{found}*" if found else ""
@@ -85,7 +85,7 @@ def value_expression(node: Node | None) -> str:
         return type_expression(node.child_by_field_name("type"))
     if node.type == "call_expression" and text_of(node.child_by_field_name("function")) in ("new", "make"):
         arguments = node.child_by_field_name("arguments")
-        return type_expression(arguments.named_child(0) if arguments is not None else None)
+        return type_expression(nth(arguments, 0))
     return value_of(node)
 
 
@@ -128,7 +128,7 @@ def returns_of(node: Node) -> str:
     """The first of what it gives."""
     result = node.child_by_field_name("result")
     if result is not None and result.type == "parameter_list":
-        first = result.named_child(0)
+        first = nth(result, 0)
         return type_expression(first.child_by_field_name("type")) if first is not None else ""
     return type_expression(result)
 

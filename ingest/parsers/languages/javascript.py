@@ -10,8 +10,8 @@ from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments, Doc, comment_above, line_of
-from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, child_of, text_of
-from treeline.ingest.parsers.names import MAX_TARGET, UNKNOWN, dotted
+from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, child_of, nth, text_of
+from treeline.ingest.parsers.names import ARGUMENT, MAX_ARGUMENT, MAX_TARGET, UNKNOWN, dotted
 from treeline.ingest.parsers.types import element_of, type_of, value_of
 
 QUERY = """
@@ -67,9 +67,6 @@ FUNCTIONS = frozenset({"function_expression", "generator_function", "arrow_funct
 CALLS = frozenset({"call_expression", "new_expression"})
 ACCESSORS = frozenset({"get", "set", "value"})
 DEFINE_PROPERTY = re.compile(rb"(?:Object|Reflect)\.defineProperty$|__defineGetter__$|__defineSetter__$")
-# What a string argument tells of a callback: `get("/users")`, `describe("parses dates")`.
-ARGUMENT = re.compile(r"[^\w/ :*@-]+")
-MAX_ARGUMENT = 60
 # Which field of a node holds the name that a function is given, and which the function.
 GIVEN = {
     "variable_declarator": ("name", "value"),
@@ -237,7 +234,7 @@ def imports_of(statement: Node) -> list[Import]:
         clauses = [child for child in statement.named_children if child.type in ("export_clause", "namespace_export")]
         for clause in clauses:
             if clause.type == "namespace_export":
-                return [Import(module, "", text_of(clause.named_child(0)))]
+                return [Import(module, "", text_of(nth(clause, 0)))]
             for one in clause.named_children:
                 name = text_of(one.child_by_field_name("name"))
                 found.append(Import(module, name, text_of(one.child_by_field_name("alias")) or name))
@@ -247,7 +244,7 @@ def imports_of(statement: Node) -> list[Import]:
             if child.type == "identifier":
                 found.append(Import(module, "default", text_of(child)))
             elif child.type == "namespace_import":
-                found.append(Import(module, "", text_of(child.named_child(0))))
+                found.append(Import(module, "", text_of(nth(child, 0))))
             elif child.type == "named_imports":
                 for one in child.named_children:
                     name = text_of(one.child_by_field_name("name"))
@@ -258,7 +255,7 @@ def imports_of(statement: Node) -> list[Import]:
 def _required(declarator: Node) -> list[Import]:
     call = declarator.child_by_field_name("value")
     arguments = call.child_by_field_name("arguments") if call is not None else None
-    string = arguments.named_child(0) if arguments is not None else None
+    string = nth(arguments, 0)
     name = declarator.child_by_field_name("name")
     if string is None or string.type != "string" or name is None:
         return []
@@ -287,12 +284,13 @@ GRAMMARS: tuple[Grammar, ...] = (
 
 TYPES = """
 (public_field_definition value: [(function_expression) (arrow_function)]) @function
-[(method_signature) (abstract_method_signature)] @signature
+[(method_signature) (abstract_method_signature) (function_signature)] @signature
 (abstract_class_declaration) @class
 (enum_declaration) @enum
 (internal_module name: (identifier)) @scope
 (type_alias_declaration) @type
 (program (ambient_declaration (lexical_declaration (variable_declarator) @constant)))
+(program (export_statement (ambient_declaration (lexical_declaration (variable_declarator) @constant))))
 (interface_declaration) @interface
 (class_heritage (extends_clause value: [(identifier) (member_expression)] @extends))
 (class_heritage (implements_clause [(type_identifier) (nested_type_identifier)] @implements))

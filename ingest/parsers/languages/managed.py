@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments, Doc, comment_above
-from treeline.ingest.parsers.grammar import Grammar, child_of, field_body, field_name, text_of
+from treeline.ingest.parsers.grammar import Grammar, child_of, field_body, field_name, nth, text_of
 from treeline.ingest.parsers.types import element_of, type_of, value_of
 
 ANNOTATED = Comments(attribute=re.compile(rb"[@\[]"))
@@ -59,7 +59,25 @@ def _csharp_name(node: Node) -> str:
         return f"operator {text_of(node.child_by_field_name('type'))}"
     if node.type == "indexer_declaration":
         return "this"
-    return ("~" if node.type == "destructor_declaration" else "") + field_name(node)
+    name = field_name(node)
+    if name == EXTENSION:
+        return ""
+    return ("~" if node.type == "destructor_declaration" else "") + name
+
+
+# `extension(string s) { … }` (C# 14) as a class, because the grammar cannot read it yet. Its members belong to what is
+# around it.
+EXTENSION = "_"
+EXTENSION_BLOCK = re.compile(
+    rb"^([ \t]*)(extension\s{0,9}(?:<[^<>(){};]{0,200}>)?\s{0,9}\([^(){};]{1,300}\))(?=\s{0,200}[{w])", re.MULTILINE
+)
+
+
+def _csharp_repair(source: bytes) -> bytes:
+    if b"extension" not in source:
+        return source
+    head = f"class {EXTENSION}".encode()
+    return EXTENSION_BLOCK.sub(lambda found: found[1] + head + re.sub(rb"[^\n]", b" ", found[2][len(head) :]), source)
 
 
 def _csharp_doc(node: Node, source: bytes) -> Doc:
@@ -90,7 +108,7 @@ def _csharp_bindings(node: Node) -> Iterator[tuple[str, str]]:
     elif node.type == "variable_declaration":
         for declarator in node.named_children:
             if declarator.type == "variable_declarator":
-                value = declarator.named_child(1) if declarator.named_child_count > 1 else None
+                value = nth(declarator, 1) if declarator.named_child_count > 1 else None
                 yield field_name(declarator), value_of(value) if is_var else declared
     elif name := field_name(node):
         yield name, declared
@@ -192,7 +210,7 @@ def _kotlin_returns(node: Node) -> str:
         if child.type in KOTLIN_TYPES:
             return type_of(child)
         if child.type == "function_body" and child.text is not None and child.text.startswith(b"="):
-            return value_of(child.named_child(0))
+            return value_of(nth(child, 0))
     return ""
 
 
@@ -346,6 +364,7 @@ GRAMMARS = (
         imports_of=_csharp_imports,
         bindings_of=_csharp_bindings,
         returns_of=_csharp_returns,
+        repair=_csharp_repair,
         comments=ANNOTATED,
     ),
     Grammar(

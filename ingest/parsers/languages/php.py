@@ -9,11 +9,21 @@ from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments
-from treeline.ingest.parsers.grammar import Grammar, field_name, text_of
+from treeline.ingest.parsers.grammar import Grammar, field_name, nth, text_of
+from treeline.ingest.parsers.names import called
 from treeline.ingest.parsers.types import type_of, value_of
 
 QUERY = """
 (function_definition) @function
+((function_call_expression function: (name) @_block
+  arguments: (arguments . (argument (string)) (argument [(anonymous_function) (arrow_function)]))) @function
+  (#any-of? @_block "it" "test" "describe"))
+((member_call_expression name: (name) @_route
+  arguments: (arguments . (argument (string)) (argument [(anonymous_function) (arrow_function)]))) @function
+  (#any-of? @_route "get" "post" "put" "patch" "delete" "any" "map" "group"))
+((scoped_call_expression name: (name) @_route
+  arguments: (arguments . (argument (string)) (argument [(anonymous_function) (arrow_function)]))) @function
+  (#any-of? @_route "get" "post" "put" "patch" "delete" "any" "command"))
 (method_declaration body: (_)) @function
 (method_declaration !body) @signature
 (class_declaration) @class
@@ -38,6 +48,7 @@ QUERY = """
 [(simple_parameter) (variadic_parameter) (property_promotion_parameter) (property_declaration)] @bind
 [(assignment_expression) (catch_clause) (foreach_statement)] @bind
 """
+BLOCKS = frozenset({"function_call_expression", "member_call_expression", "scoped_call_expression"})
 CALLS = frozenset({"member_call_expression", "nullsafe_member_call_expression", "scoped_call_expression"})
 
 
@@ -58,12 +69,14 @@ def repair(source: bytes) -> bytes:
 
 def name_of(node: Node) -> str:
     if node.type == "const_element":
-        return text_of(node.named_child(0))
+        return text_of(nth(node, 0))
     if node.type == "assignment_expression":
         return text_of(node.child_by_field_name("left")).lstrip("$")
-    if node.type == "function_call_expression":  # define("NAME", value)
+    if node.type in BLOCKS:
         arguments = node.child_by_field_name("arguments")
-        return text_of(arguments.named_child(0) if arguments is not None else None).strip("'\"")
+        first = text_of(nth(arguments, 0)).strip("'\"")
+        callee = text_of(node.child_by_field_name("function") or node.child_by_field_name("name"))
+        return first if callee == "define" else called(callee, first)
     return field_name(node)
 
 
@@ -72,7 +85,7 @@ def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
     if node.type == "property_declaration":
         for element in node.named_children:
             if element.type == "property_element":
-                yield text_of(element.named_child(0)).lstrip("$"), declared
+                yield text_of(nth(element, 0)).lstrip("$"), declared
     elif node.type == "foreach_statement":
         for target in node.named_children[1:3]:
             for one in target.named_children if target.type == "pair" else [target]:

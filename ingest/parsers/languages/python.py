@@ -12,7 +12,7 @@ from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import HASHES, NO_DOC, Doc, comment_above
-from treeline.ingest.parsers.grammar import Grammar, text_of
+from treeline.ingest.parsers.grammar import Grammar, nth, text_of
 from treeline.ingest.parsers.types import element_of, type_of, value_of
 
 QUERY = """
@@ -93,7 +93,7 @@ def _doc_in(body: Node | None) -> Doc:
 
 
 def _first_statement(body: Node) -> Node | None:
-    first = body.named_child(0) if body.named_child_count else None
+    first = nth(body, 0) if body.named_child_count else None
     if first is None or first.type != "comment":
         return first
     return next((child for child in body.named_children if child.type != "comment"), None)
@@ -116,7 +116,7 @@ def end_of(function: Node) -> Node:
 
 def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
     if node.type in ("typed_parameter", "typed_default_parameter"):
-        parameter = node.child_by_field_name("name") or node.named_child(0)
+        parameter = node.child_by_field_name("name") or nth(node, 0)
         if parameter is not None and parameter.type == "identifier":
             yield text_of(parameter), type_of(node.child_by_field_name("type"))
         return

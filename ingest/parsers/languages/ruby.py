@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from treeline.graph.references import Import
-from treeline.ingest.parsers.comments import HASHES
-from treeline.ingest.parsers.grammar import Grammar, text_of
-from treeline.ingest.parsers.names import dotted
+from treeline.ingest.parsers.comments import HASHES, Doc, comment_above, line_of
+from treeline.ingest.parsers.grammar import Grammar, nth, text_of
+from treeline.ingest.parsers.names import called, dotted
 from treeline.ingest.parsers.types import value_of
 
 QUERY = """
@@ -18,7 +18,17 @@ QUERY = """
 (singleton_method) @function
 (class) @class
 (module) @class
+((assignment left: [(constant) (scope_resolution)] right: (call receiver: (constant) @_made method: (identifier) @_new))
+  @class (#any-of? @_made "Struct" "Data" "Class" "Module") (#any-of? @_new "new" "define"))
 (assignment left: [(constant) (scope_resolution)]) @constant
+((call method: (identifier) @_define arguments: (argument_list . [(simple_symbol) (string)]) block: (_)) @function
+  (#any-of? @_define "define_method" "define_singleton_method"))
+((call method: (identifier) @_group arguments: (argument_list . (_)) block: (do_block)) @scope
+  (#any-of? @_group "describe" "context" "feature" "namespace" "shared_examples" "shared_context"))
+((call !receiver method: (identifier) @_block arguments: (argument_list . [(simple_symbol) (string) (pair)])
+  block: (do_block)) @function
+  (#any-of? @_block "it" "specify" "scenario" "example" "test" "should" "task" "factory" "get" "post" "put" "patch"
+    "delete"))
 (superclass [(constant) (scope_resolution)] @extends)
 ((call !receiver method: (identifier) @_mixin arguments: (argument_list [(constant) (scope_resolution)] @extends))
   (#any-of? @_mixin "include" "extend" "prepend"))
@@ -61,9 +71,38 @@ def repair(source: bytes) -> bytes:
     return HEREDOC.sub(mended, source)
 
 
+# What describes the task below it.
+DESCRIBED = re.compile(rb"desc[ (]+(['\"])(.*)\1\)?\s*\Z")
+
+
+def doc_of(node: Node, source: bytes) -> Doc:
+    """The comment above, or what Rake's `desc` says."""
+    doc = comment_above(source, node.start_byte, HASHES)
+    if doc.text or node.type != "call":
+        return doc
+    line = line_of(source, node.start_byte)
+    above = source.rfind(b"\n", 0, max(0, line - 1)) + 1
+    found = DESCRIBED.match(source[above:line].strip()) if line else None
+    return Doc(found[2].decode("utf-8", "replace"), above=above) if found else doc
+
+
 def name_of(node: Node) -> str:
+    if node.type == "call":
+        return _block_name(node)
     written = text_of(node.child_by_field_name("left" if node.type == "assignment" else "name"))
     return dotted(written) or written
+
+
+def _block_name(call: Node) -> str:
+    """The name of a block: `define_method(:open)` is `open`, `it "opens" do` is `it(opens)`."""
+    method, arguments = text_of(call.child_by_field_name("method")), call.child_by_field_name("arguments")
+    first = nth(arguments, 0)
+    if first is not None and first.type == "pair":
+        first = first.child_by_field_name("key")
+    argument = text_of(first).strip(":'\"")
+    if method.startswith("define_"):
+        return argument
+    return called(method, argument)
 
 
 def body_of(node: Node) -> int:
@@ -93,7 +132,7 @@ def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
 
 def imports_of(call: Node) -> list[Import]:
     arguments = call.child_by_field_name("arguments")
-    string = arguments.named_child(0) if arguments is not None else None
+    string = nth(arguments, 0)
     if string is None or string.type != "string":
         return []
     written = text_of(string).strip("'\"")
@@ -107,6 +146,7 @@ GRAMMARS = (
         query=QUERY,
         name_of=name_of,
         repair=repair,
+        doc_of=doc_of,
         body_of=body_of,
         imports_of=imports_of,
         target_of=target_of,

@@ -7,7 +7,7 @@ import re
 from tree_sitter import Node
 
 from treeline.ingest.parsers.comments import Comments, Doc, above_signature, comment_above
-from treeline.ingest.parsers.grammar import Grammar, child_of, text_of
+from treeline.ingest.parsers.grammar import Grammar, child_of, nth, text_of
 
 HASH_LINES = Comments((b"#",), (b"/*", b"*/"))
 PROTO = """
@@ -89,7 +89,7 @@ def _thrift_name(node: Node) -> str:
 def _elm_name(node: Node) -> str:
     if node.type == "value_declaration":
         left = child_of(node, "function_declaration_left")
-        return text_of(left.named_child(0) if left is not None else None)
+        return text_of(nth(left, 0))
     return text_of(node.child_by_field_name("name") or child_of(node, "upper_case_identifier"))
 
 

@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments, Doc, comment_above
-from treeline.ingest.parsers.grammar import Grammar, child_of, field_name, text_of
+from treeline.ingest.parsers.grammar import Grammar, child_of, field_name, nth, text_of
 from treeline.ingest.parsers.names import dotted
 
 HASH_LINES = Comments((b"#",), None)
@@ -31,13 +31,13 @@ LUA = """
 def _lua_name(node: Node) -> str:
     if node.type == "assignment_statement":
         names = child_of(node, "variable_list")
-        return dotted(text_of(names.named_child(0)).replace(":", ".")) if names is not None else ""
+        return dotted(text_of(nth(names, 0)).replace(":", ".")) if names is not None else ""
     return dotted(field_name(node).replace(":", "."))
 
 
 def _lua_constants(node: Node) -> Iterator[tuple[Node, str]]:
     values = child_of(node, "expression_list")
-    value = values.named_child(0) if values is not None else None
+    value = nth(values, 0)
     if value is None or value.type == "function_definition":
         return
     if value.type == "function_call" and field_name(value) == "require":
@@ -192,7 +192,7 @@ VIM = """
 
 def _vim_name(node: Node) -> str:
     if node.type == "let_statement":
-        return text_of(node.named_child(0))
+        return text_of(nth(node, 0))
     found = child_of(node, "function_declaration") if node.type == "function_definition" else node
     return field_name(found) if found is not None else ""
 

@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import DASHES, Comments, Doc, comment_above
-from treeline.ingest.parsers.grammar import FOR, Grammar, child_of, field_name, implemented, text_of
+from treeline.ingest.parsers.grammar import FOR, Grammar, child_of, field_name, implemented, nth, text_of
 from treeline.ingest.parsers.names import dotted
 from treeline.ingest.parsers.types import element_of, type_of, value_of
 
@@ -289,7 +289,7 @@ BANG = Comments((b"!>", b"!<", b"!", b"C  ", b"c  ", b"*>", b"*  "), None)
 
 
 def _fortran_name(node: Node) -> str:
-    statement = node.named_child(0)
+    statement = nth(node, 0)
     if statement is None:
         return ""
     if node.type == "variable_declaration":

@@ -105,6 +105,151 @@ IDIOMS: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
         """,
         [("function", "Second", "Second is whole."), ("class", "Store", "")],
     ),
+    "TypeScript's overloads share the first one's doc, and declared functions are functions": (
+        "store.d.ts",
+        """
+        /** Finds by id. */
+        export function find(id: string): Item;
+        export function find(id: number): Item;
+        export function find(id: any): Item { return load(id); }
+        /** Adds. */
+        declare function add(a: number): number;
+        export declare const VERSION: string;
+        """,
+        [("function", "find", "Finds by id."), ("function", "add", "Adds."), ("constant", "VERSION", "")],
+    ),
+    "Ruby's structs are classes, and blocks of tests, routes and tasks are functions": (
+        "store.rb",
+        """
+        # A point.
+        Point = Struct.new(:x) do
+          # Its length.
+          def length; x; end
+        end
+        class Store
+          # Shouts.
+          define_method(:shout) { |x| x.upcase }
+        end
+        RSpec.describe Store do
+          it "adds an item" do
+            expect(add(1)).to eq 1
+          end
+        end
+        get "/items" do
+          "items"
+        end
+        desc "Migrates it"
+        task migrate: :environment do
+          run
+        end
+        """,
+        [
+            ("class", "Point", "A point."),
+            ("method", "Point.length", "Its length."),
+            ("class", "Store", ""),
+            ("method", "Store.shout", "Shouts."),
+            ("method", "describe(Store).it(adds an item)", ""),
+            ("function", "get(/items)", ""),
+            ("function", "task(migrate)", "Migrates it"),
+        ],
+    ),
+    "members of a C# extension block belong to the class around it": (
+        "Extensions.cs",
+        """
+        public static class Extensions
+        {
+            extension(string text)
+            {
+                /// <summary>Shouts.</summary>
+                public string Shout() => text.ToUpper();
+            }
+            public static int After() => 1;
+        }
+        """,
+        [
+            ("class", "Extensions", ""),
+            ("method", "Extensions.Shout", "Shouts."),
+            ("method", "Extensions.After", ""),
+        ],
+    ),
+    "PHP's tests and routes that are closures are functions": (
+        "routes.php",
+        """
+        <?php
+        it('adds numbers', function () { expect(add(1))->toBe(1); });
+        // All users.
+        $app->get('/users', function ($request, $response) { return $response; });
+        """,
+        [("function", "it(adds numbers)", ""), ("function", "get(/users)", "All users.")],
+    ),
+    "Emacs Lisp documents values behind them, and modes are functions": (
+        "store.el",
+        """
+        (defcustom store-limit 3
+          "How many items."
+          :type 'integer)
+        (defconst store-version "1.0")
+        ;;;###autoload
+        (cl-defun store-remove (item &key (n 1))
+          "Remove ITEM."
+          (message "x"))
+        (define-minor-mode store-mode "Toggle it." :lighter " S")
+        (ert-deftest store-adds () (should t))
+        """,
+        [
+            ("constant", "store-limit", "How many items."),
+            ("constant", "store-version", ""),
+            ("function", "store-remove", "Remove ITEM."),
+            ("function", "store-mode", "Toggle it."),
+            ("function", "store-adds", ""),
+        ],
+    ),
+    "Common Lisp documents with a string or with :documentation": (
+        "store.lisp",
+        """
+        (defvar *items* nil "The items.")
+        (defun add (item &key (n 1))
+          "Adds ITEM."
+          (push item *items*))
+        (defclass store (base)
+          ((name :initarg :name))
+          (:documentation "A store."))
+        (deftest adds (is (= 1 1)))
+        """,
+        [
+            ("constant", "*items*", "The items."),
+            ("function", "add", "Adds ITEM."),
+            ("class", "store", "A store."),
+            ("function", "adds", ""),
+        ],
+    ),
+    "Clojure's metadata documents, and any top-level def is a definition": (
+        "store.clj",
+        """
+        (def ^:private limit "How many." 3)
+        (defn ^{:doc "Adds."} add [x] x)
+        (defstate conn :start (connect))
+        (extend-type String Closing (close [s] s))
+        """,
+        [
+            ("constant", "limit", "How many."),
+            ("function", "add", "Adds."),
+            ("function", "conn", ""),
+            ("class", "String", ""),
+        ],
+    ),
+    "Scheme's variables are constants": (
+        "store.scm",
+        """
+        ;; How many.
+        (define limit 3)
+        (define (add x)
+          "Adds."
+          (+ x 1))
+        (define twice (lambda (x) (* 2 x)))
+        """,
+        [("constant", "limit", "How many."), ("function", "add", "Adds."), ("function", "twice", "")],
+    ),
 }
 
 
@@ -122,3 +267,20 @@ def test_idiom(idiom: str) -> None:
     wanted = {(kind, name) for kind, name, _ in expected}
     found = [(unit.kind, unit.func_name, unit.docstring) for unit in units(file, source)]
     assert [one for one in found if one[:2] in wanted] == expected, found
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("a.js", "const a = require();"),
+        ("a.go", "package a\nfunc f() { x := new() }"),
+        ("a.rb", "require()\nload()"),
+        ("a.php", "<?php define();"),
+        ("a.scm", "(define)(define x)()"),
+        ("a.clj", "(ns)(defn)()"),
+        ("a.el", "(cl-defun)(defvar)"),
+        ("a.lisp", "(defun)(defclass)"),
+    ],
+)
+def test_a_call_without_the_expected_arguments_is_no_fault(file: str, source: str) -> None:
+    assert all(unit.kind != "function" or unit.func_name for unit in units(file, source))
