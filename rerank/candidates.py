@@ -66,6 +66,7 @@ class RerankContext:
     texts: Callable[[Sequence[str]], Sequence[str]] | None = None
     explain: bool = True  # whether the candidates need reasons
     kind: str = ""  # of the query, see `QueryTraits`
+    symbols: Sequence[str] = ()  # names in the query that are written like identifiers
 
 
 class Reranker(Protocol):

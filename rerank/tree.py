@@ -52,6 +52,7 @@ DIVERSITY = 0.5  # the default
 SUPPORT, FADING = 0.5, 0.5  # what the second unit of a file adds, and the factor for each further one
 NAME = 0.6  # a file whose whole name is in the query
 FOLDER = 0.5  # the same for the repository or a folder
+HOME = 1.5  # a repository that defines all names in the query, if others do not: more than a file's name and matches
 LENGTH = 0.05  # a file that is e times as long: the prior that longer documents answer more questions
 ASIDE = 0.5  # a test, an example, a vendored or generated file that the query does not ask for
 DOCUMENT = 0.3  # a document: code that answers as well goes first
@@ -83,6 +84,7 @@ GAIN_WORDS = (
     "more matches in its file",
     "its file's name",
     "its folder's name",
+    "its repository defines names in the query",
     "its file's length",
     "its file's role",
 )
@@ -93,6 +95,7 @@ FUNCTIONS = frozenset({"function", "method"})
 DEFINES = FUNCTIONS | BY_KIND.keys()
 # "How does routing work", "connection pooling": questions that no single function answers.
 ABOUT_A_WHOLE = re.compile(r"how\s+(?!to\b)|\S+(?:\s+\S+){1,2}$", re.IGNORECASE)
+NAME_IN_SENTENCE = re.compile(r"(?<=\w\s)[A-Z][a-z]\w*")  # `Blueprint` in "how Blueprint inherits routing"
 SYMBOL = re.compile(r"[\w$@]+(?:(?:\.|::|#|->)[\w$@?!]+)*(?:\(\))?")  # one name, however qualified
 JOINTS = re.compile(r"::|#|->")
 NO_LETTER = re.compile(r"[^0-9a-z]")
@@ -270,12 +273,15 @@ class FileEvidence(NamedTuple):
     support: Floats
     name: Floats
     folder: Floats
+    home: Floats
     length: Floats
     aside: Floats
 
 
-def file_evidence(head: Candidates, scores: Floats, tree: LocalTree, query: str) -> FileEvidence:
-    """The evidence from a file's matching units and from its path."""
+def file_evidence(
+    head: Candidates, scores: Floats, tree: LocalTree, query: str, symbols: Sequence[str] = ()
+) -> FileEvidence:
+    """The evidence from a file's matching units, its path and its repository."""
     count = len(tree.paths)
     facts = [path_facts(path) for path in tree.paths]
     earlier = before(tree.files, (-scores).argsort(kind="stable"))
@@ -284,11 +290,14 @@ def file_evidence(head: Candidates, scores: Floats, tree: LocalTree, query: str)
     longest = np.ones(count)
     np.maximum.at(longest, tree.files, last)
     words = query_words(query)
+    # Most questions that name the project mean all of it, not the file that is called like it.
+    stems = [(fact.stem - _words(repo.rpartition("/")[2]),) for repo, fact in zip(tree.repo_names, facts, strict=True)]
     around = [(_words(repo), *fact.folders) for repo, fact in zip(tree.repo_names, facts, strict=True)]
     return FileEvidence(
         np.bincount(tree.files, added, count).astype(np.float64),
-        NAME * label_match([(fact.stem,) for fact in facts], words),
+        NAME * label_match(stems, words),
         FOLDER * label_match(around, words),
+        HOME * homes(head, tree, query, symbols),
         LENGTH * np.log(longest / USUAL_LENGTH),
         -np.array(roles(tree, facts, query)),
     )
@@ -329,6 +338,26 @@ def label_match(labels: Sequence[Sequence[frozenset[str]]], words: frozenset[str
             sum(rarity[word] for word in label & words) / (sum(rarity[word] for word in label) or 1.0)
             for label in labels[node]
         )
+    return found
+
+
+def homes(head: Candidates, tree: LocalTree, query: str, symbols: Sequence[str]) -> Floats:
+    """For each file, how many of the names in a sentence its repository defines, from 0 to 1.
+
+    `symbols` are names that are written like identifiers. A capital letter inside a sentence marks a name too. Names
+    that nothing defines are left out.
+    """
+    names = {JOINTS.sub(".", symbol).rpartition(".")[2] for symbol in symbols} | {*NAME_IN_SENTENCE.findall(query)}
+    found = np.zeros(len(tree.paths))
+    if not names or not tree.repos.any() or SYMBOL.fullmatch(query):
+        return found
+    defined: dict[str, set[str]] = {}
+    for repo, name, kind in zip(head.parts("repo"), head.parts("func_name"), head.parts("kind"), strict=True):
+        if kind in DEFINES and (own := name.rpartition(".")[2]) in names:
+            defined.setdefault(repo, set()).add(own)
+    if defined:
+        every = len(set().union(*defined.values()))
+        found[:] = [len(defined.get(repo, ())) / every for repo in tree.repo_names]
     return found
 
 
@@ -415,7 +444,7 @@ class TreeRanking:
         scores = fused + weight * defined
         gains, wholes = None, dict[int, int]()
         if tree.whole:
-            gains = file_evidence(head, fused, tree, query)
+            gains = file_evidence(head, fused, tree, query, context.symbols)
             scores += weight * sum(gains, np.zeros(len(tree.paths)))[tree.files]
             scores -= weight * OUTLINE * np.array([kind not in DEFINES for kind in head.parts("kind")])
             if not ASKED_FOR.search(query):

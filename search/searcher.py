@@ -220,6 +220,7 @@ class Searcher:
             texts=self._texts,
             explain=plan.query.explain,
             kind=plan.route.kind,
+            symbols=plan.route.symbols,
         )
         depth = self.settings.rerank_depth
         run = self._reranker(method, plan.query.k, plan.query.diversity)

@@ -253,6 +253,42 @@ def test_a_file_that_hands_on_a_name_stands_for_a_definition_that_is_elsewhere()
     assert first("FromRequest", rows) == "z.rs"
 
 
+def test_a_file_that_is_called_like_the_project_gains_nothing_from_its_name() -> None:
+    rows = units(
+        ("args.py", "iterate", "function", 1.0), ("clap.py", "main", "function", 0.8), ("y.py", "z", "class", 0.0)
+    )
+    assert order("how clap iterates over arguments", rows)[0] == "clap.py:main"
+    own = [one._replace(address=one.address._replace(repo="owner/zig-clap")) for one in rows]
+    assert order("how clap iterates over arguments", own)[0] == "args.py:iterate"
+
+
+@pytest.mark.parametrize(
+    ("query", "symbols"),
+    [
+        ("how helpToFile writes the output", ["helpToFile"]),
+        ("what fmt::helpToFile writes", ["fmt::helpToFile"]),
+        ("how Helper formats the output of Unknown", []),
+    ],
+)
+def test_a_repository_that_defines_the_names_in_a_sentence_goes_before_others(query: str, symbols: list[str]) -> None:
+    rows = [
+        unit(0, "format.py", "write_help", "function", 1.0, "o/click"),
+        unit(1, "format.py", "print_help", "function", 0.9, "o/click"),
+        unit(2, "clap.zig", "helpToFile", "function", 0.5, "o/zig-clap"),
+        unit(3, "clap.zig", "Helper", "class", 0.4, "o/zig-clap"),
+        unit(4, "other.zig", "z", "function", 0.0, "o/zig-clap"),
+    ]
+
+    def first(query: str, symbols: list[str]) -> str:
+        return TreeRanking()(rows, RerankContext(query, symbols=symbols))[0].address.repo
+
+    assert first(query, symbols) == "o/zig-clap"
+    assert first(query.lower(), []) == "o/click"
+    rows[1] = unit(1, "format.py", "helpToFile", "function", 0.9, "o/click")
+    rows[0] = unit(0, "format.py", "Helper", "class", 1.0, "o/click")
+    assert first(query, symbols) == "o/click"
+
+
 def test_an_old_version_follows_the_new_one_unless_it_is_asked_for() -> None:
     rows = units(
         ("v3/types.ts", "Schema", "class", 1.0), ("v4/core.ts", "Schema", "class", 0.8), ("y.ts", "z", "class", 0.0)
