@@ -74,7 +74,6 @@ def sources_searcher(
     """An up-to-date index over these sources, rebuilt if `version` has changed."""
     own = eval_settings(settings)
     work = own.home_path / "work"
-    work.mkdir(parents=True, exist_ok=True)
     made_by = own.home_path / f"{name}.version"
     fresh = fresh or bool(version and (not made_by.exists() or made_by.read_text(encoding="utf-8") != version))
     how = LoadOptions(work=work, encoders=(settings.encoder,), fresh=fresh)

@@ -3,34 +3,51 @@
 usage: scripts/mutants.py [--count 100] [--seed 0] [--seconds 900] [--jobs 2] [--only engine/embedded] [--json FILE]
 
 A fault is one change of the syntax tree: another comparison, a number off by one, `and` for `or`, a negated condition,
-swapped arguments, a statement left out. A forked process compiles the module with the fault and runs the tests that
-import it, the closest first; no file is changed. Exits with 1 if too few faults are noticed.
+swapped arguments, a statement left out. First all quick tests of the rooms run once, with a probe at the place of each
+fault that notes which test reaches it. Then a forked process compiles the module with the fault and runs these tests,
+the quickest first; no file is changed. A place that is reached by an import (a constant) gets the tests that import the
+module. A fault that no test reaches survives. Exits with 1 if too few faults are noticed.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import builtins
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import json
+import math
 import os
 import random
 import re
+import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("engine", "ingest", "search", "rerank", "graph", "eval")
+TESTED = (*ROOMS, "corpus", "survival", "service")  # folders of tests that may notice a fault
+REACHED = "__treeline_reached__"  # the name of the probe
 LEFT_OUT = ("engine/elasticsearch", "eval/bench", "eval/report", "eval/torture")  # servers, pictures, speed
-MOST_FILES = 5  # of tests for a module
+MOST_FILES = 5  # of tests for a place that an import reaches
+MOST_SECONDS = 60.0  # of tests for a fault, by what they took without it
 LEAST = 0.8
-SLOWEST = 90.0  # seconds for the tests of a fault; beyond that it hangs, which counts as noticed
+# Seconds for the tests of a fault, and how many times as long as without it they may take; beyond that they hang, which
+# counts as noticed.
+HANGS, HANGS_TIMES = 60.0, 10
 MARKS = "not (slow or elasticsearch or docker or browser or transformers or shared)"
 PRELOADED = ("pytest", "numpy", "tantivy", "orjson", "click", "rich.console", "xxhash", "tree_sitter")
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -53,6 +70,8 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitAnd: ast.BitOr,
     ast.BitOr: ast.BitAnd,
 }
+# Calls whose exchanged arguments mean the same, or fail in every test.
+NOT_EXCHANGED = frozenset({"isinstance", "getattr", "setattr", "hasattr", "max", "min"})
 SILENT = re.compile(r"^(log|warnings|progress)\b|\.debug\(|\.info\(|\.warning\(")
 
 
@@ -62,8 +81,12 @@ class Fault:
     line: int
     what: str
     number: int
-    outcome: str = ""
-    """`noticed`, `survived` or `hung`."""
+    at_import: bool = False  # outside of functions: importing the module reaches it
+    outcome: str = ""  # `noticed`, `hung`, `survived`, `unreached`; `untested` if the tests fail without the fault
+
+    @property
+    def key(self) -> str:
+        return f"{self.module}:{self.number}"
 
 
 class Planter(ast.NodeTransformer):
@@ -112,6 +135,12 @@ class Planter(ast.NodeTransformer):
             return ast.copy_location(ast.Constant(node.value + 1), node)
         return node
 
+    def visit_keyword(self, node: ast.keyword) -> ast.AST:
+        if node.arg == "strict":  # of `zip`: says what always holds
+            return node
+        self.generic_visit(node)
+        return node
+
     def visit_If(self, node: ast.If) -> ast.AST:
         if ast.unparse(node.test) == "TYPE_CHECKING":
             return node
@@ -123,7 +152,7 @@ class Planter(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         plain = len(node.args) >= 2 and not any(isinstance(one, ast.Starred) for one in node.args[:2])
-        known = isinstance(node.func, ast.Name) and node.func.id in {"isinstance", "getattr", "setattr", "hasattr"}
+        known = isinstance(node.func, ast.Name) and node.func.id in NOT_EXCHANGED
         if plain and not known and self._here(node, f"arguments of {ast.unparse(node.func)[:40]} exchanged"):
             node.args[0], node.args[1] = node.args[1], node.args[0]
         return node
@@ -195,7 +224,7 @@ def tests_of(module: str) -> list[str]:
 
 
 class Replaced(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports one module with the fault in it."""
+    """Imports one module changed."""
 
     def __init__(self, name: str, path: Path, tree: ast.AST) -> None:
         self._name, self._path = name, path
@@ -210,80 +239,208 @@ class Replaced(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(self._code, module.__dict__)  # noqa: S102 - runs the faulty module
 
 
+def replace_module(module: str, tree: ast.AST) -> None:
+    name = "treeline." + module.removesuffix(".py").replace("/", ".")
+    sys.meta_path.insert(0, Replaced(name, ROOT / "treeline" / module, tree))
+
+
 def plant(fault: Fault) -> None:
-    tree = Planter(fault.number).visit(ast.parse((ROOT / fault.module).read_text(encoding="utf-8")))
-    name = "treeline." + fault.module.removesuffix(".py").replace("/", ".")
-    sys.meta_path.insert(0, Replaced(name, ROOT / "treeline" / fault.module, tree))
+    replace_module(
+        fault.module, Planter(fault.number).visit(ast.parse((ROOT / fault.module).read_text(encoding="utf-8")))
+    )
 
 
-def run_tests(tests: list[str], fault: Fault | None, limit: float) -> str:
-    """Run the tests in a forked process: `passed`, `failed` or `hung`."""
+def probe(tree: ast.Module, faults: Sequence[Fault]) -> bool:
+    """Put a call of `REACHED` before the statement of each fault; returns whether there is any inside a function."""
+    any_inside = False
+    for fault in faults:
+        inside = [
+            (statement.lineno, body)
+            for owner in ast.walk(tree)
+            if isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef)
+            for node in ast.walk(owner)
+            for body in (getattr(node, name, None) for name in ("body", "orelse", "finalbody"))
+            if isinstance(body, list)
+            for statement in body
+            if statement.lineno <= fault.line <= (statement.end_lineno or 0)
+        ]
+        if not inside:
+            continue
+        any_inside = True
+        _, body = max(inside, key=lambda found: found[0])
+        at = next(at for at, one in enumerate(body) if one.lineno <= fault.line <= (one.end_lineno or 0))
+        call = ast.parse(f"__import__('builtins').{REACHED}({fault.key!r})").body[0]
+        for node in ast.walk(call):
+            ast.copy_location(node, body[at])
+        body.insert(at, call)
+    return any_inside
+
+
+class Recorder:
+    """A pytest plugin that notes which tests reach which probe, and the seconds that each test takes."""
+
+    def __init__(self) -> None:
+        self.reached: dict[str, set[str]] = {}
+        self.seconds: dict[str, float] = {}
+        self._test = ""
+
+    def note(self, key: str) -> None:
+        if self._test:
+            self.reached.setdefault(key, set()).add(self._test)
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._test = nodeid
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+        if report.failed:  # it says nothing about a fault
+            self.seconds[report.nodeid] = math.inf
+
+    def pytest_runtest_logfinish(self) -> None:
+        self._test = ""
+
+
+class Chosen:
+    """A pytest plugin that runs these tests alone, in this order."""
+
+    def __init__(self, tests: Sequence[str]) -> None:
+        self._place = {test: place for place, test in enumerate(tests)}
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = sorted((one for one in items if one.nodeid in self._place), key=lambda one: self._place[one.nodeid])
+
+
+def run_pytest(arguments: Sequence[str], plugins: Sequence[object]) -> int:
+    base = Path(f"{'/dev/shm' if Path('/dev/shm').is_dir() else '/tmp'}/mutants-{os.getpid()}")  # noqa: S108
+    options = ["-q", "-p", "no:cacheprovider", "-m", MARKS, f"--basetemp={base}"]
+    try:
+        return int(pytest.main([*options, *arguments], plugins=list(plugins)))
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+def forked(work: Callable[[], int], limit: float) -> int | None:
+    """The exit code of the work, done silently in a forked process; None where it takes too long."""
+    sys.stdout.flush()
     pid = os.fork()
     if not pid:
         os.setsid()
-        with Path(os.devnull).open("w") as nowhere:
-            for number in (1, 2):
-                os.dup2(nowhere.fileno(), number)
         code = 1
         try:
-            import pytest
-
-            if fault is not None:
-                plant(fault)
-            base = f"/dev/shm/mutants-{os.getpid()}" if Path("/dev/shm").is_dir() else f"/tmp/mutants-{os.getpid()}"  # noqa: S108
-            options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-m", MARKS, f"--basetemp={base}"]
-            code = int(pytest.main([*options, *tests]))
-            import shutil
-
-            shutil.rmtree(base, ignore_errors=True)
+            with Path(os.devnull).open("w") as nowhere:
+                for number in (1, 2):
+                    os.dup2(nowhere.fileno(), number)
+            code = work()
         finally:
             os._exit(code)
     end = time.monotonic() + limit
     while time.monotonic() < end:
         found, status = os.waitpid(pid, os.WNOHANG)
         if found:
-            code = os.waitstatus_to_exitcode(status)
-            return "passed" if code == 0 else "none" if code == 5 else "failed"
+            return os.waitstatus_to_exitcode(status)
         time.sleep(0.02)
     os.killpg(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    return "hung"
+    return None
 
 
-def judge(faults: list[Fault], end: float, out: Path) -> None:
+def record(files: Sequence[str], faults: Sequence[Fault], out: Path) -> int:
+    """Run these test files with the probes, and write down what they reach."""
+    recorder = Recorder()
+    setattr(builtins, REACHED, recorder.note)
+    for module in {fault.module for fault in faults}:
+        tree = ast.parse((ROOT / module).read_text(encoding="utf-8"))
+        if probe(tree, [fault for fault in faults if fault.module == module]):
+            replace_module(module, tree)
+    run_pytest(files, [recorder])
+    reached = {key: sorted(tests) for key, tests in recorder.reached.items()}
+    out.write_text(json.dumps({"reached": reached, "seconds": recorder.seconds}), encoding="utf-8")
+    return 0
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The tests for a fault, and the seconds that they take without it."""
+
+    tests: Sequence[str] = ()
+    seconds: float = MOST_SECONDS
+
+
+def reached_by(faults: Sequence[Fault], jobs: int, limit: float) -> dict[str, Selection]:
+    """The tests that reach each fault, quickest first, as many as fit into `MOST_SECONDS`."""
+    files = [path for room in TESTED for path in (ROOT / "tests" / room).rglob("test_*.py")]
+    files.sort(key=lambda path: (-path.stat().st_size, path))
+    names = [path.relative_to(ROOT).as_posix() for path in files]
+    reached: dict[str, list[str]] = {}
+    seconds: dict[str, float] = {}
+    with TemporaryDirectory() as folder:
+        outs = [Path(folder, str(job)) for job in range(jobs)]
+        threads = [
+            Thread(target=forked, args=(partial(record, names[job::jobs], faults, out), limit))
+            for job, out in enumerate(outs)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for out in filter(Path.exists, outs):
+            found = json.loads(out.read_text(encoding="utf-8"))
+            seconds |= found["seconds"]
+            for key, tests in found["reached"].items():
+                reached.setdefault(key, []).extend(tests)
+    return {key: select({test: seconds.get(test, math.inf) for test in tests}) for key, tests in reached.items()}
+
+
+def select(seconds: Mapping[str, float]) -> Selection:
+    quickest = sorted(seconds, key=lambda test: (seconds[test], test))
+    spent = list(accumulate(seconds[test] for test in quickest))
+    count = bisect_right(spent, MOST_SECONDS)
+    return Selection(quickest[:count], spent[count - 1] if count else 0.0)
+
+
+def try_fault(fault: Fault, tests: Sequence[str]) -> int:
+    plant(fault)
+    chosen = [Chosen(tests)] if any("::" in test for test in tests) else []
+    return run_pytest(["-x", *dict.fromkeys(test.partition("::")[0] for test in tests)], chosen)
+
+
+def judge(faults: Sequence[Fault], reached: Mapping[str, Selection], end: float, out: Path) -> None:
     sound: dict[str, bool] = {}
     with out.open("w", encoding="utf-8") as file:
         for fault in faults:
             if time.monotonic() > end:
                 break
-            tests = tests_of(fault.module)
-            if fault.module not in sound:
-                sound[fault.module] = bool(tests) and run_tests(tests, None, 2 * SLOWEST) == "passed"
-            if not sound[fault.module]:
+            chosen, usable = reached.get(fault.key, Selection()), True
+            if fault.at_import:
+                chosen = Selection(tests_of(fault.module))
+                if fault.module not in sound:
+                    alone = partial(run_pytest, ["-x", *chosen.tests], [])
+                    sound[fault.module] = bool(chosen.tests) and forked(alone, HANGS_TIMES * MOST_SECONDS) == 0
+                usable = sound[fault.module]
+            if not usable:
                 fault.outcome = "untested"  # its tests fail without any fault, or there are none
+            elif not chosen.tests:
+                fault.outcome = "unreached"
             else:
-                made = run_tests(tests, fault, SLOWEST)
-                fault.outcome = {"passed": "survived", "hung": "hung"}.get(made, "noticed")
-            print(f"{fault.outcome:9} {fault.module}:{fault.line} {fault.what}", flush=True)
+                code = forked(partial(try_fault, fault, chosen.tests), HANGS + HANGS_TIMES * chosen.seconds)
+                fault.outcome = {None: "hung", 0: "survived"}.get(code, "noticed")
+            print(f"{fault.outcome:9} {fault.module}:{fault.line} {fault.what} ({len(chosen.tests)} tests)", flush=True)
             file.write(json.dumps(asdict(fault)) + "\n")
             file.flush()
 
 
 def sample(only: str, count: int, seed: int) -> list[Fault]:
-    every = [
-        Fault(module, line, what, number)
-        for module in modules(only)
-        for number, (line, what) in enumerate(places(module))
-    ]
+    every = []
+    for module in modules(only):
+        tree = ast.parse((ROOT / module).read_text(encoding="utf-8"))
+        inside = [
+            range(owner.body[0].lineno, (owner.end_lineno or 0) + 1)
+            for owner in ast.walk(tree)
+            if isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+        for number, (line, what) in enumerate(places(module)):
+            every.append(Fault(module, line, what, number, at_import=not any(line in lines for lines in inside)))
     return random.Random(seed).sample(every, min(count, len(every)))
-
-
-def shares(faults: list[Fault], jobs: int) -> Iterator[list[Fault]]:
-    """Divide the faults among jobs. A module's faults stay together, so its tests run without a fault only once."""
-    by_module = sorted({fault.module for fault in faults})
-    for job in range(jobs):
-        mine = set(by_module[job::jobs])
-        yield [fault for fault in faults if fault.module in mine]
 
 
 def main() -> int:
@@ -300,13 +457,16 @@ def main() -> int:
     for name in PRELOADED:
         importlib.import_module(name)
     end = time.monotonic() + options.seconds
-    files, pids = [], []
-    for job, share in enumerate(shares(sample(options.only, options.count, options.seed), options.jobs)):
-        files.append(Path(f"/tmp/treeline-mutants-{os.getpid()}-{job}"))  # noqa: S108
+    faults = sample(options.only, options.count, options.seed)
+    reached = reached_by(faults, options.jobs, options.seconds)
+    print(f"tests reach {len(reached)} of {sum(not fault.at_import for fault in faults)} places inside functions")
+    files = [Path(f"/tmp/treeline-mutants-{os.getpid()}-{job}") for job in range(options.jobs)]  # noqa: S108
+    pids = []
+    for job, file in enumerate(files):
         sys.stdout.flush()
         pid = os.fork()
         if not pid:
-            judge(share, end, files[-1])
+            judge(faults[job :: options.jobs], reached, end, file)
             sys.stdout.flush()
             os._exit(0)
         pids.append(pid)
@@ -317,11 +477,11 @@ def main() -> int:
         file.unlink()
     counted = [fault for fault in judged if fault.outcome != "untested"]
     noticed = [fault for fault in counted if fault.outcome in {"noticed", "hung"}]
-    share_ = len(noticed) / max(1, len(counted))
-    print(f"\n{len(noticed)} of {len(counted)} faults noticed ({share_:.0%}), {len(judged) - len(counted)} untested")
+    share = len(noticed) / max(1, len(counted))
+    print(f"\n{len(noticed)} of {len(counted)} faults noticed ({share:.0%}), {len(judged) - len(counted)} untested")
     if options.json:
         options.json.write_text(json.dumps([asdict(fault) for fault in judged], indent=1), encoding="utf-8")
-    return 0 if share_ >= LEAST else 1
+    return 0 if share >= LEAST else 1
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ def _git(arguments: list[str], scheme: str, progress: Progress | None = None, ur
     )
     said = _watch(process, progress, url)
     if process.returncode != 0:
-        lines = said.decode("utf-8", "replace").replace("\r", "\n").splitlines()
+        lines = said.decode("utf-8", "replace").splitlines()  # git ends progress with \r
         last = next((line for line in reversed(lines) if line.startswith(("fatal:", "error:"))), "")
         raise TreelineError(f"git could not fetch {url or 'it'}: {last or f'exit {process.returncode}'}")
 

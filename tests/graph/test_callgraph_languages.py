@@ -507,9 +507,13 @@ class Store {
     public function __construct(private Disk $disk) {}
     public function save($key) { $this->disk->write($key); $this->disk->log()->write($key); $key->write(); }
 }
+class Copy {
+    public function __construct($other) { $this->log = new Log(); $other->disk = new Disk(); }
+    public function save($key) { $this->log->write($key); $this->disk->write($key); }
+}
 """,
         },
-        {"Store.save": {"Disk.write", "Disk.log", "Log.write"}},
+        {"Store.save": {"Disk.write", "Disk.log", "Log.write"}, "Copy.save": {"Log.write"}},
     ),
     "ruby": (
         {
@@ -562,11 +566,16 @@ pub fn save(disk: &Disk, other: Box<Disk>) -> Result<(), ()> {
     Ok(())
 }
 """,
+            "src/copy.rs": """
+use crate::{other, disk::{Disk as Block, helper as help}};
+pub fn copy(block: &Block) { block.write(); help(); }
+""",
         },
         {
             "Disk.write": {"Log.write", "helper"},
             "Disk.open": {"Disk.new"},
             "save": {"Disk.write", "Disk.open", "helper"},
+            "copy": {"Disk.write", "helper"},
         },
     ),
     "c": (
@@ -637,6 +646,28 @@ def test_a_known_call_goes_to_the_method_of_the_receivers_type(language: str) ->
         steps = [step for step in graph.walk(nodes, ("calls",), "out") if step.how != POSSIBLE]
         found = {(symbol.path, symbol.name) for symbol in (graph.symbol(step.node) for step in steps)}
         assert {f"{path}:{name}" if f"{path}:{name}" in callees else name for path, name in found} == callees, caller
+
+
+def test_a_rust_crate_of_the_workspace_is_found_by_the_folder_of_its_name() -> None:
+    files = {
+        "crates/my-disk/src/lib.rs": "pub fn sync() {}\n",
+        "crates/other/src/lib.rs": "pub fn sync() {}\n",
+        "crates/app/src/main.rs": "use my_disk::sync;\nfn main() { sync(); }\n",
+    }
+    graph = graph_of(files, "rust")
+    (step,) = graph.walk(graph.named("main"), ("calls",), "out")
+    assert graph.symbol(step.node).path == "crates/my-disk/src/lib.rs"
+
+
+def test_a_go_module_by_its_address_is_the_package_at_the_root() -> None:
+    files = {
+        "top.go": "package repo\n\nfunc Top() {}\n",
+        "cmd/main.go": 'package main\n\nimport "github.com/owner/repo"\n\nfunc main() { repo.Top() }\n',
+        "other/top.go": "package other\n\nfunc Top() {}\n",
+    }
+    graph = graph_of(files, "go")
+    (step,) = graph.walk(graph.named("main"), ("calls",), "out")
+    assert graph.symbol(step.node).path == "top.go"
 
 
 def test_the_only_method_of_that_name_on_an_unknown_receiver_is_only_possible() -> None:

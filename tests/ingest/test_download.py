@@ -40,6 +40,7 @@ class Server:
     break_after: list[int] = field(default_factory=list)
     ranges: bool = True
     says_size: bool = True
+    says_length: bool = True
     status: int = 0
     promise_more: int = 0
     files: dict[str, bytes] = field(default_factory=dict)
@@ -78,7 +79,8 @@ def server() -> Iterator[Server]:
             self.send_response(206 if found else 200)
             if found:
                 self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-            self.send_header("Content-Length", str(len(body) + state.promise_more))
+            if state.says_length:
+                self.send_header("Content-Length", str(len(body) + state.promise_more))
             self.end_headers()
             self.wfile.write(body[: state.break_after.pop(0)] if state.break_after else body)
 
@@ -129,6 +131,12 @@ def test_after_giving_up_the_next_run_goes_on_where_it_stopped(
         read("codesearchnet:python", options(server, tmp_path))
     assert len(read("codesearchnet:python", options(server, tmp_path)).functions) == 1
     assert server.asked[-1] == "bytes=100000-"
+
+
+def test_a_server_that_does_not_say_how_much_comes_is_read_to_the_end(server: Server, tmp_path: Path) -> None:
+    server.says_length = False
+    assert len(read("codesearchnet:python", options(server, tmp_path)).functions) == 1
+    assert download.archive_path("python", options(server, tmp_path)).read_bytes() == server.content
 
 
 def test_a_server_without_ranges_is_asked_for_the_whole_again(server: Server, tmp_path: Path) -> None:

@@ -240,6 +240,18 @@ def test_a_file_as_young_as_the_last_look_is_read_again(
     assert refreshed(root, store, home).changed == 2
 
 
+def test_a_folder_as_young_as_the_last_look_is_listed_again(
+    root: Path, store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(projects, "CLOCK_TICK_NS", 3_600_000_000_000)  # an hour, however slow the machine is
+    os.utime(root)
+    refreshed(root, store, home)
+    before = root.stat().st_mtime_ns
+    (root / "new.py").write_text(CODE.format("new"))
+    os.utime(root, ns=(before, before))
+    assert refreshed(root, store, home).added == 1
+
+
 def test_an_edited_ignore_file_takes_effect(root: Path, store: Store, home: Path) -> None:
     (root / ".treelineignore").write_text("nothing\n")
     refreshed(root, store, home)

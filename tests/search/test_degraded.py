@@ -81,6 +81,17 @@ def test_an_engine_that_is_down_is_an_error_that_says_so(engine: Any) -> None:
         down.search(Query("convert int to string", mode="keyword"))
 
 
+def test_where_no_lane_answers_every_reason_is_said(engine: Any) -> None:
+    def broken(*_args: Any, **_named: Any) -> Any:
+        raise RuntimeError("segment 3 is unreadable")
+
+    with pytest.raises(EngineUnavailable, match=r"\(keyword: RuntimeError: segment 3 is unreadable\)"):
+        searcher(engine, keyword=broken).search(Query("convert int to string", mode="keyword"))
+    both = searcher(engine, keyword=away, fuzzy=away, knn=away)
+    with pytest.raises(EngineUnavailable, match=r"\(keyword: the engine .*; dense: the engine .*\)"):
+        both.search(Query("convert int to string"))
+
+
 def test_an_engine_that_goes_down_before_the_bodies_is_an_error_that_says_so(engine: Any) -> None:
     with pytest.raises(EngineUnavailable, match="does not answer"):
         searcher(engine, fetch=away).search(Query("convert int to string"))

@@ -13,6 +13,7 @@ from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.embedded.engine import EmbeddedEngine
 from treeline.engine.hits import Hits
 from treeline.search.answer import Answer
+from treeline.search.plan import EXACT
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
 
@@ -135,6 +136,11 @@ def test_a_changelog_does_not_lead_an_unquoted_question(tmp_path: Path) -> None:
     assert leading(subject) == {"docs/errors.md"}
     assert leading(f'"{subject}"') == {"CHANGELOG.md", "docs/errors.md"}
     searcher.close()
+
+
+def test_four_words_may_be_a_quotation_and_three_may_not(searcher: Searcher) -> None:
+    assert EXACT in searcher.plan(Query("nothing of the kind")).lanes
+    assert EXACT not in searcher.plan(Query("nothing like it")).lanes
 
 
 def test_what_stands_in_many_places_is_no_quotation(searcher: Searcher) -> None:

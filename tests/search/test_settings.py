@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from treeline.corpus.errors import InputError
-from treeline.search.settings import PREFIX, Settings, as_environment, from_environment, split_commas
+from treeline.search.settings import PREFIX, Settings, as_environment, from_environment, open_store, split_commas
 from treeline.service.settings_doc import PAGE, page
 
 
@@ -109,6 +109,12 @@ def test_what_cannot_be_the_name_of_an_index_is_refused() -> None:
 def test_a_list_is_separated_by_commas_and_spaces_and_empty_parts_do_not_count() -> None:
     assert split_commas(" http://a:9200, http://b:9200 ,,") == ["http://a:9200", "http://b:9200"]
     assert split_commas("") == []
+
+
+def test_an_unknown_engine_is_refused_with_those_that_are_known() -> None:
+    with pytest.raises(InputError, match=r"^there is no engine 'solr'") as refused:
+        open_store(Settings(engine="solr"))
+    assert refused.value.hint == "choose one of: embedded, elasticsearch"
 
 
 def test_the_home_is_the_users_data_folder_unless_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:

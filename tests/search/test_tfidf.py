@@ -66,3 +66,10 @@ def test_a_matrix_made_in_the_foreground_ends_an_earlier_failure(engine: Flaky) 
     engine.away = False
     lane.prepare()
     assert first(lane) == "int_to_string"
+
+
+def test_a_command_does_not_wait_for_a_matrix_that_nobody_will_use(engine: Flaky) -> None:
+    engine.away = False
+    building = TfidfLane(engine)._started()
+    assert building.daemon
+    building.join()

@@ -46,6 +46,13 @@ def test_a_docstring_about_something_else_is_no_answer() -> None:
     assert other[0].id not in found.solutions
 
 
+@pytest.mark.parametrize("name", ["_parse_date", "test_date", "date"])
+def test_private_functions_tests_and_single_words_are_no_questions(name: str) -> None:
+    source = {"a.py": f'def {name}(text):\n    """Parse a date out of text."""\n    return 1\n'}
+    functions = [one for number in range(12) for one in parsed(source, f"owner/r{number}")[0]]
+    assert alternatives.alternatives(functions) == []
+
+
 def test_an_index_without_such_names_is_refused_with_what_it_would_need() -> None:
     with pytest.raises(InputError, match="no name in index x has 10 documented answers in 4 repositories"):
         alternatives.dataset([], 10, 1, "index x")

@@ -14,6 +14,7 @@ from treeline.ingest.parsers import outline as outlining
 from treeline.ingest.parsers.names import MAX_TARGET, dotted
 from treeline.ingest.parsers.outline import _machine
 from treeline.ingest.parsers.registry import by_suffix, grammars
+from treeline.ingest.parsers.types import typed
 from treeline.ingest.parsers.units import FileLocation, parse_file
 from treeline.ingest.source import Parsed
 
@@ -177,3 +178,9 @@ def test_one_long_line_and_one_long_name_take_time_in_proportion() -> None:
     assert len(parse(".js", b"\nvar a=0" + b",f=()=>0" * 30_000).functions) == 30_000
     assert dotted("a" * 100_000 + "=") == ""
     assert process_time() - started < 10
+
+
+def test_a_type_inside_hundreds_of_others_is_not_followed_to_the_end() -> None:
+    assert typed("Box<" * 3 + "Disk" + ">" * 3) == ":Disk"
+    assert typed("Box<" * 500 + "Disk" + ">" * 500) == ""
+    assert typed("Disk" + "[]" * 500) == ""

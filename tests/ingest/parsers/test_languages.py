@@ -1050,6 +1050,7 @@ DOCUMENTED: dict[str, tuple[str, str, str, str]] = {
         "Starts.",
     ),
     "behind !> in Fortran": ("a.f90", "!> Adds.\nsubroutine add(x)\n  x = 1\nend subroutine\n", "add", "Adds."),
+    "in quotes in GraphQL": ("a.graphql", '"The state."\nenum State { OPEN }\n', "State", "The state."),
     "behind @notice in Solidity": (
         "a.sol",
         "contract C {\n  /// @notice Adds.\n  function add() public {}\n}\n",
