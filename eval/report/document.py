@@ -16,16 +16,16 @@ from treeline.eval.metrics import compare, macro_mean, mean_of, percentile, wors
 FORMAT = 1
 WORST = 10
 DIGITS = 5
-# Columns of the paper's table: its own figure, then ours.
-PAPER_HEAD = (
-    "label",
-    "paper",
-    "ndcg_all",
-    "ndcg_within",
-    "ndcg_all_covered",
-    "ndcg_within_covered",
-    "repositories_10",
-)
+# Columns of the paper's table with their headings: its own figure, then ours.
+PAPER_HEAD = {
+    "label": "row",
+    "paper": "paper",
+    "ndcg_all": "NDCG all",
+    "ndcg_within": "within",
+    "ndcg_all_covered": "all, covered",
+    "ndcg_within_covered": "within, covered",
+    "repositories_10": "repositories@10",
+}
 MACRO = "macro-average"
 
 Document = dict[str, Any]

@@ -255,7 +255,7 @@ def _paper(document: Document) -> str:
     rows = document.get("paper", [])
     if not rows:
         return ""
-    head = "".join(f"<th>{escape(column.replace('_', ' '))}</th>" for column in PAPER_HEAD)
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in PAPER_HEAD.values())
     cells = [
         [f"{value:.4f}" if isinstance(value, float) else value or "–" for value in map(row.get, PAPER_HEAD)]
         for row in rows

@@ -76,7 +76,7 @@ def table(document: Document, metrics: list[str], against: bool) -> str:
 
 def paper_table(document: Document) -> str:
     """The paper's figures beside ours."""
-    lines = [_row([column.replace("_", " ") for column in PAPER_HEAD]), _row(["---"] + ["--:"] * (len(PAPER_HEAD) - 1))]
+    lines = [_row(list(PAPER_HEAD.values())), _row(["---"] + ["--:"] * (len(PAPER_HEAD) - 1))]
     for row in document["paper"]:
         values = [row.get(column) for column in PAPER_HEAD]  # kept by an earlier version: other columns
         lines.append(_row(["–" if x is None else x if isinstance(x, str) else f"{x:.4f}" for x in values]))

@@ -170,7 +170,7 @@ def _share(value: float | None) -> str:
 def _paper(document: Document) -> Table:
     table = Table(title="the paper's table, repeated", box=None, pad_edge=False, title_justify="left")
     for column in PAPER_HEAD:
-        table.add_column(column.replace("_", " "), justify="left" if column == "label" else "right")
+        table.add_column(PAPER_HEAD[column], justify="left" if column == "label" else "right")
     for row in document["paper"]:
         table.add_row(*(_cell(row[column]) for column in PAPER_HEAD))
     return table

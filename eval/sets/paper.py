@@ -269,7 +269,7 @@ def with_table(document: Document) -> Document:
         {
             "label": label,
             "paper": REPORTED.get(label),
-            **{metric: means.get(label, {}).get(metric, {}).get("mean") for metric in PAPER_HEAD[2:]},
+            **{metric: means.get(label, {}).get(metric, {}).get("mean") for metric in list(PAPER_HEAD)[2:]},
         }
         for label in dict.fromkeys([*REPORTED, *means])
     ]
