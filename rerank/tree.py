@@ -57,7 +57,7 @@ LENGTH = 0.05  # a file that is e times as long: the prior that longer documents
 ASIDE = 0.5  # a test, an example, a vendored or generated file that the query does not ask for
 DOCUMENT = 0.3  # a document: code that answers as well goes first
 CHANGES = 1.0  # a changelog or the like, which mentions everything and explains nothing
-REEXPORT = 0.3  # an `__init__` or `index`, which re-exports what other files define
+REEXPORT = 0.15  # an `__init__` or `index`, which re-exports what other files define
 OUTLINE = 0.1  # a file's outline, a section or configuration, compared with a definition
 DEFINITION = 1.0  # the definition of the one name that the query is
 OTHER_CLASS = 0.5  # of that, if the query names another class or module
@@ -70,6 +70,7 @@ INNER_PRICE = 0.08  # the same for a file if only functions are indexed, and for
 # For each earlier result of the same file. A prohibitive price gains .004 by file (not significant) and buries
 # functions beside a better one (docs/research/tree-ranking.md).
 FILE_PRICE = 0.9
+WHOLE_PRICE = 1.5  # the same if the query is about a whole: it asks for files rather than functions
 MOST_PAID = 3  # times the price of a repository, so one that is full of answers is not shut out
 OLD_VERSION = 0.5  # a copy in the folder of an older version
 OPPOSITE = 0.2  # a name that converts the other way (direction.py); .5 loses .001 on the 99 questions (p = .05)
@@ -443,13 +444,14 @@ class TreeRanking:
         weight = min(1.0, self.diversity / DIVERSITY)  # evidence fades in with diversity, so 0 gives the fused order
         scores = fused + weight * defined
         gains, wholes = None, dict[int, int]()
+        about_a_whole = bool(ABOUT_A_WHOLE.match(query)) and not SYMBOL.fullmatch(query)
         if tree.whole:
             gains = file_evidence(head, fused, tree, query, context.symbols)
             scores += weight * sum(gains, np.zeros(len(tree.paths)))[tree.files]
             scores -= weight * OUTLINE * np.array([kind not in DEFINES for kind in head.parts("kind")])
             if not ASKED_FOR.search(query):
                 scores -= weight * ASIDE * np.array([bool(INLINE_TEST.match(name)) for name in head.parts("func_name")])
-            if ABOUT_A_WHOLE.match(query) and not SYMBOL.fullmatch(query):
+            if about_a_whole:
                 wholes = answering_wholes(head, fused, tree)
                 for whole, best in wholes.items():
                     scores[whole] = max(scores[whole], np.nextafter(scores[best], np.inf))
@@ -460,7 +462,8 @@ class TreeRanking:
         foreign = np.array(others(query, lambda: head.parts("language")), dtype=bool)
         if foreign.any():
             scores -= FOREIGN * foreign
-        paid = self.prices(scores, fused, tree, spread="graph" not in head.lanes)
+        file_price = WHOLE_PRICE if about_a_whole else FILE_PRICE
+        paid = self.prices(scores, fused, tree, file_price, spread="graph" not in head.lanes)
         order = np.lexsort((-scores, paid - scores))
         radius = cut(tree, fused)
         reasons = (
@@ -482,7 +485,9 @@ class TreeRanking:
         )
         return arrange(candidates, order, reasons=reasons)
 
-    def prices(self, scores: Floats, mass: Floats, tree: LocalTree, *, spread: bool = True) -> Floats:
+    def prices(
+        self, scores: Floats, mass: Floats, tree: LocalTree, file_price: float = FILE_PRICE, *, spread: bool = True
+    ) -> Floats:
         """What each candidate pays for earlier candidates of its clusters.
 
         If the call graph ranked the results, its order is kept, and only files have a price.
@@ -497,7 +502,7 @@ class TreeRanking:
             # .004 of NDCG within (p = .01), because a repository with many weak matches holds more than it should.
             paid += REPOSITORY_PRICE * np.minimum(used, MOST_PAID)
         if tree.whole:
-            paid += FILE_PRICE * before(tree.files, order)
+            paid += file_price * before(tree.files, order)
         radius = cut(tree, mass)
         if spread and radius >= FILE and not tree.whole:
             paid += INNER_PRICE * np.minimum(before(tree.files, order), MOST_PAID)

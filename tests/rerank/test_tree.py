@@ -322,6 +322,17 @@ def test_a_question_about_a_whole_is_answered_by_the_class_around_its_members(qu
     assert "(Pool.acquire, Pool.release, Pool.close)" in ranked[0].reason
 
 
+def test_a_question_about_a_whole_shows_other_files_before_the_second_result_of_one() -> None:
+    rows = units(
+        ("pool.py", "Pool.get", "method", 1.0),
+        ("pool.py", "Pool.put", "method", 0.9),
+        ("other.py", "reuse", "function", 0.1),
+        ("far.py", "Far", "class", 0.0),
+    )
+    assert order("how are connections kept", rows)[1] == "other.py:reuse"
+    assert order("keep a connection that is not used any more", rows)[1] == "pool.py:Pool.put"
+
+
 def test_a_question_about_a_detail_is_answered_by_the_function() -> None:
     assert order("take a free connection out of the pool", units(*POOL))[0] == "pool.py:Pool.acquire"
     one_stands_out = [POOL[0], *((path, name, kind, score / 3) for path, name, kind, score in POOL[1:3]), *POOL[3:]]
