@@ -43,6 +43,7 @@ CANDIDATES_PER_RESULT = 2
 FEWEST_CANDIDATES = 200
 OVERSAMPLE = 1.5
 MOST_FACETS = 10_000
+BODIES_CACHED = 2_000  # units, some 17 MB; what is shown once is often shown again, and costs a round trip
 WRITTEN = ("func_name", "docstring", "code")  # text as it is, by the `standard` analyser
 EXACT_SECONDS = 2.0  # the server's time included
 EXACT_PAGE = 100  # candidates read at once
@@ -74,6 +75,7 @@ class ElasticsearchEngine:
         complete = bool(meta.get("complete")) and meta.get("generation") == generation
         identity = f"{addresses(client)} {self._info.identity}" if complete else ""
         self._columns = Columns(name, identity, fetched, self._all_entries)
+        self._bodies: dict[str, Function] | None = {} if complete else None  # a published generation never changes
 
     @property
     def info(self) -> IndexInfo:
@@ -148,7 +150,14 @@ class ElasticsearchEngine:
         return sum(len(one["hits"]["hits"]) for one in answer["responses"])
 
     def fetch(self, ids: Sequence[str]) -> list[Function]:
-        found = {hit["_id"]: function_of(hit["_source"]) for hit in self._by_ids(ids, NO_FILTERS, source=True)}
+        known = self._bodies or {}
+        found = {id: known[id] for id in ids if id in known}
+        if missing := [id for id in ids if id not in found]:
+            read = {hit["_id"]: function_of(hit["_source"]) for hit in self._by_ids(missing, NO_FILTERS, source=True)}
+            found |= read
+            if self._bodies is not None and len(read) < FEW:
+                full = len(known) + len(read) > BODIES_CACHED
+                self._bodies = read if full else {**known, **read}
         return [found[id] for id in ids if id in found]
 
     def locate(self, ids: Sequence[str], filters: Filters = NO_FILTERS) -> list[Hit]:
