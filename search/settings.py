@@ -111,6 +111,12 @@ class Settings:
         choices=("debug", "info", "warning", "error"),
     )
     log_queries: bool = setting(False, "Write the query into the access log; queries may be confidential.")
+    write_roots: str = setting(
+        "",
+        "Folders below which the page `/sources` and the API may index repositories, separated by `:`; empty: none. "
+        "Without a key only a person at this machine may.",
+    )
+    write_git: bool = setting(False, "Whether they may also index git URLs of the hosts in `git_hosts`.")
     mcp_roots: str = setting(
         "", "Folders that an agent may index, separated by `:`; empty: the folder `treeline mcp` runs in."
     )

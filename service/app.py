@@ -12,7 +12,7 @@ from apiflask import APIFlask
 from treeline.corpus.errors import TreelineError
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.settings import Settings, from_environment
-from treeline.service.api import files, functions, search, status
+from treeline.service.api import files, functions, search, sources, status
 from treeline.service.api.parameters import declare_limits, declare_refusals
 from treeline.service.feedback import open_feedback
 from treeline.service.http import errors, guard, observe, response
@@ -28,6 +28,7 @@ API = (
     search.blueprint,
     functions.blueprint,
     files.blueprint,
+    sources.blueprint,
     status.feedback_blueprint,
     status.evaluation_blueprint,
     status.blueprint,

@@ -92,6 +92,42 @@ def location(function_id: str, address: Address) -> dict[str, object]:
     return {**address._asdict(), "id": function_id, "lines": list(address.lines) if address.lines else None}
 
 
+class SourceBody(Body):
+    """A source of an index."""
+
+    name: str
+    updatable: bool = Field(description="Whether the settings allow this service to read it again.")
+
+
+class JobBody(Body):
+    """A change of an index, and how far it is."""
+
+    id: str
+    action: str
+    source: str
+    index: str
+    state: str = Field(description="`running`, `done`, `failed` or `stopped`.")
+    stage: str = Field(description="What it is doing.")
+    done: int
+    total: int = Field(description="0 if it is not known.")
+    message: str
+    started: str
+    ended: str
+
+
+class JobsBody(Body):
+    """The change that runs, or the last one."""
+
+    job: JobBody | None
+
+
+class SourcesBody(Body):
+    """The sources of an index."""
+
+    index: str
+    sources: list[SourceBody]
+
+
 class RepositoryBody(Body):
     name: str
     units: int = Field(description="How many functions, classes and other parts are indexed.")

@@ -136,6 +136,18 @@ class FilePath(Parameters):
     )
 
 
+class ChangeParameters(Parameters):
+    """A change of an index."""
+
+    action: Literal["add", "update", "remove"] = Field(description="What to do with the source.")
+    source: Annotated[Text, AfterValidator(not_blank)] = Field(
+        min_length=1,
+        max_length=FILTER_LENGTH,
+        description="The whole path of a folder, or a git URL; to update or remove it, its name in `GET /api/sources`.",
+    )
+    index: Text = Field("", max_length=FILTER_LENGTH, description="The index to change, one of `/api/indexes`.")
+
+
 class FeedbackParameters(Parameters):
     """One signal of one person about one result; nothing about the person."""
 
@@ -182,6 +194,7 @@ BODY: dict[int | str, Any] = {
     415: _problem("The body is not JSON."),
 }
 UNCHANGED: dict[int | str, Any] = {304: {"description": "What the client holds (If-None-Match) is still so."}}
+RUNNING: dict[int | str, Any] = {409: _problem("Another change is under way.")}
 MISSING: dict[int | str, Any] = PROBLEMS | {404: _problem("There is no such unit in the index.")}
 
 

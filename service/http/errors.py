@@ -51,12 +51,15 @@ HINTS = {
 
 # The validator's messages in plain words.
 PLAINER = {"Extra inputs are not permitted": "there is no such parameter", "Field required": "it is missing"}
+STATUSES = {"indexing_off": 403, "job_running": 409}
 WORDS = {404: "there is nothing at this address"}
 WHOLE_BODY = "_schema"  # the validator's key for the whole body
 
 
 def status_of(error: TreelineError) -> int:
     """400 for bad input, 503 while there is no usable index, else 500."""
+    if error.code in STATUSES:
+        return STATUSES[error.code]
     if isinstance(error, (IndexDamaged, IndexMissing, IndexOutdated, EncoderMismatch, EngineUnavailable)):
         return 503
     return 400 if isinstance(error, InputError) else 500

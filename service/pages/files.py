@@ -25,6 +25,7 @@ from treeline.ingest.state import sources_in
 from treeline.search.answer import signature_of
 from treeline.search.files import Files, FolderEntry, References, at_line, decoded, depths, lines_of
 from treeline.search.structure import Neighbour
+from treeline.service import jobs
 from treeline.service.http import guard
 from treeline.service.http.context import context
 from treeline.service.http.response import entity_tag, not_modified, quoted
@@ -117,7 +118,9 @@ def repositories() -> Response:
     """The repositories of every served index; `index=` names some of them."""
     here = context()
     names = here.chosen if request.args.get("index") else here.indexes.names
-    page = render_template("repositories.html", indexes=[index_view(name) for name in names])
+    page = render_template(
+        "repositories.html", indexes=[index_view(name) for name in names], may_change=jobs.is_on(here.settings)
+    )
     return Response(page, headers={"Cache-Control": CACHE})
 
 

@@ -10,6 +10,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
 from treeline.corpus.errors import TreelineError
+from treeline.service import jobs
 from treeline.service.evaluation import (
     chart_data,
     chosen,
@@ -18,6 +19,7 @@ from treeline.service.evaluation import (
     query_texts,
     result_files,
 )
+from treeline.service.http import guard
 from treeline.service.http.context import context
 from treeline.service.http.response import allow_plotly_styles
 from treeline.service.pages.search import EXAMPLES
@@ -38,6 +40,22 @@ def home() -> BaseResponse:
         index, problem = None, error
     page = render_template("home.html", examples=EXAMPLES, index=index, problem=problem)
     return Response(page, headers={"Cache-Control": "private, no-cache"})
+
+
+@blueprint.get("/sources")
+def sources() -> Response:
+    """Add, update and remove sources. The page itself says nothing of them: its script asks the API, with a key where
+    one is needed."""
+    here = context()
+    page = render_template(
+        "sources.html",
+        on=jobs.is_on(here.settings),
+        local=guard.is_local(),
+        roots=[str(root) for root in jobs.roots(here.settings)] if guard.is_local() else [],
+        git=here.settings.write_git,
+        indexes=here.indexes.names,
+    )
+    return Response(page, headers={"Cache-Control": "no-store"})
 
 
 evaluation_blueprint = APIBlueprint("evaluation_page", __name__, enable_openapi=False)

@@ -10,7 +10,7 @@ from flask import Response, current_app, render_template
 
 blueprint = APIBlueprint("reference", __name__, enable_openapi=False)
 
-ORDER = ("Search", "Functions", "Files", "Feedback", "Evaluation", "Service")
+ORDER = ("Search", "Functions", "Files", "Sources", "Feedback", "Evaluation", "Service")
 
 
 @dataclass(frozen=True, slots=True)

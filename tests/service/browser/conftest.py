@@ -58,6 +58,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "first_source": "",
         "workers": "1",
         "eval_results": str(results),
+        "write_roots": str(folder / "sources"),
     }
     with service(folder / "process", settings) as running:
         running.wait_for("/readyz", 200)

@@ -23,6 +23,7 @@ ADDRESSES = {
     "repositories": "/files/",
     "folder": "/files/text/",
     "file": "/files/text/textwrap.py#L20-L30",
+    "sources": "/sources",
     "compare": "/compare?q=open+a+file",
     "eval": "/eval",
     "docs": "/docs",
@@ -41,6 +42,8 @@ def settled(page: Page, name: str) -> None:
     """Everything is drawn that is drawn by itself."""
     if name == "search" and page.viewport_size and page.viewport_size["width"] >= MAP_FROM:
         expect(page.locator(".disk[data-drawn]")).to_be_visible()
+    if name == "sources":
+        expect(page.locator("[data-list] tbody tr")).to_have_count(3)
     if name == "eval":
         expect(page.locator("[data-chart=latency][data-drawn]")).to_be_visible()
         expect(page.locator("[data-chart]:not([data-drawn])")).to_have_count(0)

@@ -110,3 +110,23 @@ def test_a_phone_shows_the_chosen_line_above_the_panel_that_describes_it(browser
     panel.get_by_role("button", name="Close").click()
     expect(panel).to_be_empty()
     context.close()
+
+
+def test_sources_are_listed_and_what_is_not_allowed_or_not_meant_changes_nothing(browser: Browser, base: str) -> None:
+    context = browser.new_context(base_url=base)
+    page = context.new_page()  # of its own: Chromium writes every refusal to the console
+    page.goto("/files/")
+    page.get_by_role("link", name="Add, update or remove repositories").click()
+    row = page.locator("tbody tr", has_text="sources/text")
+    expect(row).to_be_visible()
+    with page.expect_response("**/api/sources") as refused:
+        page.get_by_role("textbox", name="Folder").fill("relative/folder")
+        page.get_by_role("button", name="Add").click()
+    assert refused.value.status == 400
+    expect(page.get_by_role("alert")).to_contain_text("is not the whole path of a folder")
+    row.get_by_role("button", name="Remove").click()
+    expect(row.get_by_role("button", name="Really remove?")).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(row.get_by_role("button", name="Remove", exact=True)).to_be_visible()
+    assert page.request.get("/api/sources/job").json()["job"] is None
+    context.close()
