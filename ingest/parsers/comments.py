@@ -12,6 +12,7 @@ from dataclasses import dataclass
 # A line with one of these in front of the definition starts or ends something else.
 OTHER = re.compile(rb"[{};]")
 STAR = re.compile(r"^[ \t]*\*+[ \t]?", re.MULTILINE)
+RULE = re.compile(r"[-=*#~_/%;+]{4,}")  # a line of dashes or the like around a comment
 RUBY_BEGIN, RUBY_END = b"=begin", b"=end"
 # Longer ones are licences or commented-out code.
 MAX_LINES = 400
@@ -81,7 +82,7 @@ def comment_above(source: bytes, start: int, comments: Comments) -> Doc:
     words = _decode(text)
     if closing == b"*/" and above.endswith(closing):
         words = STAR.sub("", words)
-    return Doc(prose(words.strip()), above=floor + begin)
+    return Doc(prose(_without_rules(words.strip())), above=floor + begin)
 
 
 def above_signature(source: bytes, start: int, signature: re.Pattern[bytes]) -> int:
@@ -124,7 +125,7 @@ def leading_comment(source: bytes, comments: Comments) -> str:
     while at < len(lines):
         line = lines[at].strip()
         found: list[str] = []
-        if not line or line.startswith("#!") or line.startswith("<?"):
+        if not line or line.startswith(("#!", "<?", "{-#")):
             at += 1
             continue
         if opening and line.startswith(opening):
@@ -179,6 +180,16 @@ def _skip_attributes(source: bytes, line: int, comments: Comments) -> int:
             break
         line = above
     return line
+
+
+def _without_rules(text: str) -> str:
+    lines = text.splitlines()
+    first, last = 0, len(lines)
+    while first < last and RULE.fullmatch(lines[first].strip()):
+        first += 1
+    while last > first and RULE.fullmatch(lines[last - 1].strip()):
+        last -= 1
+    return text if last - first == len(lines) else "\n".join(lines[first:last]).strip()
 
 
 def _decode(text: bytes) -> str:

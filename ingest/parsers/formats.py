@@ -13,6 +13,8 @@ from itertools import pairwise
 
 import orjson
 
+from treeline.ingest.parsers.names import called
+
 # Small enough to read at a glance, and for an encoder to take in whole.
 MAX_LINES = 60
 MAX_CHARACTERS = 4_000
@@ -55,7 +57,7 @@ def blocks(language: str, text: str, file: str, first_line: int = 1) -> Iterator
     elif language in DOCUMENTS:
         found = _sections(DOCUMENTS[language](_readable(lines)), lines, file)
     elif language in BRACED:
-        found = _braced(BRACED[language], lines, file)
+        found = _braced(language, lines, file)
     elif language in KEYED:
         found = _keyed(KEYED[language](_readable(lines)), lines, file)
     else:
@@ -117,30 +119,47 @@ def _keyed(keys: list[Heading], lines: list[str], file: str) -> Iterator[Block]:
         yield from _pieces("config", name, lines, start, end)
 
 
-def _braced(definition: re.Pattern[str], lines: list[str], file: str) -> Iterator[Block]:
+def _braced(language: str, lines: list[str], file: str) -> Iterator[Block]:
     """Functions and classes, each from the line that starts it to the closing brace at the same indentation.
 
     For languages whose tree-sitter grammar is unusable: Groovy's has no functions, Perl's scanner can hang.
     """
+    definition = BRACED[language]
+    pod = _Pod(lines) if language == "perl" else None
     rest: list[tuple[int, int]] = []
     signatures: list[str] = []
     at, owners = 0, list[tuple[int, str]]()
     for number, line in enumerate(lines):
         found = definition.match(line) if len(line) <= MAX_LINE else None
-        if found is None:
+        if found is None or (pod is not None and number in pod.lines):
             continue
-        end = _closing(lines, number, len(found["indent"]))
+        parts = found.groupdict()
         while owners and owners[-1][0] <= number:
             owners.pop()
-        owner, kind = owners[-1][1] if owners else "", "class" if found["type"] else "function"
-        if kind == "function" and number < at:
-            continue  # inside another function
-        name = found["type"] or found["name"]
-        qualified = f"{owner}.{name}" if owner else name
+        if parts.get("package"):  # up to the next one
+            owners[:] = [(len(lines), parts["package"])]
+            doc = pod.docs.get("NAME", "") if pod is not None else ""
+            doc = doc if doc.startswith(parts["package"]) else ""
+            yield Block("class", parts["package"], line.strip(), number + 1, number + 1, doc, line.strip())
+            continue
+        owner, kind = owners[-1][1] if owners else "", "class" if parts["type"] else "function"
+        name = parts["type"] or parts["name"] or _block_name(parts)
+        if kind == "function" and (
+            number < at  # inside another function
+            or (parts.get("constructor") and parts["constructor"] != owner.rpartition(".")[2])
+        ):
+            continue
+        end = _closing(lines, number, len(found["indent"]))
+        name = name.strip("\"'")
+        # Perl's packages do not nest.
+        qualified = f"{owner}.{name}" if owner and not (pod is not None and kind == "class") else name
         start = number
-        while start > at and lines[start - 1].lstrip().startswith(("#", "//", "*", "/*")):
+        while start > at and lines[start - 1].lstrip().startswith(("#", "//", "*", "/*", "@")):
             start -= 1
-        doc = "\n".join(re.sub(r"^\s*(?:#+|//+|/?\*+/?) ?|\*/\s*$", "", one) for one in lines[start:number]).strip()
+        above = (one for one in lines[start:number] if not one.lstrip().startswith("@"))
+        doc = "\n".join(re.sub(r"^\s*(?:#+|//+|/?\*+/?) ?|\*/\s*$", "", one) for one in above).strip()
+        if pod is not None and not doc:
+            doc = pod.docs.get(name, "")
         signatures.append(line.rstrip(" {"))
         if kind == "class":
             owners.append((end, qualified))
@@ -152,7 +171,43 @@ def _braced(definition: re.Pattern[str], lines: list[str], file: str) -> Iterato
         yield Block("method" if owner else kind, qualified, text, number + 1, end, doc, text)
     rest.append((at, len(lines)))
     top = "\n".join(text for start, end in rest if (text := "\n".join(lines[start:end]).strip("\n")))
-    yield Block("file", file, "\n".join((*signatures, top[: 2 * MAX_CHARACTERS])), 1, len(lines))
+    shown = "\n".join((*signatures, top[: 2 * MAX_CHARACTERS]))
+    about = pod.docs.get("NAME", "") if pod is not None else ""
+    yield Block("file", file, shown, 1, len(lines), about, shown if about else "")
+
+
+def _block_name(parts: dict[str, str | None]) -> str:
+    """A constructor, or a block that a call takes: `stage('Build') {`."""
+    return parts.get("constructor") or called(parts.get("callee") or "", parts.get("argument") or "")
+
+
+class _Pod:
+    """Perl's documentation: which lines it takes, and the text under each heading by the heading's first name."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines: set[int] = set()
+        self.docs: dict[str, str] = {}
+        name, text, inside, ended = "", list[str](), False, False
+        for number, line in enumerate(lines):
+            ended = ended or line.rstrip() in ("__END__", "__DATA__")
+            if command := POD.match(line):
+                self._keep(name, text)
+                heading = POD_NAME.search(command[2])
+                name, text, inside = heading[1] if heading else "", [], command[1] != "cut"
+                self.lines.add(number)
+            elif inside or ended:
+                self.lines.add(number)
+                text.append(line)
+        self._keep(name, text)
+
+    def _keep(self, name: str, text: list[str]) -> None:
+        prose = "\n".join(text).strip()
+        if name and prose:
+            self.docs.setdefault(name, prose[:MAX_CHARACTERS])
+
+
+POD = re.compile(r"=(cut|pod|encoding|begin|end|for|over|back|head[1-6]|item)\b[ \t]*(.*)")
+POD_NAME = re.compile(r"(?:->|::|^[*\s]*|[A-Z]<)(\w+)")
 
 
 def _closing(lines: list[str], start: int, indent: int) -> int:
@@ -288,7 +343,7 @@ def _named(pattern: str) -> Callable[[list[str]], list[Heading]]:
             if match := compiled.match(line):
                 start = number
                 floor = found[-1][0] + 1 if found else 0
-                while start > floor and lines[start - 1].lstrip().startswith(("#", "//", "--", ";")):
+                while start > floor and lines[start - 1].lstrip().startswith(("#", "//", "--", ";", "/*", "* ", "*/")):
                     start -= 1
                 name = next((group for group in match.groups() if group), match[0])
                 found.append((start, 1, name.strip().strip("\"'`")[:MAX_HEADING]))
@@ -316,11 +371,18 @@ DOCUMENTS: dict[str, Callable[[list[str]], list[Heading]]] = {
     "typst": _marked(r"(={1,6})[ \t]+(\S.*)$"),
 }
 BRACED = {
-    "perl": re.compile(r"(?P<indent>\s*)(?:sub\s+(?P<name>[\w:']+)|package\s+(?P<type>[\w:]+)\s*\{)"),
+    "perl": re.compile(
+        r"(?P<indent>\s*)(?:(?:sub|method|fun)\s+(?P<name>[\w:']++)(?!\s*;)|package\s+(?P<type>[\w:]+)[^;]*\{"
+        r"|package\s+(?P<package>[\w:]+)[^;{]*;|(?P<callee>subtest|test)\s+(?P<argument>\"[^\"]+\"|'[^']+')\s*=>\s*sub\b)"
+    ),
     "groovy": re.compile(
-        r"(?P<indent>\s*)(?:(?:@\w+\s+)*(?:public |private |protected |static |final |abstract )*"
-        r"(?:(?:class|interface|trait|enum)\s+(?P<type>\w+)|(?:def|void|boolean|int|long|String|[A-Z]\w*(?:<[^>]*>)?)\s+"
-        r"(?P<name>\w+)\s*\([^;=]*\)\s*\{))"
+        r"(?P<indent>\s*)(?:@\w+(?:\([^()]*\))?\s+)*(?:(?:public|private|protected|static|final|abstract|synchronized)\s+)*"
+        r"(?:(?:class|interface|trait|enum|record|@interface)\s+(?P<type>\w+)"
+        r"|(?!(?:return|else|new|throw|assert|in|as|case|if|for|while|switch|catch)\b)(?:def\s+)?(?:<[^<>]*>\s+)?"
+        r"(?:def|void|[A-Za-z_][\w.]*(?:<[^{}()]*>)?(?:\[\])*)\s+(?P<name>\w+|\"[^\"]+\"|'[^']+')\s*\([^{};]*\)\s*"
+        r"(?:throws\s[^{}]*)?\{"
+        r"|(?P<constructor>[A-Z]\w*)\s*\([^{};=]*\)\s*\{"
+        r"|(?:tasks\.)?(?P<callee>register|stage|task)\s*\(?\s*(?P<argument>\"[^\"]+\"|'[^']+'|(?<=task )\w+)[^{}]*\{)"
     ),
 }
 KEYED: dict[str, Callable[[list[str]], list[Heading]]] = {
@@ -334,8 +396,8 @@ KEYED: dict[str, Callable[[list[str]], list[Heading]]] = {
     "cmake": _named(r"(?i)(?:function|macro|add_library|add_executable|project)\s*\(\s*([\w.:${}-]+)"),
     "sql": _named(
         r"(?i)\s*(?:CREATE|ALTER)\s+(?:OR\s+REPLACE\s+)?(?:\w+\s+)*?(?:TABLE|VIEW|FUNCTION|PROCEDURE|TRIGGER|INDEX|TYPE|"
-        r"SEQUENCE|SCHEMA|DATABASE|MATERIALIZED\s+VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.\"`\[\]]+)"
-        r"|\s*((?:INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+[\w.\"`]+)"
+        r"SEQUENCE|SCHEMA|DATABASE|MATERIALIZED\s+VIEW|DOMAIN|AGGREGATE|POLICY|ROLE|EXTENSION|RULE|MACRO)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.\"`\[\]]+)"
+        r"|\s*((?:INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+[\w.\"`]+)|--\s*name:\s*(\w+)"
     ),
     "html": _named(
         r"(?i)\s*(?:\{%-?\s*(?:block|macro)\s+(\w+)|<template[^>]*name=\"([^\"]+)\"|\{\{-?\s*define\s+\"([^\"]+)\""

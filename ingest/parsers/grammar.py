@@ -16,7 +16,7 @@ NEVER = 1 << 30
 # The name that a hook gives to the function a whole file exports: `module.exports = function …`.
 FILE_NAME = "\0"
 # A line that closes something, without indentation.
-CLOSING_LINE = re.compile(rb"^(?:[})\]]|end\b)[^\n]*\n", re.MULTILINE)
+CLOSING_LINE = re.compile(rb"^(?:[})\]][^\n{(\[]*|end\b[^\n]*)\n", re.MULTILINE)
 # Between a trait and the type that implements it: `Display for Queue`.
 FOR = " for "
 
@@ -163,8 +163,9 @@ class Grammar:
     cut: re.Pattern[bytes] = CLOSING_LINE
     opening: re.Pattern[bytes] | None = None  # what every such piece needs in front
     simplify: Callable[[bytes], bytes] | None = None  # for a piece that does not parse: text of the same length
-    # Whether consecutive clauses of a function are one definition (Haskell, Elixir).
+    # Whether consecutive clauses of a function are one definition (Haskell, Elixir), if this is the same for both.
     merges: bool = False
+    clause_of: Callable[[Node], str] = empty
     # Whether a definition qualifies the names of those inside it. In C they all share one scope.
     nests: bool = True
 

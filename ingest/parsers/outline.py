@@ -127,7 +127,8 @@ def _recovered(grammar: Grammar, source: bytes) -> tuple[Node, dict[str, list[No
     source, root, found = _captures(grammar, source)
     if _faulty(found):
         pieces = _captures_by_piece(grammar, source)
-        if (_count(pieces), -_faulty(pieces)) > (_count(found), -_faulty(found)):
+        more, fewer = _count(pieces) - _count(found), _faulty(found) - _faulty(pieces)
+        if more >= 0 and fewer >= 0 and more + fewer:
             return root, pieces
     return root, found
 
@@ -222,6 +223,7 @@ class _Sweep:
     imports: list[Import] = field(default_factory=list)
     references: dict[tuple[str, int, str], tuple[Reference, tuple[_Scope, ...]]] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
+    clause: str = ""  # what the clauses of the last function have in common
     # The first signature of each function without a body.
     signatures: dict[str, Definition] = field(default_factory=dict)
 
@@ -254,7 +256,7 @@ class _Sweep:
             kind = capture
             if is_function and owner and not (scopes and scopes[-1].is_function):
                 kind = "method"
-            if grammar.merges and is_function and self._continues(name, tail.end_byte, last):
+            if grammar.merges and is_function and self._continues(name, grammar.clause_of(node), tail.end_byte, last):
                 scopes.append(_Scope(node.end_byte, qualified, True, True))
                 return
             body = grammar.body_of(node) if capture != "constant" else 0
@@ -272,10 +274,11 @@ class _Sweep:
             receiver = grammar.receiver_of(node) if is_function else ""
             scopes.append(_Scope(node.end_byte, qualified, is_function, closed, receiver))
 
-    def _continues(self, name: str, end: int, last_line: int) -> bool:
+    def _continues(self, name: str, clause: str, end: int, last_line: int) -> bool:
         """Whether this is another clause of the previous function, which is then extended."""
         before = self.definitions[-1] if self.definitions else None
-        if before is None or before.name != name or before.kind not in ("function", "method"):
+        same, self.clause = clause == self.clause, clause
+        if before is None or not same or before.name != name or before.kind not in ("function", "method"):
             return False
         self.definitions[-1] = replace(before, end=end, last_line=last_line)
         return True

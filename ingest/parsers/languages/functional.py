@@ -19,12 +19,14 @@ from treeline.ingest.parsers.comments import (
     leading_comment,
 )
 from treeline.ingest.parsers.grammar import Grammar, child_of, field_body, field_name, implemented, nth, text_of
+from treeline.ingest.parsers.names import called
 
 # Elixir -----------------------------------------------------------------------------------------------------------
 
 ELIXIR = """
 ((call target: (identifier) @_def) @function
-  (#any-of? @_def "def" "defp" "defmacro" "defmacrop" "defguard" "defguardp" "defdelegate" "defn" "defnp" "test"))
+  (#any-of? @_def "def" "defp" "defmacro" "defmacrop" "defguard" "defguardp" "defdelegate" "defn" "defnp" "test"
+    "property"))
 ((call target: (identifier) @_module) @class (#any-of? @_module "defmodule" "defimpl"))
 ((call target: (identifier) @_protocol) @interface (#eq? @_protocol "defprotocol"))
 ((unary_operator operator: "@" operand: (call target: (identifier) @_type)) @type
@@ -70,16 +72,28 @@ def _elixir_name(node: Node) -> str:
         whole = text_of(node)[:300]
         wanted = re.search(r"for:\s*([\w.]+)", whole)
         return f"{text_of(first)} for {wanted[1]}" if wanted else text_of(first)
-    if target == "test":
-        return "test " + text_of(first).strip('"')
+    if target in ("test", "property"):
+        return f"{target} " + text_of(first).strip('"')
     if node.type == "call" and target not in SPECIAL and first.type != "binary_operator":
         return target  # an attribute: `@timeout 5`
+    if first.type == "binary_operator" and text_of(first.child_by_field_name("operator")) in ("when", "::"):
+        first = first.child_by_field_name("left") or first
+    if target in SPECIAL and first.type == "binary_operator":
+        return text_of(first.child_by_field_name("operator"))  # `def a + b`
     while first is not None and first.type == "binary_operator":
         first = first.child_by_field_name("left")
     if first is not None and first.type == "call":
         first = first.child_by_field_name("target")
     name = text_of(first)
     return name if target in SPECIAL or re.fullmatch(r"\w+[?!]?", name) else target
+
+
+def _elixir_arity(node: Node) -> str:
+    first = _first_argument(node)
+    if first is not None and first.type == "binary_operator":
+        first = first.child_by_field_name("left")
+    arguments = child_of(first, "arguments") if first is not None else None
+    return str(arguments.named_child_count if arguments is not None else 0)
 
 
 def _elixir_constants(node: Node) -> Iterator[tuple[Node, str]]:
@@ -98,6 +112,8 @@ def _elixir_doc(node: Node, source: bytes) -> Doc:
         return Doc(_dedented(found[2] or found[3] or b""), found.start(), found.end())
     floor = max(0, node.start_byte - NEAR)
     at = source.rfind(b"@doc ", floor, node.start_byte)
+    if source.startswith(b"@doc since:", at):  # a second attribute
+        at = source.rfind(b"@doc ", floor, at)
     found = ATTRIBUTE_DOC.match(source, at, node.start_byte) if at >= 0 else None
     if found is None or DEFINES.search(source, found.end(), node.start_byte):
         return comment_above(source, node.start_byte, ELIXIR_COMMENTS)
@@ -149,9 +165,14 @@ HASKELL = """
 """
 
 
+APPLIED = re.compile(r"\(([A-Z][\w.']*)(?:\s[^()]*)?\)")  # `(Maybe a)`
+
+
 def _haskell_name(node: Node) -> str:
     if node.type == "instance":
         patterns = text_of(node.child_by_field_name("patterns"))
+        applied = APPLIED.fullmatch(patterns)
+        patterns = applied[1] if applied else patterns
         return f"{field_name(node)} for {patterns}" if patterns else field_name(node)
     name = field_name(node)
     if not name:
@@ -244,8 +265,20 @@ def _ocaml_bindings(node: Node, *, literal: bool) -> Iterator[tuple[Node, str]]:
     for binding in bindings:
         pattern, body = binding.child_by_field_name("pattern"), binding.child_by_field_name("body")
         is_literal = child_of(binding, "parameter") is None and body is not None and body.type in OCAML_LITERALS
-        if pattern is not None and pattern.type in OCAML_BOUND and is_literal == literal:
-            yield node if len(bindings) == 1 else binding, _ocaml_plain(pattern)
+        name = _ocaml_test(node, pattern) or (
+            _ocaml_plain(pattern) if pattern is not None and pattern.type in OCAML_BOUND else ""
+        )
+        if name.strip("_") and is_literal == literal:
+            yield node if len(bindings) == 1 else binding, name
+
+
+OCAML_TEST = re.compile(r"let%(\w+)")
+
+
+def _ocaml_test(node: Node, pattern: Node | None) -> str:
+    """`let%test "adds" = …` is `test(adds)`."""
+    found = OCAML_TEST.match((node.text or b"")[:40].decode("utf-8", "replace"))
+    return called(found[1], text_of(pattern)) if found and pattern is not None and pattern.type == "string" else ""
 
 
 def _ocaml_functions(node: Node) -> Iterator[tuple[Node, str]]:
@@ -279,10 +312,11 @@ def _ocaml_doc(node: Node, source: bytes) -> Doc:
 
 FSHARP = """
 (declaration_expression (function_or_value_defn)) @function
+(declaration_expression (function_or_value_defn (value_declaration_left))) @constant
 (method_or_prop_defn) @function
-(type_definition (union_type_defn)) @enum
-(type_definition (type_abbrev_defn)) @type
-(type_definition) @class
+(type_definition (union_type_defn) @enum)
+(type_definition (type_abbrev_defn) @type)
+(type_definition (_) @class)
 (exception_definition) @type
 (module_defn) @class
 (application_expression . (long_identifier_or_op) @call)
@@ -298,13 +332,48 @@ FSHARP_NAME = re.compile(
 FSHARP_OPERATOR = re.compile(r"[\w\s.]*?\(([^)]+)\)")
 
 
+# A value of one of these is no function.
+FSHARP_LITERALS = frozenset(
+    "const list_expression array_expression tuple_expression brace_expression literal_expression".split()
+)
+FSHARP_LEFT = frozenset({"function_declaration_left", "value_declaration_left"})
+
+
+def _fsharp_functions(node: Node) -> Iterator[tuple[Node, str]]:
+    """Functions: one alone with its `let`, several of `let rec … and …` each for itself."""
+    defined = child_of(node, "function_or_value_defn") if node.type == "declaration_expression" else None
+    left = [child for child in defined.named_children if child.type in FSHARP_LEFT] if defined is not None else []
+    if len(left) > 1:
+        yield from ((one, _fsharp_name(one)) for one in left)
+    elif not _is_fsharp_literal(defined):
+        yield node, _fsharp_name(node)
+
+
+def _fsharp_constants(node: Node) -> Iterator[tuple[Node, str]]:
+    if _is_fsharp_literal(child_of(node, "function_or_value_defn")):
+        yield node, _fsharp_name(node)
+
+
+def _is_fsharp_literal(defined: Node | None) -> bool:
+    if defined is None or child_of(defined, "value_declaration_left") is None:
+        return False
+    body = defined.child_by_field_name("body")
+    return body is not None and body.type in FSHARP_LITERALS
+
+
+def _fsharp_end(node: Node) -> Node:
+    """The body is the next sibling of the name and its parameters."""
+    return (node.next_named_sibling or node) if node.type in FSHARP_LEFT else node
+
+
 def _fsharp_name(node: Node) -> str:
     found = FSHARP_NAME.match((node.text or b"")[:400].decode("utf-8", "replace"))
     if found is None or found[1] in ("let", "and", "member"):
         named = FSHARP_OPERATOR.match((node.text or b"")[:400].decode("utf-8", "replace"))
         return named[1].strip() if named else ""
     # `member this.Name`: the instance is no part of the name.
-    return found[1].rpartition(".")[2] if node.type == "method_or_prop_defn" else found[1]
+    name = found[1].rpartition(".")[2] if node.type == "method_or_prop_defn" else found[1]
+    return name.strip("`")
 
 
 # Erlang -----------------------------------------------------------------------------------------------------------
@@ -338,7 +407,16 @@ def _erlang_doc(node: Node, source: bytes) -> Doc:
     if found is not None:
         return Doc(_dedented(found[2] or found[3] or b""), above=at + 1)
     doc = comment_above(source, start, ERLANG_COMMENTS)
-    return replace(doc, text=re.sub(r"^@doc\s+", "", doc.text, flags=re.MULTILINE))
+    return replace(doc, text=ERLANG_TAGS.sub("", doc.text).strip())
+
+
+ERLANG_TAGS = re.compile(r"^@doc\s+|^@end\b.*\n?|^-{4,}\n?", re.MULTILINE)
+
+
+def _erlang_arity(node: Node) -> str:
+    clause = node.child_by_field_name("clause")
+    arguments = clause.child_by_field_name("args") if clause is not None else None
+    return str(arguments.named_child_count) if arguments is not None else ""
 
 
 # Clojure and other Lisps ------------------------------------------------------------------------------------------
@@ -544,7 +622,16 @@ GRAMMARS = (
         doc_of=_ocaml_doc,
         comments=OCAML_COMMENTS,
     ),
-    Grammar(name="fsharp", query=FSHARP, name_of=_fsharp_name, comments=Comments(attribute=re.compile(rb"\[<"))),
+    Grammar(
+        name="fsharp",
+        query=FSHARP,
+        name_of=_fsharp_name,
+        functions_of=_fsharp_functions,
+        constants_of=_fsharp_constants,
+        end_of=_fsharp_end,
+        comments=Comments(attribute=re.compile(rb"\[<")),
+        cut=re.compile(rb"\n(?=(?:let|type|module|and|open|///|\[<|#)\b|\[<|///)"),
+    ),
     Grammar(
         name="erlang",
         query=ERLANG,
@@ -552,6 +639,7 @@ GRAMMARS = (
         doc_of=_erlang_doc,
         comments=ERLANG_COMMENTS,
         merges=True,
+        clause_of=_erlang_arity,
     ),
     Grammar(
         name="elixir",
@@ -565,6 +653,7 @@ GRAMMARS = (
         target_of=_elixir_target,
         comments=HASHES,
         merges=True,
+        clause_of=_elixir_arity,
     ),
     Grammar(
         name="haskell",

@@ -32,12 +32,12 @@ GRAPHQL = """
 GRAPHQL_DOC = re.compile(r'\s*(?:"""(.*?)"""|"([^"\n]*)")', re.DOTALL)
 HCL = "(config_file (body (block) @class))"
 SOLIDITY = """
-[(function_definition) (constructor_definition) (modifier_definition)] @function
+[(function_definition) (constructor_definition) (modifier_definition) (fallback_receive_definition)] @function
 [(contract_declaration) (library_declaration) (struct_declaration)] @class
 (interface_declaration) @interface
 (enum_declaration) @enum
 [(event_definition) (error_declaration) (user_defined_type_definition)] @type
-(state_variable_declaration) @constant
+[(state_variable_declaration) (constant_variable_declaration)] @constant
 (inheritance_specifier ancestor: (user_defined_type) @extends)
 (import_directive) @import
 """
@@ -79,6 +79,8 @@ def _hcl_name(block: Node) -> str:
 def _solidity_name(node: Node) -> str:
     if node.type == "constructor_definition":
         return "constructor"
+    if node.type == "fallback_receive_definition":
+        return text_of(node).partition("(")[0].strip()
     return text_of(node.child_by_field_name("name"))
 
 

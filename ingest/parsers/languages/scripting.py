@@ -10,7 +10,7 @@ from tree_sitter import Node
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments, Doc, comment_above
 from treeline.ingest.parsers.grammar import Grammar, child_of, field_name, nth, text_of
-from treeline.ingest.parsers.names import dotted
+from treeline.ingest.parsers.names import called, dotted
 
 HASH_LINES = Comments((b"#",), None)
 
@@ -60,6 +60,19 @@ BASH = """
 ((command name: (command_name) @_source argument: (word) @import) (#any-of? @_source "source" "."))
 """
 
+# `@test "adds one" {` of Bats, as a function.
+BATS = re.compile(rb"^@test[ \t]+([\"'])([^\n]{1,200})\1(?=[ \t]*\{)", re.MULTILINE)
+
+
+def _bash_repair(source: bytes) -> bytes:
+    return BATS.sub(_bats, source) if b"@test" in source else source
+
+
+def _bats(found: re.Match[bytes]) -> bytes:
+    name = re.sub(rb"\W+", b"_", found[2]).strip(b"_")
+    return (name + b"()").ljust(len(found[0])) if name else found[0]
+
+
 # R ----------------------------------------------------------------------------------------------------------------
 
 R = """
@@ -69,6 +82,8 @@ R = """
   (#any-of? @_class "setClass" "setRefClass" "R6Class" "R6::R6Class" "new_class" "ggproto"))
 ((call function: (identifier) @_method) @function
   (#any-of? @_method "setGeneric" "setMethod" "setReplaceMethod" "setValidity" "new_generic"))
+((call function: (identifier) @_test arguments: (arguments . argument: (argument value: (string)))) @function
+  (#any-of? @_test "test_that" "it"))
 (program (binary_operator lhs: (identifier)) @constant)
 (call function: [(identifier) (namespace_operator)] @call)
 ((call function: (identifier) @_library) @import (#any-of? @_library "library" "require" "source"))
@@ -97,6 +112,8 @@ def _r_name(node: Node) -> str:
         first = R_NAMED.match(text_of(arguments)[:400])
         if first is None:
             return ""
+        if (test := text_of(node.child_by_field_name("function"))) in ("test_that", "it"):
+            return called(test, first[1])
         # `setMethod("area", "Circle", …)` is `Circle.area`.
         is_method = text_of(node.child_by_field_name("function")) in ("setMethod", "setReplaceMethod")
         return f"{first[2]}.{first[1]}" if is_method and first[2] else first[1]
@@ -128,6 +145,9 @@ JULIA = """
 [(function_definition) (macro_definition)] @function
 (assignment . (call_expression)) @function
 (assignment . (where_expression (call_expression))) @function
+(assignment . (binary_expression (operator))) @function
+((macrocall_expression (macro_identifier) @_test (macro_argument_list . (string_literal))) @function
+  (#eq? @_test "@testset"))
 [(struct_definition) (abstract_definition) (primitive_definition)] @class
 ((macrocall_expression (macro_identifier) @_enum) @enum (#eq? @_enum "@enum"))
 (module_definition (block (const_statement) @constant))
@@ -143,6 +163,10 @@ JULIA_NAME = re.compile(r"(?:function|macro|struct|mutable\s+struct|abstract\s+t
 def _julia_name(node: Node) -> str:
     """The first name after the keyword, up to its parameters or types."""
     text = (node.text or b"")[:300].decode("utf-8", "replace")
+    if text.startswith("@testset"):
+        return called("testset", text.partition('"')[2].partition('"')[0])
+    if node.type == "assignment" and (left := nth(node, 0)) is not None and left.type == "binary_expression":
+        return text_of(child_of(left, "operator"))  # `a ⊗ b = …`
     if node.type == "macrocall_expression":
         return (re.match(r"@enum\s*\(?\s*(\w*)", text) or ("", ""))[1]
     text = JULIA_NAME.sub("", text, count=1)
@@ -150,7 +174,7 @@ def _julia_name(node: Node) -> str:
     if functor := re.match(r"\(\s*\w*\s*::\s*([\w.]+)[^()]*\)\s*\(", text):
         return functor[1]
     text = re.sub(r"^([\w.]+\.):\(?([^\w\s()]+)\)?(?=\()", r"\1\2", text)
-    found = re.match(r"\(?((?:\w|[!.∘+*/<>=^\\-])+?)(?=[({\s=:;]|$|\))", text)
+    found = re.match(r"\(?((?:\w|[!.∘+*/<>=^\\-]|[^\s\x00-\x7f])+?)(?=[({\s=:;]|$|\))", text)
     return found[1].strip(".") if found else ""
 
 
@@ -175,6 +199,8 @@ POWERSHELL = """
 (class_statement) @class
 (enum_statement) @enum
 (command command_name: (command_name) @call)
+((command command_name: (command_name) @_group) @scope (#any-of? @_group "Describe" "Context"))
+((command command_name: (command_name) @_test) @function (#eq? @_test "It"))
 """
 POWERSHELL_NAMES = {
     "function_statement": ("function_name",),
@@ -182,6 +208,29 @@ POWERSHELL_NAMES = {
     "class_statement": ("simple_name",),
     "enum_statement": ("simple_name",),
 }
+POWERSHELL_COMMENTS = Comments((b"#",), (b"<#", b"#>"))
+PESTER = re.compile(r"(\w+)\s+(?:-Name\s+)?(['\"])(.*?)\2")
+HELP = re.compile(rb"[^{]*\{\s*<#(.*?)#>", re.DOTALL)
+HELP_KEYWORD = re.compile(r"^[ \t]*\.(?:PARAMETER|[A-Z]+[ \t]*$)[ \t]*", re.MULTILINE)
+NEAR = 8_000  # bytes
+
+
+def _powershell_name(node: Node) -> str:
+    if node.type == "command":
+        found = PESTER.match((node.text or b"")[:400].decode("utf-8", "replace"))
+        return called(found[1], found[3]) if found else ""
+    return text_of(child_of(node, POWERSHELL_NAMES[node.type][0]))
+
+
+def _powershell_doc(node: Node, source: bytes) -> Doc:
+    """The help at the start of the body, or the comment above, without keywords such as `.SYNOPSIS`."""
+    found = HELP.match(source, node.start_byte, min(node.end_byte, node.start_byte + NEAR))
+    doc = comment_above(source, node.start_byte, POWERSHELL_COMMENTS)
+    text = found[1].decode("utf-8", "replace") if found and node.type == "function_statement" else doc.text
+    lines = (line.strip() for line in HELP_KEYWORD.sub("", text).splitlines())
+    return Doc("\n".join(filter(None, lines)), above=doc.above)
+
+
 VIM = """
 (function_definition) @function
 (script_file (let_statement) @constant)
@@ -259,6 +308,7 @@ GRAMMARS = (
     Grammar(
         name="bash",
         query=BASH,
+        repair=_bash_repair,
         comments=HASH_LINES,
         imports_of=lambda word: [Import(re.sub(r"^.*/", "./", text_of(word)), "", "")],
     ),
@@ -274,6 +324,12 @@ GRAMMARS = (
     Grammar(
         name="julia", query=JULIA, name_of=_julia_name, doc_of=_julia_doc, comments=Comments((b"#",), (b"#=", b"=#"))
     ),
-    Grammar(name="powershell", query=POWERSHELL, names=POWERSHELL_NAMES, comments=Comments((b"#",), (b"<#", b"#>"))),
+    Grammar(
+        name="powershell",
+        query=POWERSHELL,
+        name_of=_powershell_name,
+        doc_of=_powershell_doc,
+        comments=POWERSHELL_COMMENTS,
+    ),
     Grammar(name="vim", query=VIM, name_of=_vim_name, comments=Comments((b'"',), None)),
 )

@@ -10,7 +10,7 @@ from tree_sitter import Node
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import DASHES, Comments, Doc, comment_above
 from treeline.ingest.parsers.grammar import FOR, Grammar, child_of, field_name, implemented, nth, text_of
-from treeline.ingest.parsers.names import dotted
+from treeline.ingest.parsers.names import called, dotted
 from treeline.ingest.parsers.types import element_of, type_of, value_of
 
 GENERICS = re.compile(r"<.*>", re.DOTALL)
@@ -120,6 +120,7 @@ def _split(text: str) -> Iterator[str]:
 
 SWIFT = """
 [(function_declaration) (init_declaration) (deinit_declaration) (subscript_declaration)] @function
+(macro_declaration) @function
 (protocol_function_declaration) @signature
 (class_declaration declaration_kind: "enum") @enum
 (class_declaration) @class
@@ -144,7 +145,9 @@ def _swift_name(node: Node) -> str:
         return "deinit"
     if kind == "subscript_declaration":
         return "subscript"
-    name = field_name(node)
+    if kind == "macro_declaration":
+        return text_of(child_of(node, "simple_identifier"))
+    name = field_name(node).strip("`")
     if kind == "class_declaration":
         name = plain_type(name)
         is_extension = text_of(node.child_by_field_name("declaration_kind")) == "extension"
@@ -213,6 +216,10 @@ NIM = """
 (type_declaration (object_declaration)) @class
 (type_declaration (ref_type)) @class
 (type_declaration) @type
+((call function: (identifier) @_test (argument_list . (interpreted_string_literal) (statement_list))) @function
+  (#eq? @_test "test"))
+((call function: (identifier) @_suite (argument_list . (interpreted_string_literal) (statement_list))) @scope
+  (#eq? @_suite "suite"))
 (source_file (const_section (variable_declaration) @constant))
 (source_file (let_section (variable_declaration) @constant))
 (source_file (var_section (variable_declaration) @constant))
@@ -224,26 +231,33 @@ def _nim_name(node: Node) -> str:
     if node.type == "type_declaration":
         symbol = child_of(node, "type_symbol_declaration")
         return field_name(symbol).strip("*` ") if symbol is not None else ""
+    if node.type == "call":
+        return called(text_of(node.child_by_field_name("function")), text_of(nth(child_of(node, "argument_list"), 0)))
     if node.type == "variable_declaration":
         return re.split(r"[*:=,\s{]", text_of(node).strip("` "), maxsplit=1)[0]
     return field_name(node).strip("*` ")
 
 
 def _nim_doc(node: Node, source: bytes) -> Doc:
-    """The `##` lines at the start of the body, or the comment above."""
-    body = node.child_by_field_name("body")
-    start = source.rfind(b"\n", node.start_byte, body.start_byte) if body is not None else -1
-    lines = []
-    for line in source[max(start, 0) : node.end_byte][:4_000].split(b"\n")[1:] if start > 0 else ():
-        if not line.strip().startswith(b"##"):
-            break
-        lines.append(line.strip().lstrip(b"#").strip().decode("utf-8", "replace"))
-    return Doc("\n".join(lines)) if lines else comment_above(source, node.start_byte, NIM_COMMENTS)
+    """The `##` lines at the start of the body or behind the definition, or the comment above."""
+    inner = child_of(node, "object_declaration") or child_of(node, "enum_declaration")
+    for part in (node, inner):
+        comments = [one for one in part.named_children if one.type == "documentation_comment"] if part else []
+        if comments:
+            return Doc("\n".join(text_of(one).strip("#[] \n") for one in comments))
+    behind = NIM_BEHIND.match(source, node.end_byte)
+    if behind:
+        return Doc(behind[1].decode("utf-8", "replace").strip())
+    return comment_above(source, node.start_byte, NIM_COMMENTS)
+
+
+NIM_BEHIND = re.compile(rb"[ \t]*##[ \t]*([^\n]*)")
 
 
 NIM_COMMENTS = Comments((b"#",), (b"#[", b"]#"))
 D = """
-[(function_declaration) (constructor) (destructor)] @function
+[(function_declaration) (constructor) (destructor) (unittest_declaration)] @function
+[(manifest_constant) (variable_declaration)] @constant
 [(class_declaration) (struct_declaration) (union_declaration) (template_declaration)] @class
 (interface_declaration) @interface
 (enum_declaration) @enum
@@ -254,9 +268,21 @@ D = """
 def _d_name(node: Node) -> str:
     if node.type in ("constructor", "destructor"):
         return "this" if node.type == "constructor" else "~this"
-    return (
-        text_of(child_of(node, "identifier")) or text_of(child_of(node, "alias_assignment")).partition("=")[0].strip()
-    )
+    if node.type == "unittest_declaration":
+        return "tests.unittest"
+    for step in ("alias_initializer", "alias_assignment", "manifest_declarator"):
+        if (inner := child_of(node, step)) is not None:
+            return text_of(child_of(inner, "identifier")) or text_of(inner).partition("=")[0].strip()
+    return text_of(child_of(node, "identifier"))
+
+
+def _d_constants(node: Node) -> Iterator[tuple[Node, str]]:
+    """`enum limit = 3`, and variables that have a value at the start; fields have none to tell."""
+    declarator = child_of(node, "declarator")
+    if node.type == "manifest_constant":
+        yield node, _d_name(node)
+    elif declarator is not None and declarator.named_child_count > 1:
+        yield node, text_of(child_of(declarator, "identifier"))
 
 
 ODIN = """
@@ -396,7 +422,13 @@ GRAMMARS = (
         comments=DASHES,
     ),
     Grammar(name="nim", query=NIM, name_of=_nim_name, doc_of=_nim_doc, comments=NIM_COMMENTS),
-    Grammar(name="d", query=D, name_of=_d_name, comments=Comments(attribute=re.compile(rb"@\w"))),
+    Grammar(
+        name="d",
+        query=D,
+        name_of=_d_name,
+        constants_of=_d_constants,
+        comments=Comments(attribute=re.compile(rb"@\w")),
+    ),
     Grammar(name="odin", query=ODIN, name_of=lambda node: text_of(child_of(node, "identifier"))),
     Grammar(name="fortran", query=FORTRAN, name_of=_fortran_name, comments=BANG, repair=_fortran_repair),
     Grammar(name="pascal", query=PASCAL, name_of=_pascal_name, comments=Comments((b"//",), (b"{", b"}"))),

@@ -123,11 +123,12 @@ def test_perl_and_groovy_functions_are_found_by_their_braces() -> None:
     """
     found = units("Shop.pm", perl)
     assert [(unit.kind, unit.func_name) for unit in found] == [
-        ("function", "add"),
-        ("function", "close"),
+        ("class", "Shop"),
+        ("method", "Shop.add"),
+        ("method", "Shop.close"),
         ("file", "Shop.pm"),
     ]
-    assert found[0].docstring == "Adds one."
+    assert found[1].docstring == "Adds one."
     assert "our $limit" in found[-1].original_string and "return" not in found[-1].original_string
     groovy = "class Shop {\n    def add(int x) {\n        x + 1\n    }\n}\n"
     assert named("Shop.groovy", groovy)[:2] == [("class", "Shop"), ("method", "Shop.add")]

@@ -250,6 +250,223 @@ IDIOMS: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
         """,
         [("constant", "limit", "How many."), ("function", "add", "Adds."), ("function", "twice", "")],
     ),
+    "Erlang's and Elixir's functions of another arity are other functions": (
+        "store.erl",
+        """
+        %%---------------------
+        %% @doc Adds one.
+        %% @end
+        %%---------------------
+        add(X) -> add(X, 1).
+
+        -doc "Adds several.".
+        add(X, 0) -> X;
+        add(X, N) -> X + N.
+        """,
+        [("function", "add", "Adds one."), ("function", "add", "Adds several.")],
+    ),
+    "Elixir's operators have names, and a second doc attribute hides nothing": (
+        "store.ex",
+        """
+        defmodule Store do
+          @doc "Starts it."
+          @doc since: "1.0"
+          def start(x), do: x
+          def a + b, do: a
+          property "always", do: true
+        end
+        """,
+        [
+            ("class", "Store", ""),
+            ("method", "Store.start", "Starts it."),
+            ("method", "Store.+", ""),
+            ("method", "Store.property always", ""),
+        ],
+    ),
+    "F#'s types and functions after `and` stand for themselves": (
+        "Store.fs",
+        """
+        module Store
+        type Tree =
+            | Leaf
+        and Forest() =
+            member _.Go() = 1
+        [<Literal>]
+        let Limit = 3
+        let rec even n = n = 0
+        and odd n = n <> 0
+        let ``adds one item`` () = 1
+        """,
+        [
+            ("enum", "Tree", ""),
+            ("class", "Forest", ""),
+            ("method", "Forest.Go", ""),
+            ("constant", "Limit", ""),
+            ("function", "even", ""),
+            ("function", "odd", ""),
+            ("function", "adds one item", ""),
+        ],
+    ),
+    "Nim documents inside and behind what it defines": (
+        "store.nim",
+        """
+        const
+          Limit* = 3  ## How many.
+        type
+          Point* = object ## A point.
+            x*: int
+        proc add*(a: int): int =
+          ## Adds
+          ## one.
+          a + 1
+        test "adds":
+          check add(1) == 2
+        """,
+        [
+            ("constant", "Limit", "How many."),
+            ("class", "Point", "A point."),
+            ("function", "add", "Adds\none."),
+            ("function", "test(adds)", ""),
+        ],
+    ),
+    "D's aliases, constants and tests": (
+        "store.d",
+        """
+        enum limit = 3;
+        alias Items = int[];
+        unittest { assert(add(1) == 2); }
+        """,
+        [("constant", "limit", ""), ("type", "Items", ""), ("function", "tests.unittest", "")],
+    ),
+    "Solidity's receive and fallback": (
+        "Store.sol",
+        """
+        contract Store { receive() external payable { emit Got(); } fallback() external { } }
+        uint constant LIMIT = 3;
+        """,
+        [
+            ("class", "Store", ""),
+            ("method", "Store.receive", ""),
+            ("method", "Store.fallback", ""),
+            ("constant", "LIMIT", ""),
+        ],
+    ),
+    "tests of R and Julia are named by what they say": (
+        "test-store.R",
+        """
+        test_that("adding works", {
+          expect_equal(add(1), 2)
+        })
+        """,
+        [("function", "test_that(adding works)", "")],
+    ),
+    "Julia's operators and test sets": (
+        "store.jl",
+        """
+        function ⊕(a, b) a end
+        a ⊗ b = a * b
+        @testset "adds" begin
+            @test add(1) == 2
+        end
+        """,
+        [("function", "⊕", ""), ("function", "⊗", ""), ("function", "testset(adds)", "")],
+    ),
+    "PowerShell's help is in the body, and Pester's tests have names": (
+        "Store.ps1",
+        """
+        function Get-Store {
+            <#
+            .SYNOPSIS
+                Gets a store.
+            .PARAMETER Name
+                The name.
+            #>
+            param([string]$Name)
+        }
+        Describe 'Get-Store' {
+            It 'gets one' { Get-Store }
+        }
+        """,
+        [
+            ("function", "Get-Store", "Gets a store.\nName\nThe name."),
+            ("method", "Describe(Get-Store).It(gets one)", ""),
+        ],
+    ),
+    "Bats' tests are functions": (
+        "store.bats",
+        """
+        @test "adds one" {
+          run add 1
+        }
+        """,
+        [("function", "adds_one", "")],
+    ),
+    "Perl's packages own their functions, and POD documents them": (
+        "Store.pm",
+        """
+        package Shop::Store;
+
+        =head1 NAME
+
+        Shop::Store - keeps items
+
+        =head2 add
+
+        Adds an item.
+
+            sub example { 1 }
+
+        =cut
+
+        sub add {
+            my ($self) = @_;
+        }
+        sub forward;
+        package Shop::Other { sub close { 1 } }
+        """,
+        [
+            ("class", "Shop::Store", "Shop::Store - keeps items"),
+            ("method", "Shop::Store.add", "Adds an item.\n\n    sub example { 1 }"),
+            ("class", "Shop::Other", ""),
+        ],
+    ),
+    "Spock's quoted methods, constructors and tasks": (
+        "StoreSpec.groovy",
+        """
+        /** Keeps items. */
+        @CompileStatic
+        class Store {
+            Store(String name) { this.name = name }
+            def "adds an item"() {
+                expect: true
+            }
+            int[] all(Map options = [:]) { [1] }
+        }
+        tasks.register('deploy') {
+            group = 'x'
+        }
+        """,
+        [
+            ("class", "Store", "Keeps items."),
+            ("method", "Store.Store", ""),
+            ("method", "Store.adds an item", ""),
+            ("method", "Store.all", ""),
+            ("function", "register(deploy)", ""),
+        ],
+    ),
+    "a query of sqlc has its name": (
+        "query.sql",
+        "-- name: GetUser :one\nSELECT * FROM users;\n" + "-- filler\n" * 30 + "CREATE TABLE users (id INT);\n",
+        [("config", "GetUser", ""), ("config", "users", "")],
+    ),
+    "inline tests and operators of OCaml": (
+        "store.ml",
+        """
+        let%test "adds" = add 1 = 2
+        let _ = start ()
+        """,
+        [("function", "test(adds)", "")],
+    ),
 }
 
 
