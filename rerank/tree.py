@@ -109,14 +109,17 @@ VERSION = re.compile(r"(?:^|(?<=/))v(\d{1,3})(?=/)")
 HANDS_ON = re.compile(r"(?:^|/)(?:__init__\.pyi?|index\.[cm]?[jt]sx?)$")
 NAMELESS = frozenset({"__init__", "index", "mod", "lib", "main", "init"})  # named by their folder
 ASIDE_WORDS = "tests? testing specs? fixtures? mocks? examples? samples? demos? benchmarks? bench docs?".split()
-ASIDE_FOLDERS = [*ASIDE_WORDS, "__tests__", "vendor", "vendored", "third_party", "node_modules", "generated", "dist"]
+ASIDE_FOLDERS = [
+    *ASIDE_WORDS,
+    *"__tests__ __mocks__ testdata e2e benches vendor vendored third_party node_modules generated dist".split(),
+]
 ASIDE_PATH = re.compile(
-    rf"(?:^|/)(?:{'|'.join(ASIDE_FOLDERS)})/"
+    rf"(?:^|/)(?:{'|'.join(ASIDE_FOLDERS)})/|[.-](?:tests?|specs?|benchmarks?|examples?|samples?)/"
     r"|(?:^|/)(?:test_|conftest\b|tests?\.)[^/]*$|[_.-](?:tests?|spec|bench)\.\w+$"
-    r"|\.d\.[cm]?ts$|\.pyi$|\.min\.js$|\.pb\.\w+$|_pb2\.py$",
+    r"|\.d\.[cm]?ts$|\.pyi$|\.min\.js$|\.feature$|_SUITE\.erl$|\.pb\.\w+$|_pb2\.py$",
     re.IGNORECASE,
 )
-ASIDE_CLASS = re.compile(r"[a-z](?:Tests?|Spec|Benchmark)\.\w+$")
+ASIDE_CLASS = re.compile(r"[a-z](?:Tests?|Spec|Benchmarks?)(?:\.\w+$|/)")  # of a class or source set: `jvmTest/`
 INLINE_TEST = re.compile(r"tests?\.|(?:.*\.)?test_")  # a test inside a file of code, as Rust has them
 ASKED_FOR = re.compile(
     rf"\b(?:{'|'.join(ASIDE_WORDS)}|tested|vendored|generated\s+(?:code|files?|sources?)|stubs?)\b", re.IGNORECASE
@@ -332,8 +335,7 @@ def label_match(labels: Sequence[Sequence[frozenset[str]]], words: frozenset[str
     if not met or count == 1:
         return found
     frequency = Counter(word for own in labels for word in frozenset().union(*own))
-    highest = log((count + 1) / 1.5)
-    rarity = {word: max(0.0, log((count + 1) / (nodes + 0.5)) / highest) for word, nodes in frequency.items()}
+    rarity = {word: log((count + 0.5) / (nodes + 0.5)) for word, nodes in frequency.items()}
     for node in met:
         found[node] = max(
             sum(rarity[word] for word in label & words) / (sum(rarity[word] for word in label) or 1.0)
@@ -370,8 +372,13 @@ def definitions(head: Candidates, query: str) -> Floats:
     wanted = JOINTS.sub(".", query.removesuffix("()"))
     last = wanted.rpartition(".")[2]
     letters = NO_LETTER.sub("", last.lower())
-    for position, (name, kind) in enumerate(zip(head.parts("func_name"), head.parts("kind"), strict=True)):
-        if kind == "file" and NO_LETTER.sub("", name.rpartition(".")[0].lower()) == letters:
+    columns = zip(head.parts("func_name"), head.parts("kind"), head.parts("language"), strict=True)
+    for position, (name, kind, language) in enumerate(columns):
+        if (
+            kind == "file"
+            and language not in DOCUMENTS
+            and NO_LETTER.sub("", name.rpartition(".")[0].lower()) == letters
+        ):
             found[position] = MODULE
         own = name.rpartition(".")[2]
         if kind in DEFINES and NO_LETTER.sub("", own.lower()) == letters:

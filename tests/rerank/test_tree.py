@@ -133,6 +133,12 @@ def test_words_of_the_file_name_count_and_words_that_all_files_have_do_not() -> 
         "src/app.d.ts",
         "app/FooTest.java",
         "app/AppTests.swift",
+        "App.Tests/Reader.cs",
+        "src/jvmTest/kotlin/App.kt",
+        "pkg/testdata/app.go",
+        "benches/app.rs",
+        "features/app.feature",
+        "apps/web/test/app_SUITE.erl",
     ],
 )
 def test_tests_examples_vendored_and_generated_files_follow_the_real_thing(path: str) -> None:
@@ -141,7 +147,10 @@ def test_tests_examples_vendored_and_generated_files_follow_the_real_thing(path:
     assert order("tests and examples, generated code or vendored", rows)[0] == f"{path}:run_app"
 
 
-@pytest.mark.parametrize("path", ["contest.py", "latest/app.py", "attestation.go", "spectrum.py", "doctor.py"])
+@pytest.mark.parametrize(
+    "path",
+    ["contest.py", "latest/app.py", "attestation.go", "spectrum.py", "doctor.py", "a/latest/b.py", "fastest/x.go"],
+)
 def test_a_name_that_only_looks_like_a_test_does_not(path: str) -> None:
     assert not path_facts(path).aside
 
@@ -227,6 +236,22 @@ def test_a_file_that_is_called_like_the_name_comes_before_a_constant_of_that_nam
     assert order("response", rows)[0] == "response.js:response.js"
     rows[0] = unit(0, "main.js", "Response", "class", 1.0)
     assert order("Response", rows)[0] == "main.js:Response"
+
+
+def test_a_document_defines_no_name() -> None:
+    rows = [document(0, "guide/routing.md", "Routing", 0.9), *units(("router.py", "routing", "function", 1.0))]
+    where = rows[0].address._replace(func_name="routing.md", kind="file")
+    rows[0] = rows[0]._replace(id="doc", address=where)
+    assert order("routing", rows)[0] == "router.py:routing"
+
+
+def test_a_folder_counts_beside_the_name_of_the_project() -> None:
+    rows = [
+        unit(0, "core/app.py", "run", "function", 1.0, "o/web"),
+        unit(1, "routing/match.py", "find", "function", 0.7, "o/web"),
+        unit(2, "x.py", "Z", "class", 0.0, "o/web"),
+    ]
+    assert order("how web does its routing", rows)[0] == "routing/match.py:find"
 
 
 def test_a_file_that_hands_on_a_name_stands_for_a_definition_that_is_elsewhere() -> None:
