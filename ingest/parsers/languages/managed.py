@@ -10,6 +10,7 @@ from tree_sitter import Node
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments, Doc, comment_above
 from treeline.ingest.parsers.grammar import Grammar, child_of, field_body, field_name, nth, text_of
+from treeline.ingest.parsers.names import called
 from treeline.ingest.parsers.types import element_of, type_of, value_of
 
 ANNOTATED = Comments(attribute=re.compile(rb"[@\[]"))
@@ -236,6 +237,10 @@ def _kotlin_mend(source: bytes) -> bytes:
 SCALA = """
 (function_definition) @function
 (function_declaration) @signature
+((call_expression function: (call_expression function: (identifier) @_test arguments: (arguments . (string)))
+  arguments: (block)) @function (#any-of? @_test "test" "it" "describe" "property" "scenario"))
+(infix_expression left: [(string) (infix_expression)] operator: (identifier) @_in right: (block)
+  (#eq? @_in "in")) @function
 [(class_definition) (object_definition) (package_object)] @class
 (given_definition) @class
 (extension_definition) @scope
@@ -253,7 +258,17 @@ SCALA = """
 """
 
 
+QUOTED = re.compile(r'"([^"]*)"')
+
+
 def _scala_name(node: Node) -> str:
+    if node.type == "call_expression":  # `test("adds") { … }`
+        call = node.child_by_field_name("function")
+        callee = text_of(call.child_by_field_name("function") if call is not None else None)
+        return called(callee, text_of(call.child_by_field_name("arguments") if call is not None else None))
+    if node.type == "infix_expression":  # `"A store" should "add" in { … }`
+        said = QUOTED.findall(text_of(node.child_by_field_name("left"))[:400])
+        return called("test", " ".join(said))
     if node.type in ("val_definition", "var_definition"):
         pattern = node.child_by_field_name("pattern")
         return text_of(pattern) if pattern is not None and pattern.type == "identifier" else ""

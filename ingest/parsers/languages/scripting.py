@@ -20,6 +20,10 @@ LUA = """
 (function_declaration) @function
 (assignment_statement (expression_list value: (function_definition))) @function
 (field name: (_) value: (function_definition)) @function
+((function_call name: (identifier) @_test arguments: (arguments . (string) (function_definition))) @function
+  (#any-of? @_test "it" "test"))
+((function_call name: (identifier) @_group arguments: (arguments . (string) (function_definition))) @scope
+  (#any-of? @_group "describe" "context"))
 (chunk (variable_declaration (assignment_statement) @constant))
 (chunk (assignment_statement) @constant)
 (function_call name: [(identifier) (dot_index_expression) (method_index_expression)] @call)
@@ -29,6 +33,8 @@ LUA = """
 
 
 def _lua_name(node: Node) -> str:
+    if node.type == "function_call":
+        return called(field_name(node), text_of(nth(node.child_by_field_name("arguments"), 0)))
     if node.type == "assignment_statement":
         names = child_of(node, "variable_list")
         return dotted(text_of(nth(names, 0)).replace(":", ".")) if names is not None else ""

@@ -467,6 +467,33 @@ IDIOMS: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
         """,
         [("function", "test(adds)", "")],
     ),
+    "tests of Scala and Lua are named by what they say": (
+        "StoreSpec.scala",
+        """
+        class StoreSpec {
+          test("adds") { assert(true) }
+          "A store" should "open" in {
+            assert(true)
+          }
+        }
+        """,
+        [
+            ("class", "StoreSpec", ""),
+            ("method", "StoreSpec.test(adds)", ""),
+            ("method", "StoreSpec.test(A store open)", ""),
+        ],
+    ),
+    "Busted's tests": (
+        "store_spec.lua",
+        """
+        describe("store", function()
+          it("adds", function()
+            assert(add(1))
+          end)
+        end)
+        """,
+        [("method", "describe(store).it(adds)", "")],
+    ),
 }
 
 
