@@ -75,6 +75,7 @@ class Route:
     direction: Direction = "in"
     depth: int = 1
     words: int = 0
+    tests: bool = False  # whether only tests are asked for
     location: Location | None = None  # the file, folder or line that the whole query names
 
     @property
@@ -282,7 +283,9 @@ def _structural(text: str, quoted: tuple[str, ...], words: int) -> Route | None:
     for phrase, symbol in structural(text):
         certain = symbol in quoted or is_identifier(symbol) or symbol[0].isupper()
         if certain or not phrase.ordinary:
-            return Route("structural", (symbol,), phrase.relations, phrase.direction, phrase.depth, words)
+            return Route(
+                "structural", (symbol,), phrase.relations, phrase.direction, phrase.depth, words, tests=phrase.tests
+            )
     return None
 
 

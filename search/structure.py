@@ -49,6 +49,7 @@ class Phrase:
     direction: Direction = "in"
     depth: int = 1
     ordinary: bool = False
+    tests: bool = False  # whether it asks for tests alone
 
     def search(self, question: str) -> tuple[str, int]:
         """The symbol that a question of this form is about ('' if it has another form), and how far to walk."""
@@ -68,6 +69,21 @@ def _compiled(text: str) -> re.Pattern[str]:
 
 
 PHRASES = (
+    Phrase(
+        r"{list}(?:unit |integration |existing )?tests? (?:of|for|covering|calling|using|exercising) {of}{x}{end}",
+        EVERYTHING,
+        ordinary=True,
+        tests=True,
+    ),
+    Phrase(
+        r"{list}(?:(?:which|what) )?(?:unit |integration )?tests? (?:that |which )?"
+        r"(?:call|use|cover|exercise|check|test)s? {of}{x}{end}",
+        EVERYTHING,
+        ordinary=True,
+        tests=True,
+    ),
+    Phrase(r"^(?:what|who) tests {of}{x}{end}", EVERYTHING, ordinary=True, tests=True),
+    Phrase(r"^(?:how|where) (?:is|are) {of}{x} tested\s*\??$", EVERYTHING, ordinary=True, tests=True),
     Phrase(r"{who} (?:calls?|calling|invokes?|invoking) {of}{x}{end}", CALLS),
     Phrase(r"{list}(?:callers|calls|callsites|call sites|invocations) (?:of|to) {of}{x}{end}", CALLS),
     Phrase(r"{list}(?P<levels>(?:callers of )+)callers of {of}{x}{end}", CALLS),
@@ -126,9 +142,22 @@ DEPTH = re.compile(
 # Every phrase above has a word that starts with one of these; other questions need not be tried.
 SIGNS = re.compile(
     r"\b(?:call|invo|implement|satisf|exten|sub-?class|subtyp|inherit|deriv|child|descend|base|super|parent|interface|"
-    r"change|break|happen|affect|impact|effect|blast|depend|rel[iy]|us(?:e|ing|age)|refer|mention|need)",
+    r"change|break|happen|affect|impact|effect|blast|depend|rel[iy]|us(?:e|ing|age)|refer|mention|need|tests?\b|tested)",
     re.IGNORECASE,
 )
+
+
+# A test by its file, or by its name in a file of code.
+TEST_PATH = re.compile(
+    r"(?:^|/)(?:[Tt]ests?|[Ss]pecs?|__tests__|testing|e2e)/|(?:^|/)(?:test_|tests?\.)[^/]*$|[_.-](?:tests?|spec)\.\w+$"
+    r"|[a-z](?:Tests?|Spec|IT)\.\w+$"
+)
+TEST_NAME = re.compile(r"(?:^|\.)(?:tests?\.|test_|Test[A-Z_]|test[A-Z]|(?:it|test|test_that|testset|It)\()|_test$")
+
+
+def is_test(symbol: GraphSymbol) -> bool:
+    """Whether a function is a test, or a part of one."""
+    return TEST_PATH.search(symbol.path) is not None or TEST_NAME.search(symbol.name) is not None
 
 
 def structural(question: str) -> Iterator[tuple[Phrase, str]]:

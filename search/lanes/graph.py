@@ -27,7 +27,7 @@ from treeline.graph.references import CONSTRUCTORS, Relation, last_of
 from treeline.rerank.candidates import Candidate
 from treeline.rerank.ranked_list import RankedList
 from treeline.search.plan import CALLEES, GRAPH, TEXT_CALLS, Route
-from treeline.search.structure import CALLS, INHERITS, NEAR_NAMES, functions_of, seeds_of
+from treeline.search.structure import CALLS, INHERITS, NEAR_NAMES, functions_of, is_test, seeds_of
 
 DEFINITION, NEAR_NAME, BY_WORDS = "definition", "near name", "shares words"
 CALLERS = frozenset({"function", "method"})
@@ -114,6 +114,7 @@ class Exact:
     possible: int = 0  # of those found: guessed, because the receiver's type is not known
     where: str = "this index"  # or the repository of the filter
     narrowed: bool = False  # filtered by language or path, so there may be others
+    tests: bool = False  # only tests are listed
 
     @property
     def known(self) -> bool:
@@ -141,7 +142,7 @@ class Exact:
             return f"no {NOUNS[self.asked]} called {self.symbol} in {self.where}{near}{unresolved}"
         by_class = self.asked == "inherits"
         known = len(self.others) if by_class else self.found - self.possible
-        answer = self._counted(known, "class" if by_class else "function")
+        answer = self._counted(known, "class" if by_class else "test" if self.tests else "function")
         if self.possible and not by_class:
             answer += f"; {self.possible:,} {'more ' if known else ''}possibly"
         if self.others:
@@ -293,6 +294,8 @@ def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -
     """The exact answer to a structural question."""
     symbols = [node for symbol in route.symbols for node in graph.named(symbol, filters.repo)]
     steps = graph.walk(seeds_of(graph, symbols, route.relations), route.relations, route.direction, route.depth)
+    if route.tests:
+        steps = [step for step in steps if is_test(graph.symbol(step.node))]
     found = _located(engine, _functions(graph, steps, PASSIVE if route.direction == "out" else NO_WORDS), filters)
     listed = _first(found, LISTED)
     reached = [step.node for step in steps]
@@ -311,6 +314,7 @@ def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -
         near=() if symbols else tuple(graph.near(route.symbols[0], NEAR_NAMES)),
         where=filters.repo or "this index",
         narrowed=bool(filters.language or filters.path_prefix),
+        tests=route.tests,
     )
     return ExactList(GRAPH, listed.hits, listed.stages, exact=exact)
 

@@ -305,3 +305,15 @@ def test_callers_of_callers_are_found_and_said_to_be_further_away(searcher: Sear
         "2 functions are known to call (over at most 2 calls) the parse_url defined in this index"
         in answer.exact.sentence
     )
+
+
+def test_tests_of_a_function_are_its_users_that_are_tests(tmp_path: Path) -> None:
+    store = small_store(tmp_path)
+    tested = "from web.url import parse_url\n\ndef test_splits():\n    assert parse_url('a://b') == ('a', 'b')\n"
+    publish(store, *parsed(FILES | {"tests/test_url.py": tested}))
+    searcher = Searcher(store.open(NAME), {shipped().name: shipped()})
+    answer = searcher.search(Query("tests of parse_url"))
+    assert leading(answer) == ["test_splits"]
+    assert answer.exact is not None
+    assert answer.exact.sentence == "1 test is known to use the parse_url defined in this index"
+    searcher.close()

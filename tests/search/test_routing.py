@@ -117,6 +117,10 @@ def test_an_identifier_among_other_words_is_a_mixture(text: str) -> None:
         ("what does parse_url call within 2 steps", "parse_url", ("calls",), "out", 2),
         ("callers of parse_url depth 900", "parse_url", ("calls",), "in", IMPACT_DEPTH),
         ("indirect callers of parse_url", "parse_url", ("calls",), "in", IMPACT_DEPTH),
+        ("tests of parse_url", "parse_url", EVERYTHING, "in", 1),
+        ("show me the unit tests for parse_url", "parse_url", EVERYTHING, "in", 1),
+        ("which tests cover parse_url?", "parse_url", EVERYTHING, "in", 1),
+        ("how is parse_url tested?", "parse_url", EVERYTHING, "in", 1),
         ("callees of callees of parse_url", "parse_url", ("calls",), "out", 2),
     ],
 )
@@ -148,6 +152,12 @@ def test_a_question_for_a_definition_is_its_name(text: str) -> None:
 @pytest.mark.parametrize("text", ["where is the timeout defined", "where is authentication implemented"])
 def test_a_definition_of_an_ordinary_word_may_be_a_question_in_words(text: str) -> None:
     assert route(text).kind == "mixed" and "dense" in route(text).lanes()
+
+
+def test_a_question_for_tests_asks_for_nothing_else() -> None:
+    assert route("tests for Session").tests and route("what tests Session").tests
+    assert not route("what uses Session").tests
+    assert route("tests for parsing dates").kind != "structural"
 
 
 @pytest.mark.parametrize("text", ["everything about calls", "find the largest number in 3 steps", "callers of a phone"])
