@@ -7,13 +7,14 @@ functions) use the protocol's own messages, so any client can show them without 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
 from lsprotocol import types
 from pygls import uris
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from treeline.corpus.counting import counted
@@ -71,8 +72,12 @@ class TreelineServer(LanguageServer):
         return found
 
     def word(self, uri: str, at: types.Position) -> str:
-        lines = self.workspace.get_text_document(uri).lines
-        return word_at(lines[at.line], at.character) if at.line < len(lines) else ""
+        """The name at a position, whose column counts what the editor counts: UTF-8, 16 or 32."""
+        document = self.workspace.get_text_document(uri)
+        lines = document.lines
+        if at.line >= len(lines):
+            return ""
+        return word_at(lines[at.line], document.position_codec.position_from_client_units(lines, at).character)
 
 
 def create_server(settings: Settings) -> TreelineServer:
@@ -166,7 +171,17 @@ def add_lenses(server: TreelineServer) -> None:
 
 
 async def open_one(server: TreelineServer, relation: str, found: Sequence[Place]) -> str:
+    """Ask the user which place to open. An editor that cannot ask or open is told the places in a message."""
     titles = {f"{one.name} {one.path.relative_to(server.project.root)}:{one.first}": one for one in found}
+    try:
+        return await _ask_and_open(server, relation, titles)
+    except JsonRpcException:
+        places = ", ".join(list(titles)[:CHOICES])
+        server.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"Treeline: {relation}: {places}"))
+        return ""
+
+
+async def _ask_and_open(server: TreelineServer, relation: str, titles: Mapping[str, Place]) -> str:
     chosen = next(iter(titles.values()))
     if len(titles) > 1:
         more = f", the first {CHOICES}" if len(titles) > CHOICES else ""

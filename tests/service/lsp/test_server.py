@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any, Protocol
 
 import pytest
 from lsprotocol import types
@@ -25,7 +26,7 @@ TIMEOUT_S = 120
 class Editor:
     """A client that keeps what the server shows, and chooses the last of what it offers."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, can_ask: bool = True) -> None:
         self.root = root
         self.client = LanguageClient("test", "1")
         self.offered: list[list[str]] = []
@@ -33,11 +34,13 @@ class Editor:
         self.said: list[str] = []
         self.lenses_refreshed = asyncio.Event()
 
-        @self.client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)  # type: ignore[untyped-decorator]
         def choose(params: types.ShowMessageRequestParams) -> types.MessageActionItem:
             self.offered.append([action.title for action in params.actions or ()])
             assert params.actions
             return params.actions[-1]
+
+        if can_ask:
+            self.client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)(choose)
 
         @self.client.feature(types.WINDOW_SHOW_DOCUMENT)  # type: ignore[untyped-decorator]
         def show(params: types.ShowDocumentParams) -> types.ShowDocumentResult:
@@ -69,16 +72,20 @@ class Editor:
 Talk = Callable[[Editor], Awaitable[None]]
 
 
+class Converse(Protocol):
+    def __call__(self, talk: Talk, introduction: dict[str, Any] | None = None, *, can_ask: bool = True) -> None: ...
+
+
 @pytest.fixture
-def converse(tmp_path: Path) -> Callable[[Talk], None]:
-    """Talk to `treeline lsp` as an editor would."""
+def converse(tmp_path: Path) -> Converse:
+    """Talk to `treeline lsp` as an editor would, which may introduce itself in its own way."""
     root = project(tmp_path / "demo", FILES)
     (root / ".git").mkdir()
     environment = {**os.environ, "TREELINE_HOME": str(tmp_path / "home")}
     environment.pop("TREELINE_INDEX", None)
 
-    async def session(talk: Talk) -> None:
-        editor = Editor(root)
+    async def session(talk: Talk, introduction: dict[str, Any], can_ask: bool) -> None:
+        editor = Editor(root, can_ask=can_ask)
         await editor.client.start_io(sys.executable, "-m", "treeline.service.cli", "lsp", env=environment)
         capabilities = types.ClientCapabilities(
             workspace=types.WorkspaceClientCapabilities(
@@ -86,22 +93,21 @@ def converse(tmp_path: Path) -> Callable[[Talk], None]:
             )
         )
         folder = types.WorkspaceFolder(root.as_uri(), "demo")
-        await editor.client.initialize_async(
-            types.InitializeParams(capabilities=capabilities, workspace_folders=[folder], root_uri=root.as_uri())
-        )
+        usual = {"capabilities": capabilities, "workspace_folders": [folder], "root_uri": root.as_uri()}
+        await editor.client.initialize_async(types.InitializeParams(**usual | introduction))
         editor.client.initialized(types.InitializedParams())
         await talk(editor)
         await editor.client.shutdown_async(None)
         editor.client.exit(None)
         await editor.client.stop()  # type: ignore[no-untyped-call]
 
-    def run(talk: Talk) -> None:
-        asyncio.run(asyncio.wait_for(session(talk), TIMEOUT_S))
+    def run(talk: Talk, introduction: dict[str, Any] | None = None, *, can_ask: bool = True) -> None:
+        asyncio.run(asyncio.wait_for(session(talk, introduction or {}, can_ask), TIMEOUT_S))
 
     return run
 
 
-def test_symbols_are_found_by_what_they_do_and_outlined_by_file(converse: Callable[[Talk], None]) -> None:
+def test_symbols_are_found_by_what_they_do_and_outlined_by_file(converse: Converse) -> None:
     async def talk(editor: Editor) -> None:
         assert "send_receipt" in (await editor.symbols("post an invoice to somebody by mail"))[:2]
         assert await editor.symbols("") == []
@@ -117,7 +123,7 @@ def test_symbols_are_found_by_what_they_do_and_outlined_by_file(converse: Callab
     converse(talk)
 
 
-def test_a_lens_counts_the_callers_and_its_command_shows_them(converse: Callable[[Talk], None]) -> None:
+def test_a_lens_counts_the_callers_and_its_command_shows_them(converse: Converse) -> None:
     async def talk(editor: Editor) -> None:
         lenses = await editor.client.text_document_code_lens_async(
             types.CodeLensParams(editor.document("shop/mail.py"))
@@ -138,7 +144,7 @@ def test_a_lens_counts_the_callers_and_its_command_shows_them(converse: Callable
     converse(talk)
 
 
-def test_definition_and_references_follow_the_call_graph(converse: Callable[[Talk], None]) -> None:
+def test_definition_and_references_follow_the_call_graph(converse: Converse) -> None:
     async def talk(editor: Editor) -> None:
         call = types.Position(6, 18)  # return send_|receipt(to)
         found = await editor.client.text_document_definition_async(
@@ -156,7 +162,51 @@ def test_definition_and_references_follow_the_call_graph(converse: Callable[[Tal
     converse(talk)
 
 
-def test_a_saved_file_is_read_again(converse: Callable[[Talk], None]) -> None:
+def counting(*encodings: str) -> types.ClientCapabilities:
+    kinds = [types.PositionEncodingKind(one) for one in encodings]
+    return types.ClientCapabilities(general=types.GeneralClientCapabilities(position_encodings=kinds))
+
+
+# How the editors of docs/how-to/editors.md introduce themselves: what they count columns in, how they name the folder.
+EDITORS: dict[str, tuple[dict[str, Any], int]] = {
+    "VS Code": ({"capabilities": counting("utf-16")}, 2),
+    "Neovim": ({"capabilities": counting("utf-8", "utf-16", "utf-32")}, 4),
+    "Helix": ({"capabilities": counting("utf-8", "utf-32", "utf-16")}, 4),
+    "Emacs": ({"capabilities": types.ClientCapabilities(), "workspace_folders": None}, 2),
+}
+
+
+@pytest.mark.parametrize("name", EDITORS)
+def test_each_editor_is_served_as_it_introduces_itself(converse: Converse, name: str) -> None:
+    introduction, width = EDITORS[name]
+
+    async def talk(editor: Editor) -> None:
+        assert "send_receipt" in await editor.symbols("post an invoice by mail")
+        before = "    return '\N{WRAPPED PRESENT}' * 9, "
+        text = f"from shop.mail import send_receipt\n\n\ndef gift(to):\n{before}send_receipt(to)\n"
+        editor.client.text_document_did_open(
+            types.DidOpenTextDocumentParams(types.TextDocumentItem(editor.uri("shop/gift.py"), "python", 1, text))
+        )
+        for column, expected in ((0, 1), (len("send_receipt"), 1), (len("send_receipt(to"), 0)):
+            at = types.Position(4, len(before) - 1 + width + column)  # the present counts as one letter in `before`
+            found = await editor.client.text_document_definition_async(
+                types.DefinitionParams(editor.document("shop/gift.py"), at)
+            )
+            assert isinstance(found, list) and len(found) == expected, (name, column, found)
+
+    converse(talk, introduction)
+
+
+def test_an_editor_that_cannot_ask_is_told_the_places(converse: Converse) -> None:
+    async def talk(editor: Editor) -> None:
+        assert await editor.command("treeline.show", "callers", editor.uri("shop/mail.py"), 0) == ""
+        [said] = editor.said
+        assert said.startswith("Treeline: callers: ") and "Cart.pay shop/cart.py:5" in said and "refund" in said
+
+    converse(talk, can_ask=False)
+
+
+def test_a_saved_file_is_read_again(converse: Converse) -> None:
     async def talk(editor: Editor) -> None:
         assert "feed_lions" not in await editor.symbols("feed the lions")
         (editor.root / "shop" / "zoo.py").write_text(
