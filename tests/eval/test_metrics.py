@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import RR, R, Success, nDCG
 
+from treeline.eval.dataset import Case
 from treeline.eval.metrics import count_distinct, ndcg, official_ndcg, recall, reciprocal_rank, success
 
 JUDGED = {"a": 3.0, "b": 1.0, "c": 0.0, "d": 2.0}
@@ -99,3 +100,7 @@ def test_official_all_is_exponential_ndcg_without_a_cut(ranked: list[str], judge
     ours = official_ndcg(ranked, judged, within=False)
     standard = ndcg(ranked, judged, gain="exponential")
     assert ours == standard if ours is None or standard is None else isclose(ours, standard)
+
+
+def test_an_answer_that_was_judged_irrelevant_is_not_relevant() -> None:
+    assert Case("1", "read a file", {"good": 1.0, "bad": 0.0}).relevant == {"good"}

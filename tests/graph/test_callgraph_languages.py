@@ -614,10 +614,20 @@ partial class Store {
   Disk Open() { return disk; }
 }
 """,
-            "Store.More.cs": "partial class Store { void Other() { } }\n",
+            "Store.More.cs": """
+partial class Store {
+  void Other() { }
+  void Copy() { var d = Open(); d.Write("k"); }
+  void Move(Log log) { Log other = log; other.Write("k"); }
+}
+""",
             "Disk.cs": "class Disk { void Write(string k) { } }\nclass Log { void Write(string k) { } }\n",
         },
-        {"Store.Save": {"Disk.Write", "Log.Write", "Store.Open", "Store.Other"}},
+        {
+            "Store.Save": {"Disk.Write", "Log.Write", "Store.Open", "Store.Other"},
+            "Store.Copy": {"Store.Open", "Disk.Write"},
+            "Store.Move": {"Log.Write"},
+        },
     ),
     "kotlin": (
         {

@@ -132,8 +132,10 @@ def test_a_file_is_found_where_its_first_function_is() -> None:
 
 
 def test_a_folder_without_history_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is not a git repository"):
+    with pytest.raises(InputError) as refused:
         mined.mine(tmp_path)
+    assert refused.value.message == f"{tmp_path} is not a git repository"
+    assert refused.value.hint == "give a checkout with its history"
 
 
 def test_an_empty_repository_is_one_line(tmp_path: Path) -> None:
