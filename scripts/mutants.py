@@ -174,6 +174,11 @@ class Planter(ast.NodeTransformer):
             node.value = self.visit(node.value)
         return node
 
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """Visit the body, not decorators: a dataclass that is not frozen works as well."""
+        node.body = [self.visit(one) for one in node.body]
+        return node
+
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """Visit the body and defaults, not annotations and decorators."""
         node.args.defaults = [self.visit(one) for one in node.args.defaults]

@@ -48,6 +48,7 @@ def names(answer: Answer) -> list[str]:
         ("Makefile", Location("Makefile")),
         ("parse url", None),
         ("read a file.txt", None),
+        ("see line in a file.py:3", None),
         ("parse_url", None),
     ],
 )

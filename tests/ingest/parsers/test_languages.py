@@ -934,6 +934,11 @@ int after(void) { return 1; }
 
 # File, sample, and names with their kind that must be among its units.
 FOUND: dict[str, tuple[str, str, set[tuple[str, str]]]] = {
+    "what Lua requires is no constant, what it calls is": (
+        "a.lua",
+        'local json = require("json")\nlocal server = start()\nLIMIT = 3\n',
+        {("constant", "server"), ("constant", "LIMIT")},
+    ),
     "every name of let and type in OCaml": (
         "a.ml",
         "let rec even n = odd n\nand odd n = even n\ntype a = A\nand b = B\nlet limit = 10\nlet ( let* ) x f = f x\n",
