@@ -36,8 +36,12 @@ def evaluation_settings(engine: str | None, name: str) -> Settings:
 
 def choice_options(command: Decorated) -> Decorated:
     """--compare and --ablate: which systems are measured beside the default."""
-    command = click.option("--ablate", is_flag=True, help="Each stage on and off, every fusion and re-ranker.")(command)
-    return click.option("--compare", is_flag=True, help="Also keyword, dense, hybrid, without re-ranker.")(command)
+    command = click.option("--ablate", is_flag=True, help="Also leave out one stage at a time, and try every method.")(
+        command
+    )
+    return click.option("--compare", is_flag=True, help="Also keywords alone, meaning alone, and no re-ranking.")(
+        command
+    )
 
 
 def select_variants(compare: bool, ablate: bool, compared: Sequence[Variant] = COMPARED) -> tuple[list[Variant], str]:
@@ -117,10 +121,10 @@ def output_options(command: Decorated) -> Decorated:
         return command(output=Output(json_file, html_file, folder, keep), **rest)
 
     for option in (
-        click.option("--results", "results_folder", metavar="DIR", default="", help="Folder of kept results."),
-        click.option("--keep", is_flag=True, help="Keep the result as COMMIT-DATASET.json."),
+        click.option("--results", "results_folder", metavar="DIR", default="", help="Folder for --keep."),
+        click.option("--keep", is_flag=True, help="Keep the result for the page /eval, as COMMIT-DATASET.json."),
         click.option("--html", "html_file", metavar="FILE", default="", help="Write one self-contained page."),
-        click.option("--json", "json_file", metavar="FILE", default="", help="Write the numbers; - for stdout."),
+        click.option("--json", "json_file", metavar="FILE", default="", help="Write the figures; - for stdout."),
     ):
         wrapped = option(wrapped)
     return wrapped  # type: ignore[return-value]

@@ -43,17 +43,21 @@ class Settings:
     elasticsearch_password: str = setting("", "Password of that user.")
     elasticsearch_api_key: str = setting("", "API key, instead of user and password.")
     elasticsearch_ca: str = setting("", "File with the certificate authority of the cluster's TLS.")
-    mode: str = setting("hybrid", "Which lanes run by default.", choices=MODES)
+    mode: str = setting("hybrid", "Which lanes (searches) run by default.", choices=MODES)
     fusion: str = setting("default", "How the lanes' lists are fused by default.")
     rerank: str = setting("default", "How the fused list is re-ranked by default.")
-    diversity: float = setting(0.5, "Default diversity of results, 0 to 1.")
-    expand: bool = setting(False, "Widen every query by words that the best results share.")
+    diversity: float = setting(
+        0.5, "How varied results are by default: 0 by relevance alone, 1 the best of each part of the tree first."
+    )
+    expand: bool = setting(False, "Search every query again with words that the best results share.")
     callees: bool = setting(False, "Also find what the best results call.")
     results: int = setting(10, "How many results a search returns by default.", 1)
     lane_timeout: float = setting(3.0, "Seconds that a lane may take before it is left out of the answer.", 0.001)
     lane_depth: int = setting(300, "How many results each lane brings to fusion.", 1)
     rerank_depth: int = setting(100, "How many fused results the re-ranker looks at.")
-    clusters: int = setting(10, "Clusters of the re-ranker; fewer clusters, less diversity.", 1)
+    clusters: int = setting(
+        10, "Into how many clusters the re-ranker divides the results; fewer clusters, less diversity.", 1
+    )
     cross_encoder: str = setting(
         "cross-encoder/ms-marco-MiniLM-L6-v2",
         "Model of `rerank=cross-encoder`: a name or a folder.",
@@ -65,7 +69,7 @@ class Settings:
     max_body: int = setting(65_536, "Largest request body, in bytes.")
     map_depth: int = setting(100, "How many results the map draws.")
     cors_origins: str = setting("", "Origins whose pages may read the API, separated by commas; `*` for all.")
-    feedback: bool = setting(True, "Whether thumbs and opens are stored and lift results of the same query.")
+    feedback: bool = setting(True, "Whether votes and opened results are stored and move results of the same query.")
     feedback_places: int = setting(3, "Most places that feedback may move a result up or down.")
     eval_results: str = setting("", "Folder of the evaluation's result files; empty: `eval/results` of the project.")
     codesearchnet: str = setting(
@@ -120,8 +124,8 @@ class Settings:
     mcp_roots: str = setting(
         "", "Folders that an agent may index, separated by `:`; empty: the folder `treeline mcp` runs in."
     )
-    mcp_tokens: int = setting(2_000, "Tokens of an answer to an agent, unless it asks for another number.")
-    mcp_search_tokens: int = setting(500, "The same for `search_code`, which an agent asks most.")
+    mcp_tokens: int = setting(2_000, "Longest answer to an agent, in tokens, unless it asks for another length.")
+    mcp_search_tokens: int = setting(500, "The same for `search_code`, the tool that agents use most.")
     elasticsearch_shards: int = setting(1, "Shards of a new index; one holds some ten million functions.", 1)
 
     @property

@@ -206,23 +206,23 @@ class Line:
 @click.command("bench")
 @index_options
 @click.option(
-    "--source", default="", metavar="SOURCE", help="Also measure indexing this source, in a folder of its own."
+    "--source", default="", metavar="SOURCE", help="Also measure indexing this source, into a temporary index."
 )
 @click.option(
     "--rounds", default=3, show_default=True, type=click.IntRange(1), help="How often each question is asked."
 )
 @click.option("--http", is_flag=True, help="Measure the HTTP service under load instead.")
-@click.option("--url", default="", help="--http: a server that already runs.")
-@click.option("--clients", multiple=True, type=click.IntRange(1), help="--http: how many at once; repeat for steps.")
-@click.option("--minutes", default=0.0, help="--http: length of a soak.")
-@click.option("--repository", default="", metavar="DIR", help="Measure asking in a repository instead.")
-@click.option("--agents", default="", metavar="QUESTIONS", help="Measure tokens to the right file instead.")
-@click.option("--checkouts", default="", metavar="DIR", help="--agents: the repositories, DIR/NAME each.")
+@click.option("--url", default="", help="--http: measure this running server.")
+@click.option("--clients", multiple=True, type=click.IntRange(1), help="--http: clients at once; repeatable.")
+@click.option("--minutes", default=0.0, help="--http: then keep up the load this long.")
+@click.option("--repository", default="", metavar="DIR", help="Measure `treeline QUESTION` there instead.")
+@click.option("--agents", default="", metavar="QUESTIONS", help="Count what agents read instead, in tokens.")
+@click.option("--checkouts", default="", metavar="DIR", help="--agents: the repositories are DIR/NAME.")
 @click.option("--only", default="", metavar="NAME,…", help="--agents: only these repositories.")
 @click.option("--tokenizer", default="", metavar="FILE", help="--agents: a tokenizer.json; default: characters / 4.")
-@click.option("--semble", default="", metavar="PYTHON", help="A Python with semble, measured beside Treeline.")
+@click.option("--semble", default="", metavar="PYTHON", help="A Python with semble, to measure it too.")
 @click.option("--scale", default=0, type=click.IntRange(0), metavar="N", help="Grow an index to N functions instead.")
-@click.option("--leave", is_flag=True, help="--scale: leave the index, and go on from the one that --json tells of.")
+@click.option("--leave", is_flag=True, help="--scale: keep the index; continue from the steps in --json.")
 @click.option("--json", "json_file", default="", metavar="FILE", help="Write the figures; - for stdout.")
 def command(
     engine: str | None,
@@ -245,18 +245,17 @@ def command(
 ) -> None:
     """Measure speed and memory, or what agents read."""
     console = Console(stderr=json_file == "-", highlight=False)
+    tell = partial(console.print, soft_wrap=True)  # a table keeps its lines in a file too
     settings = settings_for(engine, name)
     if http:
         from treeline.eval.bench import http as load
 
         steps = clients or load.CLIENTS
-        document = load.run(
-            settings.index, engine=settings.engine, url=url, clients=steps, minutes=minutes, tell=console.print
-        )
+        document = load.run(settings.index, engine=settings.engine, url=url, clients=steps, minutes=minutes, tell=tell)
     elif repository:
         from treeline.eval.bench import repository as asking
 
-        document = asking.run(Path(repository), rounds=rounds, semble=semble, tell=console.print)
+        document = asking.run(Path(repository), rounds=rounds, semble=semble, tell=tell)
     elif agents:
         from treeline.eval.bench import agents as tokens
 
@@ -269,7 +268,7 @@ def command(
             semble=semble,
             tokenizer=tokenizer,
             settings=settings,
-            tell=console.print,
+            tell=tell,
         )
     elif scale:
         from treeline.eval.bench import plots
@@ -283,7 +282,7 @@ def command(
                 file.with_suffix(".svg").write_text(plots.scale_svg(found), encoding="utf-8")
 
         before = orjson.loads(file.read_bytes())["steps"] if leave and file and file.exists() else ()
-        document = growth.run(scale, settings=settings, before=before, leave=leave, tell=console.print, keep=keep)
+        document = growth.run(scale, settings=settings, before=before, leave=leave, tell=tell, keep=keep)
     else:
         document = in_process(settings, source, rounds, console)
     _write(stamp(document), json_file, console)

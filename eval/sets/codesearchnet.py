@@ -209,7 +209,7 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
     "--data", metavar="DIR", default="", help="Folder with queries.csv and annotationStore.csv; default: downloaded."
 )
 @click.option("--score", metavar="FILE", default="", help="Score an official predictions CSV instead of an index.")
-@click.option("--paper", "repeat_paper", is_flag=True, help="The paper's table, in its own set-up and in ours.")
+@click.option("--paper", "repeat_paper", is_flag=True, help="Repeat the paper's table, in its set-up and in ours.")
 @click.option(
     "--nbow",
     metavar="FOLDER",

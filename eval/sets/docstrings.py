@@ -130,8 +130,8 @@ def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
 
 @click.command("docstrings")
 @click.option("--data", metavar="DIR", default="", help="Folder in CodeSearchNet's layout.")
-@click.option("--partition", default="test", show_default=True, help="Whose docstrings ask.")
-@click.option("--questions", default=QUESTIONS, show_default=True, type=click.IntRange(1))
+@click.option("--partition", default="test", show_default=True, help="Take the questions from this partition.")
+@click.option("--questions", default=QUESTIONS, show_default=True, type=click.IntRange(1), help="How many to ask.")
 @click.option("--pool", default=POOL, show_default=True, type=click.IntRange(1), help="Functions to search.")
 @click.option("--full", is_flag=True, help="Search every function of the partition instead.")
 @choice_options

@@ -314,9 +314,11 @@ COMPARED = (
 @click.option("--manifest", metavar="FILE", default="", help="A file with one repository a line.")
 @click.option("--build", metavar="FILE", default="", help="Write the cases as JSONL and stop.")
 @click.option("--cases", metavar="FILE", default="", help="Use the cases of this JSONL file.")
-@click.option("--level", type=click.Choice(LEVELS), default="file", show_default=True)
+@click.option("--level", type=click.Choice(LEVELS), default="file", show_default=True, help="What is to be found.")
 @click.option("--ks", default="1,5,10", show_default=True, metavar="K,K…", help="Cut-offs of recall and hit.")
-@click.option("--most", default=200, show_default=True, type=click.IntRange(1), help="Newest cases a repository.")
+@click.option(
+    "--most", default=200, show_default=True, type=click.IntRange(1), help="Cases per repository, newest first."
+)
 @choice_options
 @output_options
 def command(

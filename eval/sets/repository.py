@@ -315,10 +315,12 @@ COMPARED = (
 
 @click.command("repository")
 @click.argument("questions", metavar="QUESTIONS_DIR", type=click.Path(path_type=Path))
-@click.option("--checkouts", required=True, type=click.Path(path_type=Path), metavar="DIR", help="DIR/NAME each.")
+@click.option(
+    "--checkouts", required=True, type=click.Path(path_type=Path), metavar="DIR", help="The repositories are DIR/NAME."
+)
 @click.option("--only", default="", metavar="NAME,…", help="Only these repositories.")
 @click.option("--together", is_flag=True, help="All repositories in one index.")
-@click.option("--fresh", is_flag=True, help="Make the indexes anew.")
+@click.option("--fresh", is_flag=True, help="Rebuild the indexes.")
 @choice_options
 @output_options
 def command(

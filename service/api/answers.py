@@ -178,10 +178,10 @@ class FileBody(Body):
     folder: bool
     entries: list[EntryBody] = Field(default_factory=list)
     language: str = ""
-    size: int = Field(0, description="In bytes.")
+    size: int = Field(default=0, description="In bytes.")
     lines: int = 0
-    encoding: str = Field("", description="`binary` for a file that is no text.")
-    text: str | None = Field(None, description="null if the index keeps no texts, or the file is binary.")
+    encoding: str = Field(default="", description="`binary` for a file that is no text.")
+    text: str | None = Field(default=None, description="null if the index keeps no texts, or the file is binary.")
     outline: list[OutlineBody] = Field(default_factory=list)
     definitions: list[DefinitionBody] = Field(default_factory=list)
 
