@@ -68,9 +68,13 @@ def comment_above(source: bytes, start: int, comments: Comments) -> Doc:
     if line == 0 or OTHER.search(source, line, start):
         return NO_DOC
     line = _skip_attributes(source, line, comments)
-    floor = max(0, line - MAX_BYTES)
-    above = source[floor : line - 1].rstrip(b" \t\r") if line else b""
     opening, closing = comments.block or (b"", b"")
+    # Most lines above a definition end no comment; this is the quick way to see it.
+    last = source[line_of(source, line - 1) : line - 1].strip() if line else b""
+    if not (last.startswith(comments.line) or (closing and (last.endswith(closing) or last.startswith(closing)))):
+        return NO_DOC
+    floor = max(0, line - MAX_BYTES)
+    above = source[floor : line - 1].rstrip(b" \t\r")
     if closing == RUBY_END and _last_line(above).startswith(RUBY_END):
         begin, text = _between(above)
     elif closing and closing != RUBY_END and above.endswith(closing):
@@ -218,11 +222,12 @@ def _lines(above: bytes, markers: tuple[bytes, ...]) -> tuple[int, bytes]:
     """Start and text of the run of comment lines at the end."""
     found: list[bytes] = []
     begin = len(above) + 1
-    for line in reversed(above.rsplit(b"\n", MAX_LINES)[-MAX_LINES:]):
-        text = line.strip()
+    while begin and len(found) < MAX_LINES:
+        start = above.rfind(b"\n", 0, begin - 1) + 1
+        text = above[start : begin - 1].strip()
         if not text.startswith(markers):
             break
-        begin -= len(line) + 1
+        begin = start
         marker = next(marker for marker in markers if text.startswith(marker))
         found.append(text[len(marker) :].lstrip(marker[-1:]).removeprefix(b"!").removeprefix(b" ").removeprefix(b"| "))
     return (max(0, begin), b"\n".join(reversed(found))) if found else (-1, b"")

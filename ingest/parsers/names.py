@@ -117,7 +117,7 @@ def _pattern(line_comment: str) -> re.Pattern[str]:
 
 
 def code_tokens(code: str, line_comment: str) -> tuple[str, ...]:
-    return tuple(token for token in _pattern(line_comment).findall(code) if token)
+    return tuple(filter(None, _pattern(line_comment).findall(code)))
 
 
 def docstring_tokens(docstring: str) -> tuple[str, ...]:

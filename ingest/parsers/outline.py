@@ -293,9 +293,9 @@ class _Sweep:
 
     def _own(self, name: str) -> str:
         """A name with the receiver's variable replaced by `self`."""
-        if not self.grammar.marks_in_names and ("?." in name[1:] or "!." in name):
+        if ("?" in name or "!" in name) and not self.grammar.marks_in_names:
             name = name[:1] + name[1:].replace("?.", ".").replace("!.", ".")
-        if self.grammar.receiver_of is empty:
+        if self.grammar.receiver_of is empty or "." not in name:
             return name
         first, dot, rest = name.partition(".")
         return f"self.{rest}" if dot and any(first == scope.receiver for scope in self.scopes) else name
