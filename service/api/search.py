@@ -16,7 +16,6 @@ from flask import Response
 from treeline.corpus.analysis import spans
 from treeline.graph.layout import draw
 from treeline.search.files import Files
-from treeline.search.overview import clusters_of
 from treeline.search.tree import result_graph
 from treeline.service.api.answers import (
     CompleteBody,
@@ -58,13 +57,12 @@ def search(parameters: Question) -> Response:
     if (unchanged := not_modified(tag)) is not None:
         return unchanged
     answer = search_or_cached(query, votes, key)
-    searcher = here.searcher
     body = SearchBody.of(
         answer,
-        searcher.info,
+        here.searcher_of(answer).info,
         explain=explain,
         code=code,
-        clusters=lambda: clusters_of(searcher),
+        clusters=here.clusters,
         last_offset=here.settings.max_offset,
     )
     timing = {"Server-Timing": server_timing(answer.timings)}

@@ -28,6 +28,7 @@ from treeline.service.indexes import Indexes
 from treeline.service.present.highlight import preview
 
 if TYPE_CHECKING:
+    from treeline.graph.corpus_clusters import CorpusClusters
     from treeline.search.live import LiveSearcher
 
 log = logging.getLogger(__name__)
@@ -56,6 +57,19 @@ class Context:
     def searcher(self) -> LiveSearcher:
         """The searcher of the index that the request is about; the default one outside of requests."""
         return self.indexes.open(self.chosen[0])
+
+    def searcher_of(self, answer: Answer) -> LiveSearcher:
+        """The searcher of an index that gave this answer: of several, one that can be opened."""
+        for name in (*dict.fromkeys(answer.indexes.values()), *self.chosen):
+            try:
+                return self.indexes.open(name)
+            except TreelineError:
+                continue
+        return self.searcher
+
+    def clusters(self) -> CorpusClusters | None:
+        """The clusters of the index that the request is about; none where it is about several, as each has its own."""
+        return clusters_of(self.searcher) if len(self.chosen) == 1 else None
 
     @property
     def chosen(self) -> list[str]:

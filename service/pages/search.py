@@ -15,7 +15,6 @@ from treeline.corpus.errors import InputError
 from treeline.rerank.registry import FUSIONS
 from treeline.search.answer import Answer
 from treeline.search.lanes.graph import BELOW
-from treeline.search.overview import clusters_of
 from treeline.search.query import parse
 from treeline.service.api.answers import facets
 from treeline.service.api.parameters import Question, SearchParameters
@@ -93,7 +92,7 @@ def search() -> Response:
     html = render_template(
         "search.html",
         answer=answer,
-        results=result_views(answer, words, query_string(looked_for), clusters_of(context().searcher)),
+        results=result_views(answer, words, query_string(looked_for), context().clusters()),
         page=page,
         pages=pages(answer, page),
         filters=facet_choices(answer, state),

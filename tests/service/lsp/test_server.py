@@ -93,7 +93,7 @@ def converse(tmp_path: Path) -> Converse:
             )
         )
         folder = types.WorkspaceFolder(root.as_uri(), "demo")
-        usual = {"capabilities": capabilities, "workspace_folders": [folder], "root_uri": root.as_uri()}
+        usual: dict[str, Any] = {"capabilities": capabilities, "workspace_folders": [folder], "root_uri": root.as_uri()}
         await editor.client.initialize_async(types.InitializeParams(**usual | introduction))
         editor.client.initialized(types.InitializedParams())
         await talk(editor)

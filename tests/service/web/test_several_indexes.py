@@ -136,3 +136,14 @@ def test_the_files_page_lists_the_repositories_of_all_indexes(client: FlaskClien
     assert html.count("This index cannot be opened.") == 1  # `gone`
     only = client.get("/files/?index=zoo").get_data(as_text=True)
     assert '/files/zoo/"' in only and '/files/shop/"' not in only
+
+
+def test_where_the_default_index_is_gone_the_others_still_answer(home: Path) -> None:
+    app = create_app(Settings(home=str(home), index="gone", indexes="zoo", feedback=False))
+    client = app.test_client()
+    assert client.get("/api/search?q=lions").status_code == 503
+    assert names(client, q="feed the lions", index="all", explain="true")[0] == "feed_lions"
+    page = client.get("/search?q=feed+the+lions&index=all", headers={"Accept": "text/html"})
+    assert page.status_code == 200 and "feed_lions" in page.text
+    assert client.get("/api/map?q=feed+the+lions&index=all").status_code == 200
+    app.extensions["treeline"].close()
