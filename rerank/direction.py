@@ -1,7 +1,9 @@
-"""Detects the direction of a conversion: "int to string" asks for the opposite of `string_to_int`.
+"""Detects names that say the opposite of a query: "int to string" against `string_to_int`, "is empty" against
+`is_not_empty`.
 
-The keyword lane drops "to" as a stop word and the static encoder hardly knows word order, so a third of such queries
-had the opposite first (docs/research/rerankers.md).
+The keyword lane drops "to" and "not" as stop words and the static encoder hardly knows word order, so a third of the
+conversions and a quarter of the negations had the opposite first (docs/research/rerankers.md,
+docs/research/encoder-static-10.md).
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from treeline.corpus.analysis import STOP_WORDS, WORD, parts
+from treeline.corpus.analysis import STOP_WORDS, WORD, parts, terms
 
 FORWARD = frozenset({"to", "into", "2"})  # x to y
 BACKWARD = frozenset({"from"})  # y from x
@@ -20,6 +22,10 @@ CONVERTING = frozenset({"convert", "cast", "parse", "transform", "change", "turn
 SHORTEST_PREFIX = 3  # letters that make `int` an integer, `str` a string, `dict` a dictionary
 SHORTEST_VERB = 4  # letters before -ing that make an action and not a thing: pushing, but not string
 CACHED = 50_000  # parsed names
+NEGATIONS = frozenset({"not", "no", "non", "without", "except"})
+NEGATED = re.compile(rf"\b(?:{'|'.join(sorted(NEGATIONS))})\b", re.IGNORECASE)
+NEGATED_NAME = re.compile(r"no[nt]?(?![a-z])|No[nt]?(?![a-z])|[Ww]ithout|[Ee]xcept(?!i)")
+PASSED = STOP_WORDS | NEGATIONS | {"with"}  # words that a negation does not deny
 # The C library's conversions, whose names have no visible "to".
 C_NAMES = {
     **dict.fromkeys(("atoi", "atol", "atoll", "strtol", "strtoul", "strtoll"), ("string", "to", "int")),
@@ -66,11 +72,29 @@ class Way(NamedTuple):
 
 def opposite(question: str, names: Callable[[], Sequence[str]]) -> list[bool]:
     """For each name, whether it converts the other way than the query; empty for a query without direction."""
-    words = [part.lower() for word in WORD.findall(question) for part in parts(word)]
-    wanted = [way.distinct() for way in ways(words) if way.source.whole]
+    wanted = [way.distinct() for way in ways(_words(question)) if way.source.whole]
     if not wanted:
         return []
     return [_reverses(wanted, found) if (found := _ways_of(name)) else False for name in names()]
+
+
+def contradictions(question: str, names: Sequence[str]) -> dict[int, int]:
+    """The places of names that deny what the query does not deny, or the other way round, each with the place of the
+    first name that says the same without that fault: `is_not_empty` and `is_empty`. Only such twins are compared, so a
+    negation that has no part in the choice moves nothing."""
+    if NEGATED.search(question) is None and NEGATED_NAME.search("\n".join(names)) is None:
+        return {}
+    asked = Polarity.of(_words(question))
+    told = [_polarity(name) for name in names]
+    first: dict[frozenset[str], int] = {}
+    for place, one in enumerate(told):
+        if asked.agrees(one):
+            first.setdefault(one.words, place)
+    return {place: first[one.words] for place, one in enumerate(told) if not asked.agrees(one) and one.words in first}
+
+
+def _words(text: str) -> list[str]:
+    return [part.lower() for word in WORD.findall(text) for part in parts(word)]
 
 
 def known(name: str) -> bool:
@@ -90,15 +114,49 @@ def ways(words: Sequence[str]) -> Iterator[Way]:
             yield Way(after, before)
 
 
+class Polarity(NamedTuple):
+    """The content words of a text, and those that a negation stands before."""
+
+    words: frozenset[str]
+    negated: frozenset[str]
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> Polarity:
+        negated: set[str] = set()
+        for place, word in enumerate(words):
+            if word in NEGATIONS:
+                after = [other for other in words[place + 1 :] if other not in PASSED]
+                # `lineNo` has a number; `present_not` denies the word before.
+                denied = after[:1] or (list(words[:place])[-1:] if word == "not" else [])
+                negated.update(map(_stem, denied))
+        return cls(frozenset(_stem(word) for word in words if word not in PASSED), frozenset(negated))
+
+    def agrees(self, other: Polarity) -> bool:
+        """Whether another text denies those of these words that this one denies, and no others of them."""
+        return not (self.words & other.words) & (self.negated ^ other.negated)
+
+
+@lru_cache(maxsize=CACHED)
+def _polarity(name: str) -> Polarity:
+    return Polarity.of([part.lower() for part in parts(name.rpartition(".")[2].rstrip("?!"))])
+
+
+@lru_cache(maxsize=CACHED)
+def _stem(word: str) -> str:
+    return (terms(word) or [word])[0]
+
+
 @lru_cache(maxsize=CACHED)
 def _ways_of(name: str) -> tuple[Way, ...]:
-    own = name.rpartition(".")[2]
+    owner, _, own = name.rpartition(".")
     if own.lower() in C_NAMES:
         return tuple(ways(C_NAMES[own.lower()]))
     if not JOINT.search(own):
         return ()
-    words = (part.lower() for part in parts(own))
-    return tuple(ways([word for word in words if word not in CONVERTING]))
+    words = [word for part in parts(own) if (word := part.lower()) not in CONVERTING]
+    if words[:1] == ["from"]:  # `Json.from_csv` makes what its class is
+        words = [*(part.lower() for part in parts(owner.rpartition(".")[2])), *words]
+    return tuple(ways(words))
 
 
 def _reverses(wanted: Sequence[Way], found: Sequence[Way]) -> bool:

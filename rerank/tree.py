@@ -42,7 +42,7 @@ from treeline.rerank.candidates import (
     arrange,
     scaled,
 )
-from treeline.rerank.direction import known, opposite
+from treeline.rerank.direction import contradictions, known, opposite
 from treeline.rerank.language import others
 
 PAGE = 10  # places to divide up
@@ -466,6 +466,11 @@ class TreeRanking:
         if turned.any():
             sure = np.array([known(name) for name in head.parts("func_name")])
             scores -= np.where(sure, OPPOSITE_KNOWN, OPPOSITE) * turned
+        for denying, twin in contradictions(query, head.parts("func_name")).items():
+            if scores[denying] >= scores[twin]:
+                scores[denying] = np.nextafter(scores[twin], -np.inf)
+                turned = turned if len(turned) else np.zeros(len(head), dtype=bool)
+                turned[denying] = True
         foreign = np.array(others(query, lambda: head.parts("language")), dtype=bool)
         if foreign.any():
             scores -= FOREIGN * foreign
@@ -567,7 +572,7 @@ def explain(
             language = "another language than" if foreign[position] else "the language that"
             said.insert(0, f"written in {language} the query names")
         if len(turned) and turned[position]:
-            said.insert(0, "its name says the opposite direction")
+            said.insert(0, "its name says the opposite")
         if moved and paid[position]:
             said.append("results from elsewhere in the tree go first")
         if moved or said:

@@ -2,7 +2,8 @@
 
 Pairs come from the names in one repository, by rule: `csv_to_json` and `json_to_csv` (arrow), `encode_url` and
 `decode_url` (verb), `is_not_empty` and `is_empty` (negation). The first name's words are the question. The answer is
-right if the first function scores higher than the second, so guessing gets half of them.
+right if the first function scores higher than the second, so guessing gets half of them. With `--search` the default
+search ranks them, among other functions of their repository.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,11 +27,18 @@ from treeline.corpus.function import Function
 from treeline.encoder.protocol import DEFAULT_ENCODER, Encoder
 from treeline.encoder.registry import load
 from treeline.encoder.tokens import identifier_parts
+from treeline.engine.protocol import Filters
+from treeline.eval.harness import evaluation_settings, loading
+from treeline.eval.indexes import ENGINE, records_searcher
 from treeline.ingest.sources import functions_of, open_source
+from treeline.search.live import LiveSearcher
+from treeline.search.query import Query
 
 ARROWS = frozenset({"to", "2", "from", "into"})
 NEGATIONS = frozenset({"not", "without", "no", "except", "non"})
 TEMPLATES = ("{}", "convert {}", "how to convert {}", "turn {}")
+OTHERS = 30  # further functions of each repository that search ranks, too
+PAGE = 100
 MOST = {"arrow": 150, "verb": 60, "negation": 60}  # pairs per language; most names are verbs, which are easy
 OPPOSITES = """encode decode|encrypt decrypt|serialize deserialize|compress decompress|pack unpack|zip unzip|
 import export|push pop|read write|load save|marshal unmarshal|upload download|escape unescape|quote unquote|
@@ -119,6 +129,30 @@ def correct(chosen: Sequence[Pair], functions: Sequence[Function], encoder: Enco
     ]
 
 
+def pool(chosen: Sequence[Pair], functions: Sequence[Function], seed: int = 0) -> list[Function]:
+    """The functions of the pairs, and up to `OTHERS` more of each of their repositories; reproducible by seed."""
+    numbers = {number for pair in chosen for number in (pair.answer, pair.opposite)}
+    others: dict[str, list[int]] = {functions[number].repo: [] for number in numbers}
+    for number, function in enumerate(functions):
+        if number not in numbers and function.repo in others:
+            others[function.repo].append(number)
+    rng = random.Random(seed)
+    for _, rest in sorted(others.items()):
+        numbers.update(rng.sample(rest, min(len(rest), OTHERS)))
+    return [functions[number] for number in sorted(numbers)]
+
+
+def ranked_correct(chosen: Sequence[Pair], functions: Sequence[Function], searcher: LiveSearcher) -> list[bool]:
+    """For each pair whether the default search ranks the function above its opposite."""
+    right = []
+    for pair in chosen:
+        answer, opposite = functions[pair.answer], functions[pair.opposite]
+        query = Query(pair.question, k=PAGE, filters=Filters(repo=answer.repo), explain=False, feedback=False)
+        first = (found.function.id for found in searcher.search(query).results)
+        right.append(next((id_ for id_ in first if id_ in (answer.id, opposite.id)), "") == answer.id)
+    return right
+
+
 def summarise(chosen: Sequence[Pair], functions: Sequence[Function], right: Sequence[bool]) -> list[dict[str, Any]]:
     """The share of right answers by kind and by language, with the normal 95 % interval."""
     groups: dict[str, list[bool]] = defaultdict(list)
@@ -136,10 +170,12 @@ def summarise(chosen: Sequence[Pair], functions: Sequence[Function], right: Sequ
 @click.command("direction")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--encoder", default=DEFAULT_ENCODER, show_default=True, help="Which encoder is measured.")
+@click.option("--search", "by_search", is_flag=True, help="Measure the default search instead of vectors alone.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed takes other pairs.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures here, too.")
-def command(sources: tuple[str, ...], encoder: str, seed: int, json_file: Path | None) -> None:
+def command(sources: tuple[str, ...], encoder: str, by_search: bool, seed: int, json_file: Path | None) -> None:
     """Pairs of opposite functions: is each question nearer to its own?"""
+    console = Console(highlight=False)
     functions = [function for source in sources for function in functions_of(open_source(source))]
     chosen = pairs(functions, seed)
     if not chosen:
@@ -147,10 +183,19 @@ def command(sources: tuple[str, ...], encoder: str, seed: int, json_file: Path |
     loaded = load(encoder)
     if loaded is None:
         raise InputError("the encoder 'none' has no vectors", "name another with --encoder")
-    rows = summarise(chosen, functions, correct(chosen, functions, loaded))
-    table = Table("pairs", "count", "right", "±", title=f"direction, {loaded.name}")
+    if by_search:
+        settings = replace(evaluation_settings(ENGINE, ""), encoder=encoder)
+        with loading(console) as progress:
+            searcher = records_searcher("direction", pool(chosen, functions, seed), settings, progress)
+        with closing(searcher):
+            right = ranked_correct(chosen, functions, searcher)
+    else:
+        right = correct(chosen, functions, loaded)
+    rows = summarise(chosen, functions, right)
+    table = Table("pairs", "count", "right", "±", title=f"direction, {loaded.name}{', search' if by_search else ''}")
     for row in rows:
         table.add_row(row["pairs"], str(row["count"]), f"{row['right']:.3f}", f"{row['margin']:.3f}")
-    Console(highlight=False).print(table)
+    console.print(table)
     if json_file:
-        json_file.write_bytes(orjson.dumps({"encoder": loaded.name, "seed": seed, "figures": rows}))
+        figures = {"encoder": loaded.name, "search": by_search, "seed": seed, "figures": rows}
+        json_file.write_bytes(orjson.dumps(figures))

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import orjson
+import pytest
 from click.testing import CliRunner
 
 from tests.search.small_index import parsed
@@ -66,3 +68,15 @@ def test_the_command_counts_every_pair(tmp_path: Path) -> None:
     done = CliRunner().invoke(direction.command, [str(tmp_path)], catch_exceptions=False)
     assert done.exit_code == 0
     assert "arrow, python" in done.output and "negation" in done.output
+
+
+def test_search_puts_every_function_above_its_opposite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "a.py").write_text(FILES["a.py"], encoding="utf-8")
+    written = tmp_path / "direction.json"
+    options = [str(tmp_path / "code"), "--search", "--json", str(written)]
+    done = CliRunner().invoke(direction.command, options, catch_exceptions=False)
+    assert done.exit_code == 0
+    figures = {row["pairs"]: row["right"] for row in orjson.loads(written.read_bytes())["figures"]}
+    assert (figures["arrow"], figures["verb"], figures["negation"]) == (1.0, 1.0, 1.0)
