@@ -51,14 +51,14 @@ def terms(text: str) -> list[str]:
     return _joined(text).split()
 
 
-def analyse(function: Function, name_weight: int = NAME_WEIGHT) -> str:
-    """The terms of a unit for a whitespace analyser: name, docstring and code as one text.
+def analyse(function: Function, name_weight: int = NAME_WEIGHT, shape: str = "") -> str:
+    """The terms of a unit for a whitespace analyser: name, docstring and code as one text, and its shape terms.
 
     BM25 over one text with repeated words is BM25F (Robertson, Zaragoza & Taylor, CIKM 2004): a field's weight counts
     before the score saturates, and a term's rarity is counted over whole units, not per field.
     """
     name = _joined(function.func_name)
-    return " ".join(filter(None, [*[name] * name_weight, _joined(function.docstring), _joined(function.code)]))
+    return " ".join(filter(None, [*[name] * name_weight, _joined(function.docstring), _joined(function.code), shape]))
 
 
 def parts(word: str) -> list[str]:

@@ -23,6 +23,8 @@ MOST_TERMS = 256
 MOST_CASINGS = 256
 MOST_NEIGHBOURS = 50  # words one edit away: Lucene's own `max_expansions`
 TERMS = "terms"  # the field of what analysis makes of a unit
+# The field of its shape terms. Among the words they would make units longer, which moves answers to other queries.
+SHAPES = "shapes"
 WORDS = "words"  # the field of its words as written
 LONGEST_PATTERN = 1_000  # characters
 # For one exact search. Some patterns take exponential time; `regex` can be stopped, `re` cannot.

@@ -17,6 +17,7 @@ DATASETS = {
     "messages": ("treeline.eval.sets.messages", "Error messages ask, the functions that raise them answer."),
     "mined": ("treeline.eval.sets.mined", "Commit subjects ask, the files or functions they changed answer."),
     "repository": ("treeline.eval.sets.repository", "Questions about real repositories, answered by files."),
+    "shape": ("treeline.eval.sets.shape", "A shape and a topic ask, the parse tree knows the answers."),
     "web": ("treeline.eval.sets.web", "Web-style questions; choose on `dev`, report on `test`."),
 }
 

@@ -17,7 +17,7 @@ from treeline.corpus.function import Function
 from treeline.graph.references import FileFacts
 
 # Raise it when parsers or readers change their output, so that unchanged files are read again.
-READER_VERSION = "8"
+READER_VERSION = "9"
 
 # A longer record is data, not code; the longest hand-written functions in CodeSearchNet have 200 kB.
 MAX_FUNCTION_BYTES = 1_000_000
@@ -58,6 +58,8 @@ class Parsed:
     facts: tuple[FileFacts, ...] = ()
     problems: tuple[Problem, ...] = ()
     texts: tuple[SourceText, ...] = ()
+    shapes: Mapping[str, str] = field(default_factory=dict)
+    """The shape terms of functions that have any, by id."""
 
 
 class Chunk(Protocol):

@@ -96,7 +96,7 @@ def run_tasks(items: Sequence[Task], encoders: Mapping[str, Encoder]) -> BatchRe
             else:
                 to_encode.append(function)
         with clock("analyse"):
-            terms = [analyse(function) for function in changed]
+            terms = [analyse(function, shape=parsed.shapes.get(function.id, "")) for function in changed]
         chunks.append(
             ChunkResult(
                 # The chunk's bytes are not sent back.

@@ -13,6 +13,7 @@ from elasticsearch import ConnectionTimeout, Elasticsearch, NotFoundError
 
 from treeline.corpus.errors import EngineUnavailable
 from treeline.corpus.function import Address, Function
+from treeline.corpus.shape import MARK
 from treeline.engine.elasticsearch.client import addresses, server_errors
 from treeline.engine.elasticsearch.columns import Columns, FetchedColumns
 from treeline.engine.elasticsearch.mapping import (
@@ -31,7 +32,7 @@ from treeline.engine.elasticsearch.mapping import (
 from treeline.engine.hits import Hits, Vectors, normalize
 from treeline.engine.names import index_name
 from treeline.engine.protocol import NO_FILTERS, Filters, Hit, IndexInfo
-from treeline.engine.text import MOST_NEIGHBOURS, MOST_TERMS, TERMS, WORDS, Matcher, casings
+from treeline.engine.text import MOST_NEIGHBOURS, MOST_TERMS, SHAPES, TERMS, WORDS, Matcher, casings
 
 PAGE = 1_000
 SCAN_PAGE = 200  # whole records
@@ -82,7 +83,7 @@ class ElasticsearchEngine:
         return self._info
 
     def keyword(self, terms: Sequence[str], k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        return self._hits([_terms_match(terms)], k, filters) if terms else []
+        return self._hits(_term_matches(terms), k, filters) if terms else []
 
     def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         wanted = " ".join(words(text).split()[:MOST_TERMS])
@@ -142,7 +143,7 @@ class ElasticsearchEngine:
 
     def raw(self, terms: Sequence[str], vector: Vectors, k: int) -> int:
         """Both lanes' searches in one `_msearch`, for how many hits: what a hybrid search costs at least."""
-        lanes = [{"query": _any_of([_terms_match(terms)], NO_FILTERS)}, {"knn": self._knn(vector, k, NO_FILTERS, 0)}]
+        lanes = [{"query": _any_of(_term_matches(terms), NO_FILTERS)}, {"knn": self._knn(vector, k, NO_FILTERS, 0)}]
         wanted = {"size": k, "_source": False, "stored_fields": "_none_", "docvalue_fields": ["serial"]}
         searches = [part for lane in lanes for part in ({}, {**lane, **wanted, "track_total_hits": False})]
         with self._errors():
@@ -338,8 +339,12 @@ class ElasticsearchEngine:
             ) from error
 
 
-def _terms_match(terms: Sequence[str]) -> dict[str, Any]:
-    return {"match": {TERMS: " ".join(terms[:MOST_TERMS])}}
+def _term_matches(terms: Sequence[str]) -> list[dict[str, Any]]:
+    """A clause for each field that has some of the terms."""
+    by_field: dict[str, list[str]] = {}
+    for term in terms[:MOST_TERMS]:
+        by_field.setdefault(SHAPES if term.startswith(MARK) else TERMS, []).append(term)
+    return [{"match": {field: " ".join(some)}} for field, some in by_field.items()]
 
 
 def _any_of(should: list[dict[str, Any]], filters: Filters) -> dict[str, Any]:

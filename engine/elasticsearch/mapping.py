@@ -12,11 +12,12 @@ import orjson
 from numpy.typing import NDArray
 
 from treeline.corpus.function import Address, Function
+from treeline.corpus.shape import split
 from treeline.engine.hits import Vectors
 from treeline.engine.protocol import EncoderSpec, Filters, IndexInfo
-from treeline.engine.text import NO_TERM, TERMS, WORDS, leaf
+from treeline.engine.text import NO_TERM, SHAPES, TERMS, WORDS, leaf
 
-FORMAT = 5  # of mappings and documents; another one is refused instead of misread
+FORMAT = 6  # of mappings and documents; another one is refused instead of misread
 ARTIFACT = "artifact"
 UNITS: dict[str, Any] = {"exists": {"field": "kind"}}  # all but the artifacts, which have none
 ROLLED_BACK = "rolled_back"  # in what a generation says of itself, once it was rejected
@@ -56,6 +57,7 @@ PROPERTIES: dict[str, Any] = {
     "code_tokens": _stored,
     "docstring_tokens": _stored,
     TERMS: {"type": "text", "analyzer": "whitespace", "index_options": "freqs"},
+    SHAPES: {"type": "text", "analyzer": "whitespace", "index_options": "freqs"},
     WORDS: {"type": "text", "analyzer": "standard", "index_options": "freqs"},
     "artifact": {"type": "keyword"},
     "chunk": {"type": "integer"},
@@ -90,7 +92,7 @@ def mapping(encoders: Sequence[tuple[EncoderSpec, int]], meta: Mapping[str, Any]
     return {
         "dynamic": "strict",
         "_meta": {"treeline": dict(meta)},
-        "_source": {"excludes": [ID, TERMS, WORDS, "vector*", "leaf", "size"]},
+        "_source": {"excludes": [ID, TERMS, SHAPES, WORDS, "vector*", "leaf", "size"]},
         "properties": fields,
     }
 
@@ -99,6 +101,7 @@ def document(
     serial: int, function: Function, terms: str, vectors: Mapping[int, NDArray[np.int32] | None]
 ) -> dict[str, Any]:
     """A function as Elasticsearch takes it."""
+    plain, shapes = split(terms)
     made: dict[str, Any] = {
         ID: function.id,
         "kind": function.kind,
@@ -115,7 +118,8 @@ def document(
         "code": function.code,
         "code_tokens": function.code_tokens,
         "docstring_tokens": function.docstring_tokens,
-        TERMS: terms or NO_TERM,
+        TERMS: plain or NO_TERM,
+        SHAPES: shapes or NO_TERM,
         WORDS: words(f"{function.func_name}\n{function.docstring}\n{function.code}"),
     }
     if function.docstring:  # so that `exists` tells

@@ -25,14 +25,14 @@ from treeline.engine.embedded.vectors import Matrix
 from treeline.engine.embedded.words import Vocabulary, expand
 from treeline.engine.hits import Hits, Vectors, normalize
 from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Filters, Hit, IndexInfo
-from treeline.engine.text import MOST_TERMS, TERMS, WORDS, Matcher, complete_name
+from treeline.engine.text import MOST_TERMS, WORDS, Matcher, complete_name
 
 SCANNED_AT_ONCE = 1_000
 COMPLETIONS_CACHED = 2_000  # short prefixes come again and again while somebody types
 BODIES_CACHED = 2_000  # units, some 17 MB; what is shown once is often shown again
 NAMES_RANKED = 2_000  # of those that contain what is searched for
 SHORTEST_PART = 3  # letters of a name; fewer are in most names
-FORMAT = 6  # of a generation's files; another one is refused instead of misread
+FORMAT = 7  # of a generation's files; another one is refused instead of misread
 
 
 def read_info(folder: Path) -> IndexInfo:
@@ -104,7 +104,7 @@ class EmbeddedEngine:
     @guarded
     def keyword(self, terms: Sequence[str], k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         counted = Counter(terms[:MOST_TERMS])
-        return self._search(fulltext.any_of(TERMS, counted.items()), k, filters) if counted else []
+        return self._search(fulltext.any_term(counted.items()), k, filters) if counted else []
 
     @guarded
     def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:

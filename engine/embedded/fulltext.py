@@ -16,10 +16,11 @@ from tantivy import DocAddress, Document, Occur, Query, Searcher
 
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Function, known
+from treeline.corpus.shape import MARK, split
 from treeline.engine.durable import link_or_copy, sync_tree
 from treeline.engine.embedded.columns import Strings, Table, map_array
 from treeline.engine.protocol import Filters
-from treeline.engine.text import NO_TERM, TERMS, WORDS, leaf
+from treeline.engine.text import NO_TERM, SHAPES, TERMS, WORDS, leaf
 
 EXACT_FIELDS = ("id", "repo", "path", "language", "partition", "kind", "qualified", "leaf")
 LONGEST_WORD = 60  # letters; longer ones are data, not words that somebody types
@@ -40,6 +41,7 @@ def _schema() -> tantivy.Schema:
     for name in EXACT_FIELDS:
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     builder.add_text_field(TERMS, tokenizer_name=TERMS, index_option=FREQUENCIES)
+    builder.add_text_field(SHAPES, tokenizer_name=TERMS, index_option=FREQUENCIES)
     builder.add_text_field(WORDS, tokenizer_name=WORDS, index_option=FREQUENCIES)
     builder.add_bytes_field("body", stored=True)
     return builder.build()
@@ -103,6 +105,7 @@ def freeze(text: Path, target: Path) -> None:
 def document(serial: int, function: Function, terms: str) -> Document:
     """A unit as the text index takes it."""
     made = Document()
+    words, shapes = split(terms)
     made.add_unsigned("serial", serial)
     for field, text in (
         ("id", function.id),
@@ -113,7 +116,8 @@ def document(serial: int, function: Function, terms: str) -> Document:
         ("kind", function.kind),
         ("qualified", function.func_name),
         ("leaf", leaf(function.func_name)),
-        (TERMS, terms or NO_TERM),
+        (TERMS, words or NO_TERM),
+        (SHAPES, shapes or NO_TERM),
         (WORDS, _words_only(f"{function.func_name}\n{function.docstring}\n{function.code}")),
     ):
         made.add_text(field, text)
@@ -200,6 +204,13 @@ def _addresses(table: Table, searcher: Searcher) -> NDArray[np.uint32]:
 def words_of(text: str) -> list[str]:
     """The raw words of a text, as the index keeps them."""
     return [word for word in WORD.findall(text.lower()) if len(word.encode()) < LONGEST_WORD]
+
+
+def any_term(weighted: Iterable[tuple[str, float]]) -> Query:
+    """Any of these terms, each in the field of its kind."""
+    return Query.boolean_query(
+        [(Occur.Should, _term(SHAPES if term.startswith(MARK) else TERMS, term, weight)) for term, weight in weighted]
+    )
 
 
 def any_of(field: str, weighted: Iterable[tuple[str, float]]) -> Query:

@@ -21,6 +21,7 @@ from treeline.graph.references import PRIVATE, Import, Reference, Relation, Symb
 from treeline.ingest.parsers.comments import NO_DOC, Doc
 from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, empty, text_of
 from treeline.ingest.parsers.names import target
+from treeline.ingest.parsers.shape import CAPTURES, DECORATOR, Marks, patterns
 
 # Captures that define something; if two match the same node, the first one here counts.
 DEFINITIONS = ("function", "signature", "interface", "enum", "class", "type", "scope", "constant")
@@ -40,7 +41,8 @@ RELATION_OF: dict[str, Relation] = {
     "implements": "implements",
     "uses": "uses",
 }
-REFERRING = (*RELATION_OF, "local", "bind", "import")
+REFERRING = (*RELATION_OF, "local", "bind", "import", *CAPTURES)
+SHAPES = frozenset(CAPTURES)
 BROKEN = "broken"  # what does not parse, in any language
 # Names of the current object, which are not variables.
 SELF = frozenset({"self", "cls", "this", "$this"})
@@ -72,6 +74,7 @@ class Definition:
     body: int = 0
     owner: str = ""
     scope: str = ""  # the name with which it qualifies its members
+    marks: Marks | None = None  # of a function: what its shape is read from
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,8 @@ class TooTangled(ValueError):
 def _machine(grammar: Grammar) -> tuple[Parser, QueryCursor, Query]:
     """The parser and query of a language, made once per process (the query must outlive its cursor)."""
     language = get_language(grammar.pack or grammar.name)  # type: ignore[arg-type]
-    query = Query(language, f"{grammar.query}\n[(ERROR) (MISSING)] @{BROKEN}")
+    shapes = patterns(language, grammar.name)
+    query = Query(language, f"{grammar.query}\n{shapes}\n[(ERROR) (MISSING)] @{BROKEN}")
     with warnings.catch_warnings():
         # Its successor, a callback, crashes the interpreter in this version of the bindings.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -208,6 +212,7 @@ class _Scope:
     receiver: str = ""  # the variable for the object that a method is called on
     # The values of its local variables, empty if not known.
     values: dict[str, str] = field(default_factory=dict)
+    marks: Marks | None = None
 
 
 @dataclass(slots=True)
@@ -226,11 +231,14 @@ class _Sweep:
     clause: str = ""  # what the clauses of the last function have in common
     # The first signature of each function without a body.
     signatures: dict[str, Definition] = field(default_factory=dict)
+    decorators: list[tuple[int, int]] = field(default_factory=list)  # of the next definition
 
     def define(self, capture: str, node: Node, name: str) -> None:
         scopes, grammar = self.scopes, self.grammar
         inside = any(scope.is_function for scope in scopes)
         if not name or len(scopes) >= MAX_DEPTH or any(scope.is_closed for scope in scopes):
+            if capture == "function" and scopes and scopes[-1].marks is not None:
+                scopes[-1].marks.inner.append((name, node.start_byte, node.end_byte))
             return
         if inside and capture == "constant":
             return
@@ -252,19 +260,23 @@ class _Sweep:
                 self._hold(self.types, f"{name}()", grammar.returns_of(node))
                 if grammar.is_private(node):
                     self.types[name] = PRIVATE
+        marks = None
         if capture not in ("signature", "scope"):
             kind = capture
             if is_function and owner and not (scopes and scopes[-1].is_function):
                 kind = "method"
             if grammar.merges and is_function and self._continues(name, grammar.clause_of(node), tail.end_byte, last):
-                scopes.append(_Scope(node.end_byte, qualified, True, True))
+                scopes.append(_Scope(node.end_byte, qualified, True, True, marks=self.definitions[-1].marks))
                 return
             body = grammar.body_of(node) if capture != "constant" else 0
             doc = grammar.doc(node, self.source)
             if not doc.text and is_function and name in self.signatures:
                 doc = Doc(self.signatures[name].doc.text)  # overloads share the first one's
             start, end = node.start_byte, tail.end_byte
-            self.definitions.append(Definition(kind, name, first, last, start, end, doc, body, owner, qualified))
+            if is_function:
+                marks = Marks(grammar.name, name, self.source, start, end, body, kind == "method")
+                self._decorate(marks)
+            self.definitions.append(Definition(kind, name, first, last, start, end, doc, body, owner, qualified, marks))
         elif capture == "signature" and name not in self.signatures:
             doc = grammar.doc(node, self.source)
             start, end = node.start_byte, node.end_byte
@@ -272,7 +284,25 @@ class _Sweep:
         if capture != "constant":
             closed = is_function and last - first < grammar.inner_after
             receiver = grammar.receiver_of(node) if is_function else ""
-            scopes.append(_Scope(node.end_byte, qualified, is_function, closed, receiver))
+            scopes.append(_Scope(node.end_byte, qualified, is_function, closed, receiver, marks=marks))
+
+    def mark(self, kind: str, start: int, end: int) -> None:
+        """Record a statement for the shape of the function around it."""
+        marks = self.scopes[-1].marks if self.scopes else None
+        if marks is not None:
+            marks.spans.append((kind, start, end))
+        elif kind == DECORATOR:
+            self.decorators.append((start, end))
+
+    def _decorate(self, marks: Marks) -> None:
+        """Give a function the decorators right above it."""
+        start = marks.start
+        for first, end in reversed(self.decorators):
+            if self.source[end:start].strip():
+                break
+            marks.spans.append((DECORATOR, first, end))
+            start = first
+        self.decorators.clear()
 
     def _continues(self, name: str, clause: str, end: int, last_line: int) -> bool:
         """Whether this is another clause of the previous function, which is then extended."""
@@ -286,6 +316,8 @@ class _Sweep:
     def refer(self, capture: str, node: Node) -> None:
         start, end = self.grammar.target_of(node)
         name = self._own(target(self.source, start, end, chained=True))
+        if capture == "call" and self.scopes and self.scopes[-1].marks is not None:
+            self.scopes[-1].marks.calls.append((name, start, end))
         key = (capture, id(self.scopes[-1]) if self.scopes else 0, name)
         if name and key not in self.references:
             reference = Reference(RELATION_OF[capture], self.scope, name, node.start_point.row + 1)
@@ -433,11 +465,13 @@ def outline(grammar: Grammar, source: bytes, stem: str = "") -> Outline:
     ]
     events.sort(key=itemgetter(0, 1, 2))
     sweep = _Sweep(grammar, source, stem)
-    for start, _, _, kind, node, name in events:
+    for start, end, _, kind, node, name in events:
         while sweep.scopes and sweep.scopes[-1].end <= start:
             sweep.scopes.pop()
         if kind in DEFINITIONS:
             sweep.define(kind, node, name)
+        elif kind in SHAPES:
+            sweep.mark(kind, start, -end)
         elif kind in RELATION_OF:
             sweep.refer(kind, node)
         elif kind == "local":
@@ -469,6 +503,7 @@ class Single:
     symbol: Symbol
     imports: tuple[Import, ...]
     references: tuple[Reference, ...]
+    marks: Marks
 
 
 def single(grammar: Grammar, source: bytes, func_name: str, first_line: int = 1) -> Single:
@@ -487,7 +522,32 @@ def single(grammar: Grammar, source: bytes, func_name: str, first_line: int = 1)
             Reference(relation, func_name, written, first_line + node.start_point.row)
             for (relation, written), (_, node) in _first_of_each(grammar, source, captures)
         ),
+        _marks(grammar, source, func_name, captures, outermost),
     )
+
+
+def _marks(
+    grammar: Grammar, source: bytes, func_name: str, captures: Mapping[str, Sequence[Node]], outermost: Node | None
+) -> Marks:
+    """The marks of a function on its own."""
+    owner, _, own = func_name.rpartition(".")
+    body = grammar.body_of(outermost) if outermost is not None else 0
+    start, end = (outermost.start_byte, outermost.end_byte) if outermost is not None else (0, len(source))
+    marks = Marks(grammar.name, func_name, source, start, end, body, bool(owner))
+    marks.spans += sorted(
+        ((kind, node.start_byte, node.end_byte) for kind in CAPTURES for node in captures.get(kind, ())),
+        key=itemgetter(1),
+    )
+    receiver = f"{grammar.receiver_of(outermost)}." if outermost is not None else "."
+    for node in captures.get("call", ()):
+        first, last = grammar.target_of(node)
+        name = target(source, first, last)
+        marks.calls.append((f"self.{own}" if name == receiver + own else name, first, last))
+    for captured in captures.get("function", ()):
+        for node, name in functions_in(grammar, captured):
+            if outermost is None or node.start_byte > outermost.start_byte:
+                marks.inner.append((name, node.start_byte, node.end_byte))
+    return marks
 
 
 def _outermost(grammar: Grammar, captured: Sequence[Node]) -> tuple[Node | None, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -95,7 +95,7 @@ def parse_file(
     if not kinds or "file" in kinds:
         units += tuple(made.file(grammar, source, seen, kept))
     facts = FileFacts(place.repo, place.path, grammar.name, seen.symbols, seen.imports, seen.references, seen.types)
-    return Parsed(units, (facts,), tuple(problems))
+    return Parsed(units, (facts,), tuple(problems), shapes=made.shapes)
 
 
 class Entry(NamedTuple):
@@ -149,6 +149,7 @@ class _Maker:
     language: str
     line_comment: str
     place: FileLocation
+    shapes: dict[str, str] = field(default_factory=dict)  # the shape terms of functions, by id
 
     def definitions(self, source: bytes, found: Sequence[Definition], kinds: frozenset[str]) -> Iterator[Function]:
         members: dict[str, list[Definition]] = defaultdict(list)
@@ -167,7 +168,10 @@ class _Maker:
                 if (one.name, original) in seen:
                     continue
                 seen.add((one.name, original))
-            yield self._unit(one.kind, one.name, original, code, one.doc.text, one.first_line, one.last_line)
+            unit = self._unit(one.kind, one.name, original, code, one.doc.text, one.first_line, one.last_line)
+            if one.marks is not None and (shape := one.marks.terms()):
+                self.shapes[unit.id] = shape
+            yield unit
 
     def _head(self, source: bytes, one: Definition, members: Sequence[Definition]) -> tuple[str, str]:
         """The text of a definition that is not a function, with and without its docstring."""

@@ -49,6 +49,7 @@ def parse_records(
     functions: list[Function] = []
     problems: list[Problem] = []
     facts: dict[tuple[str, str, str], list[Single]] = {}
+    shapes: dict[str, str] = {}
     for line, record in records:
         if isinstance(record, str):
             problems.append(Problem(file, line, record))
@@ -63,7 +64,10 @@ def parse_records(
         functions.append(function)
         if seen is not None:
             facts.setdefault((function.repo, function.path, function.language), []).append(seen)
-    return Parsed(tuple(functions), tuple(_facts(*key, seen) for key, seen in facts.items()), tuple(problems))
+            if shape := seen.marks.terms():
+                shapes[function.id] = shape
+    every = tuple(_facts(*key, seen) for key, seen in facts.items())
+    return Parsed(tuple(functions), every, tuple(problems), shapes=shapes)
 
 
 def to_function(

@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
@@ -62,7 +62,7 @@ class Lines:
         parsed = parse_records(map(_decode, self.lines), self.file, self.defaults, self.options)
         if not self.problems:
             return parsed
-        return Parsed(parsed.functions, parsed.facts, (*parsed.problems, *self.problems))
+        return replace(parsed, problems=(*parsed.problems, *self.problems))
 
 
 def _decode(numbered: tuple[int, bytes]) -> tuple[int, dict[str, object] | str]:

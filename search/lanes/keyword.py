@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from treeline.corpus.analysis import analyse, terms
+from treeline.corpus.shape import read_query
 from treeline.engine.hits import concatenate
 from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.rerank.expansion import BACKGROUND, expand
@@ -40,11 +41,12 @@ def keyword_lane(engine: Engine, text: str, k: int, filters: Filters, *, expande
 
 
 def _stages(engine: Engine, text: str, k: int, filters: Filters, expanded: bool) -> Iterator[tuple[str, Sequence[Hit]]]:
-    words = terms(text)
+    rest, shapes = read_query(text)
+    words = terms(rest) or terms(text)
     if words and expanded:
         words = _with_feedback(engine, words, filters)
     if words:
-        yield EXACT, engine.keyword(words, k, filters)
+        yield EXACT, engine.keyword([*words, *shapes], k, filters)
     if WORD.search(text):
         yield FUZZY, engine.fuzzy(text, k, filters)
     # Not fuzzy: the stage before found whole words within one edit, and fuzzy pieces match by accident.

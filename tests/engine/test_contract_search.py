@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tests.engine.functions import ENCODER, SAMPLE, build, function, vectors
+from tests.engine.functions import ENCODER, SAMPLE, build, function, terms_of, vectors
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import EncoderMismatch
 from treeline.engine.protocol import Engine, Filters, Hit, Store
@@ -30,6 +31,23 @@ def test_keyword_finds_a_part_of_a_camel_case_name(engine: Engine) -> None:
 
 def test_keyword_finds_another_form_of_a_word(engine: Engine) -> None:
     assert "int_to_string" in names(engine.keyword(terms("converting integers"), 3))
+
+
+def test_a_shape_finds_what_has_it_and_changes_no_other_answer(store: Store, name: str) -> None:
+    plain = build(store, name)
+    with closing(store.open(name)) as engine:
+        before = [(hit.address.func_name, round(hit.score, 5)) for hit in engine.keyword(terms("sort list value"), 10)]
+    shaped = [f"{one} ~recursion ~raises=oserror" if "quick" in one else one for one in terms_of(SAMPLE)]
+    with store.begin(name, [ENCODER], "f", fresh=True) as writer:
+        writer.write(SAMPLE, shaped, {ENCODER.name: vectors(SAMPLE)})
+        assert writer.publish().functions == plain.functions
+    with closing(store.open(name)) as engine:
+        after = [(hit.address.func_name, round(hit.score, 5)) for hit in engine.keyword(terms("sort list value"), 10)]
+        assert after == before
+        assert names(engine.keyword(["~recursion"], 10)) == ["Sorter.quick_sort"]
+        both = names(engine.keyword([*terms("sort"), "~recursion"], 10))
+        assert both == ["Sorter.quick_sort", "sort"]
+        assert names(engine.keyword(terms("sort"), 10)) == ["sort", "Sorter.quick_sort"]
 
 
 def test_keyword_returns_no_more_than_asked_for(engine: Engine) -> None:

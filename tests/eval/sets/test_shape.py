@@ -1,0 +1,58 @@
+"""Questions for a shape and a topic: who is asked for, and that search finds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+from click.testing import CliRunner
+
+from treeline.eval.sets import shape
+from treeline.ingest.sources import open_source
+
+CODE = """
+def walk_tree(node):
+    while node:
+        node = node.next
+
+def copy_tree(node):
+    return Node(node.kids)
+
+def show_tree(node):
+    print(node)
+
+def size_of_tree(node):
+    return 1 + sum(size_of_tree(kid) for kid in node.kids) if node.kids else 1
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> str:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "tree.py").write_text(CODE)
+    return str(tmp_path / "code")
+
+
+def test_a_topic_that_others_share_asks_for_the_one_with_the_shape(source: str) -> None:
+    functions, shapes = shape.read([open_source(source)])
+    (asked,) = shape.questions(functions, shapes)
+    names = {function.id: function.func_name for function in functions}
+    assert asked.shape == "~recursion"
+    assert "tree" in asked.text
+    assert [names[answer] for answer in asked.answers] == ["size_of_tree"]
+
+
+def test_a_seed_makes_the_same_questions_again(source: str) -> None:
+    read = shape.read([open_source(source)])
+    assert shape.questions(*read, seed=3) == shape.questions(*read, seed=3)
+
+
+def test_search_answers_by_shape(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No function says "recursive"; by its words any of the four could be meant."""
+    monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
+    written = tmp_path / "shape.json"
+    ran = CliRunner().invoke(shape.command, [source, "--json", str(written)], catch_exceptions=False)
+    assert ran.exit_code == 0, ran.output
+    (system,) = orjson.loads(written.read_bytes())["systems"]
+    assert system["means"]["hit_1"]["mean"] == 1.0
