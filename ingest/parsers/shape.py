@@ -68,6 +68,7 @@ SELVES = ("self.", "this.", "cls.", "$this.", "Self.", "static.")
 COMPLEX = 10  # decisions; McCabe's limit
 SOON = 0.5  # of a function: a return before that is early
 NEAR = 12  # bytes from a `return` to what it returns
+MOST_MARKS = 1_000  # of one function; generated ones have more, and some are compared pair by pair
 MOST_TEXT = 200  # bytes read of a statement
 MOST_ARGUMENTS = 2_000  # bytes
 BRACKETS = re.compile(rb"[()\[\]{}<>,]|[^\s()\[\]{}<>,]+")
@@ -181,7 +182,7 @@ class Marks:
 
     def _terms(self) -> Iterator[str]:
         by_kind: dict[str, list[tuple[int, int]]] = {}
-        for kind, start, end in self.spans:
+        for kind, start, end in self.spans[:MOST_MARKS]:
             by_kind.setdefault(kind, []).append((start, end))
         loops, catches = by_kind.get(LOOP, []), by_kind.get(CATCH, [])
         depth = _depth(loops)
