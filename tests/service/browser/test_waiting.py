@@ -29,7 +29,7 @@ def test_pages_go_on_when_the_index_is_there(browser: Browser, early: ServicePro
     results.goto("/search?q=heappush")
     for page in (home, results):
         expect(page.get_by_role("heading", name="There is nothing to search yet")).to_be_visible()
-        expect(page.get_by_text("goes on by itself")).to_be_visible()
+        expect(page.get_by_text("reloads by itself")).to_be_visible()
     make_library(tmp_path / "home")
     results.bring_to_front()
     expect(results.locator(".result").first).to_be_visible()
