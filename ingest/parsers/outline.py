@@ -257,7 +257,8 @@ class _Sweep:
         if capture in SYMBOL_OF:
             self.symbols.append(Symbol(name, SYMBOL_OF[capture], first, last))
             if SYMBOL_OF[capture] == "function":
-                self._hold(self.types, f"{name}()", grammar.returns_of(node))
+                if capture == "function" or owner:  # of overloads, the one with the body tells
+                    self._hold(self.types, f"{name}()", grammar.returns_of(node))
                 if grammar.is_private(node):
                     self.types[name] = PRIVATE
         marks = None
