@@ -413,7 +413,9 @@ class Resolver:
             return NOTHING
         found: ByFile = self._functions.get(name, {})
         if not found and file.language == "ruby":
-            found = self._methods.get(name, {})
+            # A bare call reaches a method of the own class or of what it includes; a block may run elsewhere.
+            nodes, how = _only(self._methods.get(name, {}))
+            return nodes, POSSIBLE if how else how
         return _only(found)
 
     def _foreign(self, file: File, name: str) -> bool:
