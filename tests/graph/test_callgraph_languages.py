@@ -687,6 +687,16 @@ def test_the_only_method_of_that_name_on_an_unknown_receiver_is_only_possible() 
     assert step.how == POSSIBLE
 
 
+def test_a_bare_call_in_a_ruby_block_that_only_another_class_could_answer_is_only_possible() -> None:
+    files = {
+        "a.rb": "class A\n  def headers; end\nend\n",
+        "b_spec.rb": "describe 'B' do\n  it 'works' do\n    headers()\n  end\nend\n",
+    }
+    graph = graph_of(files, "ruby")
+    (step,) = graph.walk(graph.named("describe(B).it(works)"), ("calls",), "out")
+    assert step.how == POSSIBLE
+
+
 def test_a_method_of_the_outer_class_is_in_scope_of_an_inner_one() -> None:
     """Others have a method of that name too, so that it cannot be guessed."""
     other = "class {0} {{\n  int area(int x) {{ return x; }}\n}}\n"
