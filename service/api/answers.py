@@ -283,7 +283,7 @@ class CountBody(Body):
 
 
 class FacetsBody(Body):
-    """Counts over all results of the question, not only this page; a filter asks again and may find more."""
+    """Counts over all results of the question, not only this page; a filter searches again and may find more."""
 
     language: list[CountBody]
     repo: list[CountBody]

@@ -232,11 +232,11 @@ def test_what_is_not_there_is_a_page_with_a_search_box(client: FlaskClient) -> N
 
 
 def test_what_the_counts_beside_filters_count_is_said(client: FlaskClient) -> None:
-    """A filter asks again: among more functions than are listed, it finds more than were counted."""
+    """A filter searches again: among more functions than are listed, it finds more than were counted."""
     assert "Counts are of the results on all pages" in page(client, "/search?q=parse")
-    assert "A filter asks again" in page(client, "/search?q=parse")
+    assert "A filter searches again" in page(client, "/search?q=parse")
     schemas = client.get("/openapi.json").get_json()["components"]["schemas"]
-    assert "a filter asks again" in schemas["SearchBody.FacetsBody"]["description"]
+    assert "a filter searches again" in schemas["SearchBody.FacetsBody"]["description"]
 
 
 def test_a_function_that_is_too_long_to_show_says_how_much_is_missing(
