@@ -60,8 +60,8 @@ NAMED_PHRASES: tuple[tuple[str, str], ...] = (
 SAID = frozenset({RETRIES, PROCESS})
 # What code itself says about a shape, again and again, so that the word finds it better than the term.
 WORDS = {GENERATOR: "yield"}
-_phrases = re.compile("|".join(f"({pattern})" for _, pattern in PHRASES), re.IGNORECASE)
-_named = tuple((term, re.compile(pattern, re.IGNORECASE)) for term, pattern in NAMED_PHRASES)
+# Compiled on first use: most queries need none of them.
+_phrases = "|".join(f"({pattern})" for _, pattern in PHRASES)
 # Every phrase has one of these; most queries have none and are done.
 _signs = re.compile(
     r"recurs|itself|loop|nested|generator|yield|async|corout|await|retr|back-?off|early|guard|context|with|defers|"
@@ -99,12 +99,12 @@ def read_query(query: str) -> tuple[str, list[str]]:
         found.extend((TRIPLE_LOOPS, NESTED_LOOPS) if term == TRIPLE_LOOPS else (term,))
         return phrase[0] if term in SAID else " "
 
-    rest = _phrases.sub(note, query)
-    for term, pattern in _named:
+    rest = re.sub(_phrases, note, query, flags=re.IGNORECASE)
+    for term, pattern in NAMED_PHRASES:
 
         def name(phrase: re.Match[str], term: str = term) -> str:
             found.extend((term, about(term, phrase[1])))
             return f" {phrase[1]} "
 
-        rest = pattern.sub(name, rest)
+        rest = re.sub(pattern, name, rest, flags=re.IGNORECASE)
     return rest, list(dict.fromkeys(found))
