@@ -48,7 +48,7 @@ TEST_FOLDER = re.compile(r".*(?:[a-z0-9]Tests?|[._-][Tt]ests?)")
 TEST_FILE = re.compile(
     r"(?:test_.*|.*_tests?|conftest)\.py|.*_test\.(?:go|rs|dart|exs|zig|lua|cc|cpp|cxx|c|jl|cr)|test_.*\.(?:c|cc|cpp|jl|exs)"
     r"|.*[a-z0-9](?:Tests?|TestCase|IT)\.(?:java|php|kts?|scala|cs|fs|vb|swift|groovy|mm?|hs|cpp|elm)"
-    r"|.*[a-z0-9]Spec\.(?:scala|groovy|hs)"  # in Java and Kotlin `TypeSpec` is no test
+    r"|.*[a-z0-9]Spec\.(?:scala|groovy|hs)"  # in Java and Kotlin `TypeSpec` is not a test
     r"|.*_(?:spec|test)\.(?:rb|lua|cr)|.*(?:_SUITE|_tests?)\.erl|.*\.bats"
     r"|.*[._-](?:test|tests|spec|e2e|stories)\.(?:[cm]?[jt]sx?|vue|svelte)"
 )

@@ -24,7 +24,9 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.ingest.sources.git import is_git_url
+from treeline.engine.durable import write_atomically
+from treeline.ingest.source import ReadOptions
+from treeline.ingest.sources.git import check_url, is_git_url, url_and_ref
 from treeline.ingest.state import ARTIFACT, sources_in
 from treeline.search.settings import Settings, as_environment, open_store, split_commas
 
@@ -74,6 +76,12 @@ def is_on(settings: Settings) -> bool:
     return bool(roots(settings)) or settings.write_git
 
 
+def require_on(settings: Settings) -> None:
+    """Raise unless the settings allow some change."""
+    if not is_on(settings):
+        raise IndexingOff("this service does not change its indexes", SWITCH_ON)
+
+
 def roots(settings: Settings) -> list[Path]:
     """The folders below which sources may be added."""
     return [Path(root).expanduser().resolve() for root in settings.write_roots.split(os.pathsep) if root.strip()]
@@ -85,8 +93,7 @@ def allowed(source: str, settings: Settings) -> str:
     Links are followed first, so none leads out of a root.
     """
     source = source.strip()
-    if not is_on(settings):
-        raise IndexingOff("this service does not change its indexes", SWITCH_ON)
+    require_on(settings)
     if not source or len(source) > LONGEST_SOURCE or "\0" in source:
         raise InputError("name a folder or a git URL")
     if is_git_url(source):
@@ -109,9 +116,6 @@ def allowed(source: str, settings: Settings) -> str:
 
 
 def _allowed_url(source: str, settings: Settings) -> str:
-    from treeline.ingest.source import ReadOptions
-    from treeline.ingest.sources.git import check_url, url_and_ref
-
     if not settings.write_git:
         raise InputError("git URLs may not be indexed here", "TREELINE_WRITE_GIT=true allows them")
     hosts = frozenset(split_commas(settings.git_hosts.lower()))
@@ -128,8 +132,7 @@ def sources_of(settings: Settings, index: str) -> list[str]:
 
 def start(settings: Settings, action: Action, source: str, index: str) -> Job:
     """Start a job; raises if it is not allowed, or another one runs."""
-    if not is_on(settings):
-        raise IndexingOff("this service does not change its indexes", SWITCH_ON)
+    require_on(settings)
     if action != "add" and source not in sources_of(settings, index):
         raise InputError(f"the index {index!r} has no source {source[:80]!r}", "`GET /api/sources` lists them")
     if action != "remove":
@@ -225,10 +228,7 @@ def _last_words(folder: Path) -> str:
 
 
 def write(folder: Path, job: Job) -> None:
-    """Replace the state of the job at once, so that nobody reads half of it."""
-    fresh = folder / f"job.json.{os.getpid()}"
-    fresh.write_bytes(JOB.dump_json(job))
-    fresh.replace(folder / "job.json")
+    write_atomically(folder / "job.json", JOB.dump_json(job))
 
 
 def now() -> str:

@@ -46,6 +46,8 @@ def file(where: str, path: FilePath, parameters: Indexed) -> Response:
     The text is as it was indexed. `definitions` has the names that the call graph could resolve to one place.
     """
     tag = entity_tag("file", context().searcher.info.identity, where)
+    if (unchanged := not_modified(tag)) is not None:
+        return unchanged
     with context().searcher.searcher() as current:
         files = Files(current)
         split = files.split(where.rstrip("/"))
@@ -56,8 +58,6 @@ def file(where: str, path: FilePath, parameters: Indexed) -> Response:
             body = folder_body(files, repo, f"{inner}/" if inner else "")
         else:
             body = file_body(files, repo, inner)
-    if (unchanged := not_modified(tag)) is not None:
-        return unchanged
     return json_reply(body.json_bytes(), tag=tag, cache=REVALIDATE)
 
 

@@ -77,8 +77,7 @@ def change(body: ChangeParameters) -> Response:
 def stop(body: Parameters) -> Response:
     """Stop the change that runs. What it has read is kept: the same change goes on from there."""
     settings = context().settings
-    if not jobs.is_on(settings):
-        raise jobs.IndexingOff("this service does not change its indexes", jobs.SWITCH_ON)
+    jobs.require_on(settings)
     return json_reply(jobs_body(jobs.stop(settings)).json_bytes())
 
 

@@ -231,7 +231,7 @@ OCAML_NAMES = {
 }
 OCAML_COMMENTS = Comments((), (b"(*", b"*)"))
 OCAML_BOUND = frozenset({"value_name", "parenthesized_operator"})
-# What is bound to one of these is no function.
+# What is bound to one of these is not a function.
 OCAML_LITERALS = frozenset(
     """number string quoted_string character boolean signed_number list_expression array_expression record_expression
     tuple_expression constructor_path unit""".split()
@@ -332,7 +332,7 @@ FSHARP_NAME = re.compile(
 FSHARP_OPERATOR = re.compile(r"[\w\s.]*?\(([^)]+)\)")
 
 
-# A value of one of these is no function.
+# A value of one of these is not a function.
 FSHARP_LITERALS = frozenset(
     "const list_expression array_expression tuple_expression brace_expression literal_expression".split()
 )
