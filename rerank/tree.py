@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from treeline.corpus.analysis import terms
 from treeline.corpus.function import lines_in
+from treeline.corpus.roles import ASIDE_WORDS, is_aside
 from treeline.graph.hyperbolic import Floats
 from treeline.rerank.candidates import (
     DEPTH,
@@ -108,18 +109,6 @@ LONGEST_COMPOUND = 3  # query words that may be joined in a name: `threadpool`
 VERSION = re.compile(r"(?:^|(?<=/))v(\d{1,3})(?=/)")
 HANDS_ON = re.compile(r"(?:^|/)(?:__init__\.pyi?|index\.[cm]?[jt]sx?)$")
 NAMELESS = frozenset({"__init__", "index", "mod", "lib", "main", "init"})  # named by their folder
-ASIDE_WORDS = "tests? testing specs? fixtures? mocks? examples? samples? demos? benchmarks? bench docs?".split()
-ASIDE_FOLDERS = [
-    *ASIDE_WORDS,
-    *"__tests__ __mocks__ testdata e2e benches vendor vendored third_party node_modules generated dist".split(),
-]
-ASIDE_PATH = re.compile(
-    rf"(?:^|/)(?:{'|'.join(ASIDE_FOLDERS)})/|[.-](?:tests?|specs?|benchmarks?|examples?|samples?)/"
-    r"|(?:^|/)(?:test_|conftest\b|tests?\.)[^/]*$|[_.-](?:tests?|spec|bench)\.\w+$"
-    r"|\.d\.[cm]?ts$|\.pyi$|\.min\.js$|\.feature$|_SUITE\.erl$|\.pb\.\w+$|_pb2\.py$",
-    re.IGNORECASE,
-)
-ASIDE_CLASS = re.compile(r"[a-z](?:Tests?|Spec|Benchmarks?)(?:\.\w+$|/)")  # of a class or source set: `jvmTest/`
 INLINE_TEST = re.compile(r"tests?\.|(?:.*\.)?test_")  # a test inside a file of code, as Rust has them
 ASKED_FOR = re.compile(
     rf"\b(?:{'|'.join(ASIDE_WORDS)}|tested|vendored|generated\s+(?:code|files?|sources?)|stubs?)\b", re.IGNORECASE
@@ -164,7 +153,7 @@ def path_facts(path: str) -> PathFacts:
     return PathFacts(
         _words(stem),
         tuple(map(_words, folders)),
-        bool(ASIDE_PATH.search(path) or ASIDE_CLASS.search(path)),
+        is_aside(path),
         bool(HANDS_ON.search(path)),
         bool(CHANGES_PATH.search(path)),
     )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from treeline.corpus import roles
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters
 from treeline.graph.callgraph import CallGraph, Direction, GraphSymbol, Step
 from treeline.graph.references import CONSTRUCTORS, Relation, last_of
@@ -147,17 +148,13 @@ SIGNS = re.compile(
 )
 
 
-# A test by its file, or by its name in a file of code.
-TEST_PATH = re.compile(
-    r"(?:^|/)(?:[Tt]ests?|[Ss]pecs?|__tests__|testing|e2e)/|(?:^|/)(?:test_|tests?\.)[^/]*$|[_.-](?:tests?|spec)\.\w+$"
-    r"|[a-z](?:Tests?|Spec|IT)\.\w+$"
-)
+# A test by its name, in a file of code.
 TEST_NAME = re.compile(r"(?:^|\.)(?:tests?\.|test_|Test[A-Z_]|test[A-Z]|(?:it|test|test_that|testset|It)\()|_test$")
 
 
 def is_test(symbol: GraphSymbol) -> bool:
     """Whether a function is a test, or a part of one."""
-    return TEST_PATH.search(symbol.path) is not None or TEST_NAME.search(symbol.name) is not None
+    return roles.is_test(symbol.path) or TEST_NAME.search(symbol.name) is not None
 
 
 def structural(question: str) -> Iterator[tuple[Phrase, str]]:
