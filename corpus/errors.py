@@ -84,7 +84,7 @@ EXTRAS = {
     "lsprotocol": "lsp",
     "mcp": "mcp",
     "mcp_types": "mcp",
-    "onnxruntime": "transformers",
+    "onnxruntime": "deep",
     "pyarrow": "parquet",
     "pygls": "lsp",
     "sentence_transformers": "transformers",

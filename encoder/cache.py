@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b, file_digest
 from pathlib import Path
@@ -26,12 +26,15 @@ ASKED_AT_ONCE = 500  # SQLite's limit on variables in one statement is 999 on ol
 class CachedEncoder:
     """Caches an encoder's function vectors in a SQLite file, in half precision, keyed by encoder and text.
 
-    `model` is the digest of the model's folder, whose content may change.
+    `model` is the digest of the model's folder, whose content may change; `text` is all that the encoder reads of a
+    function.
     """
 
-    def __init__(self, encoder: Encoder, file: Path, model: bytes = b"") -> None:
+    def __init__(
+        self, encoder: Encoder, file: Path, model: bytes = b"", text: Callable[[Function], str] = passage
+    ) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        self._encoder, self._file, self._model = encoder, file, model
+        self._encoder, self._file, self._model, self._text = encoder, file, model, text
         self._lock = Lock()
         self._rows = sqlite3.connect(file, check_same_thread=False, timeout=30)
         with self._recreate_if_damaged():
@@ -53,7 +56,7 @@ class CachedEncoder:
         return self._encoder.encode_queries(texts)
 
     def encode_functions(self, functions: Sequence[Function]) -> Vectors:
-        keys = [self._key(passage(function)) for function in functions]
+        keys = [self._key(self._text(function)) for function in functions]
         known = self._known(keys)
         new = {key: function for key, function in zip(keys, functions, strict=True) if key not in known}
         if new:

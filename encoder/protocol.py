@@ -15,6 +15,7 @@ from treeline.corpus.function import Function
 Vectors = NDArray[np.float32]
 
 DEFAULT_ENCODER = "static"
+DEEP_ENCODER = "deep"
 NO_ENCODER = "none"
 ONNX = "onnx:"  # prefix of a folder that holds an int8 model
 

@@ -5,29 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from treeline.encoder.protocol import DEFAULT_ENCODER, NO_ENCODER, ONNX, Encoder
+from treeline.encoder.protocol import DEEP_ENCODER, DEFAULT_ENCODER, NO_ENCODER, ONNX, Encoder
 
 
-def load(name: str = DEFAULT_ENCODER, cache: Path | None = None) -> Encoder | None:
-    """The encoder of that name: `static` (shipped), a folder that `treeline lab train-encoder` wrote, `onnx:FOLDER`,
-    `none`, or a sentence-transformers model.
+def load(name: str = DEFAULT_ENCODER, cache: Path | None = None, threads: int = 0) -> Encoder | None:
+    """The encoder of that name: `static` or `deep` (shipped), a folder with one of either kind, `onnx:FOLDER`, `none`,
+    or a sentence-transformers model.
 
-    With `cache`, a transformer's function vectors are kept in that file by content.
+    With `cache`, function vectors of slow encoders are kept in that file by content. `threads` run the deep encoder;
+    0: one per core.
     """
     if name == NO_ENCODER:
         return None
-    from treeline.encoder.static import StaticEncoder, is_static
+    from treeline.encoder.static import SHIPPED, StaticEncoder, is_static
 
-    if is_shipped(name):
+    if is_light(name):
         return StaticEncoder.shipped(name)
+    if is_shipped(name):
+        return _deep(SHIPPED, name, cache, threads)
     if is_static(Path(name)):
         return StaticEncoder(Path(name), name)
+    folder = _folder(name)
+    if folder is not None:
+        from treeline.encoder.deep import is_deep
+
+        if is_deep(folder):
+            return _deep(folder, name, cache, threads)
     encoder = _transformer(name)
     if cache is None:
         return encoder
     from treeline.encoder.cache import CachedEncoder, digest
 
-    folder = _folder(name)
     return CachedEncoder(encoder, cache, b"" if folder is None else digest(folder))
 
 
@@ -38,20 +46,42 @@ def full_name(name: str) -> str:
 
 
 def is_shipped(name: str) -> bool:
-    """Whether this is the shipped encoder, of any version (`static:5`)."""
-    return name == DEFAULT_ENCODER or name.startswith(DEFAULT_ENCODER + ":")
+    """Whether this is a shipped encoder, of any version (`static:5`)."""
+    return without_version(name) in (DEFAULT_ENCODER, DEEP_ENCODER)
+
+
+def is_light(name: str) -> bool:
+    """Whether this is the shipped static encoder, which is quick to load, of any version."""
+    return without_version(name) == DEFAULT_ENCODER
+
+
+def without_version(name: str) -> str:
+    """The name by which the shipped encoder of this version, or a later one, is loaded."""
+    return name.partition(":")[0]
 
 
 def check_shipped(names: Iterable[str]) -> None:
-    """Raise `EncoderMismatch` if an index was made with another version of the shipped encoder."""
+    """Raise `EncoderMismatch` if an index was made with another version of a shipped encoder."""
     for name in filter(is_shipped, names):
         load(name)
 
 
 def _folder(name: str) -> Path | None:
-    """The local folder that the name means; None for the shipped encoder and hub models."""
+    """The local folder that the name means; None for shipped encoders and hub models."""
     folder = Path(name.removeprefix(ONNX)).expanduser()
     return folder.resolve() if folder.is_dir() and name != NO_ENCODER and not is_shipped(name) else None
+
+
+def _deep(folder: Path, name: str, cache: Path | None, threads: int) -> Encoder:
+    from treeline.encoder.deep import DeepEncoder, what_is_read
+
+    encoder = DeepEncoder.shipped(name, threads) if is_shipped(name) else DeepEncoder(folder, name, threads)
+    if cache is None:
+        return encoder
+    from treeline.encoder.cache import CachedEncoder, digest
+
+    encoder.check_runtime()
+    return CachedEncoder(encoder, cache, digest(folder), what_is_read)
 
 
 def _transformer(name: str) -> Encoder:

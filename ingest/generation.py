@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from treeline.corpus.errors import DiskFull, EncoderMismatch, IndexMissing, InputError, TreelineError
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import DEFAULT_ENCODER, Encoder
-from treeline.encoder.registry import is_shipped
+from treeline.encoder.registry import is_light
 from treeline.engine.hits import Vectors
 from treeline.engine.protocol import EncoderSpec, Engine, IndexInfo, Store, Writer
 from treeline.ingest import artifacts, state, texts
@@ -88,8 +88,8 @@ class Start:
     encoders: dict[str, Encoder]
 
     def light_encoders(self) -> dict[str, Encoder]:
-        """The encoders that every worker can load; a transformer uses all cores and much memory."""
-        return {name: encoder for name, encoder in self.encoders.items() if is_shipped(name)}
+        """The encoders that every worker can load; any other uses all cores and much memory."""
+        return {name: encoder for name, encoder in self.encoders.items() if is_light(name)}
 
     def check_removable(self, name: str, unwanted: Sequence[str]) -> None:
         """Raise unless the index has the sources to be removed."""

@@ -37,7 +37,7 @@ class Settings:
     engine: str = setting("embedded", "Where indexes live: `embedded` or `elasticsearch`.", choices=ENGINES)
     index: str = setting("default", "Name of the index to search.")
     indexes: str = setting("", "More indexes to serve, separated by commas; `*`: all that are there.")
-    encoder: str = setting("static", "Encoder of new indexes: `static`, `none`, or a sentence-transformers model.")
+    encoder: str = setting("static", "Encoder of new indexes: `static`, `deep`, `none` or a transformer.")
     elasticsearch_url: str = setting("http://127.0.0.1:9200", "One or more addresses, separated by commas.")
     elasticsearch_user: str = setting("", "User name, when security is on.")
     elasticsearch_password: str = setting("", "Password of that user.")

@@ -14,8 +14,7 @@ import click
 
 from treeline.corpus.errors import CredentialsRefused, EncoderMismatch, EngineUnavailable, IndexOutdated, InputError
 from treeline.corpus.function import KINDS
-from treeline.encoder.protocol import DEFAULT_ENCODER
-from treeline.encoder.registry import check_shipped, is_shipped
+from treeline.encoder.registry import check_shipped, is_shipped, without_version
 from treeline.engine.protocol import Store
 from treeline.ingest.source import ReadOptions
 from treeline.ingest.state import ARTIFACT, sources_in
@@ -34,7 +33,7 @@ LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
 @click.command("index")
 @click.argument("sources", nargs=-1, metavar="SOURCE…")
 @index_options
-@click.option("--encoder", "encoders", multiple=True, metavar="NAME", help="static, none, or a model; repeatable.")
+@click.option("--encoder", "encoders", multiple=True, metavar="NAME", help="static, deep, none or a model; repeatable.")
 @click.option("--fresh", is_flag=True, help="Rebuild the index instead of updating it.")
 @click.option("--strict", is_flag=True, help="Stop at the first record that cannot be read.")
 @click.option("--remove", multiple=True, metavar="SOURCE", help="Remove a source from the index; repeatable.")
@@ -262,7 +261,7 @@ def make_first_index(settings: Settings, sources: tuple[str, ...]) -> None:
             keep_texts=settings.keep_texts,
             progress=progress,
         )
-        renewed = tuple(DEFAULT_ENCODER if is_shipped(name) else name for name in encoders)
+        renewed = tuple(without_version(name) if is_shipped(name) else name for name in encoders)
         summary = index_sources(settings, sources, reading, progress, encoders=renewed, fresh=outdated)
     show_summary(summary)
 

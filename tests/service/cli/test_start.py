@@ -10,7 +10,17 @@ import pytest
 from tests.ingest.loading import project
 from tests.service.cli.test_commands import FILES, ROOT, treeline
 
-HEAVY = ("torch", "sentence_transformers", "transformers", "geoopt", "sklearn", "flask", "elasticsearch", "pyarrow")
+HEAVY = (
+    "torch",
+    "sentence_transformers",
+    "transformers",
+    "geoopt",
+    "onnxruntime",
+    "sklearn",
+    "flask",
+    "elasticsearch",
+    "pyarrow",
+)
 # Seconds of processor time, of which an idle machine needs one: the clock on the wall tells how busy the others are.
 GENEROUS = 5.0
 

@@ -1,0 +1,173 @@
+"""The deep encoder: a small transformer reads functions, the static encoder reads questions, both in one space.
+
+A function's vector is its static vector, changed by a transformer that sees its tokens in order. A question is encoded
+as by the static encoder and costs the same. So static and deep vectors can be compared with the same question, and an
+index may hold some of each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treeline.corpus.errors import REBUILD, EncoderMismatch, ExtraMissing, InputError
+from treeline.corpus.function import Function
+from treeline.encoder import standing
+from treeline.encoder.protocol import DEEP_ENCODER, Vectors, unit
+from treeline.encoder.static import SHIPPED, StaticEncoder
+from treeline.encoder.text import fields
+
+CONFIG, MODEL = "deep.json", "deep.onnx"
+FIELDS = ("name", "place", "docstring", "code")  # the order of a function's tokens; numbered from 1, 0 is padding
+LONGEST = 192  # tokens that the model takes
+INPUTS, OUTPUT = ("ids", "fields", "static"), "vectors"
+BATCH_TOKENS = 2_048  # of one batch, padding included
+RETRAIN = "train or fetch it again"
+
+
+class DeepEncoder:
+    """Reads functions with a transformer (ONNX Runtime, no torch) on top of the shipped static encoder."""
+
+    def __init__(self, folder: Path = SHIPPED, name: str = "", threads: int = 0) -> None:
+        """`threads` that run the model; 0: one per core. The model is opened for the first function."""
+        self._static = StaticEncoder.shipped()
+        config = _read(folder)
+        try:
+            self.name = name or f"{DEEP_ENCODER}:{config['version']}"
+            self.limits = {field: int(config["limits"][field]) for field in FIELDS}
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{folder / CONFIG} is no configuration of a deep encoder: {error!r}", RETRAIN) from error
+        if sum(self.limits.values()) > LONGEST:
+            raise InputError(f"the limits in {folder / CONFIG} add up to more than {LONGEST} tokens", RETRAIN)
+        made_for = config.get("static", self._static.name)
+        if made_for != self._static.name:
+            raise InputError(
+                f"the deep encoder in {folder} was trained on {made_for}, this Treeline ships {self._static.name}",
+                RETRAIN,
+            )
+        self._model, self._threads = folder / MODEL, threads
+
+    @classmethod
+    def shipped(cls, name: str = DEEP_ENCODER, threads: int = 0) -> DeepEncoder:
+        """The shipped encoder; `deep:VERSION` requires the version that an index was made with."""
+        encoder = cls(threads=threads)
+        if name not in (DEEP_ENCODER, encoder.name):
+            raise EncoderMismatch(
+                f"the index was made with encoder {name!r}, this Treeline ships {encoder.name!r}", REBUILD
+            )
+        return encoder
+
+    @property
+    def dimension(self) -> int:
+        return self._static.dimension
+
+    @property
+    def usual(self) -> float:
+        return self._static.usual
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        return self._static.encode_queries(texts)
+
+    def encode_functions(self, functions: Sequence[Function]) -> Vectors:
+        vectors = standing.strip(self._static.encode_functions(functions))
+        sequences = [self._sequence(function) for function in functions]
+        for rows in _batches([len(ids) for ids, _ in sequences]):
+            vectors[rows] = self._run([sequences[row] for row in rows], vectors[rows])
+        return standing.add_to_functions(unit(vectors), functions)
+
+    def check_runtime(self) -> None:
+        """Raise if the encoder can read questions only: before a load starts, not in the middle of it."""
+        if find_spec("onnxruntime") is None:
+            raise ExtraMissing("onnxruntime")
+
+    def _sequence(self, function: Function) -> tuple[list[int], list[int]]:
+        """The function's token ids and the field of each; words outside the vocabulary are dropped."""
+        texts = fields(function)._asdict()
+        tokenizer, ids, numbers = self._static.tokenizer, list[int](), list[int]()
+        for number, field in enumerate(FIELDS, 1):
+            found = tokenizer.ids(texts[field], self.limits[field])
+            ids += (1 + token for token in found if token < len(tokenizer.vocabulary))
+            numbers += [number] * (len(ids) - len(numbers))
+        return ids, numbers
+
+    def _run(self, sequences: Sequence[tuple[list[int], list[int]]], static: Vectors) -> Vectors:
+        padded = np.zeros((2, len(sequences), max(len(ids) for ids, _ in sequences)), dtype=np.int64)
+        for row, (ids, numbers) in enumerate(sequences):
+            padded[:, row, : len(ids)] = ids, numbers
+        feed = dict(zip(INPUTS, (*padded, static), strict=True))
+        found: NDArray[np.float32] = self._session.run([OUTPUT], feed)[0]
+        return found
+
+    @cached_property
+    def _session(self) -> Any:
+        self.check_runtime()
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = self._threads or _cores()
+        options.inter_op_num_threads = 1
+        # Threads that wait must not spin: others use the machine too.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.log_severity_level = 3
+        try:
+            session = onnxruntime.InferenceSession(str(self._model), options, providers=["CPUExecutionProvider"])
+        except Exception as error:
+            raise InputError(f"{self._model} cannot be read: {error}", RETRAIN) from error
+        if {entry.name for entry in session.get_inputs()} != {*INPUTS} or OUTPUT not in {
+            entry.name for entry in session.get_outputs()
+        }:
+            raise InputError(
+                f"{self._model} is no deep encoder: it must take {', '.join(INPUTS)} and give {OUTPUT}", RETRAIN
+            )
+        return session
+
+
+def is_deep(folder: Path) -> bool:
+    """Whether the folder holds a deep encoder."""
+    return (folder / CONFIG).is_file() and (folder / MODEL).is_file()
+
+
+def what_is_read(function: Function) -> str:
+    """All that the encoder reads of a function, as the key of its vector in a cache."""
+    return "\0".join((*fields(function), function.language))
+
+
+def _cores() -> int:
+    """How many this process may use; macOS does not say, so all there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[NDArray[np.int64]]:
+    """The rows that have tokens, in batches of about the same length, so that little is padding."""
+    order = np.argsort(lengths, kind="stable")
+    order = order[np.count_nonzero(np.equal(lengths, 0)) :]
+    start = 0
+    while start < len(order):
+        end = start + 1
+        while end < len(order) and (end + 1 - start) * lengths[order[end]] <= BATCH_TOKENS:
+            end += 1
+        yield order[start:end]
+        start = end
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    for file in (CONFIG, MODEL):
+        if not (folder / file).is_file():
+            raise InputError(
+                f"there is no deep encoder here: {folder / file} is missing", "use the encoder `static`, or train one"
+            )
+    try:
+        found = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder / CONFIG} cannot be read: {error}", RETRAIN) from error
+    if not isinstance(found, dict):
+        raise InputError(f"{folder / CONFIG} is no configuration of a deep encoder", RETRAIN)
+    return found
