@@ -192,6 +192,10 @@ class Writer(Protocol):
     def rejected(self) -> list[tuple[str, str]]:
         """(id, reason) of every document that the engine refused so far."""
 
+    def replace_vectors(self, encoder: str, ids: Sequence[str], vectors: Vectors) -> int:
+        """Give units that are there other vectors of this encoder and leave the rest of them as it is; how many were
+        there. Raises `InputError` where the engine cannot."""
+
     def delete(self, ids: Sequence[str]) -> int: ...
 
     def delete_repo(self, repo: str) -> int: ...

@@ -18,7 +18,7 @@ from treeline.encoder.protocol import DEFAULT_ENCODER, Encoder
 from treeline.encoder.registry import is_light
 from treeline.engine.hits import Vectors
 from treeline.engine.protocol import EncoderSpec, Engine, IndexInfo, Store, Writer
-from treeline.ingest import artifacts, state, texts
+from treeline.ingest import artifacts, refine, state, texts
 from treeline.ingest.source import Problem, Progress
 from treeline.ingest.state import Entry, Journal, JournalEntry, Manifest, Recovery, State, UnitProgress, row_ids
 from treeline.ingest.workers import BatchResult, ChunkResult, Clock, Workers, load_encoders
@@ -218,7 +218,7 @@ class Generation:
             except DiskFull:
                 self._writer.abandon()
                 if self._journal_path:
-                    state.remove_journals(self._journal_path.parent, self._name, self._fingerprint)
+                    state.remove_journals(self._journal_path.parent, self._name)
                 raise
             except BaseException as error:  # `__exit__` is not called if `__enter__` fails
                 self._writer.__exit__(type(error), error, error.__traceback__)
@@ -362,6 +362,10 @@ class Generation:
             self._checkpoint()
         with clock("artifacts"):
             writer.put_artifact(state.ARTIFACT, self._state.dump())
+            refined = refine.Refined.load(self._previous.artifact(refine.ARTIFACT) if self._previous else None)
+            if refined.rows:
+                kept = refined.kept(after, self._recovery.written_ids())
+                writer.put_artifact(refine.ARTIFACT, kept.dump())
             for name, data in texts.update(self._previous, book.texts(after), after.entries):
                 writer.put_artifact(name, data)
             for name, data in made(writer.preview):
@@ -377,7 +381,7 @@ class Generation:
             )
         book.remove()
         if self._journal_path:
-            state.remove_journals(self._journal_path.parent, self._name, self._fingerprint)
+            state.remove_journals(self._journal_path.parent, self._name)
         return info
 
     def _functions_now(self) -> int:

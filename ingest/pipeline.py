@@ -28,7 +28,7 @@ from treeline.ingest import artifacts
 from treeline.ingest.generation import Generation, Start, start
 from treeline.ingest.source import Problem, Progress, Source, Unit, Unreadable, no_progress
 from treeline.ingest.sources import check_overlap, disambiguate, is_missing
-from treeline.ingest.state import Manifest, entry_key
+from treeline.ingest.state import FINGERPRINT, Manifest, entry_key
 from treeline.ingest.workers import BatchResult, Clock, Task, Workers, outcome, peak_memory_kb, processors
 
 
@@ -265,7 +265,7 @@ class _Load:
     def _generation(self) -> Generation:
         previous = self.start.previous
         specs = tuple(EncoderSpec(encoder.name, encoder.dimension) for encoder in self.start.encoders.values())
-        fingerprint = blake2b(digest_size=12)
+        fingerprint = blake2b(digest_size=FINGERPRINT // 2)
         for part in (
             previous.info.generation if previous else "",
             *(f"{spec.name}/{spec.dimension}" for spec in specs),

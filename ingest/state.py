@@ -36,6 +36,8 @@ ARTIFACT = "state"
 # A function's row: its id, a hash of its text, a hash of the rest (position, commit, partition).
 ID, TEXT, REST = 16, 8, 8
 ROW = ID + TEXT + REST
+# Hexadecimal digits of a load's fingerprint, in the name of its journal.
+FINGERPRINT = 24
 
 # SQLite's disk errors as error numbers of the operating system.
 DISK_ERRORS = {"full": errno.ENOSPC, "readonly": errno.EROFS, "unable to open": errno.EACCES}
@@ -489,9 +491,13 @@ def open_journal(path: Path | None, checkpoint: bytes | None) -> tuple[Journal, 
     return journal, found
 
 
-def remove_journals(folder: Path, name: str, fingerprint: str) -> None:
-    """Those of loads of this index with other sources; those of an index whose name only begins like it stay."""
-    pattern = "[0-9a-f]" * len(fingerprint)
+def journals(folder: Path, name: str, suffix: str = "") -> Iterator[Path]:
+    """The journals of unfinished loads of this index, not those of an index whose name only begins like it."""
+    return folder.glob(f"{name}-{'[0-9a-f]' * FINGERPRINT}.journal{suffix}")
+
+
+def remove_journals(folder: Path, name: str) -> None:
+    """Those of loads of this index, with whatever sources."""
     for suffix in ("", "-wal", "-shm"):
-        for path in folder.glob(f"{name}-{pattern}.journal{suffix}"):
+        for path in journals(folder, name, suffix):
             path.unlink(missing_ok=True)

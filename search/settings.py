@@ -38,6 +38,11 @@ class Settings:
     index: str = setting("default", "Name of the index to search.")
     indexes: str = setting("", "More indexes to serve, separated by commas; `*`: all that are there.")
     encoder: str = setting("static", "Encoder of new indexes: `static`, `deep`, `none` or a transformer.")
+    refine: str = setting(
+        "off",
+        "Whether deep vectors are made in the background for indexes with static ones: `off`, `on`, or the folder of a "
+        "deep encoder.",
+    )
     elasticsearch_url: str = setting("http://127.0.0.1:9200", "One or more addresses, separated by commas.")
     elasticsearch_user: str = setting("", "User name, when security is on.")
     elasticsearch_password: str = setting("", "Password of that user.")

@@ -10,7 +10,7 @@ from typing import Any, Self
 import orjson
 from elasticsearch import ApiError, Elasticsearch, TransportError
 
-from treeline.corpus.errors import TreelineError
+from treeline.corpus.errors import InputError, TreelineError
 from treeline.corpus.function import Function
 from treeline.engine.elasticsearch.bulk import Action, Bulk
 from treeline.engine.elasticsearch.client import ADMIN_SECONDS, server_errors
@@ -100,6 +100,12 @@ class ElasticsearchWriter:
         self._written.update(bytes.fromhex(id) for id in done)
         self._functions += new
         return new
+
+    def replace_vectors(self, encoder: str, ids: Sequence[str], vectors: Vectors) -> int:
+        """Not possible: a partial update is made from the stored source, which has neither terms nor vectors."""
+        raise InputError(
+            "on Elasticsearch vectors cannot be replaced alone", "index again with `--encoder deep --fresh`"
+        )
 
     def delete(self, ids: Sequence[str]) -> int:
         self._check_lease()

@@ -158,8 +158,11 @@ def settings_for(engine: str | None, name: str) -> Settings:
     return replace(settings, engine=engine or settings.engine, index=check_name(name) if name else settings.index)
 
 
-def target_settings(engine: str | None, name: str) -> Settings:
-    """The settings of the index to search: the named one, else this folder's project, refreshed first."""
+def target_settings(engine: str | None, name: str, *, refine: bool = True) -> Settings:
+    """The settings of the index to search: the named one, else this folder's project, refreshed first.
+
+    `refine`: where the settings say so, its refinement starts in the background.
+    """
     from treeline.search.settings import PREFIX
 
     settings = settings_for(engine, name)
@@ -171,7 +174,13 @@ def target_settings(engine: str | None, name: str) -> Settings:
         refreshed = refresh_project(settings, Path.cwd(), progress)
     if refreshed.published or refreshed.is_busy or refreshed.truncated:
         click.echo(f"treeline: {refreshed}", err=True)
-    return settings_of(settings, refreshed.project)
+    settings = settings_of(settings, refreshed.project)
+    if refine and settings.refine != "off":
+        from treeline.service import refining
+
+        if line := refining.start(settings, settings.index):
+            click.echo(f"treeline: {refreshed.project.name}: {line}", err=True)
+    return settings
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
 from treeline.corpus.errors import TreelineError
-from treeline.service import jobs
+from treeline.service import jobs, refining
 from treeline.service.evaluation import (
     chart_data,
     chosen,
@@ -36,9 +36,10 @@ def home() -> BaseResponse:
     here = context()
     try:
         index, problem = here.figures(), None
+        refinement = refining.state(here.settings, index.info.name)
     except TreelineError as error:
-        index, problem = None, error
-    page = render_template("home.html", examples=EXAMPLES, index=index, problem=problem)
+        index, problem, refinement = None, error, None
+    page = render_template("home.html", examples=EXAMPLES, index=index, problem=problem, refinement=refinement)
     return Response(page, headers={"Cache-Control": "private, no-cache"})
 
 

@@ -6,11 +6,13 @@ import threading
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.engine.functions import ENCODER, OTHER_ENCODER, SAMPLE, build, function, vectors, write
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import IndexMissing, InputError, TreelineError
+from treeline.engine.hits import normalize
 from treeline.engine.protocol import Filters, Store
 
 MORE = tuple(function(f"extra_{number}", path="src/extra.py", line=10 * number + 1) for number in range(30))
@@ -88,6 +90,32 @@ def test_writing_twice_is_writing_once(store: Store, name: str) -> None:
     engine = store.open(name)
     assert len(engine.keyword(terms("parse json"), 10)) == 1
     assert [hit.id for hit in engine.knn(vectors(SAMPLE)[0], 1)] == [SAMPLE[0].id]
+    engine.close()
+
+
+def test_vectors_are_replaced_and_the_rest_stays(store: Store, name: str) -> None:
+    """Of units written in this generation and in the last, also when the writer was interrupted."""
+    before = build(store, name)
+    other = np.roll(vectors(SAMPLE), 3, axis=1)
+    if before.engine == "elasticsearch":
+        with store.begin(name, [ENCODER], "g") as writer, pytest.raises(InputError, match="cannot be replaced alone"):
+            writer.replace_vectors(ENCODER.name, [SAMPLE[0].id], other[:1])
+        return
+    with store.begin(name, [ENCODER], "g") as writer:
+        write(writer, MORE[:1])
+        changed = [SAMPLE[0].id, "0" * 32, MORE[0].id, SAMPLE[2].id]
+        assert writer.replace_vectors(ENCODER.name, changed, other[:4]) == 3
+        writer.checkpoint(b"")
+    with store.begin(name, [ENCODER], "g") as writer:
+        assert writer.resumed is not None
+        write(writer, SAMPLE[2:3])  # written after it was patched: its own vector counts
+        writer.publish()
+    engine = store.open(name)
+    assert np.allclose(engine.vectors([SAMPLE[0].id, MORE[0].id]), normalize(other[[0, 2]]), atol=1e-3)
+    assert np.allclose(engine.vectors([one.id for one in SAMPLE[1:]]), normalize(vectors(SAMPLE[1:])), atol=1e-3)
+    assert engine.knn(other[0], 1)[0].id == SAMPLE[0].id
+    assert engine.fetch([SAMPLE[0].id]) == [SAMPLE[0]]
+    assert [hit.id for hit in engine.keyword(terms("parse json"), 5)] == [SAMPLE[0].id]
     engine.close()
 
 

@@ -1,0 +1,225 @@
+"""Refinement: an index made with static vectors gets deep ones later, while it answers.
+
+The deep encoder reads the units into the vector cache first, without any lock; that takes minutes. Then one new
+generation takes all of them over, as a load does; that takes seconds. A refinement that is killed continues from the
+cache, and the index is whole at every moment. Which units are refined is an artifact of the generation. A load keeps
+it for units that have not changed; the others have static vectors until the next refinement.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import orjson
+
+from treeline.corpus.errors import IndexMissing, InputError
+from treeline.encoder.protocol import Encoder
+from treeline.encoder.registry import check_shipped, is_light
+from treeline.engine.protocol import Engine, IndexInfo, Store, Writer
+from treeline.ingest import state
+from treeline.ingest.source import Progress, no_progress
+from treeline.ingest.state import ID, TEXT, Manifest, State, split_rows
+
+ARTIFACT = "refined"
+ROW = ID + TEXT  # a unit's id and the hash of its text
+READ_AT_ONCE = 256  # units; as many are lost at most when the process is killed
+REPLACED_AT_ONCE = 20_000
+PATIENCE = 60.0  # seconds that the swap waits for a load to end
+PAUSE = 0.5
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class Refined:
+    """The units of a generation that have deep vectors, and whose."""
+
+    encoder: str = ""
+    rows: frozenset[bytes] = frozenset()
+
+    @classmethod
+    def load(cls, data: bytes | None) -> Refined:
+        if not data:
+            return cls()
+        encoder, _, rows = data.partition(b"\n")
+        return cls(orjson.loads(encoder), frozenset(rows[at : at + ROW] for at in range(0, len(rows), ROW)))
+
+    def dump(self) -> bytes:
+        return orjson.dumps(self.encoder) + b"\n" + b"".join(sorted(self.rows))
+
+    def kept(self, manifest: Manifest, written: set[bytes]) -> Refined:
+        """Without units that are no longer there or whose vectors were written again."""
+        there = {row[:ROW] for entry in manifest.entries.values() for row in split_rows(entry.records)}
+        return Refined(self.encoder, frozenset(row for row in self.rows & there if row[:ID] not in written))
+
+
+@dataclass(frozen=True, slots=True)
+class Refinement:
+    """How far an index is refined: so many of its `units`, by this encoder."""
+
+    encoder: str
+    refined: int
+    units: int
+
+    @property
+    def is_complete(self) -> bool:
+        return self.refined >= self.units
+
+
+def refinement(store: Store, name: str, encoder: str = "") -> Refinement | None:
+    """How far the index is refined (by `encoder`, if it is given); None if it has no static vectors."""
+    info = store.info(name)
+    if not any(is_light(spec.name) for spec in info.encoders):
+        return None
+    header, _, rows = (store.artifact(name, ARTIFACT) or b'""').partition(b"\n")
+    refined = orjson.loads(header)
+    count = len(rows) // ROW if encoder in ("", refined) else 0
+    return Refinement(encoder or refined, count, info.functions)
+
+
+def refine(
+    store: Store,
+    name: str,
+    encoder: Encoder,
+    work: Path,
+    progress: Progress = no_progress,
+    *,
+    idle: bool = False,
+    swap: Callable[[], AbstractContextManager[Callable[[IndexInfo], None]]] | None = None,
+) -> Refinement:
+    """Give every unit of the index the vector of `encoder`, which caches what it has read.
+
+    `work` is the folder of the loads' journals. `idle` reads when nobody else wants the processor. `swap` opens a
+    context around the swap that gives a function to be told of the new generation.
+    """
+    while True:
+        with closing(store.open(name)) as engine:
+            _static(engine.info)
+            pending = _pending(engine, encoder)
+            done = engine.info.functions - len(pending)
+
+            def read(engine: Engine = engine, pending: Sequence[bytes] = pending, done: int = done) -> None:
+                for batch in _batches(pending, READ_AT_ONCE):
+                    encoder.encode_functions(engine.fetch(_ids(batch)))
+                    progress("refining", done := done + len(batch), engine.info.functions)
+
+            if pending:
+                run_idle(read) if idle else read()
+        if pending:
+            _swap(store, name, encoder, work, frozenset(pending), (swap or _nothing)())
+        found = refinement(store, name, encoder.name)
+        assert found is not None
+        if found.is_complete or not pending:
+            return found
+
+
+def run_idle(call: Callable[[], Made]) -> Made:
+    """Run a call in a thread that gets processor time only when nobody else wants it."""
+    made: list[Made] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        # On Linux this is the thread's own priority; elsewhere the process was made nice when it started.
+        if hasattr(os, "SCHED_IDLE"):
+            with suppress(OSError):
+                os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        try:
+            made.append(call())
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="idle", daemon=True)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+    return made[0]
+
+
+def _swap(
+    store: Store,
+    name: str,
+    encoder: Encoder,
+    work: Path,
+    read: frozenset[bytes],
+    around: AbstractContextManager[Callable[[IndexInfo], None]],
+) -> None:
+    """Publish a generation with the vectors of the units that were read and are still there."""
+    with around as tell, _writer(store, name, work, encoder) as writer:
+        with closing(store.open(name)) as engine:
+            static = _static(engine.info)
+            rows = [row for row in _rows(engine) if row in read]
+            for batch in _batches(rows, REPLACED_AT_ONCE):
+                functions = engine.fetch(_ids(batch))
+                vectors = encoder.encode_functions(functions)  # from the cache
+                writer.replace_vectors(static, [function.id for function in functions], vectors)
+            before = Refined.load(engine.artifact(ARTIFACT))
+        kept = before.rows if before.encoder == encoder.name else frozenset()
+        writer.put_artifact(ARTIFACT, Refined(encoder.name, kept.union(rows)).dump())
+        tell(writer.publish())
+
+
+def _writer(store: Store, name: str, work: Path, encoder: Encoder) -> Writer:
+    """A writer of the next generation; waits for a load that runs, and leaves one that was interrupted alone."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        if any(state.journals(work, name)):
+            unfinished = f"a load of the index {name!r} is not finished"
+        else:
+            try:
+                return store.begin(name, store.info(name).encoders, f"refine {encoder.name}")
+            except IndexMissing:
+                raise
+            except InputError as error:
+                unfinished = error.message
+        if time.monotonic() >= end:
+            raise InputError(unfinished, "finish the load; the refinement then continues from the cache")
+        time.sleep(PAUSE)
+
+
+def _static(info: IndexInfo) -> str:
+    """The name of the index's static encoder, of the version that is shipped."""
+    name = next((spec.name for spec in info.encoders if is_light(spec.name)), None)
+    if name is None:
+        made = ", ".join(spec.name for spec in info.encoders) or "none"
+        raise InputError(
+            f"the index {info.name!r} was made with encoder {made}", "only an index with static vectors can be refined"
+        )
+    check_shipped([name])
+    return name
+
+
+def _pending(engine: Engine, encoder: Encoder) -> list[bytes]:
+    refined = Refined.load(engine.artifact(ARTIFACT))
+    known = refined.rows if refined.encoder == encoder.name else frozenset()
+    return [row for row in _rows(engine) if row not in known]
+
+
+def _rows(engine: Engine) -> list[bytes]:
+    """One row for each unit of the index, in reading order; of two with the same id the first counts, as in a load."""
+    with closing(State(engine.artifact(state.ARTIFACT) or b"")) as stored:
+        entries = stored.manifest().entries.values()
+    rows: dict[bytes, bytes] = {}
+    for entry in entries:
+        for row in split_rows(entry.records):
+            rows.setdefault(row[:ID], row[:ROW])
+    return list(rows.values())
+
+
+def _ids(rows: Sequence[bytes]) -> list[str]:
+    return [row[:ID].hex() for row in rows]
+
+
+def _batches(rows: Sequence[bytes], size: int) -> Iterator[Sequence[bytes]]:
+    return (rows[start : start + size] for start in range(0, len(rows), size))
+
+
+def _nothing() -> AbstractContextManager[Callable[[IndexInfo], None]]:
+    return nullcontext(lambda _: None)

@@ -1,0 +1,214 @@
+"""Deep vectors come later: in the background or by `treeline refine`, one process at a time, never in the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.encoder.deep_model import write_model
+from tests.ingest.loading import project
+from treeline.corpus.errors import InputError
+from treeline.ingest import refine as ingest_refine
+from treeline.ingest.project import find_project
+from treeline.search.settings import Settings, from_environment, open_store
+from treeline.service import refining
+from treeline.service.app import create_app
+from treeline.service.cli import cli
+
+ROOT = Path(__file__).parent.parent.parent
+FILES = {f"file{n}.py": f"def sell_{n}(count):\n    return count * PRICES[{n}]\n" for n in range(6)}
+UNITS = 12  # a function and a file each
+PATIENCE = 240.0  # seconds; only what hangs takes as long
+# A background process that has the lock and will not end by itself.
+IDLE = """
+import os, sys, time
+from treeline.search.settings import from_environment
+from treeline.service import refining
+settings = from_environment()
+with refining._locked(settings):
+    refining._write(settings, refining.Worker("some", 3, 9, os.getpid(), idle=True))
+    print("locked", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project to ask in."""
+    monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    folder = project(tmp_path / "shop", FILES)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def refine_on(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREELINE_REFINE", str(model))
+
+
+def treeline(*words: str) -> Result:
+    result = CliRunner().invoke(cli, words)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.output
+    return result
+
+
+def settings_in(folder: Path) -> Settings:
+    settings = from_environment()
+    return replace(settings, index=find_project(folder, settings.home_path).index)
+
+
+def state(settings: Settings) -> refining.RefinementState:
+    found = refining.state(settings, settings.index)
+    assert found is not None
+    return found
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_nothing_is_refined_unless_the_setting_says_so(shop: Path) -> None:
+    treeline("sell", "things")
+    settings = settings_in(shop)
+    assert settings.refine == "off"
+    assert not (settings.home_path / ".run").exists()
+    assert refining.state(settings, settings.index) is None
+    assert json.loads(treeline("status", "--json").stdout)["indexes"][0]["refinement"] is None
+
+
+def test_a_question_is_answered_at_once_and_refined_behind_its_back(shop: Path, refine_on: None) -> None:
+    asked = [sys.executable, "-m", "treeline.service.cli", "sell", "things", "--json"]
+    first = subprocess.run(asked, capture_output=True, check=True, timeout=PATIENCE)
+    assert f"reading the code more closely in the background (0 of {UNITS} units done)" in first.stderr.decode()
+    settings = settings_in(shop)
+    wait_for(lambda: state(settings).refined == UNITS and not state(settings).running)
+    wait_for(lambda: not refining._is_locked(settings))
+    assert f"refined by {settings.refine}" in treeline("status").output
+    generation = open_store(settings).current(settings.index)
+    again = subprocess.run(asked, capture_output=True, check=True, timeout=PATIENCE)
+    assert again.stderr == b""  # neither refreshed nor refined again
+    assert open_store(settings).current(settings.index) == generation
+    assert {one["func_name"] for one in json.loads(again.stdout)["results"]} & {"sell_1", "sell_2"}
+
+
+def test_an_edit_after_the_refinement_is_answered_at_once_and_refined_again(
+    shop: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the foreground command, which uses the same code."""
+    treeline("sell", "things")
+    monkeypatch.setenv("TREELINE_REFINE", str(model))
+    done = json.loads(treeline("refine", "--json").stdout)
+    assert (done["refined"], done["units"], done["encoder"]) == (UNITS, UNITS, str(model))
+    monkeypatch.setenv("TREELINE_REFINE", "off")
+    project(shop, {"file0.py": "def buy(count):\n    return -count\n"})
+    assert "buy" in treeline("buy", "a", "count").output
+    settings = settings_in(shop)
+    assert state(settings).refined == UNITS - 2
+    assert f"refined: 10 of {UNITS} units" in treeline("status").output
+    monkeypatch.setenv("TREELINE_REFINE", str(model))
+    assert f"{UNITS} units refined" in treeline("refine").output
+    assert state(settings).refined == UNITS
+
+
+def test_refining_names_what_is_missing(shop: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREELINE_REFINE", str(model))
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    asked = treeline("sell", "things")
+    assert "sell_1" in asked.output
+    assert "is not refined: this needs onnxruntime" in asked.output
+    assert not (settings_in(shop).home_path / ".run").exists()
+    refused = CliRunner().invoke(cli, ["refine"]).exception
+    assert isinstance(refused, InputError) and "treeline-search[deep]" in refused.hint
+    assert "this needs onnxruntime" in state(settings_in(shop)).problem
+
+
+def test_one_process_refines_and_the_command_takes_over_from_the_background(shop: Path, refine_on: None) -> None:
+    settings = settings_in(shop)
+    other = subprocess.Popen([sys.executable, "-c", IDLE], stdout=subprocess.PIPE)
+    try:
+        assert other.stdout is not None and other.stdout.readline() == b"locked\n"
+        asked = treeline("sell", "things")
+        assert "in the background" in asked.output  # which goes on to this index afterwards
+        worker = [sys.executable, "-m", "treeline.service.cli", "refine", "--idle", "--name", settings.index]
+        subprocess.run(worker, check=True, timeout=PATIENCE)
+        assert state(settings).refined == 0 and other.poll() is None
+        assert f"{UNITS} units refined" in treeline("refine").output
+        assert other.wait(PATIENCE) == -signal.SIGTERM
+    finally:
+        other.kill()
+        other.wait()
+        other.stdout.close() if other.stdout else None
+
+
+def test_two_commands_do_not_end_each_other(shop: Path, refine_on: None) -> None:
+    settings = from_environment()
+    with refining._locked(settings):
+        refining._write(settings, refining.Worker("some", process=os.getpid()))
+        refused = CliRunner().invoke(cli, ["refine"]).exception
+    assert isinstance(refused, InputError) and "another process refines" in refused.message
+
+
+def test_the_background_process_goes_on_with_the_other_indexes(
+    shop: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    treeline("sell", "things")
+    treeline("index", str(shop), "--name", "named", "--workers", "0")
+    treeline("index", str(shop), "--name", "bare", "--encoder", "none", "--workers", "0")
+    monkeypatch.setenv("TREELINE_REFINE", str(model))
+    worker = [sys.executable, "-m", "treeline.service.cli", "refine", "--idle", "--name", "named"]
+    subprocess.run(worker, check=True, timeout=PATIENCE)
+    settings = settings_in(shop)
+    assert state(settings).refined == state(replace(settings, index="named")).refined == UNITS
+    assert refining.state(settings, "bare") is None
+
+
+def test_the_page_and_the_api_show_how_far_it_is(shop: Path, model: Path) -> None:
+    treeline("sell", "things")
+    settings = replace(settings_in(shop), refine=str(model))
+    client = create_app(settings).test_client()
+    assert "0 of 12 parts have been read more closely" in client.get("/").text
+    with refining._locked(settings):
+        refining._write(settings, refining.Worker(settings.index, 7, UNITS, os.getpid(), idle=True))
+        assert "7 of 12 parts so far" in client.get("/").text
+        body = client.get("/api/status").get_json()["refinement"]
+        assert (body["running"], body["read"], body["refined"], body["units"]) == (True, 7, 0, UNITS)
+        shown = CliRunner(env={"TREELINE_REFINE": str(model)}).invoke(cli, ["status"]).output
+        assert "refining: 7 of 12 units read" in shown
+    assert refining.run(settings, settings.index, lambda *_: None).is_complete
+    assert "parts have been read" not in client.get("/").text
+    off = create_app(replace(settings, index="default", refine="off")).test_client()
+    assert "read more closely" not in off.get("/").text
+
+
+def test_elasticsearch_indexes_are_not_refined(shop: Path) -> None:
+    settings = replace(from_environment(), engine="elasticsearch", refine="on")
+    assert refining.start(settings, "default") == "" and refining.state(settings, "default") is None
+    with pytest.raises(InputError, match="Elasticsearch"):
+        refining.run(settings, "default", lambda *_: None)
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="the system has no idle priority")
+def test_reading_is_idle_and_the_rest_of_the_process_is_not() -> None:
+    assert ingest_refine.run_idle(lambda: os.sched_getscheduler(0)) == os.SCHED_IDLE
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER
+    with pytest.raises(ZeroDivisionError):
+        ingest_refine.run_idle(lambda: 1 // 0)
