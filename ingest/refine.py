@@ -14,14 +14,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TypeVar
 
+import numpy as np
 import orjson
 
 from treeline.corpus.errors import IndexMissing, InputError
 from treeline.encoder.protocol import Encoder
 from treeline.encoder.registry import check_shipped, is_light
+from treeline.engine.durable import disk_errors
+from treeline.engine.hits import Vectors
 from treeline.engine.protocol import Engine, IndexInfo, Store, Writer
 from treeline.ingest import state
 from treeline.ingest.source import Progress, no_progress
@@ -103,17 +108,11 @@ def refine(
         with closing(store.open(name)) as engine:
             _static(engine.info)
             pending = _pending(engine, encoder)
-            done = engine.info.functions - len(pending)
-
-            def read(engine: Engine = engine, pending: Sequence[bytes] = pending, done: int = done) -> None:
-                for batch in _batches(pending, READ_AT_ONCE):
-                    encoder.encode_functions(engine.fetch(_ids(batch)))
-                    progress("refining", done := done + len(batch), engine.info.functions)
-
-            if pending:
-                run_idle(read) if idle else read()
-        if pending:
-            _swap(store, name, encoder, work, frozenset(pending), (swap or _nothing)())
+            read = partial(_read, engine, pending, encoder, work, progress)
+            vectors = (run_idle(read) if idle else read()) if pending else None
+        if vectors is not None:
+            with closing(vectors):
+                _swap(store, name, encoder.name, work, vectors, (swap or _nothing)())
         found = refinement(store, name, encoder.name)
         assert found is not None
         if found.is_complete or not pending:
@@ -143,30 +142,67 @@ def run_idle(call: Callable[[], Made]) -> Made:
     return made[0]
 
 
+class _ReadVectors:
+    """The vectors of units that were read, in a file without a name: those of a million units are half a gigabyte."""
+
+    def __init__(self, work: Path, units: int, dimension: int) -> None:
+        work.mkdir(parents=True, exist_ok=True)
+        with disk_errors(work):
+            self._file = TemporaryFile(dir=work)  # noqa: SIM115 - `close` closes it
+            self._vectors = np.memmap(self._file, np.float16, "w+", shape=(units, dimension))
+        self._places: dict[bytes, int] = {}
+
+    def add(self, rows: Sequence[bytes], vectors: Vectors) -> None:
+        places = range(len(self._places), len(self._places) + len(rows))
+        self._vectors[places.start : places.stop] = vectors
+        self._places.update(zip(rows, places, strict=True))
+
+    def batches(self, rows: Sequence[bytes]) -> Iterator[tuple[Sequence[bytes], Vectors]]:
+        """Those of these units that were read, with their vectors."""
+        known = [row for row in rows if row in self._places]
+        for batch in _batches(known, REPLACED_AT_ONCE):
+            yield batch, self._vectors[[self._places[row] for row in batch]].astype(np.float32)
+
+    def close(self) -> None:
+        del self._vectors
+        self._file.close()
+
+
+def _read(engine: Engine, pending: Sequence[bytes], encoder: Encoder, work: Path, progress: Progress) -> _ReadVectors:
+    """Read the units; the encoder's cache keeps each batch, whatever happens later."""
+    vectors = _ReadVectors(work, len(pending), encoder.dimension)
+    units, row_of = engine.info.functions, {row[:ID].hex(): row for row in pending}
+    done = units - len(pending)
+    for batch in _batches(pending, READ_AT_ONCE):
+        functions = engine.fetch([row[:ID].hex() for row in batch])
+        vectors.add([row_of[function.id] for function in functions], encoder.encode_functions(functions))
+        done += len(batch)
+        progress("refining", done, units)
+    return vectors
+
+
 def _swap(
     store: Store,
     name: str,
-    encoder: Encoder,
+    encoder: str,
     work: Path,
-    read: frozenset[bytes],
+    read: _ReadVectors,
     around: AbstractContextManager[Callable[[IndexInfo], None]],
 ) -> None:
     """Publish a generation with the vectors of the units that were read and are still there."""
     with around as tell, _writer(store, name, work, encoder) as writer:
         with closing(store.open(name)) as engine:
-            static = _static(engine.info)
-            rows = [row for row in _rows(engine) if row in read]
-            for batch in _batches(rows, REPLACED_AT_ONCE):
-                functions = engine.fetch(_ids(batch))
-                vectors = encoder.encode_functions(functions)  # from the cache
-                writer.replace_vectors(static, [function.id for function in functions], vectors)
+            static, rows = _static(engine.info), set[bytes]()
+            for batch, vectors in read.batches(_rows(engine)):
+                writer.replace_vectors(static, [row[:ID].hex() for row in batch], vectors)
+                rows.update(batch)
             before = Refined.load(engine.artifact(ARTIFACT))
-        kept = before.rows if before.encoder == encoder.name else frozenset()
-        writer.put_artifact(ARTIFACT, Refined(encoder.name, kept.union(rows)).dump())
+        kept = before.rows if before.encoder == encoder else frozenset()
+        writer.put_artifact(ARTIFACT, Refined(encoder, kept.union(rows)).dump())
         tell(writer.publish())
 
 
-def _writer(store: Store, name: str, work: Path, encoder: Encoder) -> Writer:
+def _writer(store: Store, name: str, work: Path, encoder: str) -> Writer:
     """A writer of the next generation; waits for a load that runs, and leaves one that was interrupted alone."""
     end = time.monotonic() + PATIENCE
     while True:
@@ -174,7 +210,7 @@ def _writer(store: Store, name: str, work: Path, encoder: Encoder) -> Writer:
             unfinished = f"a load of the index {name!r} is not finished"
         else:
             try:
-                return store.begin(name, store.info(name).encoders, f"refine {encoder.name}")
+                return store.begin(name, store.info(name).encoders, f"refine {encoder}")
             except IndexMissing:
                 raise
             except InputError as error:
@@ -211,10 +247,6 @@ def _rows(engine: Engine) -> list[bytes]:
         for row in split_rows(entry.records):
             rows.setdefault(row[:ID], row[:ROW])
     return list(rows.values())
-
-
-def _ids(rows: Sequence[bytes]) -> list[str]:
-    return [row[:ID].hex() for row in rows]
 
 
 def _batches(rows: Sequence[bytes], size: int) -> Iterator[Sequence[bytes]]:

@@ -133,6 +133,17 @@ def spawn(settings: Settings, index: str) -> subprocess.Popen[bytes]:
     return process
 
 
+def make_way(settings: Settings, index: str) -> None:
+    """End the background process if it refines this index, so that a load is not refused while it swaps vectors in.
+
+    It loses nothing, and starts again after the load.
+    """
+    worker = _worker(settings)
+    if worker.index == index and worker.idle and _is_locked(settings):
+        with _locked(settings, take_over=True):
+            pass
+
+
 def run(settings: Settings, index: str, progress: Progress) -> Refinement:
     """Refine an index here, with all processors; a background process lets go first."""
     _check_engine(settings)

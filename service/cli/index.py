@@ -191,6 +191,7 @@ def index_sources(
     from treeline.ingest.pipeline import LoadOptions, load
     from treeline.ingest.sources import CODESEARCHNET, open_source
     from treeline.search.settings import open_store
+    from treeline.service import refining
 
     store = open_store(settings)
     exists = settings.index in store.names()
@@ -207,6 +208,7 @@ def index_sources(
         workers=workers,
     )
     opened = [open_source(spec, reading) for spec in specs]
+    refining.make_way(settings, settings.index)
     if rejects and str(rejects.resolve()) in {source.name.removeprefix(CODESEARCHNET) for source in opened}:
         raise InputError(f"{rejects} is a source, and --rejects would overwrite it", "name another file")
     return load(store, settings.index, opened, options, progress)

@@ -159,6 +159,19 @@ def test_one_process_refines_and_the_command_takes_over_from_the_background(shop
         other.stdout.close() if other.stdout else None
 
 
+def test_a_load_ends_the_refinement_of_its_index_and_of_no_other(shop: Path, refine_on: None) -> None:
+    for index, ended in (("other", False), ("some", True)):
+        other = subprocess.Popen([sys.executable, "-c", IDLE], stdout=subprocess.PIPE)
+        try:
+            assert other.stdout is not None and other.stdout.readline() == b"locked\n"
+            refining.make_way(from_environment(), index)
+            assert other.wait(PATIENCE) == -signal.SIGTERM if ended else other.poll() is None
+        finally:
+            other.kill()
+            other.wait()
+            other.stdout.close() if other.stdout else None
+
+
 def test_two_commands_do_not_end_each_other(shop: Path, refine_on: None) -> None:
     settings = from_environment()
     with refining._locked(settings):
