@@ -10,7 +10,8 @@ files at 2 and classes at 3, the cut is the smallest radius with as many cluster
 in a collection of functions, files in one repository. Evidence makes the units of a file rise together, so with it the
 cut is at the file, or at the class within a single file.
 A node that holds the share p of the relevance, the sum of the scaled scores, is entitled to K·p of the K places on the
-page, and to at least one. Its n-th result pays a price for the n − 1 before it, relative to that entitlement.
+page, and to at least one. The score of its n-th result is divided by a number that grows with the n − 1 before it,
+relative to that entitlement, so a result moves past better ones of another cluster, but never past much better ones.
 docs/explanation/ranking.md derives this from importance sampling, IA-Select (Agrawal et al., WSDM 2009), xQuAD (Santos
 et al., WWW 2010) and proportional diversity (Dang & Croft, SIGIR 2012).
 """
@@ -66,13 +67,13 @@ MODULE = 1.4  # the file of that name: as much as a type
 HANDED_ON = 2.0  # a file that re-exports a name defined elsewhere: more than all evidence of files that mention it
 BY_KIND = dict.fromkeys(("class", "interface", "type", "enum"), 0.2) | {"constant": -0.5}  # a type rather than a value
 WHOLE = 0.2  # a definition at top level
-REPOSITORY_PRICE = 0.08  # for using up the entitlement of a repository once
-INNER_PRICE = 0.08  # the same for a file if only functions are indexed, and for a class if the cut is there
-# For each earlier result of the same file. A prohibitive price gains .004 by file (not significant) and buries
-# functions beside a better one (docs/research/tree-ranking.md).
-FILE_PRICE = 0.9
-WHOLE_PRICE = 1.5  # the same if the query is about a whole: it asks for files rather than functions
-MOST_PAID = 3  # times the price of a repository, so one that is full of answers is not shut out
+# What the divisor of a score grows by for each earlier result of the same cluster. A price that is subtracted instead
+# lifts results of other clusters however weak they are (docs/research/tree-ranking.md).
+FILE_STEP = 1.5  # between the divisors of D'Hondt (1, 2, 3 …) and Sainte-Laguë (1, 3, 5 …)
+WHOLE_STEP = 4.0  # the same if the query is about a whole: it asks for files rather than functions
+REPOSITORY_STEP = 0.1  # for using up the entitlement of a repository once
+FUNCTIONS_STEP = 0.16  # the same if only functions are indexed, and then for a file, or a class if the cut is there
+MOST_STEPS = 3  # of a repository, so one that is full of answers is not shut out
 OLD_VERSION = 0.5  # a copy in the folder of an older version
 OPPOSITE = 0.2  # a name that converts the other way (direction.py); .5 loses .001 on the 99 questions (p = .05)
 OPPOSITE_KNOWN = 0.5  # the same if the direction is known, as for `atoi`, and not guessed from the name
@@ -463,14 +464,14 @@ class TreeRanking:
         foreign = np.array(others(query, lambda: head.parts("language")), dtype=bool)
         if foreign.any():
             scores -= FOREIGN * foreign
-        file_price = WHOLE_PRICE if about_a_whole else FILE_PRICE
-        paid = self.prices(scores, fused, tree, file_price, spread="graph" not in head.lanes)
-        order = np.lexsort((-scores, paid - scores))
+        file_step = WHOLE_STEP if about_a_whole else FILE_STEP
+        divisors = self.divisors(scores, fused, tree, file_step, spread="graph" not in head.lanes)
+        order = np.lexsort((-scores, -np.where(scores > 0.0, scores / divisors, scores)))
         radius = cut(tree, fused)
         reasons = (
             explain(
                 order,
-                paid,
+                divisors,
                 tree,
                 radius,
                 shares((tree.repos, tree.files, tree.classes)[radius - 1], fused),
@@ -486,35 +487,35 @@ class TreeRanking:
         )
         return arrange(candidates, order, reasons=reasons)
 
-    def prices(
-        self, scores: Floats, mass: Floats, tree: LocalTree, file_price: float = FILE_PRICE, *, spread: bool = True
+    def divisors(
+        self, scores: Floats, mass: Floats, tree: LocalTree, file_step: float = FILE_STEP, *, spread: bool = True
     ) -> Floats:
-        """What each candidate pays for earlier candidates of its clusters.
+        """What each candidate's score is divided by, because of earlier candidates of its clusters.
 
-        If the call graph ranked the results, its order is kept, and only files have a price.
+        If the call graph ranked the results, its order is kept, and only files count.
         """
         order = (-scores).argsort(kind="stable")
-        paid = np.zeros(len(scores))
+        steps = np.zeros(len(scores))
         if spread and tree.repos.any():
             used = before(tree.repos, order).astype(np.float64)
             if tree.whole:
                 used /= np.maximum(1.0, PAGE * shares(tree.repos, mass))[tree.repos]
             # If only functions are indexed, a repository is entitled to one place. By its share the 99 questions lose
             # .004 of NDCG within (p = .01), because a repository with many weak matches holds more than it should.
-            paid += REPOSITORY_PRICE * np.minimum(used, MOST_PAID)
+            steps += (REPOSITORY_STEP if tree.whole else FUNCTIONS_STEP) * np.minimum(used, MOST_STEPS)
         if tree.whole:
-            paid += file_price * before(tree.files, order)
+            steps += file_step * before(tree.files, order)
         radius = cut(tree, mass)
         if spread and radius >= FILE and not tree.whole:
-            paid += INNER_PRICE * np.minimum(before(tree.files, order), MOST_PAID)
+            steps += FUNCTIONS_STEP * np.minimum(before(tree.files, order), MOST_STEPS)
         if spread and radius >= CLASS:
-            paid += INNER_PRICE * np.minimum(before(tree.classes, order), MOST_PAID)
-        return paid * (self.diversity / max(1.0 - self.diversity, 1e-9))
+            steps += FUNCTIONS_STEP * np.minimum(before(tree.classes, order), MOST_STEPS)
+        return 1.0 + steps * (self.diversity / max(1.0 - self.diversity, 1e-9))
 
 
 def explain(
     order: Positions,
-    paid: Floats,
+    divisors: Floats,
     tree: LocalTree,
     radius: int,
     held: Floats,
@@ -562,7 +563,7 @@ def explain(
             said.insert(0, f"written in {language} the query names")
         if len(turned) and turned[position]:
             said.insert(0, "its name says the opposite")
-        if moved and paid[position]:
+        if moved and divisors[position] > 1.0:
             said.append("results from elsewhere in the tree go first")
         if moved or said:
             direction = "raised" if moved > 0 else "lowered" if moved < 0 else "kept"

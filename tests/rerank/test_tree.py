@@ -17,8 +17,9 @@ from treeline.rerank.candidates import Candidate, Candidates, Contribution, Rera
 from treeline.rerank.tree import (
     CLASS,
     FILE,
+    FUNCTIONS_STEP,
     REPOSITORY,
-    REPOSITORY_PRICE,
+    REPOSITORY_STEP,
     TreeRanking,
     cut,
     lists_changes,
@@ -42,14 +43,15 @@ def order(query: str, candidates: list[Candidate], diversity: float = 0.5) -> li
     return [f"{one.address.path}:{one.address.func_name}" for one in ranked]
 
 
-def test_in_a_collection_a_result_pays_for_those_above_from_its_repository() -> None:
+def test_in_a_collection_a_score_is_divided_for_results_above_from_its_repository() -> None:
     head = Candidates.of(both("aaab", [0.9, 0.8, 0.7, 0.6]))
     scores, mass = np.array([1.0, 0.9, 0.8, 0.75]), np.ones(4) / 4
-    paid = TreeRanking().prices(scores, mass, local_tree(head))
-    assert paid.tolist() == pytest.approx([0.0, REPOSITORY_PRICE, 2 * REPOSITORY_PRICE, 0.0])
+    divisors = TreeRanking().divisors(scores, mass, local_tree(head))
+    assert divisors.tolist() == pytest.approx([1.0, 1.0 + FUNCTIONS_STEP, 1.0 + 2 * FUNCTIONS_STEP, 1.0])
     places = 10 * 3 / 4  # that the first repository is entitled to where files are units too
-    whole = TreeRanking().prices(scores, mass, local_tree(head)._replace(whole=True))
-    assert whole.tolist() == pytest.approx([0.0, REPOSITORY_PRICE / places, 2 * REPOSITORY_PRICE / places, 0.0])
+    files = local_tree(head)._replace(whole=True, files=np.arange(4))
+    step = REPOSITORY_STEP / places
+    assert TreeRanking().divisors(scores, mass, files).tolist() == pytest.approx([1.0, 1.0 + step, 1.0 + 2 * step, 1.0])
 
 
 @given(
@@ -81,6 +83,24 @@ def test_more_diversity_shows_more_repositories_and_those_that_moved_say_why() -
     assert any(one.reason.startswith("lowered: results from elsewhere") for one in ranked)
 
 
+def test_a_result_far_below_the_others_is_not_raised_for_diversity() -> None:
+    def repositories(*scores: float) -> str:
+        places = [(f"o/{repo}", f"{number}.py", "f") for number, repo in enumerate("aaaabc")]
+        rows = [one._replace(score=score) for one, score in zip(functions(*places), scores, strict=True)]
+        return "".join(one.address.repo[-1] for one in TreeRanking()(rows, CONTEXT))
+
+    assert repositories(0.9, 0.85, 0.8, 0.75, 0.75, 0.0) == "abaaac"
+    assert repositories(0.9, 0.85, 0.8, 0.75, 0.5, 0.0) == "aaaabc"
+    files = units(
+        ("retry.py", "Retry", "class", 1.0),
+        ("retry.py", "Retry.new", "method", 0.9),
+        ("retry.py", "Retry.sleep", "method", 0.9),
+        ("auth.py", "fail", "function", 0.2),
+        ("far.py", "far", "function", 0.0),
+    )
+    assert order("try it once more with a delay", files)[2:4] == ["retry.py:Retry.sleep", "auth.py:fail"]
+
+
 def test_where_the_call_graph_answers_the_order_stays() -> None:
     head = [
         found(address("o/a", "f.py", f"f{i}"), i, keyword=(5 - i, 1.0), graph=(i + 1, 1.0), dense=(5 - i, 0.5))
@@ -106,7 +126,7 @@ def test_a_file_whose_units_match_together_rises() -> None:
     )
     assert order("routing", rows)[:2] == ["many.py:first", "one.py:Alone"]
     # Another file goes before the second of one, unless it is much weaker.
-    assert order("routing", rows)[2:] == ["near.py:near", "many.py:second", "far.py:far", "many.py:third"]
+    assert order("routing", rows)[2:] == ["near.py:near", "many.py:second", "many.py:third", "far.py:far"]
 
 
 def test_words_of_the_file_name_count_and_words_that_all_files_have_do_not() -> None:
@@ -217,7 +237,7 @@ def test_the_definition_of_a_name_comes_before_its_uses() -> None:
     rows = units(
         ("use.py", "make_router", "function", 1.0),
         ("use.py", "router_for", "function", 0.9),
-        ("plain.py", "router", "constant", 0.3),
+        ("plain.py", "router", "constant", 0.4),
         ("def.py", "Router", "class", 0.2),
         ("sigil.ts", "$Router", "interface", 0.1),
     )
@@ -351,7 +371,7 @@ def test_a_question_about_a_whole_shows_other_files_before_the_second_result_of_
     rows = units(
         ("pool.py", "Pool.get", "method", 1.0),
         ("pool.py", "Pool.put", "method", 0.9),
-        ("other.py", "reuse", "function", 0.1),
+        ("other.py", "reuse", "function", 0.5),
         ("far.py", "Far", "class", 0.0),
     )
     assert order("how are connections kept", rows)[1] == "other.py:reuse"
