@@ -64,6 +64,7 @@ OUTLINE = 0.1  # a file's outline, a section or configuration, compared with a d
 DEFINITION = 1.0  # the definition of the one name that the query is
 OTHER_CLASS = 0.5  # of that, if the query names another class or module
 MODULE = 1.4  # the file of that name: as much as a type
+HEADING = 0.5  # a section whose heading is the query: code that answers as well stays before it
 HANDED_ON = 2.0  # a file that re-exports a name defined elsewhere: more than all evidence of files that mention it
 BY_KIND = dict.fromkeys(("class", "interface", "type", "enum"), 0.2) | {"constant": -0.5}  # a type rather than a value
 WHOLE = 0.2  # a definition at top level
@@ -355,10 +356,10 @@ def homes(head: Candidates, tree: LocalTree, query: str, symbols: Sequence[str])
 
 
 def definitions(head: Candidates, query: str) -> Floats:
-    """How likely each candidate defines the name that is the whole query, 0 to 1.4; zeros for other queries."""
-    found = np.zeros(len(head))
+    """How likely each candidate defines the name that is the whole query, 0 to 1.4, or has it as its heading."""
     if not SYMBOL.fullmatch(query):
-        return found
+        return HEADING * headings(head, query)
+    found = np.zeros(len(head))
     wanted = JOINTS.sub(".", query.removesuffix("()"))
     last = wanted.rpartition(".")[2]
     letters = NO_LETTER.sub("", last.lower())
@@ -377,6 +378,13 @@ def definitions(head: Candidates, query: str) -> Floats:
                 same *= OTHER_CLASS if "." in wanted else 1.0
             found[position] = same + BY_KIND.get(kind, 0.0) + WHOLE * (name == wanted)
     return found
+
+
+def headings(head: Candidates, query: str) -> Floats:
+    """1 for each section of a document whose heading is the query."""
+    words = terms(query)
+    columns = zip(head.parts("func_name"), head.parts("kind"), strict=True)
+    return np.array([kind == "section" and terms(name.rpartition(" > ")[2]) == words for name, kind in columns], float)
 
 
 def handed_on(head: Candidates, query: str, context: RerankContext) -> list[int]:
@@ -557,7 +565,7 @@ def explain(
         if position in wholes:
             said.insert(0, "it answers for what is in it, which matches alike")
         if defined[position]:
-            said.insert(0, "it defines the name")
+            said.insert(0, "the query is its name")
         if moved and len(foreign):
             language = "another language than" if foreign[position] else "the language that"
             said.insert(0, f"written in {language} the query names")

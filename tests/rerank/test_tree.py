@@ -233,6 +233,16 @@ def test_a_document_that_matches_much_better_than_any_code_stays_first() -> None
     assert order("what it is for", rows)[0] == "README.md:Links"
 
 
+def test_a_section_goes_first_if_the_query_is_its_heading_unless_code_answers_as_well() -> None:
+    guide = [document(0, "site/guide.md", "Pipes", 0.9), document(1, "site/guide.md", "Pipes > Using streams", 0.8)]
+    rows = [*guide, unit(2, "core/tube.py", "open", "function", 0.9), unit(3, "y.py", "z", "class", 0.0)]
+    assert order("Using streams", rows)[0] == "site/guide.md:Pipes > Using streams"
+    assert "the query is its name" in TreeRanking()(rows, RerankContext("using streams"))[0].reason
+    assert order("using streams twice", rows)[0] == "core/tube.py:open"
+    named = [*guide, unit(2, "core/streams.py", "use", "function", 1.0), unit(3, "y.py", "z", "class", 0.0)]
+    assert order("using streams", named)[0] == "core/streams.py:use"
+
+
 def test_the_definition_of_a_name_comes_before_its_uses() -> None:
     rows = units(
         ("use.py", "make_router", "function", 1.0),
