@@ -62,10 +62,10 @@ class RefinementState:
     problem: str = ""
 
     def __str__(self) -> str:
-        if self.refined >= self.units:
-            return f"refined by {self.encoder}"
         if self.running:
             return f"refining: {self.read:,} of {counted(self.units, 'unit')} read"
+        if self.refined >= self.units:
+            return f"refined by {self.encoder}"
         why = f" ({self.problem})" if self.problem else ""
         return f"refined: {self.refined:,} of {counted(self.units, 'unit')}{why}"
 
@@ -95,7 +95,7 @@ def state(settings: Settings, index: str) -> RefinementState | None:
     if worker.index != index:
         return made
     if worker.process and _is_locked(settings):
-        return replace(made, running=True, read=max(worker.done, found.refined))
+        return replace(made, running=True, read=worker.done)
     return replace(made, problem=worker.problem)
 
 
@@ -107,7 +107,7 @@ def start(settings: Settings, index: str) -> str:
     if not is_on(settings):
         return ""
     try:
-        left = _refinement(settings, index)
+        left = progress_of(settings, index)
         if left is None or left.is_complete:
             return ""
     except TreelineError as error:
@@ -160,7 +160,7 @@ def run_idle(settings: Settings, index: str) -> None:
             work = _Run(settings, lambda *_: None, idle=True)
             for name in dict.fromkeys((index, *open_store(settings).names())):
                 with suppress(TreelineError):
-                    left = _refinement(settings, name)
+                    left = progress_of(settings, name)
                     if left is not None and not left.is_complete:
                         work.refine(name)
     except _Busy:
@@ -232,17 +232,23 @@ def _encoder(settings: Settings) -> str:
     return DEEP_ENCODER if settings.refine in (OFF, ON) else full_name(settings.refine)
 
 
-def _refinement(settings: Settings, index: str) -> Refinement | None:
-    """How far the index is; raises if the encoder is not there or cannot read functions."""
+def progress_of(settings: Settings, index: str) -> Refinement | None:
+    """How far the index is refined by the encoder of the settings; None if it has no static vectors."""
+    from treeline.ingest.refine import refinement
+
+    return refinement(open_store(settings), index, check_encoder(settings))
+
+
+def check_encoder(settings: Settings) -> str:
+    """The name of the encoder that refines; raises if it is not there or cannot read functions."""
     from treeline.encoder.deep import DeepEncoder
     from treeline.encoder.registry import load
-    from treeline.ingest.refine import refinement
 
     encoder = load(_encoder(settings))
     if not isinstance(encoder, DeepEncoder):
         raise InputError(f"{settings.refine!r} is no deep encoder", "set TREELINE_REFINE to on, off or its folder")
     encoder.check_runtime()
-    return refinement(open_store(settings), index, encoder.name)
+    return encoder.name
 
 
 def _check_engine(settings: Settings) -> None:

@@ -78,6 +78,16 @@ def encoder(settings: Settings) -> Iterator[Finding]:
     yield Finding("encoder", "ok", detail)
 
 
+def refinement(settings: Settings) -> Iterator[Finding]:
+    from treeline.service import refining
+
+    if refining.is_on(settings):
+        try:
+            yield Finding("refinement", "ok", refining.check_encoder(settings))
+        except TreelineError as error:
+            yield Finding("refinement", "failed", error.message, error.hint)
+
+
 def index(settings: Settings) -> Iterator[Finding]:
     from treeline.encoder.registry import check_shipped
     from treeline.engine.names import alias_name, index_name
@@ -219,7 +229,15 @@ def extras(_settings: Settings) -> Iterator[Finding]:
         yield Finding("transformers", "missing", "for other encoders and cross-encoders", hint, needed=False)
 
 
-CHECKS: tuple[Callable[[Settings], Iterator[Finding]], ...] = (python, encoder, index, elasticsearch, programs, extras)
+CHECKS: tuple[Callable[[Settings], Iterator[Finding]], ...] = (
+    python,
+    encoder,
+    refinement,
+    index,
+    elasticsearch,
+    programs,
+    extras,
+)
 
 
 def _first_line(error: BaseException) -> str:

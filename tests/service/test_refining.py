@@ -138,6 +138,7 @@ def test_refining_names_what_is_missing(shop: Path, model: Path, monkeypatch: py
     assert not (settings_in(shop).home_path / ".run").exists()
     refused = CliRunner().invoke(cli, ["refine"]).exception
     assert isinstance(refused, InputError) and "treeline-search[deep]" in refused.hint
+    assert "✗ refinement: this needs onnxruntime" in treeline("doctor").output
     assert "this needs onnxruntime" in state(settings_in(shop)).problem
 
 
