@@ -43,6 +43,7 @@ class DeepEncoder:
         try:
             self.name = name or f"{DEEP_ENCODER}:{config['version']}"
             self.limits = {field: int(config["limits"][field]) for field in FIELDS}
+            self.usual = float(config.get("usual", self._static.usual))
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{folder / CONFIG} is no configuration of a deep encoder: {error!r}", RETRAIN) from error
         if sum(self.limits.values()) > LONGEST:
@@ -68,10 +69,6 @@ class DeepEncoder:
     @property
     def dimension(self) -> int:
         return self._static.dimension
-
-    @property
-    def usual(self) -> float:
-        return self._static.usual
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         return self._static.encode_queries(texts)

@@ -16,6 +16,7 @@ import click
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import CredentialsRefused, EncoderMismatch, EngineUnavailable, IndexOutdated, InputError
 from treeline.corpus.function import KINDS
+from treeline.encoder.protocol import DEEP_ENCODER, DEFAULT_ENCODER, NO_ENCODER
 from treeline.encoder.registry import check_shipped, is_shipped, without_version
 from treeline.engine.protocol import Store
 from treeline.ingest.source import ReadOptions
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from treeline.ingest.pipeline import Summary
     from treeline.ingest.source import Progress, ReadOptions
 
+ENCODERS = (DEFAULT_ENCODER, DEEP_ENCODER, NO_ENCODER)  # those with names of their own
 PARTITIONS = ("train", "valid", "test", "pool")
 LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
 
@@ -35,7 +37,14 @@ LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
 @click.command("index")
 @click.argument("sources", nargs=-1, metavar="SOURCE…")
 @index_options
-@click.option("--encoder", "encoders", multiple=True, metavar="NAME", help="static, deep, none or a model; repeatable.")
+@click.option(
+    "--encoder",
+    "encoders",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=lambda _context, _option, start: [name for name in ENCODERS if name.startswith(start)],
+    help="static, deep, none or a model; repeatable.",
+)
 @click.option("--fresh", is_flag=True, help="Rebuild the index instead of updating it.")
 @click.option("--strict", is_flag=True, help="Stop at the first record that cannot be read.")
 @click.option("--remove", multiple=True, metavar="SOURCE", help="Remove a source from the index; repeatable.")

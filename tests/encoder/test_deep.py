@@ -76,11 +76,12 @@ def test_batches_hold_every_row_with_tokens_once_and_pad_little() -> None:
     assert sum(padded) < 1.05 * sum(lengths)
 
 
-def test_questions_are_those_of_the_static_encoder(folder: Path) -> None:
+def test_questions_are_those_of_the_static_encoder(folder: Path, tmp_path: Path) -> None:
     questions = ["sort a list of dicts", "", "读取"]
     encoder = DeepEncoder(folder)
     assert np.array_equal(encoder.encode_queries(questions), STATIC.encode_queries(questions))
     assert (encoder.dimension, encoder.usual) == (STATIC.dimension, STATIC.usual)
+    assert DeepEncoder(write_model(tmp_path, usual=0.6)).usual == 0.6
 
 
 def test_a_function_without_a_known_word_keeps_its_static_vector(folder: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
 from tests.ingest.loading import project
@@ -116,6 +117,13 @@ def test_the_outline_of_a_file_nests_its_definitions(folder: Path) -> None:
     assert any(line.split() == ["1", "class", "Mailer"] for line in lines)
     inner = next(line for line in lines if "send_receipt" in line)
     assert inner.startswith("     2    ")  # inside the class
+
+
+def test_encoders_and_commands_are_completed() -> None:
+    shell = ShellComplete(cli, {}, "treeline", "_TREELINE_COMPLETE")
+    assert [item.value for item in shell.get_completions(["index", "--encoder"], "")] == ["static", "deep", "none"]
+    assert [item.value for item in shell.get_completions(["index", "--encoder"], "d")] == ["deep"]
+    assert [item.value for item in shell.get_completions([], "ref")] == ["refine"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
