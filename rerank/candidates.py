@@ -26,6 +26,7 @@ Labels = NDArray[np.object_]  # words, or numbers that may be None; an array, be
 ABSENT = -1  # the position of a candidate that a lane did not find
 NO_RANK, NO_SCORE = np.array([0]), np.array([np.nan])
 DEPTH = 100  # candidates that a re-ranker reorders; the rest keep their positions
+LANE_HEAD = 10  # of each lane, which it reorders too, however little the other lanes think of them
 
 
 class Contribution(NamedTuple):
@@ -213,6 +214,13 @@ class Candidates(Sequence[Candidate]):
 
     def evidence(self, lane: str) -> Evidence | None:
         return next((given for given in self._lanes if given.lane == lane), None)
+
+    def split(self, depth: int) -> tuple[Self, Self]:
+        """The candidates that a re-ranker gets, the first `depth` and the first few of each lane; and the rest."""
+        head = np.arange(len(self)) < depth
+        for given in self._lanes:
+            head |= (given.ranks > 0) & (given.ranks <= LANE_HEAD)
+        return self._at(np.flatnonzero(head)), self._at(np.flatnonzero(~head))
 
     def led_by(self, lane: str, *, ranked: bool = False) -> Self:
         """This lane's candidates first, in the list's order or (`ranked`) the lane's; then the rest in order."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from treeline.engine.hits import Keys, Rows, Scores, run_starts, scores_of
 from treeline.engine.protocol import Hit
-from treeline.rerank.candidates import ABSENT, Candidate, Candidates, Evidence, LaneColumns, Positions
+from treeline.rerank.candidates import ABSENT, LANE_HEAD, Candidate, Candidates, Evidence, LaneColumns, Positions
 
 # A fusion method: takes ranked lists, lane weights, traits of the query and a limit; returns fused candidates.
 Fusion = Callable[[Sequence["RankedList"], Mapping[str, float], "QueryTraits", int], Sequence[Candidate]]
@@ -43,7 +43,8 @@ def weight_of(lane: str, weights: Mapping[str, float]) -> float:
 def sum_of_shares(lists: Sequence[RankedList], shares: Sequence[ArrayLike], limit: int) -> Sequence[Candidate]:
     """Candidates by the sum of their shares (`shares[i][j]` belongs to hit j of list i), ties by first seen.
 
-    First seen reads the lists side by side: all first places in the order of the lists, then all second places.
+    First seen reads the lists side by side: all first places in the order of the lists, then all second places. After
+    the first `limit` follow those of the rest that are in the first few of a list, for the re-ranker.
     """
     filled = [(ranked, np.asarray(own, np.float64)) for ranked, own in zip(lists, shares, strict=True) if ranked.hits]
     if not filled:
@@ -54,8 +55,10 @@ def sum_of_shares(lists: Sequence[RankedList], shares: Sequence[ArrayLike], limi
     places = _places(which, keys.of, len(known))
     turns = places * len(filled) + np.arange(len(filled))[:, None]
     seen = turns.view(np.uint64).min(axis=0)  # ABSENT is negative, so as unsigned it sorts last
-    best = _best(totals, limit)
-    best = best[np.lexsort((seen[best], -totals[best]))[:limit]]
+    heads = seen < LANE_HEAD * len(filled)
+    best = _best(totals, limit, heads)
+    best = best[np.lexsort((seen[best], -totals[best]))]
+    best = best[(np.arange(len(best)) < limit) | heads[best]]
     given = [_given(*one, at) for one, at in zip(filled, places[:, best], strict=True)]
     return Candidates(keys, known[best], totals[best], given)
 
@@ -81,11 +84,11 @@ def _places(which: Positions, lists: Sequence[Rows], known: int) -> Positions:
     return places
 
 
-def _best(totals: Scores, limit: int) -> Positions:
-    """The `limit` highest totals and all ties with the last, unsorted: fewer to sort."""
+def _best(totals: Scores, limit: int, also: NDArray[np.bool_]) -> Positions:
+    """The `limit` highest totals, all ties with the last, and these others, unsorted: fewer to sort."""
     if not 0 < limit < len(totals):
         return np.arange(len(totals))
-    best: Positions = (totals >= np.partition(totals, -limit)[-limit]).nonzero()[0]
+    best: Positions = ((totals >= np.partition(totals, -limit)[-limit]) | also).nonzero()[0]
     return best
 
 

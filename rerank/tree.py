@@ -436,11 +436,12 @@ class TreeRanking:
     diversity: float = DIVERSITY
 
     def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
-        head = Candidates.of(candidates[:DEPTH])
+        head = Candidates.of(candidates)
         if not head or self.diversity <= 0.0 or context.kind == "structural":
             return arrange(candidates, [])
         query = context.query.strip()
-        fused = scaled(head.scores)
+        # What comes after the usual depth is in the first few of a lane. It must not stretch the scale.
+        fused = scaled(np.maximum(head.scores, head.scores[:DEPTH].min()))
         tree = local_tree(head)
         defined = DEFINITION * definitions(head, query)
         if tree.whole and (handing := handed_on(head, query, context)):

@@ -203,15 +203,17 @@ class Searcher:
         return exclude(self.engine, self._with_callees(results) if plan.query.callees else results)
 
     def fuse(self, results: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]:
-        """Fuse the lanes' lists into one, with what each lane contributed."""
+        """Fuse the lanes' lists into one of `limit` candidates and the first few of each lane, with what each lane
+        contributed."""
         every = len(results.found) if results.leading else limit
         fused = fusion(method)(results.lists, DEFAULT_WEIGHTS, results.plan.route.traits, every)
-        return lead(fused, results)[:limit]
+        return Candidates.of(lead(fused, results)).split(limit)[0] if results.leading else fused
 
     def rerank(
         self, results: LaneResults, candidates: Sequence[Candidate], method: str = "default"
     ) -> Sequence[Candidate]:
-        """The candidates in the re-ranker's order; only the first `rerank_depth` are reordered."""
+        """The candidates in the re-ranker's order. Only the first `rerank_depth` and the first few of each lane are
+        reordered."""
         plan = results.plan
         vectors = self.engine.vectors if self.info.encoders else None
         context = RerankContext(
@@ -222,11 +224,12 @@ class Searcher:
             kind=plan.route.kind,
             symbols=plan.route.symbols,
         )
-        depth = self.settings.rerank_depth
         run = self._reranker(method, plan.query.k, plan.query.diversity)
-        if len(candidates) <= depth:
+        if len(candidates) <= self.settings.rerank_depth or method == "none":
             return lead(run(candidates, context), results)
-        return lead([*run(candidates[:depth], context), *candidates[depth:]], results)
+        head, rest = Candidates.of(candidates).split(self.settings.rerank_depth)
+        ranked = run(head, context)
+        return lead([*ranked, *rest] if rest else ranked, results)
 
     def similar(self, id_: str, k: int = 10) -> list[Hit]:
         """The functions nearest to this one by the default encoder's vectors, without itself."""
@@ -290,7 +293,7 @@ class Searcher:
         if graph is None:
             return results
         plan = results.plan
-        top = [candidate.id for candidate in self.fuse(results, plan.query.fusion, CALLEES_OF)]
+        top = [candidate.id for candidate in self.fuse(results, plan.query.fusion)[:CALLEES_OF]]
         found = callees_lane(self.engine, graph, top, self.settings.lane_depth, plan.filters)
         took = (perf_counter() - begin) * 1000
         return replace(results, lists=(*results.lists, found), timings={**results.timings, CALLEES: took})

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.rerank.lists import address, ranked
 from treeline.engine.protocol import Hit
+from treeline.rerank.candidates import LANE_HEAD, Candidates
 from treeline.rerank.fusion import (
     LEAST_DENSE,
     MOST_DENSE,
@@ -99,9 +100,21 @@ def test_no_lists_and_empty_lists_fuse_to_nothing(method: str) -> None:
 def test_a_shorter_limit_gives_the_head_of_the_same_list(method: str) -> None:
     lists = [GRAPH, EMBEDDING, KEYWORD]
     assert (
-        fusion(method)(lists, EQUAL, QueryTraits("mixed"), 3)
+        fusion(method)(lists, EQUAL, QueryTraits("mixed"), 3)[:3]
         == fusion(method)(lists, EQUAL, QueryTraits("mixed"), 100)[:3]
     )
+
+
+@pytest.mark.parametrize("method", FUSIONS)
+def test_what_one_lane_ranks_first_follows_the_limit(method: str) -> None:
+    dense = RankedList("dense", [Hit(f"d{i}", 1 - i / 100, address(f"d{i}")) for i in range(50)])
+    keyword = RankedList("keyword", [Hit(f"k{i}", 50.0 - i, address(f"k{i}")) for i in range(50)])
+    fused = fusion(method)([keyword, dense], {"keyword": 0.01, "dense": 5.0}, QueryTraits("other"), 30)
+    assert len({one.id for one in fused}) == len(fused)
+    assert [one.id for one in fused[30:]] == [f"k{i}" for i in range(LANE_HEAD)]
+    head, rest = Candidates.of(fused).split(20)
+    assert [one.id for one in rest] == [one.id for one in fused[20:30]]
+    assert [one.id for one in head] == [one.id for one in [*fused[:20], *fused[30:]]]
 
 
 def test_scores_are_brought_to_zero_and_one() -> None:
@@ -154,7 +167,7 @@ def test_a_structural_question_is_left_to_the_graph() -> None:
 
 def test_where_a_call_is_written_comes_behind_the_graph_and_before_what_only_shares_words() -> None:
     lists = [ranked("keyword", "XYZ"), ranked("dense", "XYZ"), ranked("graph", "A"), ranked("text_calls", "W")]
-    assert [candidate.id for candidate in adaptive(lists, {}, QueryTraits("structural"), 3)] == ["A", "W", "X"]
+    assert [candidate.id for candidate in adaptive(lists, {}, QueryTraits("structural"), 3)][:3] == ["A", "W", "X"]
 
 
 def test_what_the_graph_found_ten_edges_away_stays_in_front_of_what_only_shares_words() -> None:

@@ -111,6 +111,14 @@ def test_where_the_call_graph_answers_the_order_stays() -> None:
     assert [candidate.id for candidate in TreeRanking()(head, CONTEXT)] == [candidate.id for candidate in head]
 
 
+def test_what_only_one_lane_found_is_ranked_too_and_leaves_the_others_as_they_are() -> None:
+    usual = [unit(i, f"f{i}.py", f"f{i}", "class", 1.0 - i / 200) for i in range(100)]
+    deep = [unit(100, "yaml.py", "load", "function", 0.2), unit(101, "f0.py", "rest", "function", 0.0)]
+    ranked = order("yaml reader for the settings of users", [*usual, *deep])
+    assert ranked.index("yaml.py:load") < 60  # for its file's name
+    assert [one for one in ranked if one.startswith("f") and "rest" not in one] == order("yaml reader for users", usual)
+
+
 def test_nothing_found_is_nothing_ranked() -> None:
     assert not list(TreeRanking()([], CONTEXT))
 
