@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -335,6 +336,7 @@ class Generation:
         functions.
         """
         if self._writer is None and self._previous is not None and before.entries.keys() == after.entries.keys():
+            self._remove_left_journals(self._previous.info.generation)
             return self._previous.info
         writer, book = self._begin()
         self._mid_write = True
@@ -383,6 +385,12 @@ class Generation:
         if self._journal_path:
             state.remove_journals(self._journal_path.parent, self._name)
         return info
+
+    def _remove_left_journals(self, current: str) -> None:
+        """Remove what a load left that failed after it had published; nobody can resume it."""
+        if self._journal_path:
+            with suppress(OSError):  # on a read-only disk it does no harm
+                state.remove_journals(self._journal_path.parent, self._name, except_base=current)
 
     def _functions_now(self) -> int:
         """How many units the current generation holds, also under --fresh, which does not open it."""

@@ -14,7 +14,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field
-from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -28,7 +27,7 @@ from treeline.ingest import artifacts
 from treeline.ingest.generation import Generation, Start, start
 from treeline.ingest.source import Problem, Progress, Source, Unit, Unreadable, no_progress
 from treeline.ingest.sources import check_overlap, disambiguate, is_missing
-from treeline.ingest.state import FINGERPRINT, Manifest, entry_key
+from treeline.ingest.state import Manifest, entry_key, fingerprint
 from treeline.ingest.workers import BatchResult, Clock, Task, Workers, outcome, peak_memory_kb, processors
 
 
@@ -265,26 +264,30 @@ class _Load:
     def _generation(self) -> Generation:
         previous = self.start.previous
         specs = tuple(EncoderSpec(encoder.name, encoder.dimension) for encoder in self.start.encoders.values())
-        fingerprint = blake2b(digest_size=FINGERPRINT // 2)
-        for part in (
-            previous.info.generation if previous else "",
+        plan = (
+            "fresh" if self.options.fresh else "",
             *(f"{spec.name}/{spec.dimension}" for spec in specs),
             *sorted(source.name for source in self.sources),
             *sorted(self.options.remove),
             self.options.reading,
-        ):
-            fingerprint.update(part.encode("utf-8", "surrogatepass") + b"\0")
+        )
         return Generation(
             self.store,
             self.name,
             specs,
-            fingerprint.hexdigest(),
+            fingerprint(self._base(), plan),
             previous,
             self.start.state,
             self.options.work if self.options.resumable else None,
             self.options.fresh,
             self.options.checkpoint_seconds,
         )
+
+    def _base(self) -> str:
+        """The generation that is current when the load starts, also under --fresh, which does not open it."""
+        if self.start.previous is not None:
+            return self.start.previous.info.generation
+        return self.store.current(self.name) if self.name in self.store.names() else ""
 
     def _keep_other_sources(self, generation: Generation) -> None:
         """Keep the entries of sources that are neither loaded nor removed."""

@@ -206,7 +206,7 @@ def _writer(store: Store, name: str, work: Path, encoder: str) -> Writer:
     """A writer of the next generation; waits for a load that runs, and leaves one that was interrupted alone."""
     end = time.monotonic() + PATIENCE
     while True:
-        if any(state.journals(work, name)):
+        if state.has_unfinished_load(work, name, store.current(name)):
             unfinished = f"a load of the index {name!r} is not finished"
         else:
             try:

@@ -36,8 +36,8 @@ ARTIFACT = "state"
 # A function's row: its id, a hash of its text, a hash of the rest (position, commit, partition).
 ID, TEXT, REST = 16, 8, 8
 ROW = ID + TEXT + REST
-# Hexadecimal digits of a load's fingerprint, in the name of its journal.
-FINGERPRINT = 24
+# Hexadecimal digits of a load's fingerprint, in the name of its journal; the first say from which generation it starts.
+FINGERPRINT, BASE = 24, 8
 
 # SQLite's disk errors as error numbers of the operating system.
 DISK_ERRORS = {"full": errno.ENOSPC, "readonly": errno.EROFS, "unable to open": errno.EACCES}
@@ -491,13 +491,36 @@ def open_journal(path: Path | None, checkpoint: bytes | None) -> tuple[Journal, 
     return journal, found
 
 
+def fingerprint(base: str, plan: Iterable[str]) -> str:
+    """Identifies a load, to resume it: the generation that it starts from, and whatever else decides what it writes."""
+    digest = blake2b(digest_size=(FINGERPRINT - BASE) // 2)
+    for part in plan:
+        digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
+    return _base_digits(base) + digest.hexdigest()
+
+
+def _base_digits(generation: str) -> str:
+    return blake2b(generation.encode(), digest_size=BASE // 2).hexdigest()
+
+
 def journals(folder: Path, name: str, suffix: str = "") -> Iterator[Path]:
-    """The journals of unfinished loads of this index, not those of an index whose name only begins like it."""
+    """The journals of loads of this index, not those of an index whose name only begins like it."""
     return folder.glob(f"{name}-{'[0-9a-f]' * FINGERPRINT}.journal{suffix}")
 
 
-def remove_journals(folder: Path, name: str) -> None:
-    """Those of loads of this index, with whatever sources."""
+def has_unfinished_load(folder: Path, name: str, generation: str) -> bool:
+    """Whether a load that starts from this generation runs or can be resumed."""
+    return any(_starts_from(path, generation) for path in journals(folder, name))
+
+
+def remove_journals(folder: Path, name: str, except_base: str | None = None) -> None:
+    """Those of loads of this index, with whatever sources, except loads that start from a generation."""
     for suffix in ("", "-wal", "-shm"):
         for path in journals(folder, name, suffix):
-            path.unlink(missing_ok=True)
+            if except_base is None or not _starts_from(path, except_base):
+                path.unlink(missing_ok=True)
+
+
+def _starts_from(journal: Path, generation: str) -> bool:
+    digits = journal.name.rpartition(".journal")[0][-FINGERPRINT:]
+    return digits.startswith(_base_digits(generation))

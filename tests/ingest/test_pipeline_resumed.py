@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from tests.ingest.loading import FUNCTIONS, NAME, functions, loaded, record, records_file
+from tests.ingest.loading import FUNCTIONS, NAME, functions, loaded, project, record, records_file
 from treeline.corpus.errors import InputError
 from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest import state
@@ -17,15 +18,16 @@ from treeline.ingest.source import ReadOptions, Unit
 from treeline.ingest.sources import open_source
 
 
-def broken_off(home: Path, source: Path) -> None:
+def broken_off(home: Path, source: Path, *, fresh: bool = False) -> None:
     """Interrupted when everything has been written and nothing published; what was written is checkpointed."""
 
     def interrupt(_what: str, _done: int, _total: int) -> None:
         raise KeyboardInterrupt
 
     opened = [open_source(str(source), ReadOptions(kinds=FUNCTIONS))]
+    options = LoadOptions(work=home / ".loading", workers=0, fresh=fresh)
     with pytest.raises(KeyboardInterrupt):
-        load(EmbeddedStore(home), NAME, opened, LoadOptions(work=home / ".loading", workers=0), interrupt)
+        load(EmbeddedStore(home), NAME, opened, options, interrupt)
     assert list((home / ".loading").glob("*.journal"))
 
 
@@ -73,6 +75,44 @@ def test_the_journal_of_an_index_whose_name_begins_alike_is_left_alone(tmp_path:
     loaded(tmp_path / "home", shard(tmp_path, "a"))
     assert theirs.exists()
     assert not ours.exists()
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_journal_left_after_publishing_is_removed_by_the_next_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: bool
+) -> None:
+    """The disk becomes read-only between the pointer and the journal; nothing is left to do for the next load."""
+    home = tmp_path / "home"
+    loaded(home, shard(tmp_path, "a"))
+
+    def fail(_journal: state.Journal) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="Read-only"):
+        patched.setattr(state.Journal, "remove", fail)
+        loaded(home, shard(tmp_path, "b"), fresh=fresh)
+    assert list((home / ".loading").glob("*.journal"))
+    assert not loaded(home, tmp_path / "records.jsonl").published
+    assert not list((home / ".loading").glob("*.journal*"))
+    assert {function.sha for function in functions(home).values()} == {"b" * 40}
+
+
+def test_a_load_of_another_source_without_changes_leaves_an_interrupted_one_to_be_resumed(tmp_path: Path) -> None:
+    home, other = tmp_path / "home", project(tmp_path / "other", {"other.py": "def other():\n    return 1\n"})
+    loaded(home, shard(tmp_path, "a"), other)
+    broken_off(home, shard(tmp_path, "b"))
+    assert not loaded(home, other).published
+    assert loaded(home, tmp_path / "records.jsonl").resumed
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_load_from_nothing_and_an_update_do_not_resume_each_other(tmp_path: Path, fresh: bool) -> None:
+    home = tmp_path / "home"
+    loaded(home, shard(tmp_path, "a"))
+    broken_off(home, shard(tmp_path, "b"), fresh=fresh)
+    assert not loaded(home, tmp_path / "records.jsonl", fresh=not fresh).resumed
+    broken_off(home, shard(tmp_path, "c"), fresh=fresh)
+    assert loaded(home, tmp_path / "records.jsonl", fresh=fresh).resumed
 
 
 def test_a_load_that_another_one_overtook_says_so(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from treeline.encoder.static import StaticEncoder
 from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest import refine as module
 from treeline.ingest.refine import Refinement, refine, refinement
+from treeline.ingest.state import fingerprint
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = {f"file{n}.py": f"def sell_{n}(count):\n    return count * PRICES[{n}]\n" for n in range(12)}
@@ -213,13 +214,23 @@ def test_another_version_of_the_encoder_refines_all_again(home: Path, reading: R
 
 def test_an_interrupted_load_is_left_alone(home: Path, reading: Reading, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PATIENCE", 0.0)
-    journal = home / ".loading" / f"{NAME}-{'0a' * 12}.journal"
+    made_by = fingerprint(EmbeddedStore(home).current(NAME), ["some sources"])
+    journal = home / ".loading" / f"{NAME}-{made_by}.journal"
     journal.touch()
     with pytest.raises(InputError, match="is not finished"):
         refined(home, reading)
-    journal.rename(home / ".loading" / f"{NAME}-other-{'0a' * 12}.journal")
+    journal.rename(home / ".loading" / f"{NAME}-other-{made_by}.journal")
     assert refined(home, reading).is_complete
     assert reading.read == len(FILES)
+
+
+def test_the_journal_of_a_load_that_published_does_not_stop_it(
+    home: Path, reading: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The load failed when it removed its journal. No load resumes that, so it would stop refinements for good."""
+    monkeypatch.setattr(module, "PATIENCE", 0.0)
+    (home / ".loading" / f"{NAME}-{fingerprint('', ['some sources'])}.journal").touch()
+    assert refined(home, reading).is_complete
 
 
 def test_a_running_load_is_waited_for(home: Path, reading: Reading, monkeypatch: pytest.MonkeyPatch) -> None:
