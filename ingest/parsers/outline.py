@@ -151,11 +151,16 @@ def _captured(grammar: Grammar, source: bytes, ranges: Sequence[Range] = ()) -> 
         if ranges:
             parser.included_ranges = []
     begun = monotonic()
-    found = cursor.captures(tree.root_node)
+    # `captures` gives them in file order, so it holds back what it finds inside a captured node until that node ends.
+    # In a file that is one call with a function (lodash) its time is quadratic. `matches` holds nothing back.
+    found: dict[str, set[Node]] = defaultdict(set)
+    for _, match in cursor.matches(tree.root_node):
+        for capture, nodes in match.items():
+            found[capture].update(nodes)
     if monotonic() - begun >= PATIENCE_S:
         # After a timeout the cursor returns what it has so far, without an error.
         raise TooTangled(f"not searched within {PATIENCE_S} s")
-    return tree.root_node, found
+    return tree.root_node, {capture: list(nodes) for capture, nodes in found.items()}
 
 
 def _captures_by_piece(grammar: Grammar, source: bytes) -> dict[str, list[Node]]:

@@ -192,7 +192,7 @@ class _Maker:
         doc = seen.doc if grammar.file_doc_of else Doc(leading_comment(source, grammar.comments))
         top, members = _nested(found)
         lines, room, rest = [self.place.path], MAX_TOP_LEVEL, []
-        at = doc.end
+        at, line, counted = doc.end, 1, 0
         for one in (*top, None):
             end = (one.doc.above or one.start) if one else len(source)
             code = _tidy(source[at:end]) if end > at else ""
@@ -202,7 +202,8 @@ class _Maker:
                 lines += [code] if code else []
                 room -= len(code)
             else:
-                rest.append((code, source.count(b"\n", 0, at) + 1))
+                line, counted = line + source.count(b"\n", counted, at), at
+                rest.append((code, line))
             if one is None:
                 break
             lines.append(signature(source, one))

@@ -184,3 +184,22 @@ def test_a_type_inside_hundreds_of_others_is_not_followed_to_the_end() -> None:
     assert typed("Box<" * 3 + "Disk" + ">" * 3) == ":Disk"
     assert typed("Box<" * 500 + "Disk" + ">" * 500) == ""
     assert typed("Disk" + "[]" * 500) == ""
+
+
+def test_a_file_that_is_one_big_call_takes_the_time_of_its_parts() -> None:
+    """As lodash and bundles are. `QueryCursor.captures` takes a hundred times as long for the whole."""
+    grammar = by_suffix()[".js"]
+    parts = b"".join(
+        b"function part%d(a, b) {\n  var c = read(a, b);\n  use(c, function (d) { return d.e(a); });\n}\n" % number
+        for number in range(800)
+    )
+    wrapped = b"(function () {\n%s}.call(this));\n" % parts
+    seen = [outlining.outline(grammar, source) for source in (parts, wrapped)]
+    assert [len(one.functions) for one in seen] == [800, 800]
+
+    def seconds(source: bytes) -> float:
+        started = process_time()
+        outlining.captures_of(grammar, source)
+        return process_time() - started
+
+    assert seconds(wrapped) < 10 * seconds(parts)
