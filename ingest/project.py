@@ -84,6 +84,12 @@ class Refreshed:
         """Files and folders skipped because there are too many."""
         return sum(count for reason, count in self.skipped.items() if reason.endswith("beyond the limit"))
 
+    @property
+    def changes(self) -> str:
+        """How many files changed, in words."""
+        parts = ((self.changed, "changed"), (self.added, "new"), (self.removed, "deleted"))
+        return ", ".join(f"{number} {word}" for number, word in parts if number)
+
     def __str__(self) -> str:
         """One line for the user."""
         name = self.project.name
@@ -92,14 +98,9 @@ class Refreshed:
         limit = f"; more than {MAX_FILES:,} files: the rest is left out" if self.truncated else ""
         if self.is_new:
             return f"{name}: indexed {counted(self.files, 'file')} in {self.seconds:.1f} s{limit}"
-        parts = [
-            f"{number} {word}"
-            for number, word in ((self.changed, "changed"), (self.added, "new"), (self.removed, "deleted"))
-            if number
-        ]
-        if not parts:
+        if not self.changes:
             return f"{name}: up to date ({counted(self.files, 'file')}){limit}"
-        return f"{name}: refreshed in {self.seconds:.1f} s ({', '.join(parts)} of {counted(self.files, 'file')}){limit}"
+        return f"{name}: refreshed in {self.seconds:.1f} s ({self.changes} of {counted(self.files, 'file')}){limit}"
 
 
 def find_project(path: Path, home: Path) -> Project:
@@ -133,6 +134,14 @@ def projects(home: Path) -> list[Project]:
             if row is not None:
                 found.append(_project(Path(row[0])))
     return sorted(found, key=lambda project: project.root)
+
+
+def last_refreshed(project: Project, home: Path) -> float:
+    """When a refresh last wrote something, in seconds since 1970; 0 if none did."""
+    try:
+        return _file_of(project.root, home).stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def forget(project: Project, store: Store, home: Path) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import os
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treeline.corpus.errors import InputError
+from treeline.corpus.counting import counted
+from treeline.corpus.errors import InputError, TreelineError
 from treeline.ingest.source import Progress, ReadOptions, no_progress
 from treeline.search.settings import Settings, open_store
 
@@ -15,6 +19,37 @@ if TYPE_CHECKING:
     from treeline.ingest.project import Project, Refreshed
 
 DEFAULT_ENCODER = "static"
+# After this long, a search of everything refreshes no further project. A project without changes takes some 10 ms.
+REFRESH_ALL_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshedAll:
+    """What a refresh of several projects did."""
+
+    refreshed: tuple[Refreshed, ...] = ()
+    gone: tuple[Project, ...] = ()
+    """Their folders are not there any more."""
+    unchecked: tuple[Project, ...] = ()
+    """There was no time left for them."""
+    failed: tuple[tuple[Project, str], ...] = ()
+
+    def __str__(self) -> str:
+        """One line for the user; empty if nothing changed."""
+        published = [one for one in self.refreshed if one.published]
+        parts = []
+        if published:
+            parts.append(
+                "refreshed " + ", ".join(f"{one.project.name} ({one.changes or 'indexed again'})" for one in published)
+            )
+        if busy := [one.project.name for one in self.refreshed if one.is_busy]:
+            parts.append(f"another process is refreshing {', '.join(busy)}")
+        if self.unchecked:
+            parts.append(f"no time to check {counted(len(self.unchecked), 'project')} for changes")
+        parts += [f"cannot refresh {project.name} ({reason})" for project, reason in self.failed]
+        if self.gone:
+            parts.append(f"left out, folder gone: {', '.join(str(project.root) for project in self.gone)}")
+        return "; ".join(parts)
 
 
 def refresh_project(settings: Settings, folder: Path, progress: Progress = no_progress) -> Refreshed:
@@ -25,6 +60,33 @@ def refresh_project(settings: Settings, folder: Path, progress: Progress = no_pr
     project = find_project(folder, home)
     reading = reading_of(settings)
     return refresh(project, open_store(settings), home, reading, encoders=encoders(settings), progress=progress)
+
+
+def refresh_all(
+    settings: Settings, names: Collection[str], progress: Progress = no_progress, *, limit_s: float = REFRESH_ALL_S
+) -> RefreshedAll:
+    """Update the indexes among `names` that belong to projects, the last refreshed first, until the time is up."""
+    from treeline.ingest.project import last_refreshed, refresh
+
+    home, store, reading = settings.home_path, open_store(settings), reading_of(settings)
+    found = [project for name, project in project_names(settings).items() if name in names]
+    found.sort(key=lambda project: last_refreshed(project, home), reverse=True)
+    gone = tuple(project for project in found if not project.root.is_dir())
+    there = [project for project in found if project not in gone]
+    refreshed: list[Refreshed] = []
+    failed: list[tuple[Project, str]] = []
+    until = time.monotonic() + limit_s
+    for number, project in enumerate(there):
+        if time.monotonic() >= until:
+            return RefreshedAll(tuple(refreshed), gone, tuple(there[number:]), tuple(failed))
+        if not os.access(project.root, os.R_OK | os.X_OK):
+            failed.append((project, "its folder may not be read"))
+            continue
+        try:
+            refreshed.append(refresh(project, store, home, reading, encoders=encoders(settings), progress=progress))
+        except TreelineError as error:
+            failed.append((project, error.message))
+    return RefreshedAll(tuple(refreshed), gone, (), tuple(failed))
 
 
 def reading_of(settings: Settings) -> ReadOptions:

@@ -21,6 +21,7 @@ from treeline.service.cli.options import (
     function_argument,
     how_to_index,
     index_options,
+    lazy_progress,
     search_options,
     settings_for,
     target_settings,
@@ -59,7 +60,7 @@ class Search(StrictCommand):
 @click.command("search", cls=Search)
 @click.argument("words", nargs=-1, required=True, metavar="QUESTION")
 @index_options
-@click.option("--global", "everywhere", is_flag=True, help="Search every index.")
+@click.option("--global", "everywhere", is_flag=True, help="Search every index; projects are refreshed first.")
 @search_options
 @click.option("--full", is_flag=True, help="Show whole code instead of the first lines.")
 @click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
@@ -127,14 +128,24 @@ def show_found(
 
 
 def search_everywhere(query: Query, settings: Settings) -> tuple[Answer, IndexInfo]:
-    """Search every index of the store; one that cannot be opened is skipped and named."""
+    """Search every index of the store, projects refreshed first; one that cannot be opened is skipped and named."""
     from treeline.search.live import open_searcher
     from treeline.search.settings import open_store
     from treeline.service.indexes import merge
+    from treeline.service.projects import refresh_all
+
+    names = open_store(settings).names()
+    with lazy_progress() as progress:
+        done = refresh_all(settings, names, progress)
+    if line := str(done):
+        click.echo(f"treeline: {line}", err=True)
+    gone = {project.index for project in done.gone}
 
     answers: dict[str, Answer] = {}
     infos = []
-    for name in open_store(settings).names():
+    for name in names:
+        if name in gone:
+            continue
         try:
             searcher = open_searcher(replace(settings, index=name), patient=True)
         except TreelineError as error:

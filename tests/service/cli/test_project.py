@@ -12,7 +12,10 @@ from click.testing import CliRunner, Result
 
 from tests.ingest.loading import project
 from treeline.corpus.errors import InputError, TreelineError
+from treeline.ingest.project import projects
+from treeline.search.settings import from_environment
 from treeline.service.cli import cli
+from treeline.service.projects import refresh_all
 
 FILES = {
     "shop/cart.py": 'def total_price(items):\n    """Add up what is in the cart."""\n    return sum(items)\n',
@@ -103,6 +106,43 @@ def test_global_asks_every_index(folder: Path, tmp_path: Path) -> None:
     assert [result["rank"] for result in body["results"]] == list(range(1, len(body["results"]) + 1))
     code, said = ask("--global", "send a receipt by mail")
     assert "send_receipt" in said.stdout
+
+
+def test_global_refreshes_the_projects_it_searches(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask("receipt")
+    monkeypatch.chdir(tmp_path)
+    (folder / "shop" / "cart.py").write_text('def grand_total(items):\n    """Add up the cart."""\n', encoding="utf-8")
+    (folder / "shop" / "bill.py").write_text('def print_bill(items):\n    """Print the bill."""\n', encoding="utf-8")
+    _, said = ask("--global", "add up the cart")
+    assert "grand_total" in said.stdout and "total_price" not in said.stdout
+    assert said.stderr == "treeline: refreshed demo (1 changed, 1 new)\n"
+    _, said = ask("--global", "add up the cart")
+    assert "grand_total" in said.stdout and said.stderr == ""
+
+
+def test_global_leaves_out_a_project_whose_folder_is_gone(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask("receipt")
+    other = project(tmp_path / "zoo", {"zoo.py": 'def feed_lions(zoo):\n    """Feed the lions."""\n    return zoo\n'})
+    monkeypatch.chdir(other)
+    ask("lions")
+    folder.rename(tmp_path / "moved")
+    _, said = ask("--global", "add up the cart or feed the lions")
+    assert "feed_lions" in said.stdout and "total_price" not in said.stdout
+    assert said.stderr == f"treeline: left out, folder gone: {folder}\n"
+
+
+def test_a_refresh_of_all_projects_ends_when_its_time_is_up(folder: Path) -> None:
+    ask("receipt")
+    (folder / "shop" / "cart.py").unlink()
+    settings = from_environment()
+    names = [one.index for one in projects(settings.home_path)]
+    late = refresh_all(settings, names, limit_s=0)
+    assert str(late) == "no time to check 1 project for changes" and late.refreshed == ()
+    assert str(refresh_all(settings, names, limit_s=600)) == "refreshed demo (1 deleted)"
 
 
 def test_status_lists_the_projects(folder: Path) -> None:
