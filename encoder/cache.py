@@ -12,6 +12,7 @@ from threading import Lock
 
 import numpy as np
 
+from treeline.corpus.errors import DiskFull, TreelineError
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder, Vectors, unit
 from treeline.encoder.text import passage
@@ -19,6 +20,8 @@ from treeline.encoder.text import passage
 log = logging.getLogger(__name__)
 
 DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+RUN_AGAIN = "free some space or make the folder writable, then run it again; what was read is kept"
 CODE = 0xFF  # the primary part of SQLite's extended error codes
 ASKED_AT_ONCE = 500  # SQLite's limit on variables in one statement is 999 on old builds
 
@@ -36,8 +39,8 @@ class CachedEncoder:
         file.parent.mkdir(parents=True, exist_ok=True)
         self._encoder, self._file, self._model, self._text = encoder, file, model, text
         self._lock = Lock()
-        self._rows = sqlite3.connect(file, check_same_thread=False, timeout=30)
-        with self._recreate_if_damaged():
+        self._rows = self._connect()
+        with self._errors():
             self._prepare()
 
     @property
@@ -62,7 +65,7 @@ class CachedEncoder:
         if new:
             vectors = self._encoder.encode_functions(list(new.values()))
             fresh = {key: vector.astype(np.float16).tobytes() for key, vector in zip(new, vectors, strict=True)}
-            with self._lock, self._recreate_if_damaged(), self._rows:
+            with self._lock, self._errors(), self._rows:
                 self._rows.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", fresh.items())
             known |= fresh
         stored = np.frombuffer(b"".join(known[key] for key in keys), dtype=np.float16)
@@ -79,7 +82,7 @@ class CachedEncoder:
         known: dict[bytes, bytes] = {}
         unique = list(dict.fromkeys(keys))
         size = self.dimension * 2
-        with self._lock, self._recreate_if_damaged():
+        with self._lock, self._errors():
             for start in range(0, len(unique), ASKED_AT_ONCE):
                 some = unique[start : start + ASKED_AT_ONCE]
                 marks = ",".join("?" * len(some))
@@ -88,19 +91,29 @@ class CachedEncoder:
         return known
 
     @contextmanager
-    def _recreate_if_damaged(self) -> Iterator[None]:
-        """Replace a damaged file by an empty one: everything in it can be computed again."""
+    def _errors(self) -> Iterator[None]:
+        """Replace a damaged file by an empty one: everything in it can be computed again. Say what a disk refuses."""
         try:
             yield
         except sqlite3.DatabaseError as error:
-            if getattr(error, "sqlite_errorcode", 0) & CODE not in DAMAGED:
+            code = getattr(error, "sqlite_errorcode", 0) & CODE
+            if code in REFUSED:
+                kind = DiskFull if code == sqlite3.SQLITE_FULL else TreelineError
+                raise kind(f"cannot write the vectors in {self._file}: {error}", RUN_AGAIN) from error
+            if code not in DAMAGED:
                 raise
             log.warning("%s is damaged (%s) and will be rebuilt", self._file, error)
             self._rows.close()
             for end in ("", "-wal", "-shm"):
                 self._file.with_name(self._file.name + end).unlink(missing_ok=True)
-            self._rows = sqlite3.connect(self._file, check_same_thread=False, timeout=30)
+            self._rows = self._connect()
             self._prepare()
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            return sqlite3.connect(self._file, check_same_thread=False, timeout=30)
+        except sqlite3.OperationalError as error:
+            raise TreelineError(f"cannot open the vectors in {self._file}: {error}", RUN_AGAIN) from error
 
     def _prepare(self) -> None:
         self._rows.execute("PRAGMA journal_mode=WAL")

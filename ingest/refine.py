@@ -149,6 +149,9 @@ class _ReadVectors:
         work.mkdir(parents=True, exist_ok=True)
         with disk_errors(work):
             self._file = TemporaryFile(dir=work)  # noqa: SIM115 - `close` closes it
+            # Or a full disk would end the process by a signal when a page of the file is first written.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(self._file.fileno(), 0, units * dimension * np.dtype(np.float16).itemsize)
             self._vectors = np.memmap(self._file, np.float16, "w+", shape=(units, dimension))
         self._places: dict[bytes, int] = {}
 
@@ -191,15 +194,24 @@ def _swap(
 ) -> None:
     """Publish a generation with the vectors of the units that were read and are still there."""
     with around as tell, _writer(store, name, work, encoder) as writer:
-        with closing(store.open(name)) as engine:
-            static, rows = _static(engine.info), set[bytes]()
-            for batch, vectors in read.batches(_rows(engine)):
-                writer.replace_vectors(static, [row[:ID].hex() for row in batch], vectors)
-                rows.update(batch)
-            before = Refined.load(engine.artifact(ARTIFACT))
-        kept = before.rows if before.encoder == encoder else frozenset()
-        writer.put_artifact(ARTIFACT, Refined(encoder, kept.union(rows)).dump())
-        tell(writer.publish())
+        try:
+            info = _replace(store, name, encoder, read, writer)
+        except BaseException:  # nobody resumes it, so it must not fill the disk
+            writer.abandon()
+            raise
+        tell(info)
+
+
+def _replace(store: Store, name: str, encoder: str, read: _ReadVectors, writer: Writer) -> IndexInfo:
+    with closing(store.open(name)) as engine:
+        static, rows = _static(engine.info), set[bytes]()
+        for batch, vectors in read.batches(_rows(engine)):
+            writer.replace_vectors(static, [row[:ID].hex() for row in batch], vectors)
+            rows.update(batch)
+        before = Refined.load(engine.artifact(ARTIFACT))
+    kept = before.rows if before.encoder == encoder else frozenset()
+    writer.put_artifact(ARTIFACT, Refined(encoder, kept.union(rows)).dump())
+    return writer.publish()
 
 
 def _writer(store: Store, name: str, work: Path, encoder: str) -> Writer:

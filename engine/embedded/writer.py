@@ -179,6 +179,8 @@ class EmbeddedWriter:
         return read_info(self._home / generation)
 
     def abandon(self) -> None:
+        if self._lock is None:  # published: what is in the folder now is another writer's
+            return
         self._close_writer()
         shutil.rmtree(self._folder, ignore_errors=True)
         self._release()

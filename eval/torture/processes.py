@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import resource
@@ -13,15 +14,25 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treeline.corpus.errors import TreelineError
+
+if TYPE_CHECKING:
+    from treeline.engine.protocol import Engine
 
 INDEX = "torture"
 FILES, FUNCTIONS = 4, 4  # size of the source: a smaller one allows more rounds
 VERBS = ("parse", "send", "sort", "merge")
 NOUNS = ("header", "socket", "matrix", "token")
 LONGEST = 120.0  # seconds; a process that takes longer hangs
+# A deep encoder in ONNX (`vectors = -static`): it tells at a glance which vectors are refined.
+MODEL = (
+    "CAk6jAEKFgoGc3RhdGljEgd2ZWN0b3JzIgNOZWcSBGRlZXBaFwoDaWRzEhAKDggHEgoKAxIBYgoDEgFsWhoKBmZpZWxkcxIQCg4IBxIKCgMSAWIK"
+    "AxIBbFoaCgZzdGF0aWMSEAoOCAESCgoDEgFiCgMI/wFiGwoHdmVjdG9ycxIQCg4IARIKCgMSAWIKAwj/AUIECgAQEQ=="
+)
+LIMITS = {"name": 16, "place": 12, "docstring": 48, "code": 116}  # tokens
+RIGHT = 0.98  # cosine of a stored vector; half precision and the prior take a little
 TRACEBACK = "Traceback (most recent call last)"
 
 
@@ -92,13 +103,15 @@ def fork(work: Callable[[], object], said_in: Path) -> Child:
         os._exit(code)
 
 
-def command_line(home: Path, arguments: Sequence[str]) -> None:
-    """`treeline ARGUMENTS…` in this process."""
+def command_line(home: Path, arguments: Sequence[str], model: Path | None = None) -> None:
+    """`treeline ARGUMENTS…` in this process; `model` is the encoder that refines."""
     from treeline.service.cli import main
 
     for name in [name for name in os.environ if name.startswith("TREELINE_")]:
         del os.environ[name]
     os.environ["TREELINE_HOME"] = str(home)
+    if model is not None:
+        os.environ["TREELINE_REFINE"] = str(model)
     sys.argv = ["treeline", *arguments]
     main()
 
@@ -114,8 +127,11 @@ def address_space() -> int:
     return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
-def write_source(folder: Path, version: int) -> None:
-    """Write the source at one version: the same functions, of the same length, with the version in each body."""
+def write_source(folder: Path, version: int, top: str = "") -> None:
+    """Write the source at one version: the same functions, of the same length, with the version in each body.
+
+    `top` is the first line of each file.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for verb in VERBS[:FILES]:
         functions = (
@@ -123,7 +139,14 @@ def write_source(folder: Path, version: int) -> None:
             f"    return {verb}_{NOUNS[number - 1]}({noun}) + {version:04d}\n"
             for number, noun in enumerate(NOUNS[:FUNCTIONS])
         )
-        (folder / f"{verb}.py").write_text("\n\n".join(functions), encoding="utf-8")
+        (folder / f"{verb}.py").write_text(top + "\n\n".join(functions), encoding="utf-8")
+
+
+def write_model(folder: Path) -> None:
+    """Write the encoder that refines."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "deep.onnx").write_bytes(base64.b64decode(MODEL))
+    (folder / "deep.json").write_text(json.dumps({"version": "1", "limits": LIMITS}), encoding="utf-8")
 
 
 def look(home: Path) -> dict[str, Any]:
@@ -149,7 +172,32 @@ def look(home: Path) -> dict[str, Any]:
         for artifact in ("state", "tree", "callgraph"):
             if not engine.artifact(artifact) and not any(artifact in one for one in engine.damaged):
                 raise Failure(f"the artifact {artifact} is missing, and nobody says so")
-        return {"version": versions.pop(), "damaged": list(engine.damaged), "generation": engine.info.generation}
+        return {
+            "version": versions.pop(),
+            "damaged": list(engine.damaged),
+            "generation": engine.info.generation,
+            "refined": _count_refined(engine),
+        }
+
+
+def _count_refined(engine: Engine) -> int:
+    """How many units have deep vectors; fails if a vector is neither, or the artifact says otherwise."""
+    from treeline.encoder.registry import load
+    from treeline.ingest.refine import ARTIFACT, Refined
+    from treeline.ingest.state import ID
+
+    static = load("static")
+    assert static is not None
+    units = list(engine.scan())
+    found = engine.vectors([unit.id for unit in units])[:, :-1]
+    cosines = (found * static.encode_functions(units)[:, :-1]).sum(axis=1)
+    if (abs(cosines) < RIGHT).any():
+        raise Failure(f"a vector is neither static nor deep: {cosines.tolist()}")
+    refined = {unit.id for unit, cosine in zip(units, cosines, strict=True) if cosine < 0}
+    recorded = {row[:ID].hex() for row in Refined.load(engine.artifact(ARTIFACT)).rows}
+    if refined != recorded and not any(ARTIFACT in file for file in engine.damaged):
+        raise Failure(f"{len(refined)} units are refined, {len(recorded)} are recorded")
+    return len(refined)
 
 
 def looked(home: Path, work: Path) -> dict[str, Any]:

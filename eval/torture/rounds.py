@@ -19,10 +19,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from treeline.eval.torture.faults import ERRORS, Plan, install
 from treeline.eval.torture.processes import (
+    FILES,
+    FUNCTIONS,
     INDEX,
     LONGEST,
     TRACEBACK,
@@ -34,6 +37,7 @@ from treeline.eval.torture.processes import (
     limit,
     look,
     looked,
+    write_model,
     write_source,
 )
 from treeline.eval.torture.server import Server, disturb, new_server
@@ -45,12 +49,17 @@ ACTIONS = {
     "index --fresh": ("index", "{source}", "--name", INDEX, "--workers", "0", "--kind", "function", "--fresh"),
     "status --roll-back": ("status", "--name", INDEX, "--roll-back"),
     "status --prune": ("status", "--name", INDEX, "--prune", "1"),
+    "refine": ("refine", "--name", INDEX),
 }
+OFTEN = (5, 2, 2, 1, 3)  # how often each of them is chosen
+UNITS = FILES * FUNCTIONS
+PATIENCE = 1.0  # seconds that a refinement waits for a load here
 KEPT = {
     "index": (CURRENT, NEXT),
     "index --fresh": (CURRENT, NEXT),
     "status --roll-back": (CURRENT, FIRST),
     "status --prune": (CURRENT,),
+    "refine": (CURRENT,),
 }
 DEAD = {-signal.SIGKILL}
 SAID = {1, 2}  # exit codes of an error that is reported in one line
@@ -84,9 +93,14 @@ class Place:
     def source(self) -> Path:
         return self.round / "source"
 
+    @property
+    def model(self) -> Path:
+        return self.base / "model"
+
     def prepare(self) -> None:
         """Make the index that every round starts from, count each action's file changes, and import everything."""
         self.base.mkdir(parents=True, exist_ok=True)
+        write_model(self.model)
         for version in (FIRST, CURRENT):
             write_source(self.source, version)
             begun = time.monotonic()
@@ -101,14 +115,16 @@ class Place:
                 plan = Plan(str(self.home))
                 install(plan)
                 try:
-                    command_line(self.home, self.arguments(action))
+                    self._run(action, self.home)
                 finally:
                     counted.write_text(json.dumps([plan.done, sorted(sys.modules)]), encoding="utf-8")
 
             self._finish(fork(count, self.base / "said.txt"))
             self.points[action], modules = json.loads(counted.read_text(encoding="utf-8"))
             for name in modules:
-                if name.startswith(("treeline.", "tantivy", "rich", "tree_sitter", "orjson", "networkx", "importlib.")):
+                if name.startswith(
+                    ("treeline.", "tantivy", "onnxruntime", "rich", "tree_sitter", "orjson", "networkx", "importlib.")
+                ):
                     with suppress(ImportError):
                         importlib.import_module(name)
         self._mount()
@@ -122,12 +138,21 @@ class Place:
     def arguments(self, action: str) -> list[str]:
         return [part.format(source=self.source) for part in ACTIONS[action]]
 
-    def start(self, action: str, set_up: Setup = lambda: None, home: Path | None = None) -> Child:
+    def start(
+        self, action: str, set_up: Setup = lambda: None, home: Path | None = None, said_in: str = "said.txt"
+    ) -> Child:
         def run() -> None:
             set_up()
-            command_line(home or self.home, self.arguments(action))
+            self._run(action, home or self.home)
 
-        return fork(run, self.base / "said.txt")
+        return fork(run, self.base / said_in)
+
+    def _run(self, action: str, home: Path) -> None:
+        if action == "refine":
+            from treeline.ingest import refine
+
+            refine.PATIENCE = PATIENCE
+        command_line(home, self.arguments(action), self.model if action == "refine" else None)
 
     def close(self) -> None:
         if self.server is not None:
@@ -179,39 +204,62 @@ def check(place: Place, child: Child, allowed: tuple[int, ...], codes: set[int],
     return f"version {kept['version']}, exit {code}"
 
 
-def go_on(place: Place, chance: random.Random) -> None:
-    """Check that the next load succeeds, even if it resumes a broken one, and leaves no temporary files."""
-    if not (place.home / INDEX / "building").exists() and chance.random() < 0.7:
+def go_on(place: Place, chance: random.Random, action: str = "index") -> None:
+    """Check that the next load succeeds, even if it resumes a broken one, and leaves no temporary files.
+
+    After a broken refinement, the next one succeeds too.
+    """
+    if action == "refine":
+        finish(place, "refine", CURRENT, UNITS)
+    elif not (place.home / INDEX / "building").exists() and chance.random() < 0.7:
         return
-    child = place.start("index")
-    if child.wait() or looked(place.home, place.base).get("version") != NEXT:
-        raise Failure(f"the next load ended with {child.status}: {child.said()[-900:]}")
-    left = [*place.home.glob("*/building*"), *(place.home / ".loading").glob("*.journal*")]
+    if action != "refine" or chance.random() < 0.3:
+        finish(place, "index", NEXT, 0)
+
+
+def finish(place: Place, action: str, version: int, refined: int) -> None:
+    """Check that an action succeeds without a fault, what it makes, and that it leaves no temporary files."""
+    child = place.start(action)
+    code, kept = child.wait(), looked(place.home, place.base)
+    if code or (kept.get("version"), kept.get("refined"), kept.get("damaged")) != (version, refined, []):
+        raise Failure(f"the next `{action}` ended with {code}, and the index is {kept}: {child.said()[-900:]}")
+    left = left_over(place.home)
     if left:
-        raise Failure(f"the next load left {left}")
+        raise Failure(f"the next `{action}` left {left}")
+
+
+def left_over(home: Path) -> list[str]:
+    """Files of an unfinished load."""
+    found = (*home.glob("*/building*"), *(home / ".loading").glob("*.journal*"))
+    return [path.name for path in found]
 
 
 def at_a_change(place: Place, chance: random.Random, notes: list[str]) -> str:
     """A kill, an error or a power failure at any file change."""
     what = notes[0]
-    action = chance.choices(list(ACTIONS), [5, 2, 2, 1])[0]
+    action = chance.choices(list(ACTIONS), OFTEN)[0]
+    plan = planned(place, chance, what, action, notes)
+    codes = SAID if what == "error" else DEAD
+    kept = check(place, place.start(action, lambda: install(plan)), KEPT[action], codes)
+    if not action.startswith("status"):
+        go_on(place, chance, action)
+    return kept
+
+
+def planned(place: Place, chance: random.Random, what: str, action: str, notes: list[str]) -> Plan:
+    """A fault at any file change of an action."""
     plan = Plan(str(place.home), what, chance.randint(1, place.points[action]), seed=chance.randrange(1 << 30))
     notes.append(f"at change {plan.at} of `{action}`")
-    codes = set(DEAD)
     if what == "error":
         plan.number, plan.lasting = chance.choice(ERRORS), chance.random() < 0.3
         notes.append(f"({os.strerror(plan.number)}{', lasting' if plan.lasting else ''})")
-        codes = SAID
-    kept = check(place, place.start(action, lambda: install(plan)), KEPT[action], codes)
-    if action.startswith("index"):
-        go_on(place, chance)
-    return kept
+    return plan
 
 
 def at_a_moment(place: Place, chance: random.Random, notes: list[str]) -> str:
     """A kill or interrupt from outside at any moment, also inside Rust and SQLite."""
     number = {"kill": signal.SIGKILL, "interrupt": signal.SIGINT, "terminate": signal.SIGTERM}[notes[0].split()[0]]
-    action = chance.choice(["index", "index --fresh"])
+    action = chance.choice(["index", "index --fresh", "refine"])
     after = chance.uniform(0.05, 1.2) * place.seconds
     notes.append(f"after {after * 1000:.0f} ms of `{action}`")
     child = place.start(action)
@@ -224,7 +272,7 @@ def at_a_moment(place: Place, chance: random.Random, notes: list[str]) -> str:
         said_so |= {code}
         child.said_in.write_text("", encoding="utf-8")
     kept = check(place, child, KEPT[action], said_so)
-    go_on(place, chance)
+    go_on(place, chance, action)
     return kept
 
 
@@ -252,7 +300,8 @@ def damage(place: Place, chance: random.Random, notes: list[str]) -> str:
     if kept.get("version") not in {CURRENT, FIRST, None}:
         raise Failure(f"the index is {kept}")
     child = place.start("index --fresh")
-    if child.wait() or looked(place.home, place.base) != {"version": NEXT, "damaged": [], "generation": "000003"}:
+    made = {"version": NEXT, "damaged": [], "generation": "000003", "refined": 0}
+    if child.wait() or looked(place.home, place.base) != made:
         raise Failure(f"building it again ended with {child.status}: {child.said()[-600:]}")
     return f"version {kept['version']}, damage named" if "version" in kept else "refused by the name of the file"
 
@@ -274,17 +323,18 @@ def on_small_disk(place: Place) -> Iterator[Path]:
 def full_disk(place: Place, chance: random.Random, notes: list[str]) -> str:
     """An almost full disk: one line, and nothing of the load stays. A limit on files if no disk can be mounted."""
     left = chance.randrange(0, 1 << chance.randint(10, 21))
-    notes.append(f"{left:,} bytes left")
+    action = chance.choice(["index", "refine"])
+    notes.append(f"`{action}`, {left:,} bytes left")
     if place.small is None:
         return file_limit(place, chance, notes)
     with on_small_disk(place) as home:
         free = os.statvfs(home).f_bavail * os.statvfs(home).f_frsize
         with (place.small / "filler").open("wb") as filler:
             filler.write(b"x" * max(0, free - left))
-        kept = check(place, place.start("index", home=home), KEPT["index"], SAID, home)
-        left_over = [*home.glob("*/building*"), *(home / ".loading").glob("*.journal*")]
-        if left_over:
-            raise Failure(f"it keeps the disk full with {[path.name for path in left_over]}")
+        kept = check(place, place.start(action, home=home), KEPT[action], SAID, home)
+        files = left_over(home)
+        if files:
+            raise Failure(f"it keeps the disk full with {files}")
     return kept
 
 
@@ -302,13 +352,14 @@ def read_only(place: Place, chance: random.Random, notes: list[str]) -> str:
 def file_limit(place: Place, chance: random.Random, notes: list[str]) -> str:
     """A limit on the size of files."""
     most = chance.randrange(0, 1 << chance.randint(8, 19))
-    notes.append(f"files of {most:,} bytes at most")
-    child = place.start("index", lambda: limit(resource.RLIMIT_FSIZE, most))
+    action = chance.choice(["index", "refine"])
+    notes.append(f"`{action}`, files of {most:,} bytes at most")
+    child = place.start(action, lambda: limit(resource.RLIMIT_FSIZE, most))
     code, said = child.wait(), child.said()
     if most < len(said) + 1_000:  # not even an error can be written then
         child.said_in.write_text("treeline: ", encoding="utf-8")
-    kept = check(place, child, KEPT["index"], {*SAID, code} if most < 4_096 else SAID)
-    go_on(place, chance)
+    kept = check(place, child, KEPT[action], {*SAID, code} if most < 4_096 else SAID)
+    go_on(place, chance, action)
     return kept
 
 
@@ -371,14 +422,44 @@ def beside_a_reader(place: Place, chance: random.Random, notes: list[str]) -> st
 
 
 def two_loads(place: Place, chance: random.Random, notes: list[str]) -> str:
-    """Two loads at once: one succeeds; the other is refused or runs after it."""
+    """Two loads, or a load and a refinement, at once: one succeeds; the other is refused or runs after it."""
+    other = chance.choice(["index", "refine"])
+    notes.append(f": `index` and `{other}`")
     first = place.start("index")
     time.sleep(chance.uniform(0, place.seconds))
-    second = fork(lambda: command_line(place.home, place.arguments("index")), place.base / "second.txt")
+    second = place.start(other, said_in="second.txt")
     codes = {first.wait(), second.wait()}
     if not codes <= {0, 2} or 0 not in codes:
         raise Failure(f"they ended with {codes}: {first.said()[-300:]} {second.said()[-300:]}")
-    return check(place, first, (NEXT, NEXT), {2})
+    return check(place, first, (NEXT if other == "index" else CURRENT, NEXT), {2})
+
+
+EDITS = {"nothing": (CURRENT, "", UNITS), "positions": (CURRENT, "# moved\n", UNITS), "all": (NEXT, "", 0)}
+
+
+def edits_between(place: Place, chance: random.Random, notes: list[str]) -> str:
+    """A refinement, an edit, a load and a refinement, one of them with a fault: all ends refined."""
+    edited = chance.choice(list(EDITS))
+    version, top, refined = EDITS[edited]
+    broken, what = chance.randrange(3), chance.choice(["kill", "error", "power"])
+    notes.append(f"{edited} edited, {what}")
+    write_source(place.source, version, top)
+    for number, action in enumerate(("refine", "index", "refine")):
+        if number == broken:
+            plan = planned(place, chance, what, action, notes)
+            allowed = (CURRENT, version) if number else (CURRENT,)
+            check(place, place.start(action, partial(install, plan)), allowed, SAID if what == "error" else DEAD)
+            if chance.random() < 0.5:  # a refinement beside an interrupted load is refused, and changes nothing
+                now = looked(place.home, place.base)["version"]
+                check(place, place.start("refine"), (now,), {2})
+        elif number == 0:
+            finish(place, action, CURRENT, UNITS)
+        elif number == 1 and broken == 2:
+            finish(place, action, version, refined)
+    if place.start("index").wait():
+        raise Failure("the load after it failed")
+    finish(place, "refine", version, UNITS)
+    return f"version {version}, refined"
 
 
 def worker_killed(place: Place, chance: random.Random, notes: list[str]) -> str:
@@ -456,7 +537,8 @@ KINDS: dict[str, tuple[int, Kind]] = {
     "memory limit:": (3, memory_limit),
     "clock:": (2, clock),
     "beside a reader:": (2, beside_a_reader),
-    "two loads": (1, two_loads),
+    "two loads": (2, two_loads),
+    "edits:": (8, edits_between),
     "worker killed": (1, worker_killed),
     "server:": (3, served),
 }

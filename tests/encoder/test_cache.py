@@ -1,12 +1,14 @@
 """A slow encoder reads each function once."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.encoder.functions import FUNCTIONS
+from treeline.corpus.errors import DiskFull, TreelineError
 from treeline.corpus.function import Function
 from treeline.encoder.cache import CachedEncoder, digest
 from treeline.encoder.protocol import Vectors
@@ -82,3 +84,22 @@ def test_a_damaged_file_is_begun_anew(tmp_path: Path, begin: int, caplog: pytest
     file.write_bytes(whole[:begin] + b"\xff" * (len(whole) - begin))
     assert [read_anew(file), read_anew(file)] == [len(FUNCTIONS), 0]
     assert "damaged" in caplog.text
+
+
+def test_a_full_disk_is_said(tmp_path: Path) -> None:
+    cached = CachedEncoder(Counting(), tmp_path / "vectors.sqlite")
+    cached._rows.execute("PRAGMA max_page_count = 2")
+    with pytest.raises(DiskFull, match=r"vectors\.sqlite"):
+        cached.encode_functions([replace(FUNCTIONS[0], docstring=str(number)) for number in range(50)])
+    cached.close()
+
+
+def test_a_file_that_cannot_be_opened_or_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(TreelineError, match="cannot open the vectors"):
+        CachedEncoder(Counting(), tmp_path / "folder")
+    cached = CachedEncoder(Counting(), tmp_path / "vectors.sqlite")
+    cached._rows.execute("PRAGMA query_only = ON")
+    with pytest.raises(TreelineError, match="cannot write the vectors"):
+        cached.encode_functions(FUNCTIONS)
+    cached.close()

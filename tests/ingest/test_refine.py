@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import subprocess
 import sys
@@ -14,13 +16,13 @@ import pytest
 
 from tests.encoder.deep_model import write_model
 from tests.ingest.loading import NAME, functions, loaded, project, record, records_file
-from treeline.corpus.errors import InputError
+from treeline.corpus.errors import DiskFull, InputError
 from treeline.corpus.function import Function
 from treeline.encoder.cache import CachedEncoder
 from treeline.encoder.deep import DeepEncoder
 from treeline.encoder.registry import load
 from treeline.encoder.static import StaticEncoder
-from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.embedded import EmbeddedStore, writer
 from treeline.ingest import refine as module
 from treeline.ingest.refine import Refinement, refine, refinement
 from treeline.ingest.state import fingerprint
@@ -231,6 +233,26 @@ def test_the_journal_of_a_load_that_published_does_not_stop_it(
     monkeypatch.setattr(module, "PATIENCE", 0.0)
     (home / ".loading" / f"{NAME}-{fingerprint('', ['some sources'])}.journal").touch()
     assert refined(home, reading).is_complete
+
+
+def test_a_full_disk_is_said_and_nothing_of_the_swap_stays(
+    home: Path, reading: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_folder: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched, pytest.raises(DiskFull):
+        patched.setattr(writer, "write_manifest", fail)
+        refined(home, reading)
+    assert not (home / NAME / "building").exists()
+    assert refined(home, reading).is_complete
+    assert reading.read == len(FILES)
+
+
+def test_the_space_of_read_vectors_is_reserved(tmp_path: Path) -> None:
+    """A hole in a file that is mapped into memory ends the process with SIGBUS when the disk is full."""
+    with closing(module._ReadVectors(tmp_path, 1_000, 256)) as vectors:
+        assert os.fstat(vectors._file.fileno()).st_blocks * 512 >= 1_000 * 256 * 2
 
 
 def test_a_running_load_is_waited_for(home: Path, reading: Reading, monkeypatch: pytest.MonkeyPatch) -> None:

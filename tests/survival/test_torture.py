@@ -10,18 +10,22 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.forked import run_command_line
 from treeline.engine import durable
 from treeline.engine.durable import write_atomically
+from treeline.engine.embedded.engine import EmbeddedEngine
 from treeline.eval.torture import rounds
 from treeline.eval.torture.faults import Plan, install
-from treeline.eval.torture.processes import Failure, fork
+from treeline.eval.torture.processes import Failure, fork, look, looked
 from treeline.eval.torture.rounds import CURRENT, KINDS, NEXT, Place
+from treeline.ingest.refine import Refined
 
 ROUNDS = 8  # of the quick kinds; `make torture` runs a thousand of all
-ROLL_BACK = 0  # the seed of a quick round
+ROLL_BACK = 1  # the seed of a quick round
+stored = EmbeddedEngine.vectors
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +37,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 def test_a_short_run_loses_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    quick = {name: KINDS[name] for name in ("kill", "error", "power", "damage:", "full disk:", "clock:")}
+    quick = {name: KINDS[name] for name in ("kill", "error", "power", "damage:", "full disk:", "clock:", "edits:")}
     monkeypatch.setattr(rounds, "KINDS", quick)
     for seed in range(ROUNDS):
         done, kept = rounds.play(place, seed)
@@ -61,10 +65,26 @@ def test_a_torn_index_is_a_failure(place: Place) -> None:
 
 def test_damage_that_nobody_names_is_a_failure(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place.reset()
-    whole = {"version": CURRENT, "damaged": [], "generation": "000002"}
+    whole = {"version": CURRENT, "damaged": [], "generation": "000002", "refined": 0}
     monkeypatch.setattr(rounds, "looked", lambda *_: whole)
     with pytest.raises(Failure, match="nothing of it is named"):
         rounds.damage(place, random.Random(0), ["damage:"])
+
+
+def test_a_vector_that_is_not_what_the_index_records_is_a_failure(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Refined units without a record, and a vector that belongs to no unit."""
+    place.reset()
+    assert place.start("refine").wait() == 0
+    assert looked(place.home, tmp_path)["refined"] == rounds.UNITS
+    with monkeypatch.context() as patched:
+        patched.setattr(Refined, "load", lambda _: Refined())
+        with pytest.raises(Failure, match="16 units are refined, 0 are recorded"):
+            look(place.home)
+    monkeypatch.setattr(EmbeddedEngine, "vectors", lambda self, ids: np.roll(stored(self, ids), 1, axis=0))
+    with pytest.raises(Failure, match="neither static nor deep"):
+        look(place.home)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -169,6 +169,16 @@ def test_a_failed_build_leaves_the_current_generation(tmp_path: Path, monkeypatc
     assert build(store, "x", MANY).functions == len(MANY)
 
 
+def test_a_writer_that_has_published_does_not_abandon_what_the_next_one_writes(tmp_path: Path) -> None:
+    store = EmbeddedStore(tmp_path)
+    first = store.begin("some", [ENCODER], "first")
+    write(first, SAMPLE)
+    first.publish()
+    with store.begin("some", [ENCODER], "second") as second:
+        first.abandon()
+        assert second.publish().functions == len(SAMPLE)
+
+
 def test_a_damaged_index_is_a_clear_error(tmp_path: Path) -> None:
     store = EmbeddedStore(tmp_path)
     build(store, "x")
