@@ -1,6 +1,7 @@
 """Mutation testing: plants small faults, one at a time, and counts how many the tests notice.
 
-usage: scripts/mutants.py [--count 100] [--seed 0] [--seconds 900] [--jobs 2] [--only engine/embedded] [--json FILE]
+usage: scripts/mutants.py [--count 100] [--seed 0] [--seconds 900] [--jobs 2] [--only engine/embedded,search]
+                          [--tests engine,search] [--json FILE]
 
 A fault is one change of the syntax tree: another comparison, a number off by one, `and` for `or`, a negated condition,
 swapped arguments, a statement left out. First all quick tests of the rooms run once, with a probe at the place of each
@@ -39,7 +40,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("engine", "ingest", "search", "rerank", "graph", "eval")
-TESTED = (*ROOMS, "corpus", "survival", "service")  # folders of tests that may notice a fault
+TESTED = (*ROOMS, "corpus", "survival", "service")  # folders of tests
 REACHED = "__treeline_reached__"  # the name of the probe
 LEFT_OUT = ("engine/elasticsearch", "eval/bench", "eval/report", "eval/torture")  # servers, pictures, speed
 MOST_FILES = 5  # of tests for a place that an import reaches
@@ -195,7 +196,7 @@ def modules(only: str) -> list[str]:
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             name = path.relative_to(ROOT).as_posix()
-            if path.name != "__init__.py" and not name.startswith(LEFT_OUT) and name.startswith(only):
+            if path.name != "__init__.py" and not name.startswith(LEFT_OUT) and name.startswith(tuple(only.split(","))):
                 found.append(name)
     return found
 
@@ -371,9 +372,9 @@ class Selection:
     seconds: float = MOST_SECONDS
 
 
-def reached_by(faults: Sequence[Fault], jobs: int, limit: float) -> dict[str, Selection]:
+def reached_by(faults: Sequence[Fault], folders: Sequence[str], jobs: int, limit: float) -> dict[str, Selection]:
     """The tests that reach each fault, quickest first, as many as fit into `MOST_SECONDS`."""
-    files = [path for room in TESTED for path in (ROOT / "tests" / room).rglob("test_*.py")]
+    files = [path for folder in folders for path in (ROOT / "tests" / folder).rglob("test_*.py")]
     files.sort(key=lambda path: (-path.stat().st_size, path))
     names = [path.relative_to(ROOT).as_posix() for path in files]
     reached: dict[str, list[str]] = {}
@@ -454,7 +455,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=900.0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", default="", help="modules whose path starts with this")
+    parser.add_argument("--only", default="", help="modules whose path starts with one of these")
+    parser.add_argument("--tests", default=",".join(TESTED), help="folders of tests that may notice a fault")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     os.chdir(ROOT)
@@ -463,7 +465,7 @@ def main() -> int:
         importlib.import_module(name)
     end = time.monotonic() + options.seconds
     faults = sample(options.only, options.count, options.seed)
-    reached = reached_by(faults, options.jobs, options.seconds)
+    reached = reached_by(faults, options.tests.split(","), options.jobs, options.seconds)
     print(f"tests reach {len(reached)} of {sum(not fault.at_import for fault in faults)} places inside functions")
     files = [Path(f"/tmp/treeline-mutants-{os.getpid()}-{job}") for job in range(options.jobs)]  # noqa: S108
     pids = []
