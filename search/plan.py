@@ -7,10 +7,10 @@ determines the route, and chooses the lanes and their depth. Nothing after it pa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 from treeline.corpus.errors import InputError
@@ -25,7 +25,7 @@ from treeline.search.location import Location, parse_path
 from treeline.search.query import WORD, Parts, Query, combine, narrowing, parse
 from treeline.search.settings import MODES, Settings
 from treeline.search.spelling import PRODUCTS, Corrections, correct, doubtful
-from treeline.search.structure import CALLS, INHERITS, defined, structural
+from treeline.search.structure import CALLS, EVERYTHING, INHERITS, MARKS, defined, structural
 
 KEYWORD, DENSE, TFIDF, EXACT, GRAPH = "keyword", "dense", "tfidf", "exact", "graph"
 CALLEES, TEXT_CALLS, PATH = "callees", "text_calls", "path"
@@ -62,6 +62,15 @@ SPELLING_SECONDS = 0.5  # for the engine to find near spellings; after that the 
 # one in 200 functions lacks the word, a page is left.
 DEEPER = 8
 HINTED = 5  # values named in a hint
+# What the call graph knows. "what uses node" asks for the uses of one of these if there is one of that name.
+IN_GRAPH = Filters(kind="function,method,class,interface,type,enum")
+SEPARATORS = re.compile(r"\.|::|#|->")
+PRONOUNS = frozenset("it this that them these those one each all both".split())
+Defines = Callable[[str], bool]
+
+
+def nothing(_name: str) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +168,11 @@ class Planner:
             check_regex(parts.regex)
         else:
             _check_words(words, filters, parts.without)
-        way = route(words)
+        defines = partial(self._defines, run=run)
+        way = route(words, defines)
         corrections = self._correct(query, words, way, run)
         if corrections.words:
-            way = route(corrections.text)
+            way = route(corrections.text, defines)
         depth = self._settings.lane_depth
         plan = Plan(
             query=query,
@@ -199,6 +209,12 @@ class Planner:
         if query.offset < 0:
             raise InputError(f"offset is {query.offset}, it must not be negative")
         fusion(query.fusion)
+
+    def _defines(self, name: str, run: Run) -> bool:
+        """Whether the call graph's units include one of this name; no if the engine does not say so in time."""
+        last = SEPARATORS.split(name)[-1]
+        look = {"names": lambda: self._engine.named(last, 1, IN_GRAPH)}
+        return bool(run(look, {"names": SPELLING_SECONDS}).values.get("names"))
 
     def _correct(self, query: Query, text: str, way: Route, run: Run) -> Corrections:
         """The corrected text; as typed if the engine does not find near spellings in time."""
@@ -265,38 +281,53 @@ def _check_words(words: str, filters: Filters, excluded: tuple[str, ...]) -> Non
         raise InputError(f"there is no word in the question {words[:20]!r}", hint)
 
 
-def route(text: str) -> Route:
-    """The route of a query."""
+def route(text: str, defines: Defines = nothing) -> Route:
+    """The route of a query. `defines` tells whether the index has a definition of a name, where the text leaves it open
+    whether a word is a name."""
     text = text.strip()
     quoted = tuple(dict.fromkeys(next(filter(None, found.groups())) for found in QUOTED.finditer(text)))
     words = len(text.split())
     location = parse_path(text)
     if location is not None and location.certain and not is_identifier(text):
         return Route("identifier", (location.path.rpartition("/")[2],), words=words, location=location)
-    found = _structural(text, quoted, words) or _definition(text, quoted, words) or _by_names(text, quoted, words)
+    found = (
+        _structural(text, quoted, words, defines)
+        or _definition(text, quoted, words, defines)
+        or _by_names(text, quoted, words)
+    )
     return replace(found, location=location)
 
 
-def _structural(text: str, quoted: tuple[str, ...], words: int) -> Route | None:
+def _unmarked(symbol: str, quoted: tuple[str, ...], defines: Defines) -> str:
+    """The symbol without the question's mark behind it: `valid?` only if it is quoted or something has that name."""
+    is_name = not symbol.endswith(MARKS) or symbol in quoted or defines(symbol)
+    return symbol if is_name else symbol[:-1]
+
+
+def _structural(text: str, quoted: tuple[str, ...], words: int, defines: Defines) -> Route | None:
     if len(text) > LONGEST_STRUCTURAL:
         return None
-    for phrase, symbol in structural(text):
-        certain = symbol in quoted or is_identifier(symbol) or symbol[0].isupper()
-        if certain or not phrase.ordinary:
+    for phrase, written in structural(text):
+        symbol = _unmarked(written, quoted, defines)
+        certain = symbol in quoted or symbol.endswith(MARKS) or is_identifier(symbol) or symbol[0].isupper()
+        # "children of node" may be about trees even if there is a `node`; "what uses node" is not.
+        may_be_name = phrase.relations == EVERYTHING and symbol.lower() not in PRONOUNS
+        if certain or not phrase.ordinary or (may_be_name and defines(symbol)):
             return Route(
                 "structural", (symbol,), phrase.relations, phrase.direction, phrase.depth, words, tests=phrase.tests
             )
     return None
 
 
-def _definition(text: str, quoted: tuple[str, ...], words: int) -> Route | None:
+def _definition(text: str, quoted: tuple[str, ...], words: int, defines: Defines) -> Route | None:
     """The route of a question for one definition: the same as for its name alone."""
     if len(text) > LONGEST_STRUCTURAL:
         return None
     symbol, certain = defined(text)
     if not symbol:
         return None
-    if certain or symbol in quoted or is_identifier(symbol) or symbol[0].isupper():
+    symbol = _unmarked(symbol, quoted, defines)
+    if certain or symbol in quoted or symbol.endswith(MARKS) or is_identifier(symbol) or symbol[0].isupper():
         return Route("identifier", (symbol,), words=1)
     return Route("mixed", (symbol,), words=words)
 

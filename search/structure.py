@@ -25,9 +25,10 @@ MEMBERS = 5  # functions that represent a class in a list: its constructor and t
 NEAR_NAMES = 3  # names to suggest for an unknown symbol
 
 NAME = r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*"
+MARKS = ("?", "!")  # end a name in Ruby (`valid?`, `save!`), or a question
 # In the phrases below, a space matches any white space, and these placeholders are replaced:
 PARTS = {
-    "{x}": rf"[`\"']?(?P<symbol>{NAME})(?:\(\))?[`\"']?",
+    "{x}": rf"[`\"']?(?P<symbol>{NAME}[?!]?)(?:\(\))?[`\"']?",
     "{of}": r"(?:the )?(?:(?:function|method|class|interface|type|trait|module) )?",
     "{end}": r"(?: (?:function|method|class|interface))?\s*[?.!]*$",
     "{list}": r"^(?:please )?(?:(?:show|list|find|get|give|see)(?: me)? )?(?:all )?(?:the )?",
@@ -158,7 +159,7 @@ def is_test(symbol: GraphSymbol) -> bool:
 
 
 def structural(question: str) -> Iterator[tuple[Phrase, str]]:
-    """The phrases that match the question, each with the symbol."""
+    """The phrases that match the question, each with the symbol, which may end in the question's own mark."""
     if SIGNS.search(question):
         said = DEPTH.search(question)
         if said:
@@ -171,8 +172,8 @@ def structural(question: str) -> Iterator[tuple[Phrase, str]]:
 
 
 def defined(question: str) -> tuple[str, bool]:
-    """The symbol whose definition a question asks for ('' if none), and whether that is certain: `class Foo` is, "where
-    is the timeout defined" may be about the word."""
+    """The symbol whose definition a question asks for ('' if none; it may end in the question's own mark), and whether
+    that is certain: `class Foo` is, "where is the timeout defined" may be about the word."""
     lowered = question.lower()
     if not any(word in lowered for word in DEFINITION_WORDS):
         return "", False

@@ -27,7 +27,7 @@ from treeline.graph.references import CONSTRUCTORS, Relation, last_of
 from treeline.rerank.candidates import Candidate
 from treeline.rerank.ranked_list import RankedList
 from treeline.search.plan import CALLEES, GRAPH, TEXT_CALLS, Route
-from treeline.search.structure import CALLS, INHERITS, NEAR_NAMES, functions_of, is_test, seeds_of
+from treeline.search.structure import CALLS, INHERITS, MARKS, NEAR_NAMES, functions_of, is_test, seeds_of
 
 DEFINITION, NEAR_NAME, BY_WORDS = "definition", "near name", "shares words"
 CALLERS = frozenset({"function", "method"})
@@ -265,7 +265,9 @@ def has_call(function: Function, symbol: str) -> bool:
     if function.kind not in CALLERS:
         return False
     own = function.func_name.rpartition(".")[2] == symbol
-    return len(re.findall(rf"(?<![\w$]){re.escape(symbol)}\s*\(", function.code)) > own
+    # Ruby calls `valid?` without brackets, and no variable has such a name.
+    after = r"(?!=)" if symbol.endswith(MARKS) else r"\s*\("
+    return len(re.findall(rf"(?<![\w$]){re.escape(symbol)}{after}", function.code)) > own
 
 
 def relation_of(candidate: Candidate) -> str:

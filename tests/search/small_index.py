@@ -11,7 +11,7 @@ from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder
 from treeline.encoder.registry import load
 from treeline.engine.embedded import EmbeddedStore
-from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Engine, IndexInfo, Store
+from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Engine, Filters, Hit, IndexInfo, Store
 from treeline.graph import callgraph
 from treeline.graph.callgraph.build import build
 from treeline.graph.references import FileFacts
@@ -135,6 +135,9 @@ class EmptyIndex:
 
     def spellings(self, word: str) -> dict[str, int]:
         return {}
+
+    def named(self, name: str, k: int, filters: Filters) -> list[Hit]:
+        return []
 
 
 def plan_for(query: Query) -> Plan:

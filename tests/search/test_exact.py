@@ -217,6 +217,13 @@ def test_a_definition_does_not_call_itself_and_a_longer_name_is_another() -> Non
     assert not has_call(function("def post(x):\n    return x.send(1)"), "json.send")
 
 
+def test_a_name_with_a_mark_is_called_without_brackets() -> None:
+    post = replace(function("def post(x): pass"), code="def post(x)\n  send! x if x.valid? && x.size!=1\nend")
+    assert has_call(post, "valid?") and has_call(post, "send!")
+    assert not has_call(post, "size!") and not has_call(post, "send")
+    assert not has_call(replace(post, func_name="Post.valid?", code="def valid?\n  true\nend"), "valid?")
+
+
 def test_filters_hold_for_the_exact_answer_too(searcher: Searcher) -> None:
     answer = searcher.search(Query("what calls normalise", filters=Filters(path_prefix="text/")))
     assert answer.exact is not None
@@ -316,4 +323,48 @@ def test_tests_of_a_function_are_its_users_that_are_tests(tmp_path: Path) -> Non
     assert leading(answer) == ["test_splits"]
     assert answer.exact is not None
     assert answer.exact.sentence == "1 test is known to use the parse_url defined in this index"
+    searcher.close()
+
+
+RUBY = """
+class Record
+  def valid?
+    errors.empty?
+  end
+
+  def save
+    valid? && write(1)
+  end
+
+  def save!
+    raise Invalid unless self.save
+  end
+
+  def import
+    save!
+  end
+
+  def write(row)
+    true
+  end
+end
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "callers"),
+    [
+        ("what calls valid?", ["Record.save"]),
+        ("what calls save!", ["Record.import"]),
+        ("what calls save?", ["Record.save!"]),
+        ("who uses valid?", ["Record.save"]),
+        ("who uses write", ["Record.save"]),
+    ],
+)
+def test_ruby_names_that_end_in_a_mark_are_found(tmp_path: Path, question: str, callers: list[str]) -> None:
+    store = small_store(tmp_path)
+    functions, facts = parse("record.rb", RUBY, "ruby", "owner/repo")
+    publish(store, functions, [facts])
+    searcher = Searcher(store.open(NAME), {shipped().name: shipped()})
+    assert leading(searcher.search(Query(question))) == callers
     searcher.close()

@@ -165,6 +165,61 @@ def test_prose_that_begins_like_one_is_no_structural_question(text: str) -> None
     assert route(text).kind != "structural"
 
 
+@pytest.mark.parametrize(
+    ("text", "symbol"),
+    [
+        ("what calls valid?", "valid?"),
+        ("what calls save!", "save!"),
+        ("who calls Record#save!?", "Record#save!"),
+        ("where is valid? called?", "valid?"),
+        ("what does save! call", "save!"),
+        ("tests of valid?", "valid?"),
+        ("what uses valid?", "valid?"),
+        ("callers of `valid?` depth 2", "valid?"),
+    ],
+)
+def test_a_mark_belongs_to_a_name_that_is_defined_with_it(text: str, symbol: str) -> None:
+    found = route(text, {"valid?", "save!", "Record#save!"}.__contains__)
+    assert (found.kind, found.symbols) == ("structural", (symbol,))
+
+
+@pytest.mark.parametrize(
+    "text", ["what calls valid?", "what calls valid!", "where is valid called?", "who calls valid?!"]
+)
+def test_a_mark_is_the_questions_own_if_no_name_has_it(text: str) -> None:
+    assert route(text).symbols == route(text, {"valid"}.__contains__).symbols == ("valid",)
+
+
+def test_a_definition_may_have_a_mark() -> None:
+    for text in ("where is valid? defined?", "definition of valid?"):
+        found = route(text, {"valid?"}.__contains__)
+        assert (found.kind, found.symbols) == ("identifier", ("valid?",))
+
+
+@pytest.mark.parametrize("text", ["what uses node", "where is node used?", "tests for node", "find references to node"])
+def test_an_ordinary_word_is_a_name_if_it_is_defined(text: str) -> None:
+    assert route(text).kind != "structural"
+    found = route(text, {"node"}.__contains__)
+    assert (found.kind, found.symbols, found.relations) == ("structural", ("node",), EVERYTHING)
+    assert "dense" in found.lanes()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "children of node",
+        "parents of node",
+        "implementation of search",
+        "what uses it",
+        "where is this used",
+        "tests for search in a tree",
+        "search the users of a group",
+    ],
+)
+def test_a_defined_word_in_other_questions_stays_a_word(text: str) -> None:
+    assert route(text, {"node", "search", "it", "this", "group", "tree"}.__contains__).kind != "structural"
+
+
 def test_a_structural_question_about_an_ordinary_word_keeps_the_dense_lane() -> None:
     assert route("what calls parse").lanes() == ("keyword", "dense", "graph", "text_calls")
     assert route("what calls parse_url").lanes() == ("keyword", "graph", "text_calls")
