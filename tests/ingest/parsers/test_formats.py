@@ -170,3 +170,8 @@ def test_a_notebook_is_its_cells() -> None:
     assert [(unit.kind, unit.func_name) for unit in found] == [("section", "Load"), ("file", "Load:2")]
     assert found[1].original_string == "rows = read()\nrows.head()"
     assert units("broken.ipynb", "{") == []
+
+
+def test_the_text_above_the_first_heading_describes_the_file() -> None:
+    whole, *_ = units("guide.md", "One.\nTwo.\nThree.\n\n# Title\nText.\n\n## Second\nMore.\n")
+    assert (whole.kind, whole.docstring, whole.code) == ("file", "One.\nTwo.\nThree.", "Title\n  Second")

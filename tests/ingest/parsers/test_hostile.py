@@ -118,6 +118,18 @@ def test_what_does_not_parse_is_reported_and_the_rest_goes_in(suffix: str, sourc
     assert "broken" not in {function.func_name for function in parsed.functions}
 
 
+@pytest.mark.parametrize("opening", [b"<?php\n", b"\n<?php "])
+def test_what_follows_a_fault_in_php_is_found_in_its_lines(opening: bytes) -> None:
+    """Each piece is parsed behind the `<?php` of the file."""
+    parsed = parse(
+        ".php",
+        opening
+        + b"function first() {}\nfunction broken($a) { if ($a {{ return; }\nfunction last()\n{\n    two();\n}\n",
+    )
+    lines = {one.func_name: one.address.lines for one in parsed.functions if one.kind == "function"}
+    assert lines == {"first": (2, 2), "last": (4, 7)}
+
+
 @pytest.fixture
 def little_patience(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(outlining, "PATIENCE_S", 1)

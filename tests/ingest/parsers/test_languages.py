@@ -6,6 +6,7 @@ from textwrap import dedent
 
 import pytest
 
+from tests.ingest.parsers.parsing import see
 from treeline.corpus.function import Function
 from treeline.ingest.parsers.outline import outline
 from treeline.ingest.parsers.registry import grammar_of, grammars, language_of
@@ -1089,3 +1090,31 @@ def test_a_file_of_matlab_is_not_taken_for_objective_c() -> None:
     assert {language: [language_of("a.m", head) for head in heads] for language, heads in said.items()} == {
         language: [language] * len(heads) for language, heads in said.items()
     }
+
+
+def test_keywords_of_elixir_are_not_called() -> None:
+    seen = see(".ex", "defmodule Shop do\n  def sell(item) do\n    if item, do: Stock.take(price(item))\n  end\nend\n")
+    called = seen.targets("calls", "Shop.sell")
+    assert {"Stock.take", "price"} <= set(called)
+    assert not {"if", "def", "defmodule"} & set(called)
+
+
+def test_methods_of_a_class_of_haskell_have_the_first_name_of_their_signature() -> None:
+    seen = see(".hs", "module Shop where\n\nclass Stock a where\n  take, put :: a -> a\n  count :: a -> Int\n")
+    assert seen.names == ["Stock.take", "Stock.count"]
+
+
+def test_auto_in_cpp_is_what_the_value_is() -> None:
+    seen = see(".cpp", "int run() {\n  auto q = Queue();\n  return q.push(1);\n}\n")
+    assert seen.targets("calls", "run") == ["Queue", "Queue().push"]
+
+
+@pytest.mark.parametrize("suffix", [".ts", ".swift"])
+def test_marks_of_optional_values_are_left_out_of_names(suffix: str) -> None:
+    keyword = "func" if suffix == ".swift" else "function"
+    seen = see(suffix, f"{keyword} f() {{ shop?.take(); stock!.put(); a.b?.c() }}\n")
+    assert seen.targets("calls") == ["shop.take", "stock.put", "a.b.c"]
+
+
+def test_a_parameter_of_php_has_its_type() -> None:
+    assert see(".php", "<?php\nfunction f(Queue $q) { $q->push(); }\n").targets("calls", "f") == [":Queue.push"]

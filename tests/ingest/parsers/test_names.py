@@ -6,6 +6,7 @@ from time import process_time
 
 import pytest
 
+from treeline.ingest.parsers import names
 from treeline.ingest.parsers.names import code_tokens
 
 
@@ -29,3 +30,12 @@ def test_what_is_opened_again_and_again_takes_time_in_proportion(heap: str) -> N
         started = process_time()
         code_tokens(heap * (200_000 // len(heap)), line_comment)
         assert process_time() - started < 5
+
+
+def test_names_are_remembered_until_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "REMEMBERED", 2)
+    known = names._Names()
+    assert [known[name] for name in (b"a::b", b"c")] == ["a.b", "c"]
+    assert set(known) == {b"a::b", b"c"}
+    assert known[b"d"] == "d"
+    assert set(known) == {b"d"}

@@ -151,3 +151,17 @@ def test_every_grammar_can_be_asked_for_shapes() -> None:
 
     for name in grammars():
         assert outline(grammars()[name], b"").definitions == ()
+
+
+def test_a_function_of_ten_decisions_is_complex() -> None:
+    source = "def few(x):\n" + "    if x: x += 1\n" * 9 + "\ndef many(x):\n" + "    if x: x += 1\n" * 10
+    found = shapes(".py", source)
+    assert "~complex" in found["many"]
+    assert "~complex" not in found["few"]
+
+
+def test_three_loops_inside_each_other_are_seen() -> None:
+    found = shapes(
+        ".py", "def f(a):\n    for b in a:\n        for c in b:\n            for d in c:\n                g(d)\n"
+    )
+    assert {"~nested-loops", "~triple-loops"} <= found["f"]
