@@ -159,7 +159,8 @@ def _read(folder: Path) -> dict[str, Any]:
     for file in (CONFIG, MODEL):
         if not (folder / file).is_file():
             raise InputError(
-                f"there is no deep encoder here: {folder / file} is missing", "use the encoder `static`, or train one"
+                f"there is no deep encoder here: {folder / file} is missing",
+                "use the encoder `static`, or train one: treeline lab train-deep",
             )
     try:
         found = json.loads((folder / CONFIG).read_text(encoding="utf-8"))

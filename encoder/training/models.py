@@ -58,6 +58,21 @@ def writing_model(name: str, device: str) -> tuple[Any, Any]:
     return model, tokenizer
 
 
+def bert_model(name: str) -> tuple[Any, list[str]]:
+    """A model of BERT's architecture, and its tokens in order."""
+
+    def make(local: bool) -> tuple[Any, list[str]]:
+        from transformers import AutoModel, AutoTokenizer
+
+        places = AutoTokenizer.from_pretrained(name, local_files_only=local).get_vocab()  # type: ignore[no-untyped-call]
+        return AutoModel.from_pretrained(name, local_files_only=local).float(), sorted(places, key=places.__getitem__)
+
+    model, tokens = _loaded(name, make)
+    if model.config.model_type != "bert":
+        raise InputError(f"{name} is no BERT but {model.config.model_type}", "take one, such as all-MiniLM-L6-v2")
+    return model, tokens
+
+
 def _loaded(name: str, make: Callable[[bool], Model]) -> Model:
     try:
         return loaded(name, make)

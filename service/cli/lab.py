@@ -25,6 +25,7 @@ from treeline.service.cli.options import LazyGroup, OutputPath
 COMMANDS = {
     "tree": ("treeline.service.cli.tree:tree", "Show the repository tree and how well it is embedded."),
     "train-encoder": ("treeline.service.cli.lab:train_encoder", "Train the static encoder."),
+    "train-deep": ("treeline.service.cli.lab:train_deep", "Train the deep encoder on top of the static one."),
     "train-teacher": (
         "treeline.service.cli.lab:train_teacher",
         "Fine-tune a transformer on which functions answer questions.",
@@ -222,6 +223,71 @@ def train_encoder(
         device=device,
     )
     scores = train(functions, run, out, console.print)
+    click.echo(json.dumps({"folder": str(out), "scores": scores}))
+
+
+@click.command("train-deep")
+@click.argument("sources", nargs=-1, required=True)
+@click.option(
+    "--start",
+    default="sentence-transformers/all-MiniLM-L6-v2",
+    show_default=True,
+    help="The BERT model whose token vectors and layers the training starts from: a name or a folder.",
+)
+@click.option("--out", type=OutputPath(folder=True), required=True, help="Folder to write the encoder to.")
+@ANSWERED
+@GENERATED
+@NEVER
+@click.option("--version", "version", default="own", show_default=True, help="Written into the folder.")
+@click.option("--layers", type=click.IntRange(min=1), help="How many of the model's layers to take.")
+@click.option("--steps", type=click.IntRange(min=1))
+@click.option("--batch", type=click.IntRange(min=2), help="Questions per step.")
+@RATE
+@click.option(
+    "--way",
+    type=click.FloatRange(0, 1, min_open=True),
+    help="How much of the learnt correction to apply; less keeps more of the static encoder.",
+)
+@click.option("--seed", type=int)
+@DEVICE
+def train_deep(
+    sources: tuple[str, ...],
+    start: str,
+    out: Path,
+    answered: tuple[Path, ...],
+    generated: tuple[Path, ...],
+    never: tuple[Path, ...],
+    version: str,
+    layers: int | None,
+    steps: int | None,
+    batch: int | None,
+    rate: float | None,
+    way: float | None,
+    seed: int | None,
+    device: str,
+) -> None:
+    """Train a transformer that corrects the static vectors of the functions of SOURCES.
+
+    It learns from docstrings, and from --answered questions if there are any. Functions of the partitions `valid` and
+    `test` (or of every tenth repository) are held out and measured at the end. Use the folder as an --encoder, or
+    as TREELINE_REFINE.
+    """
+    console = Console(stderr=True)
+    with needing_torch("training"):
+        from treeline.encoder.training.deep import DeepOptions, run
+    numbers = chosen_values(layers=layers, steps=steps, batch=batch, rate=rate, way=way, seed=seed)
+    scores = run(
+        read_functions(sources),
+        start,
+        read_answers(answered),
+        read_answers(generated),
+        read_lines(never),
+        DeepOptions(**numbers),
+        out,
+        version,
+        device,
+        console.print,
+    )
     click.echo(json.dumps({"folder": str(out), "scores": scores}))
 
 

