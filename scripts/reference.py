@@ -56,7 +56,7 @@ def pages() -> dict[Path, str]:
 def helps(command: click.Command, name: str, parent: click.Context | None = None) -> Iterator[tuple[str, str]]:
     """The name and help of a command and of all its subcommands."""
     # With the settings that a call has: click makes the help option once per process, by the first context.
-    settings = command.context_settings | {"terminal_width": WIDTH, "max_content_width": WIDTH}
+    settings = {**command.context_settings, "terminal_width": WIDTH, "max_content_width": WIDTH}
     context = click.Context(command, info_name=name.rpartition(" ")[2], parent=parent, **settings)
     yield name, command.get_help(context).rstrip()
     if isinstance(command, click.Group):

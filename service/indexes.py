@@ -125,7 +125,7 @@ class Indexes:
         """One answer of several indexes; one that fails is left out and named, unless all do."""
         if len(names) == 1:
             return self.open(names[0]).search(query, reorder)
-        deep = replace(query, k=query.offset + query.k, offset=0, explain=True)
+        deep = for_merging(query)
         answers: dict[str, Answer] = {}
         failed: dict[str, TreelineError] = {}
 
@@ -160,8 +160,13 @@ class Indexes:
             self._open.clear()
 
 
+def for_merging(query: Query) -> Query:
+    """What to ask each index so that `merge` can make the query's page: everything up to it, with explanations."""
+    return replace(query, k=query.offset + query.k, offset=0, explain=True)
+
+
 def merge(answers: Mapping[str, Answer], query: Query) -> Answer:
-    """One answer of several indexes' answers to a query, renumbered: the page that the query asks for.
+    """One answer of several indexes' answers to `for_merging(query)`, renumbered: the page that the query asks for.
 
     Scores of different indexes do not compare: each is relative to its own list. What does compare is how near the best
     of a list is in meaning, and how many of the query's words a result has. A word counts the more, the fewer of the

@@ -131,7 +131,7 @@ def search_everywhere(query: Query, settings: Settings) -> tuple[Answer, IndexIn
     """Search every index of the store, projects refreshed first; one that cannot be opened is skipped and named."""
     from treeline.search.live import open_searcher
     from treeline.search.settings import open_store
-    from treeline.service.indexes import merge
+    from treeline.service.indexes import for_merging, merge
     from treeline.service.projects import refresh_all
 
     names = open_store(settings).names()
@@ -152,7 +152,7 @@ def search_everywhere(query: Query, settings: Settings) -> tuple[Answer, IndexIn
             click.echo(f"treeline: without index {name!r}: {error.message}", err=True)
             continue
         try:
-            answers[name] = searcher.search(query)
+            answers[name] = searcher.search(for_merging(query))
             infos.append(searcher.info)
         finally:
             searcher.close()

@@ -108,6 +108,19 @@ def test_global_asks_every_index(folder: Path, tmp_path: Path) -> None:
     assert "send_receipt" in said.stdout
 
 
+def test_the_second_page_of_everything_follows_the_first(folder: Path, tmp_path: Path) -> None:
+    ask("receipt")
+    other = project(tmp_path / "other", {"zoo.py": 'def feed_lions(zoo):\n    """Feed the lions."""\n    return zoo\n'})
+    ask("index", str(other), "--name", "zoo")
+
+    def found(*options: str) -> list[str]:
+        _, said = ask("search", "--global", "--json", *options, "feed the lions or send a receipt")
+        return [result["url"] for result in orjson.loads(said.stdout)["results"]]
+
+    whole = found("-k", "4")
+    assert [*found("-k", "2"), *found("-k", "2", "--offset", "2")] == whole
+
+
 def test_global_refreshes_the_projects_it_searches(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
