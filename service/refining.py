@@ -253,7 +253,8 @@ def check_encoder(settings: Settings) -> str:
 
 def _check_engine(settings: Settings) -> None:
     if settings.engine != "embedded":
-        raise InputError("an index on Elasticsearch cannot be refined", "index again with `--encoder deep --fresh`")
+        hint = "index again with `--encoder FOLDER --fresh`, the folder of a deep encoder"
+        raise InputError("an index on Elasticsearch cannot be refined", hint)
 
 
 @contextmanager
