@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import resource
 import shutil
@@ -121,6 +122,21 @@ def link_or_copy(source: str | Path, target: str | Path) -> None:
         if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS}:
             raise
         shutil.copy2(source, target)
+
+
+def is_locked(file: Path) -> bool:
+    """Whether another process holds the lock on this file; no if there is no such file."""
+    try:
+        lock = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except OSError:
+        return True
+    finally:
+        os.close(lock)
 
 
 class WriterLock:

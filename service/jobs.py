@@ -24,7 +24,7 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.engine.durable import write_atomically
+from treeline.engine.durable import is_locked, write_atomically
 from treeline.ingest.source import ReadOptions
 from treeline.ingest.sources.git import check_url, is_git_url, url_and_ref
 from treeline.ingest.state import ARTIFACT, sources_in
@@ -169,7 +169,7 @@ def current(settings: Settings) -> Job | None:
     """The job that runs, or the last one."""
     folder = settings.home_path / ".run"
     job = _read(folder)
-    if job is not None and job.state == "running" and not _is_locked(folder):
+    if job is not None and job.state == "running" and not is_locked(folder / "job.lock"):
         job = _read(folder) or job  # it may have ended just now
         if job.state == "running":
             return replace(job, state="failed", message=_last_words(folder))
@@ -204,20 +204,6 @@ def _read(folder: Path) -> Job | None:
         return JOB.validate_json((folder / "job.json").read_bytes())
     except (OSError, ValueError):
         return None
-
-
-def _is_locked(folder: Path) -> bool:
-    try:
-        lock = os.open(folder / "job.lock", os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return False
-    except OSError:
-        return True
-    finally:
-        os.close(lock)
 
 
 def _last_words(folder: Path) -> str:

@@ -24,6 +24,7 @@ import orjson
 
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import InputError, TreelineError
+from treeline.engine.durable import is_locked, write_atomically
 from treeline.search.settings import Settings, as_environment, open_store
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def state(settings: Settings, index: str) -> RefinementState | None:
     made = RefinementState(found.encoder, found.refined, found.units)
     if worker.index != index:
         return made
-    if worker.process and _is_locked(settings):
+    if worker.process and _is_running(settings):
         return replace(made, running=True, read=worker.done)
     return replace(made, problem=worker.problem)
 
@@ -112,7 +113,7 @@ def start(settings: Settings, index: str) -> str:
             return ""
     except TreelineError as error:
         return f"{index} is not refined: {error}"
-    if not _is_locked(settings):
+    if not _is_running(settings):
         spawn(settings, index)
     return f"reading the code more closely in the background ({left.refined:,} of {counted(left.units, 'unit')} done)"
 
@@ -139,7 +140,7 @@ def make_way(settings: Settings, index: str) -> None:
     It loses nothing, and starts again after the load.
     """
     worker = _worker(settings)
-    if worker.index == index and worker.idle and _is_locked(settings):
+    if worker.index == index and worker.idle and _is_running(settings):
         with _locked(settings, take_over=True):
             pass
 
@@ -282,18 +283,8 @@ def _locked(settings: Settings, *, take_over: bool = False) -> Iterator[None]:
         os.close(lock)
 
 
-def _is_locked(settings: Settings) -> bool:
-    try:
-        lock = os.open(_file(settings, "lock"), os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return False
-    except OSError:
-        return True
-    finally:
-        os.close(lock)
+def _is_running(settings: Settings) -> bool:
+    return is_locked(_file(settings, "lock"))
 
 
 def _worker(settings: Settings) -> Worker:
@@ -304,8 +295,6 @@ def _worker(settings: Settings) -> Worker:
 
 
 def _write(settings: Settings, worker: Worker) -> None:
-    from treeline.engine.durable import write_atomically
-
     write_atomically(_file(settings, "json"), orjson.dumps(asdict(worker)))
 
 

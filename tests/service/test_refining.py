@@ -101,7 +101,7 @@ def test_a_question_is_answered_at_once_and_refined_behind_its_back(shop: Path, 
     assert f"reading the code more closely in the background (0 of {UNITS} units done)" in first.stderr.decode()
     settings = settings_in(shop)
     wait_for(lambda: state(settings).refined == UNITS and not state(settings).running)
-    wait_for(lambda: not refining._is_locked(settings))
+    wait_for(lambda: not refining._is_running(settings))
     assert f"refined by {settings.refine}" in treeline("status").output
     generation = open_store(settings).current(settings.index)
     again = subprocess.run(asked, capture_output=True, check=True, timeout=PATIENCE)
