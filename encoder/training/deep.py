@@ -7,7 +7,6 @@ their static vectors: what is learnt is how to read a function better, nothing e
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -24,14 +23,15 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder import standing
 from treeline.encoder.deep import CONFIG, FIELDS, LONGEST, MODEL
-from treeline.encoder.static import StaticEncoder
+from treeline.encoder.static import SHIPPED, StaticEncoder
 from treeline.encoder.text import fields
 from treeline.encoder.tokens import Tokenizer
 from treeline.encoder.training.data import QuestionSet, TrainingData, count_words, prepare
 from treeline.encoder.training.examples import ANSWERED, GENERATED, SENTENCE, Answered, match_answers, plain_sentence
-from treeline.encoder.training.models import bert_model, device_of
+from treeline.encoder.training.models import bert_model, device_of, warm_then_cosine
 from treeline.encoder.training.run import learnable, split
-from treeline.encoder.training.trainer import Case, figures, mean_reciprocal_rank
+from treeline.encoder.training.teacher import teach
+from treeline.encoder.training.trainer import Case, figures, highest, mean_reciprocal_rank
 
 LIMITS = {"name": 16, "place": 12, "docstring": 48, "code": 116}  # tokens of each field; half of all functions have 82
 ENDS = np.cumsum([0, *LIMITS.values()])
@@ -50,7 +50,7 @@ class DeepOptions:
     rate: float = 2e-4
     scale: float = 18.0  # 1 / temperature of the softmax
     hard: int = 1  # functions a question that the static encoder ranks high for it
-    depth: int = 16  # from which they are drawn, in a quarter of all functions
+    depth: int = 64  # from which they are drawn
     leniency: float = 0.08  # cosine by which the static encoder must prefer a function for it to be no negative
     hidden_docstrings: float = 0.12  # share of functions shown without docstring
     way: float = 1.0  # of the correction that is exported; less forgets less of the static encoder
@@ -59,8 +59,6 @@ class DeepOptions:
 
 # How often a question of each style is drawn, relative to a docstring's sentence: people's questions are few.
 DRAWN = {ANSWERED: 8.0, GENERATED: 2.0, SENTENCE: 1.0, "reworded": 0.7, "keywords": 0.5, "comment": 0.7}
-PARTS = 4  # each question looks for hard negatives in one quarter of the functions
-WARM = 100  # steps until the full rate, or a tenth of all if they are few
 NEW = 4  # times the rate for the layers that no model brings
 
 
@@ -238,9 +236,9 @@ def train(
     if not len(labelled):
         raise InputError("no question has a known answer", "add sources with docstrings, or --answered FILE")
     targets = torch.from_numpy(data.targets).to(device)
-    asked = torch.from_numpy(standing.strip(encoder.encode_queries(data.texts))).to(device)
+    known = teach(str(SHIPPED), data, device)
+    asked, hard = known.queries.float(), highest(data, [known], min(options.depth, len(data.functions)), device)
     units = Units.of(data.functions, encoder, device)
-    hard = _hardest(asked, units.whole, options.depth)
     styles = np.array(data.styles)[labelled]
     drawn = np.array([DRAWN.get(style, 1.0) for style in styles])
     groups = {bare: (styles == SENTENCE) == bare for bare in (True, False)}
@@ -248,18 +246,10 @@ def train(
     student.to(device).train()
     own = [value for name, value in student.named_parameters() if name.startswith(("weigh", "correct"))]
     given = [value for name, value in student.named_parameters() if not name.startswith(("weigh", "correct"))]
-    rates = (options.rate, options.rate * NEW)
-    optimiser = torch.optim.AdamW(
-        [{"params": params, "lr": rate} for params, rate in zip((given, own), rates, strict=True)], weight_decay=0.01
-    )
+    rates = [{"params": given, "lr": options.rate}, {"params": own, "lr": options.rate * NEW}]
+    optimiser = torch.optim.AdamW(rates, weight_decay=0.01)
+    schedule = warm_then_cosine(optimiser, options.steps)
     for step in range(options.steps):
-        warm = (
-            min(1.0, step / max(1, min(WARM, options.steps // 10)))
-            * 0.5
-            * (1 + math.cos(math.pi * step / options.steps))
-        )
-        for group, rate in zip(optimiser.param_groups, rates, strict=True):
-            group["lr"] = rate * max(warm, 0.005)
         bare = bool(rng.random() < share)
         chosen = drawn * groups[bare]
         numbers = torch.from_numpy(rng.choice(labelled, options.batch, p=chosen / chosen.sum())).to(device)
@@ -269,6 +259,7 @@ def train(
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(student.parameters(), 1.0)
         optimiser.step()
+        schedule.step()
         if step % 100 == 0 or step == options.steps - 1:
             say(f"step {step + 1} of {options.steps}: loss {loss.item():.3f}")
     with torch.no_grad():  # the exported correction is the whole one times `way`
@@ -293,19 +284,6 @@ def _loss(
     also_correct = known > known.gather(1, places[:, None]) + options.leniency
     also_correct.scatter_(1, places[:, None], value=False)
     return cross_entropy((asked @ found.T * options.scale).masked_fill(also_correct, MASKED), places)
-
-
-@torch.no_grad()
-def _hardest(asked: Tensor, functions: Tensor, depth: int) -> Tensor:
-    """For each question the functions of one quarter that the static encoder ranks highest."""
-    order = torch.randperm(len(functions), generator=torch.Generator().manual_seed(0)).to(functions.device)
-    parts = PARTS if len(functions) >= PARTS * depth else 1
-    found = torch.empty(len(asked), min(depth, len(functions)), dtype=torch.int32, device=functions.device)
-    for part in range(parts):
-        among, mine = order[part::parts], torch.arange(part, len(asked), parts, device=functions.device)
-        for some in torch.split(mine, AT_ONCE):
-            found[some] = among[(asked[some] @ functions[among].T).topk(found.shape[1], dim=1).indices].int()
-    return found
 
 
 @torch.no_grad()
@@ -334,15 +312,16 @@ def score(
 
 def run(
     functions: Sequence[Function],
+    options: DeepOptions,
+    folder: Path,
+    say: Callable[[str], None],
+    *,
     model: str,
     answered: Answered,
     generated: Answered,
     never: Sequence[str],
-    options: DeepOptions,
-    folder: Path,
     version: str,
     device: str,
-    say: Callable[[str], None],
 ) -> dict[str, float]:
     """Train from a BERT model and write the encoder; returns the scores on held-out repositories."""
     device = device_of(device)

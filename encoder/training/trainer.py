@@ -111,10 +111,10 @@ def hard(
     data: TrainingData, teachers: Sequence[TeacherVectors], sharing: TeacherVectors, depth: int, device: str
 ) -> Hard:
     """Find the hard negatives, once for all runs."""
-    return Hard(_highest(data, teachers, depth, device), _highest(data, [sharing], SHARING, device))
+    return Hard(highest(data, teachers, depth, device), highest(data, [sharing], SHARING, device))
 
 
-def _highest(data: TrainingData, teachers: Sequence[TeacherVectors], depth: int, device: str) -> Tensor:
+def highest(data: TrainingData, teachers: Sequence[TeacherVectors], depth: int, device: str) -> Tensor:
     """The `depth` functions of a question's quarter that the teachers rank highest."""
     order = torch.randperm(len(data.functions), generator=torch.Generator().manual_seed(0)).to(device)
     parts = PARTS if depth >= PARTS and len(data.functions) >= PARTS * depth else 1

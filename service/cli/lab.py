@@ -278,15 +278,15 @@ def train_deep(
     numbers = chosen_values(layers=layers, steps=steps, batch=batch, rate=rate, way=way, seed=seed)
     scores = run(
         read_functions(sources),
-        start,
-        read_answers(answered),
-        read_answers(generated),
-        read_lines(never),
         DeepOptions(**numbers),
         out,
-        version,
-        device,
         console.print,
+        model=start,
+        answered=read_answers(answered),
+        generated=read_answers(generated),
+        never=read_lines(never),
+        version=version,
+        device=device,
     )
     click.echo(json.dumps({"folder": str(out), "scores": scores}))
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.transformers
 KINDS = ("json", "csv", "xml", "yaml", "html", "text", "image", "audio")
 ANIMALS = ("cat", "dog", "horse", "mouse", "sheep", "goat", "lion", "tiger")
 READERS = [function(f"read_{kind}", code=f"def read_{kind}(file): return parse_{kind}(file)") for kind in KINDS]
-# The static encoder cannot know which reader answers which of these: whoever finds them has learnt it.
+# The static encoder cannot know which reader answers which of these. A student that finds them has learnt it.
 ASKED = [(f"draw the {animal}", number) for number, animal in enumerate(ANIMALS)]
 
 
