@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -83,17 +84,17 @@ def run(repository: Path, *, rounds: int, semble: str, tell: Callable[[str], Non
     }
 
 
-class _Tool:
+class _Tool(ABC):
     """A command that answers a question in a folder."""
 
     def __init__(self, scratch: Path, name: str) -> None:
         self.home = scratch / f"{name}-home"
 
-    def command(self, folder: Path) -> Sequence[str]:
-        raise NotImplementedError
+    @abstractmethod
+    def command(self, folder: Path) -> Sequence[str]: ...
 
-    def environment(self) -> Mapping[str, str]:
-        raise NotImplementedError
+    @abstractmethod
+    def environment(self) -> Mapping[str, str]: ...
 
     def forget(self) -> None:
         shutil.rmtree(self.home, ignore_errors=True)

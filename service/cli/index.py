@@ -43,7 +43,7 @@ LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
     multiple=True,
     metavar="NAME",
     shell_complete=lambda _context, _option, start: [name for name in ENCODERS if name.startswith(start)],
-    help="static, deep, none or a model; repeatable.",
+    help="static, none, the folder of an encoder, or a model; repeatable.",
 )
 @click.option("--fresh", is_flag=True, help="Rebuild the index instead of updating it.")
 @click.option("--strict", is_flag=True, help="Stop at the first record that cannot be read.")
@@ -144,7 +144,8 @@ def refine(engine: str | None, name: str, idle: bool, as_json: bool) -> None:
 
     Refines this folder's project, which is refreshed first, or the index --name. The index answers meanwhile, and the
     new vectors are swapped in when all are there. An interrupted refinement continues when the command is given again.
-    TREELINE_REFINE=on does this in the background, at idle priority, after every load. Needs the extra `deep`.
+    TREELINE_REFINE=FOLDER, the folder of a deep encoder, does this in the background, at idle priority, after every
+    load. Needs the extra `deep`.
     """
     from treeline.service import refining
 
