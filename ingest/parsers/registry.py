@@ -57,12 +57,14 @@ PROGRAMS: dict[str, dict[str, str]] = {
         "ocaml:ocaml_interface": ".mli",
         "fsharp": ".fs .fsx",
         "erlang": ".erl .hrl .escript",
+        "gleam": ".gleam",
+    },
+    "lisps": {
         "clojure": ".clj .cljs .cljc .edn .bb",
         "elisp": ".el",
         "commonlisp": ".lisp .cl .lsp",
         "scheme": ".scm .ss .sld",
         "racket": ".rkt",
-        "gleam": ".gleam",
     },
     "scripting": {
         "lua": ".lua .luau .rockspec",

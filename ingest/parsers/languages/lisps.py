@@ -1,0 +1,182 @@
+"""Lisps: Clojure, Emacs Lisp, Common Lisp, Scheme and Racket."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from treeline.ingest.parsers.comments import Comments, Doc, comment_above, leading_comment
+from treeline.ingest.parsers.grammar import Grammar, nth, text_of
+
+CLOJURE = """
+((list_lit . value: (sym_lit) @_def) @function
+  (#match? @_def "^([a-z.]+/)?(>?defn-?|defmacro|defmulti|defmethod|deftest|defspec|definline|reg-[a-z-]+)$"))
+((list_lit . value: (sym_lit) @_def) @class (#match? @_def "^(defrecord|deftype|definterface|extend-type)$"))
+((list_lit . value: (sym_lit) @_def) @interface (#match? @_def "^([a-z.]+/)?defprotocol$"))
+(source (list_lit . value: (sym_lit) @_def) @constant (#match? @_def "^([a-z.]+/)?def(once)?$"))
+(source (list_lit . value: (sym_lit) @_def) @function
+  (#match? @_def "^([a-z.]+/)?def(?!(once|protocol|record|type|interface|ault)$)[a-z-]+$"))
+(list_lit . value: (sym_lit) @call)
+"""
+LISP = re.compile(
+    r"\(\s*[^\s()]+\s+(?:\^(?:\{[^}]*\}|\S+)\s+)*['#]*\(?\s*(?:setf\s+)?\(?([^\s()\[\]\"']+)(?:\s+(:\S+)(?=\s*[\[(]))?"
+)
+# Forms whose value comes before the documentation.
+LISP_VALUES = frozenset(
+    "defvar defvar-local defcustom defconst defface defgroup defparameter defconstant defglobal defalias".split()
+)
+LISP_STRINGS = frozenset({"str_lit", "string"})
+LISP_LISTS = frozenset({"list_lit", "list", "vec_lit", "vector", "quote", "quoting_lit"})
+LISP_CLASSES = frozenset({"defclass", "defstruct", "define-condition", "cl-defstruct", "defgeneric", "defpackage"})
+NEAR = 12_000  # bytes of a definition in which its documentation is looked for
+DOCUMENTED = re.compile(r':doc(?:umentation)?\s+"((?:[^"\\]|\\.)*)"')
+
+
+def _lisp_name(node: Node) -> str:
+    text = (node.text or b"")[:400].decode("utf-8", "replace")
+    found = LISP.match(text)
+    if found is None:
+        return ""
+    # A method also has what it is chosen by: `(defmethod area :circle [shape] …)`.
+    return f"{found[1]} {found[2]}" if found[2] and text[: found.start(1)].rstrip(" (").endswith("method") else found[1]
+
+
+def _lisp_doc(node: Node, source: bytes) -> Doc:
+    """The string where the form has its documentation, or the comment above."""
+    string = _lisp_string(node)
+    if string is not None:
+        text = text_of(string).strip('"').replace('\\"', '"')
+        return Doc(text.strip(), string.start_byte, string.end_byte)
+    above = comment_above(source, node.start_byte, SEMICOLONS)
+    if above.text:
+        return above
+    # `(:documentation "…")` of a class, `^{:doc "…"}` of a name.
+    found = DOCUMENTED.search((node.text or b"")[:NEAR].decode("utf-8", "replace"))
+    if found and (node.type != "list_lit" or found.start() < 200 or _lisp_head(node) in LISP_CLASSES):
+        return Doc(found[1].replace('\\"', '"'))
+    return above
+
+
+def _lisp_head(node: Node) -> str:
+    if node.type == "defun":
+        header = nth(node, 0)
+        return text_of(nth(header, 0))
+    if node.type in ("function_definition", "macro_definition", "special_form"):
+        return text_of(node.children[1])
+    return text_of(nth(node, 0)).rpartition("/")[2]
+
+
+def _lisp_string(node: Node) -> Node | None:
+    """The documentation among the parts of a form."""
+    head = _lisp_head(node)
+    parts = [part for part in node.named_children[:8] if part.type != "comment"]
+    if node.type == "special_form":
+        parts.insert(0, node)
+    if node.type in ("function_definition", "macro_definition"):
+        return node.child_by_field_name("docstring")
+    if node.type == "defun":
+        return parts[1] if len(parts) > 2 and parts[1].type in LISP_STRINGS else None
+    if head in LISP_VALUES:
+        return parts[3] if len(parts) > 3 and parts[3].type in LISP_STRINGS else None
+    if head.startswith("define") and len(parts) > 1 and parts[1].type not in LISP_LISTS and len(parts) < 4:
+        return None  # `(define name "value")`
+    lists = 0
+    for at, part in enumerate(parts[2:], 2):
+        if part.type in LISP_STRINGS:
+            follows = parts[at + 1] if at + 1 < len(parts) else None
+            is_last = follows is None and head in ("def", "defonce", "define")
+            # `(define-derived-mode name parent "Name" "Documentation")`
+            return None if is_last else follows if follows is not None and follows.type in LISP_STRINGS else part
+        lists += part.type in LISP_LISTS
+        if part.type == "vec_lit" or (lists > 1 and head not in LISP_CLASSES):
+            break
+    return None
+
+
+def _scheme_functions(node: Node) -> Iterator[tuple[Node, str]]:
+    if _lisp_head(node) != "define" or not _is_variable(node):
+        yield node, _lisp_name(node)
+
+
+def _scheme_constants(node: Node) -> Iterator[tuple[Node, str]]:
+    if _is_variable(node):
+        yield node, _lisp_name(node)
+
+
+def _is_variable(node: Node) -> bool:
+    """Whether `define` gives a name a value that is not a function."""
+    name, value = nth(node, 1), nth(node, 2)
+    is_function = value is not None and text_of(nth(value, 0)).endswith(("lambda", "λ"))
+    return name is not None and name.type == "symbol" and not is_function
+
+
+def _clojure_file_doc(root: Node, source: bytes) -> Doc:
+    """The documentation of the namespace, or the comment at the top."""
+    for form in root.named_children[:5]:
+        if form.type == "list_lit" and text_of(nth(form, 0)) == "ns":
+            doc = _lisp_doc(form, source)
+            if doc.text:
+                return Doc(doc.text)
+    return Doc(leading_comment(source, SEMICOLONS))
+
+
+def _first_line(node: Node) -> int:
+    line = (node.text or b"").find(b"\n")
+    return node.start_byte + line if line > 0 else 0
+
+
+SEMICOLONS = Comments((b";",), None, re.compile(rb";;;###autoload"))
+EMACS = """
+[(function_definition) (macro_definition)] @function
+((list . (symbol) @_def) @function
+  (#match? @_def "^(cl-def(un|macro|method|generic|subst)|defsubst|ert-deftest|transient-define-.*|define-.*-mode)$"))
+((list . (symbol) @_def) @class (#match? @_def "^(cl-defstruct|defclass)$"))
+(special_form "defvar") @constant
+(special_form "defconst") @constant
+((list . (symbol) @_def) @constant
+  (#match? @_def "^(defcustom|defgroup|defface|defalias|defvar-.*|define-error|use-package)$"))
+(list . (symbol) @call)
+"""
+COMMON_LISP = """
+(defun) @function
+((list_lit . value: (sym_lit) @_def) @class (#match? @_def "^(defclass|defstruct|define-condition|defpackage)$"))
+((list_lit . value: (sym_lit) @_def) @constant (#match? @_def "^(defvar|defparameter|defconstant|defglobal)$"))
+((list_lit . value: (sym_lit) @_def) @type (#eq? @_def "deftype"))
+(source (list_lit . value: (sym_lit) @_def . value: [(sym_lit) (list_lit)]) @function
+  (#match? @_def "^(def(test|setf|[a-z]+-test)|define-(?!condition).*|test)$"))
+(list_lit . value: (sym_lit) @call)
+"""
+SCHEME = """
+((list . (symbol) @_def) @function
+  (#match? @_def "^(define[*]?|define-(public|syntax|syntax-rule|macro|method|values|inlinable)|define/.*)$"))
+((list . (symbol) @_def) @class (#match? @_def "^(define-record-type|struct|define-struct|define-class)$"))
+(program (list . (symbol) @_def) @constant (#any-of? @_def "define" "define-type"))
+((list . (symbol) @_def) @scope (#eq? @_def "module+"))
+(list . (symbol) @call)
+"""
+
+
+def _lisp(name: str, query: str) -> Grammar:
+    is_scheme = query is SCHEME
+    return Grammar(
+        name=name,
+        query=query,
+        name_of=_lisp_name,
+        doc_of=_lisp_doc,
+        file_doc_of=_clojure_file_doc if query is CLOJURE else None,
+        functions_of=_scheme_functions if is_scheme else None,
+        constants_of=_scheme_constants if is_scheme else None,
+        body_of=_first_line,
+        comments=SEMICOLONS,
+    )
+
+
+GRAMMARS = (
+    _lisp("clojure", CLOJURE),
+    _lisp("elisp", EMACS),
+    _lisp("commonlisp", COMMON_LISP),
+    _lisp("scheme", SCHEME),
+    _lisp("racket", SCHEME),
+)
