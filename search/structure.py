@@ -290,6 +290,11 @@ def functions_of(graph: CallGraph, node: int) -> list[str]:
     return [id_ for member in members for id_ in graph.ids(member)]
 
 
+def units_of(graph: CallGraph, node: int) -> list[str]:
+    """The ids of the units that stand for a node: its own, or for a class that is no unit its functions'."""
+    return graph.ids(node)[::-1] or functions_of(graph, node)
+
+
 def _neighbours(graph: CallGraph, steps: Iterable[Step]) -> Iterator[Neighbour]:
     for step in steps:
         symbol = graph.symbol(step.node)

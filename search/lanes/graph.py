@@ -27,11 +27,22 @@ from treeline.graph.references import CONSTRUCTORS, Relation, last_of
 from treeline.rerank.candidates import Candidate
 from treeline.rerank.ranked_list import RankedList
 from treeline.search.plan import CALLEES, GRAPH, TEXT_CALLS, Route
-from treeline.search.structure import CALLS, INHERITS, MARKS, NEAR_NAMES, functions_of, is_test, seeds_of
+from treeline.search.structure import (
+    CALLS,
+    EVERYTHING,
+    INHERITS,
+    MARKS,
+    NEAR_NAMES,
+    functions_of,
+    is_test,
+    seeds_of,
+    units_of,
+)
 
 DEFINITION, NEAR_NAME, BY_WORDS = "definition", "near name", "shares words"
 CALLERS = frozenset({"function", "method"})
 CLASS_KINDS = frozenset({"class", "interface", "type", "enum"})
+OUTSIDE = frozenset({"file", "constant"})  # kinds with code that is outside of functions and classes
 UNRESOLVED = "unresolved"  # the relation of a result whose code contains a call that the graph could not resolve
 # The names of relations in the other direction: a callee is `called`.
 PASSIVE: Mapping[Relation, str] = {
@@ -41,7 +52,9 @@ PASSIVE: Mapping[Relation, str] = {
     "uses": "used",
 }
 NO_WORDS: Mapping[Relation, str] = {}
-LISTED = 10_000  # most functions of a structural answer: as far as paging goes
+LISTED = 10_000  # most units of a structural answer: as far as paging goes
+TOP_LEVELS = 20  # modules of a structural answer whose top-level code is looked up
+TOP_LEVEL_UNITS = 20  # units of a module that are read for it
 OTHERS_NAMED = 5
 BELOW = "by keyword or meaning, not from the call graph"  # heading of the results below an exact answer
 # Scores of a whole name, of the end of a longer name or a method of a class, and of their neighbours. A similar name
@@ -97,16 +110,18 @@ class UnresolvedCalls:
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """The answer of the call graph: its functions, and what is not a function (a class, a module's top level)."""
+    """The answer of the call graph: its units, and what is no unit of its own (a module's top level)."""
 
     symbol: str
     relations: tuple[Relation, ...]
     direction: Direction
     depth: int
     definitions: int  # symbols of that name in the graph
-    found: int  # functions in all; the list has the first of them
-    functions: int  # in the list
+    found: int  # functions and classes in all; the list has the first of them
+    functions: int  # units in the list
     others: tuple[str, ...]
+    classes: int = 0  # of those found
+    top_levels: int = 0  # units in the list with top-level code of a module, which is named in `others`
     near: tuple[str, ...] = ()  # names spelt similarly to an unknown one
     unresolved_calls: int = 0  # further functions whose code contains the call
     unresolved_classes: tuple[str, ...] = ()  # classes with an unresolved base of that name
@@ -147,7 +162,7 @@ class Exact:
             answer += f"; {self.possible:,} {'more ' if known else ''}possibly"
         if self.others:
             named = first_named(self.others)
-            answer += f": {named}" if by_class else f"; also {named}"
+            answer += f": {named}" if by_class else f"; also {named}" if self.found else f", only {named}"
         if self.found > self.functions:
             answer += f"; the first {self.functions:,} are listed"
         return answer + unresolved
@@ -173,6 +188,9 @@ class Exact:
 
     def _counted(self, count: int, noun: str) -> str:
         what = counted(count, noun) if count else f"no {noun}"
+        if count and self.classes and noun == "function":
+            others = count - self.classes
+            what = f"{counted(others, noun)} and " * (others > 0) + counted(self.classes, "class")
         if self.narrowed:
             what += f" that {'passes' if count < 2 else 'pass'} the filters"
         verb = VERBS[self.asked]
@@ -230,9 +248,7 @@ def callees_lane(engine: Engine, graph: CallGraph, ids: Iterable[str], k: int, f
 
 def text_calls_lane(engine: Engine, symbol: str, k: int, filters: Filters) -> TextCallsList:
     """Of the first `k` functions with the words of the symbol, those where a bracket follows it."""
-    words = terms(symbol)
-    if symbol.lower() in words:  # the whole name is a term too, and rarer than its parts
-        words = [symbol.lower()]
+    words = _rarest(symbol)
     hits = engine.keyword(words, k, filters) if words else []
     ids = ids_of(hits)
     bodies = {function.id: function for function in engine.fetch(ids)}
@@ -242,13 +258,19 @@ def text_calls_lane(engine: Engine, symbol: str, k: int, filters: Filters) -> Te
     return TextCallsList(TEXT_CALLS, found, complete=len(hits) < k)
 
 
+def _rarest(symbol: str) -> list[str]:
+    """The terms of a name. The whole name is a term too if it has parts, and rarer than they are."""
+    words = terms(symbol)
+    return [symbol.lower()] if symbol.lower() in words else words
+
+
 def text_bases_lane(engine: Engine, graph: CallGraph | None, symbol: str, k: int, filters: Filters) -> TextCallsList:
-    """The first `k` functions of the classes with an unresolved base of this name."""
+    """The first `k` classes with an unresolved base of this name, or their functions where classes are no units."""
     if graph is None:
         return TextCallsList(TEXT_CALLS, [], complete=True)
     symbols = {node: graph.symbol(node) for node in graph.naming(symbol, filters.repo)}
     classes = {node: one for node, one in symbols.items() if _passes(one, filters)}
-    ids = dict.fromkeys(id_ for node in classes for id_ in functions_of(graph, node))
+    ids = dict.fromkeys(id_ for node in classes for id_ in units_of(graph, node))
     hits = engine.locate(list(ids), filters)[:k]
     named = tuple(map(_describe, classes.values()))
     return TextCallsList(TEXT_CALLS, with_scores(hits, [1.0] * len(hits)), complete=True, classes=named)
@@ -295,12 +317,19 @@ def _possible(graph: CallGraph, steps: Sequence[Step], found: Sequence[str]) -> 
 def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -> ExactList:
     """The exact answer to a structural question."""
     symbols = [node for symbol in route.symbols for node in graph.named(symbol, filters.repo)]
-    steps = graph.walk(seeds_of(graph, symbols, route.relations), route.relations, route.direction, route.depth)
+    seeds = seeds_of(graph, symbols, route.relations)
+    steps = graph.walk(seeds, route.relations, route.direction, route.depth)
+    if set(route.relations) == set(EVERYTHING):  # what a class uses of itself is no answer
+        steps = [step for step in steps if step.node not in seeds]
     if route.tests:
         steps = [step for step in steps if is_test(graph.symbol(step.node))]
-    found = _located(engine, _functions(graph, steps, PASSIVE if route.direction == "out" else NO_WORDS), filters)
+    words = PASSIVE if route.direction == "out" else NO_WORDS
+    top_levels = list(_top_levels(engine, graph, steps, words, filters))
+    found = _located(engine, chain(_functions(graph, steps, words), top_levels), filters)
+    ids = ids_of(found.hits)
     listed = _first(found, LISTED)
     reached = [step.node for step in steps]
+    classes = [step.node for step in steps if step.how != POSSIBLE and graph.is_class(step.node)]
     # A class inside a function has no node, so the function represents it.
     others = reached if route.relations == INHERITS else graph.without_ids(reached)
     exact = Exact(
@@ -309,16 +338,37 @@ def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -
         direction=route.direction,
         depth=route.depth,
         definitions=len(_definitions(graph, symbols, route.relations, led=bool(steps))),
-        found=len(found.hits),
-        possible=_possible(graph, steps, ids_of(found.hits)),
+        found=len(ids) - len(top_levels),
+        possible=_possible(graph, steps, ids),
         functions=len(listed.hits),
         others=tuple(_describe(one) for one in map(graph.symbol, others) if _passes(one, filters)),
+        classes=len({id_ for node in classes for id_ in graph.ids(node)}.intersection(ids)),
+        top_levels=len(top_levels),
         near=() if symbols else tuple(graph.near(route.symbols[0], NEAR_NAMES)),
         where=filters.repo or "this index",
         narrowed=bool(filters.language or filters.path_prefix),
         tests=route.tests,
     )
     return ExactList(GRAPH, listed.hits, listed.stages, exact=exact)
+
+
+def _top_levels(
+    engine: Engine, graph: CallGraph, steps: Sequence[Step], words: Mapping[Relation, str], filters: Filters
+) -> Iterator[Reached]:
+    """The units that hold what a module does at its top level: the part of the file, or the variable, with the name."""
+    modules = [(step, symbol) for step in steps if (symbol := graph.symbol(step.node)).kind == "module"]
+    for step, module in modules[:TOP_LEVELS]:
+        name = call_name(graph.symbol(step.via).name)
+        if not _passes(module, filters) or not name:
+            continue
+        inside = replace(filters, repo=module.repo, path_prefix=module.path)
+        hits = engine.keyword(_rarest(name), TOP_LEVEL_UNITS, inside)
+        bodies = [one for one in engine.fetch(ids_of(hits)) if one.path == module.path and one.kind in OUTSIDE]
+        mentioned = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])(\s*\()?")
+        calls = {one.id: {found[1] is not None for found in mentioned.finditer(one.code)} for one in bodies}
+        best = max(bodies, key=lambda one: (True in calls[one.id], len(calls[one.id])), default=None)
+        if best is not None and calls[best.id]:
+            yield best.id, 2 / (1 + step.depth), _stage(step, words)
 
 
 def _definitions(graph: CallGraph, symbols: Sequence[int], relations: Sequence[Relation], *, led: bool) -> list[int]:
@@ -426,12 +476,15 @@ def _around(
 
 def _functions(graph: CallGraph, steps: Sequence[Step], words: Mapping[Relation, str] = NO_WORDS) -> Iterator[Reached]:
     for step, own in zip(steps, graph.ids_of([step.node for step in steps]), strict=True):
-        word = words.get(step.relation, step.relation)
-        stage = word if step.depth == 1 else f"{word}, {step.depth} edges away"
         # A class in a call does not stand for its methods; its constructor has its own edge.
-        ids = own if step.relation == "calls" else functions_of(graph, step.node)
+        ids = own if step.relation == "calls" else units_of(graph, step.node)
         for id_ in ids:
-            yield id_, 2 / (1 + step.depth), stage
+            yield id_, 2 / (1 + step.depth), _stage(step, words)
+
+
+def _stage(step: Step, words: Mapping[Relation, str]) -> str:
+    word = words.get(step.relation, step.relation)
+    return word if step.depth == 1 else f"{word}, {step.depth} edges away"
 
 
 def _located(engine: Engine, reached: Iterable[Reached], filters: Filters) -> RankedList:

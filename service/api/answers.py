@@ -309,9 +309,11 @@ class ExactBody(Body):
     known: bool = Field(description="Whether the index has a symbol of that name.")
     definitions: int = Field(description="How many symbols of that name the index has.")
     near: list[str] = Field(description="Names like an unknown one.")
-    found: int = Field(description="How many functions are the exact answer.")
-    functions: int = Field(description="How many of them are results, from rank 1 on: all, or the first 10,000.")
-    others: list[str] = Field(description="What belongs to the answer and is no function: classes, modules.")
+    found: int = Field(description="How many functions and classes are the exact answer.")
+    functions: int = Field(
+        description="How many results it has, from rank 1 on: all (and top-level code), at most 10,000."
+    )
+    others: list[str] = Field(description="What belongs to the answer and is no unit: a module's top level, a class.")
     unresolved_calls: int = Field(
         description="How many more functions have the call in their code, of something else or not resolved; they are "
         "the next results."

@@ -1,0 +1,82 @@
+"""Structural questions in an index of whole repositories: classes and top-level code are answers themselves."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.ingest.loading import NAME, loaded, project
+from treeline.ingest.source import ReadOptions
+from treeline.search.answer import Answer
+from treeline.search.live import LiveSearcher, open_searcher
+from treeline.search.query import Query
+from treeline.search.settings import Settings
+
+FILES = {
+    "zoo/animals.py": '''
+class Animal:
+    """What lives here."""
+
+    def feed(self):
+        return self.weigh()
+
+    def weigh(self):
+        return 0
+
+
+class Lion(Animal):
+    def roar(self):
+        return "!"
+
+
+class Cage:
+    holds: Animal
+
+    def open(self, animal: Animal):
+        animal.feed()
+''',
+    "zoo/setup.py": """
+from zoo.register import register_all
+
+register_all("lions")
+OPENED = register_all("tigers")
+""",
+    "zoo/register.py": "def register_all(kind):\n    return kind\n",
+}
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSearcher]:
+    folder = tmp_path_factory.mktemp("exact-units")
+    home = folder / "home"
+    loaded(home, project(folder / "zoo", FILES), read=ReadOptions())
+    searcher = open_searcher(Settings(home=str(home), index=NAME, lane_timeout=30), patient=True)
+    yield searcher
+    searcher.close()
+
+
+def leading(answer: Answer) -> list[tuple[str, str]]:
+    return [(one.function.kind, one.function.func_name) for one in answer.results[: answer.exact_results]]
+
+
+def test_a_subclass_is_listed_itself_and_not_by_its_methods(searcher: LiveSearcher) -> None:
+    answer = searcher.search(Query("what extends Animal"))
+    assert leading(answer) == [("class", "Lion")]
+
+
+def test_what_a_class_uses_of_itself_is_no_use_of_it(searcher: LiveSearcher) -> None:
+    answer = searcher.search(Query("what uses the class Animal"))
+    found = {name for _, name in leading(answer)}
+    assert {"Lion", "Cage.open"} <= found
+    assert not found & {"Animal", "Animal.feed", "Animal.weigh"}
+    assert answer.exact is not None
+    assert "class" in answer.exact.sentence
+
+
+def test_a_call_at_the_top_level_is_a_result(searcher: LiveSearcher) -> None:
+    answer = searcher.search(Query("what calls register_all"))
+    assert answer.exact is not None
+    assert answer.exact.sentence == (
+        "no function is known to call the register_all defined in this index, only the top level of zoo/setup.py"
+    )
+    assert [path for kind, path in leading(answer)] == ["setup.py"]
+    assert answer.headings == {2: "by keyword or meaning, not from the call graph"}
