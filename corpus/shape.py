@@ -64,10 +64,13 @@ WORDS = {GENERATOR: "yield"}
 _phrases = "|".join(f"({pattern})" for _, pattern in PHRASES)
 # Every phrase has one of these; most queries have none and are done.
 _signs = re.compile(
-    r"recurs|itself|loop|nested|generator|yield|async|corout|await|retr|back-?off|early|guard|context|with|defers|"
-    r"decorat|order|return|file|http|process|shell|external|reg|compl|cyclo|branch|rais|throw|catch|handl|swallow|"
-    r"rescue|ignor|annotat",
+    r"recurs|itself|loop|nested|generator|yield|async|corout|await|retr(?:y|ie)|back-?off|early|guard|context m|"
+    r"with[ -](?:stat|block|reso)|defers|decorator|higher|returns? a |file|http|process|shell|external|reg|compl|cyclo|"
+    r"branch",
     re.IGNORECASE,
+)
+_named_signs = re.compile(
+    r"(?:Error|Exception|Failure|Warning|Interrupt|Timeout|Exit|Iteration)\b|decorated|annotated", re.IGNORECASE
 )
 
 
@@ -88,8 +91,6 @@ def read_query(query: str) -> tuple[str, list[str]]:
     Code that calls itself does not say "recursive", and what says it is often something else: with the phrase's words
     kept, questions for a shape and a topic have .50 (MRR), without them .58 (docs/research/shape.md).
     """
-    if not _signs.search(query):
-        return query, []
     found: list[str] = []
 
     def note(phrase: re.Match[str]) -> str:
@@ -99,8 +100,8 @@ def read_query(query: str) -> tuple[str, list[str]]:
         found.extend((TRIPLE_LOOPS, NESTED_LOOPS) if term == TRIPLE_LOOPS else (term,))
         return phrase[0] if term in SAID else " "
 
-    rest = re.sub(_phrases, note, query, flags=re.IGNORECASE)
-    for term, pattern in NAMED_PHRASES:
+    rest = re.sub(_phrases, note, query, flags=re.IGNORECASE) if _signs.search(query) else query
+    for term, pattern in NAMED_PHRASES if _named_signs.search(rest) else ():
 
         def name(phrase: re.Match[str], term: str = term) -> str:
             found.extend((term, about(term, phrase[1])))

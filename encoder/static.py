@@ -214,16 +214,12 @@ SUFFIXES = ("s", "es", "d", "ed", "ing", "ly", "r", "rs", "er", "ers", "or", "or
 SHORTEST_STEM = 4  # letters; a shorter stem is as often the start of another word
 
 
-@cache
-def _words() -> frozenset[str]:
-    return frozenset((SHIPPED / VOCABULARY).read_text(encoding="utf-8").splitlines())
-
-
 def is_word(word: str, *, endings: bool = True) -> bool:
     """Whether a lower-case word is in the vocabulary, with or without an ending."""
-    if word in _words():
+    tokens = _shipped().tokenizer
+    if word in tokens:
         return True
     if not endings:
         return False
     stems = (word.removesuffix(suffix) for suffix in SUFFIXES if word.endswith(suffix))
-    return any(len(stem) >= SHORTEST_STEM and stem in _words() for stem in stems)
+    return any(len(stem) >= SHORTEST_STEM and stem in tokens for stem in stems)

@@ -40,13 +40,16 @@ class Tokenizer:
         self.pairs = np.empty((0, 2), np.uint16) if pairs is None else pairs
         self.unknown = unknown
         self._pair_keys = pair_keys(*self.pairs.T)
-        self._ids = {token: number for number, token in enumerate(self.vocabulary)}
+        self._ids = dict(zip(self.vocabulary, range(len(self.vocabulary)), strict=True))
         self._longest = min(max(map(len, self.vocabulary), default=1), LONGEST_WORD)
         self._words = _Words(self)
 
     @property
     def size(self) -> int:
         return len(self.vocabulary) + len(self.pairs) + self.unknown
+
+    def __contains__(self, token: str) -> bool:
+        return token in self._ids
 
     def ids(self, text: str, limit: int) -> list[int]:
         """The first `limit` token ids of a text."""

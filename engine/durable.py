@@ -7,10 +7,11 @@ import fcntl
 import os
 import resource
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 from treeline.corpus.errors import DiskFull, InputError, TreelineError
 
@@ -43,6 +44,7 @@ TEXT_INDEX_TROUBLE = (
     "Io Error",
     "System error",
 )
+LOOK_AGAIN_S = 0.05  # between two tries to lock a file
 FULL_BELOW = 50 << 20  # bytes; tantivy gives up with some space left, because it frees what it could not finish
 
 
@@ -142,16 +144,40 @@ def is_locked(file: Path) -> bool:
 class WriterLock:
     """Lets one writer at a time into an index; the system frees it when the process dies, however it dies."""
 
-    def __init__(self, path: Path) -> None:
-        from filelock import FileLock, Timeout  # slow to import, and only writers need it
+    def __init__(self, path: Path, wait_s: float = 0.0) -> None:
+        until = time.monotonic() + wait_s
+        while (descriptor := _acquire(path)) is None:
+            if time.monotonic() >= until:
+                raise InputError(
+                    f"the index {path.parent.name!r} is being written by another process", "wait until it has finished"
+                )
+            time.sleep(LOOK_AGAIN_S)
+        self._descriptor: int | None = descriptor
 
-        self._lock = FileLock(path, thread_local=False)
-        try:
-            self._lock.acquire(blocking=False)
-        except Timeout as error:
-            raise InputError(
-                f"the index {path.parent.name!r} is being written by another process", "wait until it has finished"
-            ) from error
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
     def release(self) -> None:
-        self._lock.release()
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def _acquire(path: Path) -> int | None:
+    """A descriptor of the file with the lock on it; None if another one has it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    locked = False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # The index may have been removed in the meantime, and another file be in its place.
+        locked = path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())
+    except BlockingIOError:
+        pass
+    finally:
+        if not locked:
+            os.close(descriptor)
+    return descriptor if locked else None

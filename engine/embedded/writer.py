@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import orjson
@@ -23,9 +23,6 @@ from treeline.engine.embedded.manifest import write_manifest
 from treeline.engine.embedded.rows import BASE, PART, PATCH, RowsBuilder
 from treeline.engine.hits import Vectors, normalize
 from treeline.engine.protocol import EncoderSpec, IndexInfo, new_token
-
-if TYPE_CHECKING:
-    from filelock import FileLock
 
 BUILDING = "building"
 CURRENT = "current"
@@ -298,11 +295,9 @@ def read_pointer(home: Path) -> str:
         return ""
 
 
-def pointer_lock(home: Path) -> FileLock:
+def pointer_lock(home: Path) -> WriterLock:
     """Held while the pointer moves. A roll-back does not wait for the load in flight, whose lock is another."""
-    from filelock import FileLock  # slow to import, and only writers need it
-
-    return FileLock(home / "pointer.lock", timeout=POINTER_SECONDS)
+    return WriterLock(home / "pointer.lock", POINTER_SECONDS)
 
 
 def _rows_of(encoder: EncoderSpec, given: Vectors | None, count: int) -> NDArray[np.float16]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import select
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -45,6 +48,9 @@ SECTIONS = {
     "Measure and experiment": ("eval", "bench", "lab"),
 }
 INTERRUPTED = 130  # a shell's exit code for Ctrl-C
+# Objects made until the garbage collector looks for cycles. Importing makes hundreds of thousands that all stay: at
+# Python's 700 the collector took a tenth of a question's processor time.
+COLLECT_AFTER = 50_000
 
 
 @click.group(
@@ -65,7 +71,27 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; an error is one readable line, bad input exits with 2, a failure with 1."""
-    sys.exit(_run())
+    gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
+    leave = _Leave()
+    atexit.register(leave)
+    leave.code = _run()
+    sys.exit(leave.code)
+
+
+class _Leave:
+    """Ends the process without taking down modules and objects, which takes a tenth of a question's processor time.
+
+    Registered before anything else, so it runs after every other exit handler; threads have ended by then.
+    """
+
+    code = 1  # of an error that nobody expected
+
+    def __call__(self) -> None:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                with suppress(OSError, ValueError):  # closed, or nobody reads
+                    stream.flush()
+        os._exit(self.code)
 
 
 def _run() -> int:

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -9,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.engine.functions import ENCODER, SAMPLE, write
-from treeline.corpus.errors import TreelineError
-from treeline.engine.durable import disk_errors, write_atomically
+from treeline.corpus.errors import InputError, TreelineError
+from treeline.engine.durable import WriterLock, disk_errors, is_locked, write_atomically
 from treeline.engine.embedded import EmbeddedStore
 
 GAVE_UP = "An index writer was killed.. A worker thread encountered an error (io::Error most likely) or panicked."
@@ -117,3 +118,35 @@ def test_a_checkpoint_is_on_the_disk_before_it_is_named(tmp_path: Path, monkeypa
     parts = [path for path in (tmp_path / "x" / "building").iterdir() if path.name.startswith(("part-", "dead-"))]
     wanted = {file.name for part in parts for file in ([part] if part.is_file() else part.iterdir())}
     assert wanted and wanted <= synced
+
+
+def test_one_writer_at_a_time_even_in_one_process(tmp_path: Path) -> None:
+    with WriterLock(tmp_path / "lock"):
+        assert is_locked(tmp_path / "lock")
+        with pytest.raises(InputError, match="being written by another process"):
+            WriterLock(tmp_path / "lock")
+    WriterLock(tmp_path / "lock").release()
+    assert not is_locked(tmp_path / "lock")
+
+
+def test_a_patient_writer_gets_the_lock_when_the_other_releases_it(tmp_path: Path) -> None:
+    first = WriterLock(tmp_path / "lock")
+    held = threading.Event()
+
+    def wait() -> None:
+        with WriterLock(tmp_path / "lock", wait_s=60):
+            held.set()
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    assert not held.is_set()
+    first.release()
+    waiting.join(60)
+    assert held.is_set()
+
+
+def test_the_lock_of_a_removed_index_does_not_lock_the_next_one(tmp_path: Path) -> None:
+    removed = WriterLock(tmp_path / "lock")
+    (tmp_path / "lock").unlink()
+    WriterLock(tmp_path / "lock").release()
+    removed.release()
