@@ -19,7 +19,8 @@ WORD = re.compile(r"\w+")
 # letters of a script without case (`~`, see `parts`).
 PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|~+")
 # Chinese, Japanese and Korean have no spaces between words, so every pair of neighbours is a term.
-UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]{3,}")
+# Compiled on first use: it takes as long as a search.
+UNSPACED = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]{3,}"
 # Lucene's list, and the words that turn keywords into a question.
 STOP_WORDS = frozenset(
     """a an and are as at be but by for if in into is it no not of on or such that the their then there these they
@@ -85,7 +86,7 @@ def _word_terms(word: str) -> list[str]:
     found = [part.lower() for part in parts(word)]
     kept = [_stem(part) for part in found if part not in STOP_WORDS and (len(part) > 1 or not part.isascii())]
     for part in found:
-        if UNSPACED.fullmatch(part):
+        if not part.isascii() and re.fullmatch(UNSPACED, part):
             kept += map("".join, pairwise(part))
     if len(found) > 1:
         kept.append(word.strip("_").lower())

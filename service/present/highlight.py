@@ -221,7 +221,7 @@ def parts_of(word: str) -> tuple[tuple[int, int, str], ...]:
     """The position and stem of each part of an identifier; in scripts without spaces, of every two letters."""
     found: list[tuple[int, int]] = []
     for start, end in spans(word):
-        pairs = UNSPACED.fullmatch(word, start, end)
+        pairs = re.compile(UNSPACED).fullmatch(word, start, end)
         found += [(at, at + 2) for at in range(start, end - 1)] if pairs else [(start, end)]
     stems = ((start, end, terms(word[start:end])) for start, end in found)
     return tuple((start, end, some[0]) for start, end, some in stems if some)
