@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from math import log
+from math import log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -52,6 +52,7 @@ DIVERSITY = 0.5  # the default
 # In parts of the span of the scores, chosen by five-fold cross-validation over repositories
 # (docs/research/tree-ranking.md).
 SUPPORT, FADING = 0.5, 0.5  # what the second unit of a file adds, and the factor for each further one
+DOCUMENT_SUPPORT = 0.5  # of that for a document, which mentions the same thing in many sections
 NAME = 0.6  # a file whose whole name is in the query
 FOLDER = 0.5  # the same for the repository or a folder
 HOME = 1.5  # a repository that defines all names in the query, if others do not: more than a file's name and matches
@@ -82,6 +83,7 @@ FOREIGN = 0.5  # another language than the query names (language.py)
 ALIKE = 0.8  # of the best score: if several functions of a file match this well, the unit around them is shown
 SEVERAL = 3  # how many such functions
 OWN = 0.5  # of the best score: how well the unit around them must match itself
+ENOUGH_FILES = 5  # of a repository among the candidates, to tell which words are rare in its names
 USUAL_LENGTH = 400  # lines of a file that neither gains nor loses
 
 GAIN_WORDS = (
@@ -279,6 +281,7 @@ def file_evidence(
     """The evidence from a file's matching units, its path and its repository."""
     count = len(tree.paths)
     facts = [path_facts(path) for path in tree.paths]
+    documents = np.array([language in DOCUMENTS for language in tree.languages]) & (not asks_for_documents(query))
     earlier = before(tree.files, (-scores).argsort(kind="stable"))
     added = np.where(earlier > 0, SUPPORT * FADING ** (earlier - 1.0) * scores**2, 0.0)
     last = np.array([(lines_in(fragment) or (1, 1))[1] for fragment in head.parts("fragment")], dtype=np.float64)
@@ -289,8 +292,8 @@ def file_evidence(
     stems = [(fact.stem - _words(repo.rpartition("/")[2]),) for repo, fact in zip(tree.repo_names, facts, strict=True)]
     around = [(_words(repo), *fact.folders) for repo, fact in zip(tree.repo_names, facts, strict=True)]
     return FileEvidence(
-        np.bincount(tree.files, added, count).astype(np.float64),
-        NAME * label_match(stems, words),
+        np.bincount(tree.files, added, count) * np.where(documents, DOCUMENT_SUPPORT, 1.0),
+        NAME * label_match(stems, words, tree.repo_names),
         FOLDER * label_match(around, words),
         HOME * homes(head, tree, query, symbols),
         LENGTH * np.log(longest / USUAL_LENGTH),
@@ -298,10 +301,14 @@ def file_evidence(
     )
 
 
+def asks_for_documents(query: str) -> bool:
+    """Whether documents answer the query as well as code does."""
+    return any(asked.search(query) for asked in (ASKED_FOR, DOCUMENTS_ASKED_FOR, CHANGES_ASKED_FOR))
+
+
 def roles(tree: LocalTree, facts: Sequence[PathFacts], query: str) -> list[float]:
     """What each file pays for its role: as a test, a re-export, a document, a list of changes or an old version."""
-    asked_for = ASKED_FOR.search(query) is not None
-    documents_too = asked_for or bool(DOCUMENTS_ASKED_FOR.search(query) or CHANGES_ASKED_FOR.search(query))
+    asked_for, documents_too = ASKED_FOR.search(query) is not None, asks_for_documents(query)
     old = superseded(tree.paths, tree.repo_names, query)
     paid = []
     for path, language, fact, is_old in zip(tree.paths, tree.languages, facts, old, strict=True):
@@ -315,24 +322,40 @@ def roles(tree: LocalTree, facts: Sequence[PathFacts], query: str) -> list[float
     return paid
 
 
-def label_match(labels: Sequence[Sequence[frozenset[str]]], words: frozenset[str]) -> Floats:
+def label_match(labels: Sequence[Sequence[frozenset[str]]], words: frozenset[str], repos: Sequence[str] = ()) -> Floats:
     """For each node, how much of its best label the query names, from 0 to 1, with words weighted by rarity.
 
-    A word in the labels of all nodes counts for nothing.
+    A word in the labels of all nodes counts for nothing, and one in many labels of the same repository (of all nodes,
+    without `repos`) for less: if half of the files are about options, `Option.kt` is hardly the one that is asked for.
     """
     count = len(labels)
     found = np.zeros(count)
     met = [node for node, own in enumerate(labels) if any(not label.isdisjoint(words) for label in own)]
     if not met or count == 1:
         return found
-    frequency = Counter(word for own in labels for word in frozenset().union(*own))
-    rarity = {word: log((count + 0.5) / (nodes + 0.5)) for word, nodes in frequency.items()}
+    rarity = rarities(labels)
+    groups: dict[str, list[Sequence[frozenset[str]]]] = {}
+    for repo, own in zip(repos, labels, strict=True) if repos else ():
+        groups.setdefault(repo, []).append(own)
+    rare_in = {repo: rarities(own) if len(own) >= ENOUGH_FILES else {} for repo, own in groups.items()}
     for node in met:
+        among = rare_in[repos[node]] if repos else rarity
+        rarest = max(among.values(), default=1.0) or 1.0
         found[node] = max(
-            sum(rarity[word] for word in label & words) / (sum(rarity[word] for word in label) or 1.0)
+            sum(rarity[word] for word in named)
+            / (sum(rarity[word] for word in label) or 1.0)
+            # The square root is between no weight, 1, and full weight; chosen on other repositories than the 21.
+            * sqrt(max(among.get(word, rarest) for word in named) / rarest)
             for label in labels[node]
+            if (named := label & words)
         )
     return found
+
+
+def rarities(labels: Sequence[Sequence[frozenset[str]]]) -> dict[str, float]:
+    """The inverse document frequency of each word."""
+    frequency = Counter(word for own in labels for word in frozenset().union(*own))
+    return {word: log((len(labels) + 0.5) / (nodes + 0.5)) for word, nodes in frequency.items()}
 
 
 def homes(head: Candidates, tree: LocalTree, query: str, symbols: Sequence[str]) -> Floats:

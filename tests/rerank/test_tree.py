@@ -22,6 +22,7 @@ from treeline.rerank.tree import (
     REPOSITORY_STEP,
     TreeRanking,
     cut,
+    label_match,
     lists_changes,
     local_tree,
     path_facts,
@@ -148,6 +149,15 @@ def test_words_of_the_file_name_count_and_words_that_all_files_have_do_not() -> 
     assert order("http", rows)[0] == "http_server.py:run"
 
 
+def test_a_word_of_many_file_names_counts_less_than_a_word_of_one() -> None:
+    names = ["option", "option group", "option flag", "option parser", "source", "context", "help"]
+    labels = [(frozenset(name.split()),) for name in names]
+    found = label_match(labels, frozenset({"option", "source"}), ["o/r"] * len(labels))
+    assert 0.0 < found[0] < 0.7 < found[4] == 1.0
+    scattered = label_match(labels, frozenset({"option", "source"}), [f"o/r{number}" for number in range(len(labels))])
+    assert scattered[0] == scattered[4] == 1.0  # one file of each repository says nothing about its other names
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -230,6 +240,14 @@ def test_code_goes_before_a_document_that_matches_a_little_better(path: str) -> 
     assert order("how are addresses generated", rows)[0] == "core/x.py:make"
     for asking in ("how do I generate addresses", "install it", "documentation of addresses"):
         assert order(asking, rows)[0] == f"{path}:Links"
+
+
+def test_the_sections_of_a_document_support_each_other_less_than_functions_do() -> None:
+    rows = [("src/zip.py", "Archive.unpack", "function", 0.9), ("src/other.py", "pack", "function", 0.0)]
+    sections = [("README.md", f"Zip > Part {number}", "section", 0.8) for number in range(6)]
+    found = [one._replace(address=one.address._replace(language="markdown")) for one in units(*sections)]
+    candidates = [*found, *(one._replace(id=f"code{number}") for number, one in enumerate(units(*rows)))]
+    assert order("extracting of archives", candidates)[0] == "src/zip.py:Archive.unpack"
 
 
 def test_a_document_that_matches_much_better_than_any_code_stays_first() -> None:
