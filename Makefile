@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help serve test compose-test lint fix types pytest bench eval csn docs readme constraints system clean audit torture mutants
+.PHONY: help serve test compose-test lint fix types pytest bench eval csn docs readme constraints system clean audit torture fuzz mutants
 
 PINS := pyproject.toml constraints.txt
 EXTRAS := elasticsearch,lsp,mcp
@@ -43,6 +43,9 @@ types: .venv/.installed-test ## mypy, strict
 
 torture: .venv/.installed-test ## a thousand rounds of kills, failing disks and damage; SEED=N for others
 	@.venv/bin/treeline lab torture --rounds 1000 --seed $(SEED)
+
+fuzz: .venv/.installed-test ## 10,000 random requests to the service; SEED=N is the number of the first
+	@.venv/bin/python -m tests.fuzz.random_requests --count 10000 --seed $(SEED)
 
 mutants: .venv/.installed-test ## plant 100 small faults and count those that the tests notice; SEED=N for others
 	@.venv/bin/python scripts/mutants.py --count 100 --seed $(SEED) --seconds 3600 --jobs $(JOBS)

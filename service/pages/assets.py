@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from apiflask import APIBlueprint
-from flask import Response, current_app, request, url_for
+from flask import Response, current_app, request
 
 blueprint = APIBlueprint("assets", __name__, enable_openapi=False)
 
@@ -56,8 +56,8 @@ def digest(name: str) -> str:
 
 
 def asset(name: str) -> str:
-    """The URL of a static file, with its digest."""
-    return url_for("static", filename=name, v=digest(name))
+    """The URL of a static file, with its digest. `url_for` fails for a malformed `Host`, whose error page needs it."""
+    return f"{request.script_root}{current_app.static_url_path}/{name}?v={digest(name)}"
 
 
 @blueprint.app_context_processor

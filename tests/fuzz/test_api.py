@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz.bad_texts import BAD_TEXTS, SHORT_BAD_TEXTS, within
+from tests.fuzz.random_requests import Requests, fault_of
 from tests.made_up_source import MadeUpSource, made_up
 from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest.pipeline import LoadOptions, load
@@ -137,6 +138,7 @@ def test_any_method_is_answered(client: FlaskClient, method: str) -> None:
         {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
         {"X-Forwarded-For": "1.2.3.4, " * 500},
         {"Host": "x" * 300},
+        {"Host": "x" * 301, "Accept": "text/html"},
         {"Host": "[::1"},
         {"Content-Length": "-5"},
     ],
@@ -160,6 +162,14 @@ def test_any_header_is_answered(client: FlaskClient, headers: dict[str, str]) ->
 )
 def test_no_path_leads_out_of_the_service(client: FlaskClient, path: str) -> None:
     assert check(client, path) in {301, 308, 400, 404}
+
+
+def test_random_requests_never_meet_a_fault_of_the_service(client: FlaskClient) -> None:
+    requests = Requests.of(client.application)
+    for number in range(300):
+        request = requests.make(number)
+        _, fault = fault_of(client.application, request)
+        assert not fault, request
 
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
