@@ -35,6 +35,10 @@ NO_GRAPH = {"type": "int8_flat"}
 ID = "id"  # `_id` again as a column: the server keeps `_id` with the whole record, which it unpacks to read it
 ADDRESS_FIELDS = ("repo", "path", "func_name.keyword", "language", "url", "kind")
 
+# Named one by one: with a wildcard among them the server unpacks each record into objects to filter it, which takes an
+# eighth more of its time in loading.
+NOT_IN_SOURCE = [ID, TERMS, SHAPES, WORDS, "leaf", "size", *(f"vector{number}" for number in range(16))]
+
 _stored = {"type": "keyword", "index": False, "doc_values": False}
 
 PROPERTIES: dict[str, Any] = {
@@ -92,7 +96,7 @@ def mapping(encoders: Sequence[tuple[EncoderSpec, int]], meta: Mapping[str, Any]
     return {
         "dynamic": "strict",
         "_meta": {"treeline": dict(meta)},
-        "_source": {"excludes": [ID, TERMS, SHAPES, WORDS, "vector*", "leaf", "size"]},
+        "_source": {"excludes": NOT_IN_SOURCE},
         "properties": fields,
     }
 

@@ -26,6 +26,7 @@ from treeline.engine.elasticsearch.mapping import (
     vector_field,
     whole_numbers,
 )
+from treeline.engine.elasticsearch.preview import Preview, Row, Written
 from treeline.engine.hits import Vectors
 from treeline.engine.names import ALL_CURRENT, alias_name, index_name, parse_index_name
 from treeline.engine.protocol import EncoderSpec, IndexInfo, new_token
@@ -58,6 +59,7 @@ class ElasticsearchWriter:
         self._bulk = Bulk(client, self._index)
         self._rejected: list[tuple[str, str]] = []
         self._written: set[bytes] = set()
+        self._kept = Written()
         self._resumed: bytes | None = None
         with server_errors(self._client):
             if interrupted is None:
@@ -83,6 +85,8 @@ class ElasticsearchWriter:
         rows = {number: self._rows_of(encoder, vectors, len(functions)) for encoder, number in self._encoders}
         there = self._there([function.id for function in functions])
         actions: dict[str, Action] = {}
+        written: dict[str, tuple[Function, Row]] = {}
+        first = self._encoders[0][1] if self._encoders else -1
         for at, (function, function_terms) in enumerate(zip(functions, terms, strict=True)):
             vector = {number: encoded[at] for number, encoded in rows.items()}
             try:
@@ -92,12 +96,16 @@ class ElasticsearchWriter:
                 self._rejected.append((function.id, f"not valid Unicode: {error}"))
                 continue
             actions[function.id] = Action(function.id, body)  # the last of two with one id wins
+            written[function.id] = (function, vector.get(first))
             self._next_serial += 1
         refused = self._do(list(actions.values()))
         self._rejected.extend(refused)
         done = actions.keys() - {id for id, _ in refused}
         new = len(done - there)
         self._written.update(bytes.fromhex(id) for id in done)
+        for id, (function, row) in written.items():
+            if id in done:
+                self._kept.add(function, row)
         self._functions += new
         return new
 
@@ -114,6 +122,8 @@ class ElasticsearchWriter:
         if refused:
             raise TreelineError(f"Elasticsearch does not delete {refused[0][0]}: {refused[0][1]}", "see its log")
         self._written.difference_update(bytes.fromhex(id) for id in there)
+        for id in there:
+            self._kept.discard(id)
         self._functions -= len(there)
         return len(there)
 
@@ -133,7 +143,7 @@ class ElasticsearchWriter:
         with server_errors(self._client):
             self._client.indices.refresh(index=self._index)
         meta = {**self._meta, "functions": self._functions}
-        return ElasticsearchEngine(self._client, self._name, self._generation, meta)
+        return Preview(self._client, self._name, self._generation, meta, self._kept)
 
     def put_artifact(self, name: str, data: bytes) -> None:
         self._check_lease()

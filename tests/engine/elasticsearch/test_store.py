@@ -18,13 +18,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.elasticsearch_server import Cluster, free_port
 from tests.engine.functions import ENCODER, SAMPLE, build, function, terms_of, vectors, write
 from tests.survival.proxy import failing_proxy
 from treeline.corpus.errors import CredentialsRefused, EngineUnavailable, IndexOutdated, InputError, TreelineError
-from treeline.engine.elasticsearch import ElasticsearchStore, bulk, client, columns, engine, lease
+from treeline.corpus.function import Function
+from treeline.engine.elasticsearch import ElasticsearchStore, bulk, client, columns, engine, lease, preview
 from treeline.engine.elasticsearch.bulk import Action, Bulk, _requests
 from treeline.engine.elasticsearch.client import server_errors
 from treeline.engine.elasticsearch.mapping import WHOLE_NUMBERS, whole_numbers
@@ -455,6 +457,58 @@ def test_what_is_still_being_written_is_read_anew(server: ElasticsearchStore) ->
         writer.preview()
         assert preview.fetch([SAMPLE[0].id]) == []
         writer.abandon()
+
+
+@pytest.mark.elasticsearch
+@pytest.mark.parametrize("base", [(), SAMPLE[3:]], ids=["new", "on a base"])
+def test_a_preview_says_of_what_was_written_what_the_server_says(
+    server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch, base: tuple[Function, ...]
+) -> None:
+    if base:
+        build(server, NAME, base)
+    refused = function("too_long", path="x" * 40_000)
+    ids = [one.id for one in (*SAMPLE, refused)]
+    with server.begin(NAME, [ENCODER], "g") as writer:
+        write(writer, [*SAMPLE[:4], refused])
+        write(writer, SAMPLE[:1])
+        writer.delete([SAMPLE[1].id])
+        told = []
+        for most in (preview.MOST_UNITS, 0):
+            monkeypatch.setattr(preview.Written, "__len__", lambda kept, most=most: min(most, len(kept._units)))
+            monkeypatch.setattr(preview.Written, "knows", lambda kept, id, most=most: most > 0 and id in kept._units)
+            view = writer.preview()
+            told.append((list(view.addresses()), list(view.locate(ids[:1])), list(view.locate(ids)), view.vectors(ids)))
+        (known, *located, rows), (asked, *searched, read) = told
+        assert known == asked
+        assert {id for id, _ in known} == {one.id for one in (SAMPLE[0], *SAMPLE[2:4], *base)}
+        assert known[-1][0] == SAMPLE[0].id  # written again, and so the last
+        assert located == searched
+        np.testing.assert_allclose(rows, read, atol=1e-6)
+        writer.abandon()
+
+
+@pytest.mark.elasticsearch
+def test_what_was_written_is_not_read_back(server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(*_: object, **request: object) -> None:
+        raise AssertionError(request)
+
+    with server.begin(NAME, [ENCODER], "g") as writer:
+        write(writer, SAMPLE)
+        view = writer.preview()
+        monkeypatch.setattr(engine, "whole_answer", asked)
+        assert [id for id, _ in view.addresses()] == [one.id for one in SAMPLE]
+        assert [hit.address for hit in view.locate([SAMPLE[1].id])] == [SAMPLE[1].address]
+        np.testing.assert_allclose(view.vectors([SAMPLE[1].id]), vectors(SAMPLE[1:2]), atol=1e-3)
+        monkeypatch.undo()
+        writer.abandon()
+
+
+def test_of_a_load_beyond_the_memory_for_it_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preview, "MOST_UNITS", 2)
+    written = preview.Written()
+    for number, one in enumerate((*SAMPLE[:2], *SAMPLE[:2], *SAMPLE[2:])):
+        written.add(one, None)
+        assert len(written) == ((1, 2, 2, 2)[number] if number < 4 else 0)
 
 
 @pytest.mark.elasticsearch

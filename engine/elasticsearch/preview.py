@@ -1,0 +1,86 @@
+"""A generation in the making, for its side products: what this process wrote is not read back from the server.
+
+Reading addresses and vectors back as JSON took the server as long as half of the bulk requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from elasticsearch import Elasticsearch
+from numpy.typing import NDArray
+
+from treeline.corpus.function import Address, Function
+from treeline.engine.elasticsearch.engine import ElasticsearchEngine
+from treeline.engine.hits import Vectors, normalize
+from treeline.engine.protocol import NO_FILTERS, Filters, Hit
+
+MOST_UNITS = 400_000  # about 400 MB with vectors of 256 dimensions; of a larger load nothing is kept
+
+Row = NDArray[np.int32] | None
+
+
+class Written:
+    """The addresses and first vectors of the units that a process wrote, in order of writing."""
+
+    def __init__(self) -> None:
+        self._units: dict[str, tuple[Address, NDArray[np.int16] | None]] = {}
+        self._full = False
+
+    def add(self, function: Function, row: Row) -> None:
+        """Keep a unit; `row` are the whole numbers that the server got."""
+        self._units.pop(function.id, None)  # a unit that is written again is the last in order
+        if len(self._units) >= MOST_UNITS:
+            self._units, self._full = {}, True
+        if not self._full:
+            self._units[function.id] = (function.address, None if row is None else row.astype(np.int16))
+
+    def discard(self, id: str) -> None:
+        self._units.pop(id, None)
+
+    def __len__(self) -> int:
+        return len(self._units)
+
+    def addresses(self) -> Iterator[tuple[str, Address]]:
+        return ((id, address) for id, (address, _) in self._units.items())
+
+    def address(self, id: str) -> Address | None:
+        return self._units[id][0] if id in self._units else None
+
+    def knows(self, id: str) -> bool:
+        return id in self._units
+
+    def vectors(self, ids: Sequence[str], dimension: int) -> Vectors:
+        """One row per id, zeros for a unit without a vector."""
+        rows = np.zeros((len(ids), dimension), dtype=np.float32)
+        for number, id in enumerate(ids):
+            row = self._units[id][1]
+            if row is not None:
+                rows[number] = row
+        return normalize(rows)
+
+
+class Preview(ElasticsearchEngine):
+    """An engine that asks the server only for what this process did not write."""
+
+    def __init__(
+        self, client: Elasticsearch, name: str, generation: str, meta: Mapping[str, Any], written: Written
+    ) -> None:
+        super().__init__(client, name, generation, meta)
+        self._written = written
+
+    def addresses(self) -> Iterator[tuple[str, Address]]:
+        return self._written.addresses() if len(self._written) == self._info.functions else super().addresses()
+
+    def locate(self, ids: Sequence[str], filters: Filters = NO_FILTERS) -> list[Hit]:
+        if filters != NO_FILTERS or not all(map(self._written.knows, ids)):
+            return super().locate(ids, filters)
+        return [Hit(id, 0.0, address) for id in ids if (address := self._written.address(id)) is not None]
+
+    def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
+        number = self._info.encoder_number(encoder)
+        if number or not all(map(self._written.knows, ids)):
+            return super().vectors(ids, encoder)
+        return self._written.vectors(ids, self._info.encoders[number].dimension)
