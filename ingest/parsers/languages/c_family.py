@@ -110,7 +110,7 @@ def _blank(found: re.Match[bytes]) -> bytes:
 
 
 def _blank_macros(source: bytes) -> bytes:
-    source = MACRO.sub(_blank, _one_branch(source))
+    source = MACRO.sub(_blank, one_branch(source))
     source = CONVENTION.sub(_blank, source)
     source = CLASS_MACRO.sub(lambda found: found[1] + b" " * len(found[2]), source)
     source = TRAILING_MACRO.sub(lambda found: found[1] + b" " * len(found[2]), source)
@@ -128,10 +128,10 @@ QUOTED = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n
 OPENING, CLOSING = b"{(", b"})"
 
 
-def _one_branch(source: bytes, *, inside: bool = False) -> bytes:
+def one_branch(source: bytes, *, inside: bool = False, every: bool = False) -> bytes:
     """The text with only the first branch of every `#if` whose branches open or close brackets: both would not nest.
 
-    With `inside`, of every `#if` within a definition.
+    With `inside`, also of those within a definition; with `every`, of all.
     """
     quiet = bytearray(QUOTED.sub(_blank, source))
     kept = bytearray(source)
@@ -146,9 +146,8 @@ def _one_branch(source: bytes, *, inside: bool = False) -> bytes:
             continue
         lines = groups.pop()
         branches = [(start, end) for (_, start), (end, _) in pairwise(lines)]
-        if all(_is_balanced(quiet[start:end]) for start, end in branches) and not (
-            inside and _is_inside(quiet, lines[0][0])
-        ):
+        nests = not every and all(_is_balanced(quiet[start:end]) for start, end in branches)
+        if nests and not (inside and _is_inside(quiet, lines[0][0])):
             continue
         for start, end in (*lines, *branches[1:]):
             for text in (quiet, kept):
@@ -166,7 +165,7 @@ def _is_inside(text: bytearray, at: int) -> bool:
 
 
 def _outermost_branches(source: bytes) -> bytes:
-    return _one_branch(source, inside=True)
+    return one_branch(source, inside=True)
 
 
 def _is_balanced(text: bytearray) -> bool:

@@ -10,6 +10,7 @@ from tree_sitter import Node
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments, Doc, comment_above
 from treeline.ingest.parsers.grammar import Grammar, child_of, field_body, field_name, nth, text_of
+from treeline.ingest.parsers.languages.c_family import one_branch
 from treeline.ingest.parsers.names import called
 from treeline.ingest.parsers.types import element_of, type_of, value_of
 
@@ -79,6 +80,11 @@ def _csharp_repair(source: bytes) -> bytes:
         return source
     head = f"class {EXTENSION}".encode()
     return EXTENSION_BLOCK.sub(lambda found: found[1] + head + re.sub(rb"[^\n]", b" ", found[2][len(head) :]), source)
+
+
+def _csharp_mend(source: bytes) -> bytes:
+    """The text with one branch of every `#if`: the grammar cannot read one inside an expression."""
+    return one_branch(source, every=True) if b"#if" in source else source
 
 
 def _csharp_doc(node: Node, source: bytes) -> Doc:
@@ -380,6 +386,7 @@ GRAMMARS = (
         bindings_of=_csharp_bindings,
         returns_of=_csharp_returns,
         repair=_csharp_repair,
+        mend=_csharp_mend,
         comments=ANNOTATED,
     ),
     Grammar(

@@ -35,6 +35,39 @@ IDIOMS: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
             ("function", "adds_one", ""),
         ],
     ),
+    "a C# class is whole although an expression in it has an #if": (
+        "Converter.cs",
+        """
+        namespace Text
+        {
+            static class Converter
+            {
+                static object Convert(Type type)
+                {
+                    Func<Type> inner = () =>
+        #if !SKIP_OPTIONS
+                        isOption
+                            ? Options.Inner(type) :
+        #endif
+                            Nullable.Inner(type);
+        #if FAST
+                    Func<object> empty = () => isOption ? Options.None(type) : null;
+        #else
+                    Func<object> empty = () => null;
+        #endif
+                    return inner() ?? empty();
+                }
+
+                static bool IsOption(Type type) { return type != null; }
+            }
+        }
+        """,
+        [
+            ("class", "Converter", ""),
+            ("method", "Converter.Convert", ""),
+            ("method", "Converter.IsOption", ""),
+        ],
+    ),
     "functions that C's macros make are named by their arguments": (
         "open.c",
         """
