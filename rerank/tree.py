@@ -292,7 +292,7 @@ def file_evidence(
     stems = [(fact.stem - _words(repo.rpartition("/")[2]),) for repo, fact in zip(tree.repo_names, facts, strict=True)]
     around = [(_words(repo), *fact.folders) for repo, fact in zip(tree.repo_names, facts, strict=True)]
     return FileEvidence(
-        np.bincount(tree.files, added, count) * np.where(documents, DOCUMENT_SUPPORT, 1.0),
+        np.bincount(tree.files, added, count).astype(np.float64) * np.where(documents, DOCUMENT_SUPPORT, 1.0),
         NAME * label_match(stems, words, tree.repo_names),
         FOLDER * label_match(around, words),
         HOME * homes(head, tree, query, symbols),

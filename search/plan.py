@@ -93,6 +93,11 @@ class Route:
         return self.kind == "identifier" and self.words == 1 and len(self.symbols) == 1
 
     @property
+    def asks_for_uses(self) -> bool:
+        """Whether the question is "what uses X"."""
+        return self.relations == EVERYTHING and self.depth == 1 and not self.tests
+
+    @property
     def traits(self) -> QueryTraits:
         return QueryTraits(self.kind, self.words)
 
@@ -101,7 +106,8 @@ class Route:
         path = (PATH,) if self.location else ()
         if self.kind == "conceptual":
             return (KEYWORD, DENSE, *path)
-        text_calls = (TEXT_CALLS,) if self.relations in (CALLS, INHERITS) and self.direction == "in" else ()
+        in_text = self.relations in (CALLS, INHERITS) or self.asks_for_uses
+        text_calls = (TEXT_CALLS,) if in_text and self.direction == "in" else ()
         if self.kind == "identifier" or (self.kind == "structural" and is_identifier(self.symbols[0])):
             return (KEYWORD, GRAPH, *text_calls, *path)
         # "what calls parse" may be a question about calls, or the start of an ordinary sentence.

@@ -29,8 +29,8 @@ MARKS = ("?", "!")  # end a name in Ruby (`valid?`, `save!`), or a question
 # In the phrases below, a space matches any white space, and these placeholders are replaced:
 PARTS = {
     "{x}": rf"[`\"']?(?P<symbol>{NAME}[?!]?)(?:\(\))?[`\"']?",
-    "{of}": r"(?:the )?(?:(?:function|method|class|interface|type|trait|module) )?",
-    "{end}": r"(?: (?:function|method|class|interface))?\s*[?.!]*$",
+    "{of}": r"(?:the )?(?:(?:function|method|class|interface|type|trait|module|protocol|constant|variable) )?",
+    "{end}": r"(?: (?:function|method|class|interface|protocol|trait|constant|variable))?\s*[?.!]*$",
     "{list}": r"^(?:please )?(?:(?:show|list|find|get|give|see)(?: me)? )?(?:all )?(?:the )?",
     "{who}": r"^(?:please )?(?:(?:show|list|find|get|give) (?:me )?)?"
     r"(?:(?:what|who|which)(?: else| all)?(?: is| are)?|(?:(?:which|what|all|the|every|any) )*"
@@ -96,7 +96,8 @@ PHRASES = (
     Phrase(r"{list}callees of {of}{x}{end}", CALLS, "out"),
     Phrase(r"{list}(?P<levels>(?:callees of )+)callees of {of}{x}{end}", CALLS, "out"),
     Phrase(r"^(?:functions?|methods?|what(?: is|'s)?) (?:called|invoked) (?:by|from|in) {of}{x}{end}", CALLS, "out"),
-    Phrase(r"{who} (?:implements?|implementing|satisf(?:y|ies)) {of}{x}{end}", INHERITS),
+    Phrase(r"{who} (?:implements?|implementing|satisf(?:y|ies)|adopts?|adopting) {of}{x}{end}", INHERITS),
+    Phrase(r"{who} (?:conforms?|conforming) to {of}{x}{end}", INHERITS),
     Phrase(r"^(?:implementations?|implementers?|implementors?) of {of}{x}{end}", INHERITS, ordinary=True),
     Phrase(r"{who} (?:extends?|extending|subclass(?:es|ing)?) {of}{x}{end}", INHERITS),
     Phrase(r"{who} (?:inherits?|inheriting|derives?|derived) from {of}{x}{end}", INHERITS),
@@ -143,7 +144,7 @@ DEPTH = re.compile(
 )
 # Every phrase above has a word that starts with one of these; other questions need not be tried.
 SIGNS = re.compile(
-    r"\b(?:call|invo|implement|satisf|exten|sub-?class|subtyp|inherit|deriv|child|descend|base|super|parent|interface|"
+    r"\b(?:call|invo|implement|satisf|adopt|conform|exten|sub-?class|subtyp|inherit|deriv|child|descend|base|super|parent|interface|"
     r"change|break|happen|affect|impact|effect|blast|depend|rel[iy]|us(?:e|ing|age)|refer|mention|need|tests?\b|tested)",
     re.IGNORECASE,
 )

@@ -98,6 +98,7 @@ class UnresolvedCalls:
     symbol: str  # as the call is written
     functions: int
     all: bool = True  # whether all of them were counted
+    called: bool = True  # or only mentioned
 
     def message(self, *, more: bool) -> str:
         """`28 more functions have rmtree( in the code`; empty for none."""
@@ -105,7 +106,7 @@ class UnresolvedCalls:
             return ""
         verb, least = "has" if self.functions == 1 else "have", "" if self.all else "at least "
         what = counted(self.functions, "more function" if more else "function")
-        return f"{least}{what} {verb} {self.symbol}( in the code"
+        return f"{least}{what} {verb} {self.symbol}{'(' * self.called} in the code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,7 @@ class Exact:
     classes: int = 0  # of those found
     top_levels: int = 0  # units in the list with top-level code of a module, which is named in `others`
     near: tuple[str, ...] = ()  # names spelt similarly to an unknown one
+    is_constant: bool = False  # a constant has that name, which the graph does not follow
     unresolved_calls: int = 0  # further functions whose code contains the call
     unresolved_classes: tuple[str, ...] = ()  # classes with an unresolved base of that name
     all_unresolved_calls: bool = True  # whether all of those were counted
@@ -154,6 +156,8 @@ class Exact:
         unresolved = "".join(f"; {message}" for message in [self._unresolved] if message)
         if not self.known:
             near = f"; near it: {', '.join(self.near)}" if self.near else ""
+            if self.is_constant:
+                return f"{self.symbol} is a constant, which the call graph does not follow{unresolved}"
             return f"no {NOUNS[self.asked]} called {self.symbol} in {self.where}{near}{unresolved}"
         by_class = self.asked == "inherits"
         known = len(self.others) if by_class else self.found - self.possible
@@ -172,7 +176,8 @@ class Exact:
         """The headings above the results that are not the exact answer, by the rank of the first of them."""
         first = self.functions + 1
         by_class = self.asked == "inherits"
-        having = f"of classes that name a base {self.symbol}" if by_class else f"with {self.symbol}( in the code"
+        written = f"{self.symbol}{'(' * (self.asked == 'calls')}"
+        having = f"of classes that name a base {self.symbol}" if by_class else f"with {written} in the code"
         unresolved = {first: f"{having}, not resolved by the call graph"} if self.unresolved_calls else {}
         return unresolved | {first + self.unresolved_calls: BELOW}
 
@@ -182,9 +187,9 @@ class Exact:
             count = len(self.unresolved_classes)
             what, verb = counted(count, "more class" if self.others else "class"), "names" if count == 1 else "name"
             return f"{what} {verb} a base of that name: {first_named(self.unresolved_classes)}" if count else ""
-        return UnresolvedCalls(self.symbol, self.unresolved_calls, self.all_unresolved_calls).message(
-            more=bool(self.found)
-        )
+        called = self.asked == "calls"
+        unresolved = UnresolvedCalls(self.symbol, self.unresolved_calls, self.all_unresolved_calls, called)
+        return unresolved.message(more=bool(self.found))
 
     def _counted(self, count: int, noun: str) -> str:
         what = counted(count, noun) if count else f"no {noun}"
@@ -246,13 +251,23 @@ def callees_lane(engine: Engine, graph: CallGraph, ids: Iterable[str], k: int, f
     return replace(_first(found, k), lane=CALLEES)
 
 
-def text_calls_lane(engine: Engine, symbol: str, k: int, filters: Filters) -> TextCallsList:
-    """Of the first `k` functions with the words of the symbol, those where a bracket follows it."""
+def text_calls_lane(engine: Engine, symbol: str, k: int, filters: Filters, *, called: bool = True) -> TextCallsList:
+    """Of the first `k` functions with the words of the symbol, those where a bracket follows it (if it is `called`)."""
     words = _rarest(symbol)
     hits = engine.keyword(words, k, filters) if words else []
     ids = ids_of(hits)
     bodies = {function.id: function for function in engine.fetch(ids)}
-    positions = [at for at, id_ in enumerate(ids) if id_ in bodies and has_call(bodies[id_], symbol)]
+    count = calls_in if called else mentions_in
+    times = {one.id: count(one, symbol) for one in bodies.values()}
+    holding = {(one.repo, one.path, one.func_name): one.id for one in bodies.values() if times[one.id]}
+    own = dict(times)
+    for (repo, path, name), id_ in holding.items():  # what an inner function has is not the outer one's
+        outer = name.rpartition(".")[0]
+        while outer and (repo, path, outer) not in holding:
+            outer = outer.rpartition(".")[0]
+        if outer:
+            own[holding[repo, path, outer]] -= times[id_]
+    positions = [at for at, id_ in enumerate(ids) if own.get(id_, 0) > 0]
     # All score the same: how often a function has the words does not make it more of a caller.
     found = with_scores(select(hits, positions), [1.0] * len(positions))
     return TextCallsList(TEXT_CALLS, found, complete=len(hits) < k)
@@ -282,14 +297,21 @@ def call_name(name: str) -> str:
     return outer.rpartition(".")[2] if outer and last in CONSTRUCTORS else last
 
 
-def has_call(function: Function, symbol: str) -> bool:
-    """Whether the function's code contains the call. Its own definition does not count, nor does an outline."""
+def calls_in(function: Function, symbol: str) -> int:
+    """How often the function's code contains the call. Its own definition does not count, nor does an outline."""
     if function.kind not in CALLERS:
-        return False
+        return 0
     own = function.func_name.rpartition(".")[2] == symbol
     # Ruby calls `valid?` without brackets, and no variable has such a name.
     after = r"(?!=)" if symbol.endswith(MARKS) else r"\s*\("
-    return len(re.findall(rf"(?<![\w$]){re.escape(symbol)}{after}", function.code)) > own
+    return max(0, len(re.findall(rf"(?<![\w$]){re.escape(symbol)}{after}", function.code)) - own)
+
+
+def mentions_in(function: Function, symbol: str) -> int:
+    """How often the function's code contains the name. Not in a definition of that name, nor in an outline."""
+    if function.kind not in CALLERS or function.func_name.rpartition(".")[2] == symbol:
+        return 0
+    return len(re.findall(rf"(?<![\w$]){re.escape(symbol)}(?![\w$])", function.code))
 
 
 def relation_of(candidate: Candidate) -> str:
@@ -345,6 +367,7 @@ def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -
         classes=len({id_ for node in classes for id_ in graph.ids(node)}.intersection(ids)),
         top_levels=len(top_levels),
         near=() if symbols else tuple(graph.near(route.symbols[0], NEAR_NAMES)),
+        is_constant=not symbols and bool(engine.named(route.symbols[0], 1, replace(filters, kind="constant"))),
         where=filters.repo or "this index",
         narrowed=bool(filters.language or filters.path_prefix),
         tests=route.tests,

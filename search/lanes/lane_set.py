@@ -95,7 +95,8 @@ class LaneSet:
         symbol = plan.route.symbols[0]
         if plan.route.relations == INHERITS:
             return lambda: text_bases_lane(self._engine, self._graph(), symbol, plan.depth, plan.filters)
-        return partial(text_calls_lane, self._engine, symbol, plan.depth, plan.filters)
+        called = not plan.route.asks_for_uses
+        return partial(text_calls_lane, self._engine, symbol, plan.depth, plan.filters, called=called)
 
     def _dense(self, plan: Plan) -> dict[str, Lane]:
         info = self._engine.info

@@ -22,7 +22,7 @@ INVISIBLE = re.compile(
 ROUTES = {
     "conceptual": "understood as a description",
     "identifier": "understood as a name",
-    "structural": "understood as a question about calls",
+    "structural": "understood as a question about calls and uses",
     "mixed": "understood as words and names",
 }
 STAGES = {

@@ -16,7 +16,7 @@ from treeline.graph.callgraph import CallGraph, Step
 from treeline.search import searcher as searcher_module
 from treeline.search.answer import Answer
 from treeline.search.lanes import graph as graph_lane
-from treeline.search.lanes.graph import BELOW, has_call, relation_of
+from treeline.search.lanes.graph import BELOW, calls_in, relation_of
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
 
@@ -210,18 +210,18 @@ def test_all_that_is_written_comes_before_what_only_has_the_words(tmp_path: Path
 
 
 def test_a_definition_does_not_call_itself_and_a_longer_name_is_another() -> None:
-    assert has_call(function("def send(x):\n    return send(x - 1)"), "send")
-    assert not has_call(function("def send(x):\n    return x"), "send")
-    assert not has_call(function("def post(x):\n    return resend(x), sender(x), send"), "send")
-    assert has_call(function("def post(x):\n    return x.send (1)"), "send")
-    assert not has_call(function("def post(x):\n    return x.send(1)"), "json.send")
+    assert calls_in(function("def send(x):\n    return send(x - 1)"), "send")
+    assert not calls_in(function("def send(x):\n    return x"), "send")
+    assert not calls_in(function("def post(x):\n    return resend(x), sender(x), send"), "send")
+    assert calls_in(function("def post(x):\n    return x.send (1)"), "send")
+    assert not calls_in(function("def post(x):\n    return x.send(1)"), "json.send")
 
 
 def test_a_name_with_a_mark_is_called_without_brackets() -> None:
     post = replace(function("def post(x): pass"), code="def post(x)\n  send! x if x.valid? && x.size!=1\nend")
-    assert has_call(post, "valid?") and has_call(post, "send!")
-    assert not has_call(post, "size!") and not has_call(post, "send")
-    assert not has_call(replace(post, func_name="Post.valid?", code="def valid?\n  true\nend"), "valid?")
+    assert calls_in(post, "valid?") and calls_in(post, "send!")
+    assert not calls_in(post, "size!") and not calls_in(post, "send")
+    assert not calls_in(replace(post, func_name="Post.valid?", code="def valid?\n  true\nend"), "valid?")
 
 
 def test_filters_hold_for_the_exact_answer_too(searcher: Searcher) -> None:
