@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import orjson
+
+from treeline.corpus.record import dataclass
 
 # The call graph stores line numbers in 32 bits; no file has a line number of ten digits.
 LINES_IN_URL = re.compile(r"#L(\d{1,9})(?:-L?(\d{1,9}))?$")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from treeline.corpus.errors import EncoderMismatch, InputError
 from treeline.corpus.function import Function
+from treeline.corpus.record import dataclass
 
 Vectors = NDArray[np.float32]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self
 from uuid import uuid4
 
 from treeline.corpus.errors import EncoderMismatch
 from treeline.corpus.function import Address, Function
+from treeline.corpus.record import dataclass
 
 if TYPE_CHECKING:  # numpy takes longer to import than `--help` takes to answer
     from treeline.engine.hits import Vectors

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from io import BytesIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.analysis import STOP_WORDS, parts
+from treeline.corpus.record import dataclass
 
 Vectors = NDArray[np.float32]
 

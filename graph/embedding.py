@@ -11,13 +11,13 @@ node asks, for each of its neighbours, how many of the points at least as near a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.errors import TreelineError
+from treeline.corpus.record import dataclass
 from treeline.graph import hyperbolic
 from treeline.graph.hyperbolic import Floats, Points
 

@@ -7,13 +7,14 @@ besides the one disk, which the paper's global variant uses, each repository has
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from io import BytesIO
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from treeline.corpus.record import dataclass
 from treeline.graph.embedding import (
     Embedding,
     Nodes,

@@ -8,10 +8,10 @@ Formulas: Ungar, "A Gyrovector Space Approach to Hyperbolic Geometry" (2008), re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
+
+from treeline.corpus.record import dataclass
 
 Floats = NDArray[np.float64]
 

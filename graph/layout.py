@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from treeline.corpus.function import Address
+from treeline.corpus.record import dataclass
 from treeline.graph.embedding import embed
 from treeline.graph.embedding import heights as path_lengths
 from treeline.graph.tree import Kind

@@ -7,7 +7,6 @@ alone, in well under a millisecond.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.function import Address
+from treeline.corpus.record import dataclass
 from treeline.graph.embedding import Nodes
 from treeline.graph.hyperbolic import Floats
 from treeline.graph.tree import SEPARATOR, scopes

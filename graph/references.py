@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 Relation = Literal["calls", "extends", "implements", "uses"]
 SymbolKind = Literal["function", "class", "interface"]
@@ -15,8 +14,7 @@ CLASSES: tuple[NodeKind, ...] = ("class", "interface")  # kinds with members
 CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct")
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A definition: its name qualified within the file (`Class.method`), and its lines."""
 
     name: str
@@ -25,8 +23,7 @@ class Symbol:
     last_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
+class Import(NamedTuple):
     """`from module import name as alias`; `name` is empty when the whole module is imported."""
 
     module: str
@@ -34,8 +31,7 @@ class Import:
     alias: str
 
 
-@dataclass(frozen=True, slots=True)
-class Typing:
+class Typing(NamedTuple):
     """The type of a name in this file: of a field (`Engine.trees`), a module's variable, or a function's result
     (`Engine.get()`).
 
@@ -50,8 +46,7 @@ class Typing:
 PRIVATE = "private"
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """`source` (a symbol of this file, empty for module level) refers to `target`.
 
     `target` is a dotted name as written, with `()` for each call and `[]` for each index on the way, and local
@@ -64,8 +59,7 @@ class Reference:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class FileFacts:
+class FileFacts(NamedTuple):
     """The facts of one file, from which the call graph of a repository is resolved."""
 
     repo: str

@@ -9,12 +9,12 @@ imported only when called. docs/research/rerankers.md shows where it helps.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.errors import InputError
+from treeline.corpus.record import dataclass
 from treeline.graph import hyperbolic
 from treeline.graph.embedding import Embedding, Nodes, average_distortion, centred, embed, heights, tree_distance
 from treeline.graph.hyperbolic import Floats, Points

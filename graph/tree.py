@@ -7,7 +7,6 @@ networkx graph of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from typing import Literal, get_args
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.function import Address
+from treeline.corpus.record import dataclass
 from treeline.graph.embedding import Nodes, depths
 
 Kind = Literal["root", "repository", "folder", "file", "class", "function"]

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
@@ -20,6 +19,7 @@ import numpy as np
 
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Address
+from treeline.corpus.record import dataclass
 from treeline.engine.durable import write_atomically
 from treeline.engine.hits import Vectors
 from treeline.engine.protocol import Engine

@@ -14,7 +14,6 @@ import shutil
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 from urllib.parse import quote, urlsplit
@@ -22,6 +21,7 @@ from urllib.parse import quote, urlsplit
 import orjson
 
 from treeline.corpus.errors import InputError, TreelineError
+from treeline.corpus.record import dataclass
 from treeline.ingest.source import ReadOptions
 
 OFFICIAL = "https://s3.amazonaws.com/code-search-net/CodeSearchNet/v2"

@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from treeline.corpus.errors import DiskFull, EncoderMismatch, IndexMissing, InputError, TreelineError
 from treeline.corpus.function import Function
+from treeline.corpus.record import dataclass
 from treeline.encoder.protocol import DEFAULT_ENCODER, Encoder
 from treeline.encoder.registry import is_light
 from treeline.engine.hits import Vectors

@@ -7,10 +7,10 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from treeline.corpus.record import dataclass
 from treeline.corpus.roles import folder_left_out, why_left_out
 from treeline.ingest.parsers.registry import LOCK_FILES, language_of, may_be_read
 from treeline.ingest.source import ReadOptions

@@ -13,7 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -21,6 +21,7 @@ from typing import Any, Self
 import orjson
 
 from treeline.corpus.errors import InputError
+from treeline.corpus.record import dataclass
 from treeline.engine.durable import disk_errors
 from treeline.engine.protocol import EncoderSpec, IndexInfo, Store
 from treeline.ingest import artifacts

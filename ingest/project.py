@@ -14,7 +14,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ import orjson
 
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import EncoderMismatch, IndexMissing, IndexOutdated, InputError, TreelineError
+from treeline.corpus.record import dataclass
 from treeline.engine.durable import disk_errors
 from treeline.ingest.source import Listing, Progress, ReadOptions, Stamp, no_progress
 

@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -23,6 +22,7 @@ import numpy as np
 import orjson
 
 from treeline.corpus.errors import IndexMissing, InputError
+from treeline.corpus.record import dataclass
 from treeline.encoder.protocol import Encoder
 from treeline.encoder.registry import check_shipped, is_light
 from treeline.engine.durable import disk_errors

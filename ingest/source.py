@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, Protocol
 
 from treeline.corpus.function import Function
+from treeline.corpus.record import dataclass
 from treeline.graph.references import FileFacts
 
 # Raise it when parsers or readers change their output, so that unchanged files are read again.
@@ -28,8 +29,7 @@ MAX_ARCHIVE_BYTES = 4_000_000_000
 MAX_ARCHIVE_FILES = 250_000
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """Something that was rejected: where and why. `line` is 0 for a whole file."""
 
     file: str
@@ -40,8 +40,7 @@ class Problem:
         return f"{self.file}:{self.line}: {self.reason}" if self.line else f"{self.file}: {self.reason}"
 
 
-@dataclass(frozen=True, slots=True)
-class SourceText:
+class SourceText(NamedTuple):
     """The text of a file, stored with the index."""
 
     repo: str
@@ -107,8 +106,7 @@ class Source(Protocol):
     def units(self) -> Iterator[Unit]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(NamedTuple):
     """A unit that cannot be opened: one problem."""
 
     key: str
@@ -120,8 +118,7 @@ class Unreadable:
         yield Rejected((Problem(self.key, 0, self.reason),))
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(NamedTuple):
     """A chunk of problems only."""
 
     problems: tuple[Problem, ...]

@@ -16,7 +16,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import blake2b
 from pathlib import Path
 
@@ -24,6 +24,7 @@ import orjson
 
 from treeline.corpus.errors import IndexOutdated, TreelineError
 from treeline.corpus.function import Function
+from treeline.corpus.record import dataclass
 from treeline.engine.durable import disk_errors
 from treeline.graph.references import FileFacts, Import, Reference, Symbol, Typing
 from treeline.ingest.source import Problem

@@ -13,15 +13,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, Any, ParamSpec, Self, TypeVar
+from typing import IO, Any, NamedTuple, ParamSpec, Self, TypeVar
 
 from treeline.corpus.analysis import analyse
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Function
+from treeline.corpus.record import dataclass
 from treeline.encoder.protocol import Encoder
 from treeline.encoder.registry import load
 from treeline.engine.hits import Vectors
@@ -30,8 +31,7 @@ from treeline.ingest.state import ID, TEXT, PackedFacts, function_row, pack_fact
 from treeline.ingest.texts import PackedText, pack
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """A chunk of a unit with what the index knows of that unit (rows of the manifest); no chunk: the unit's end."""
 
     source: str
@@ -100,7 +100,7 @@ def run_tasks(items: Sequence[Task], encoders: Mapping[str, Encoder]) -> BatchRe
         chunks.append(
             ChunkResult(
                 # The chunk's bytes are not sent back.
-                replace(item, chunk=None, known=b""),
+                item._replace(chunk=None, known=b""),
                 records=b"".join(records),
                 functions=changed,
                 terms=terms,
@@ -225,8 +225,7 @@ class Workers:
             raise TreelineError(f"a worker process cannot be started: {error}", "use fewer with --workers") from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(NamedTuple):
     """Something a worker is to do, pickled, and who waits for it."""
 
     future: Future[Any]

@@ -7,10 +7,10 @@ share of the candidates. Both order clusters by average score; the rest of the l
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from treeline.corpus.record import dataclass
 from treeline.graph.local_tree import local_tree
 from treeline.rerank.candidates import DEPTH, Candidate, RerankContext, arrange
 from treeline.rerank.clustering import Clusterer, by_average_score

@@ -7,7 +7,6 @@ than ranking them, so a `Candidate` is made only when it is accessed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple, Protocol, Self, overload
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.function import Address
+from treeline.corpus.record import dataclass
 from treeline.engine.hits import Keys, Part, Rows, Scores, Shared
 from treeline.engine.protocol import Hit
 from treeline.graph.hyperbolic import Floats

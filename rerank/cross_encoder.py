@@ -7,7 +7,6 @@ the `transformers` extra; torch is loaded at the first query. If the model canno
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from treeline.corpus.errors import InputError
+from treeline.corpus.record import dataclass
 from treeline.rerank.candidates import Candidate, RerankContext, arrange, scaled
 
 MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"

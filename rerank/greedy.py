@@ -7,11 +7,11 @@ similarity: λ·score − (1 − λ)·max similarity to what is already shown.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from treeline.corpus.record import dataclass
 from treeline.graph.local_tree import local_tree
 from treeline.rerank.candidates import DEPTH, Candidate, RerankContext, arrange, scaled
 

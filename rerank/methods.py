@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
 
+from treeline.corpus.record import dataclass
 from treeline.rerank.algorithms import Algorithm1, Algorithm2
 from treeline.rerank.candidates import DEPTH, Candidate, RerankContext, Reranker, arrange
 from treeline.rerank.clustering import hyperbolic_kmeans, kmeans, spectral

@@ -21,7 +21,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from math import log, sqrt
@@ -32,6 +31,7 @@ from numpy.typing import NDArray
 
 from treeline.corpus.analysis import terms
 from treeline.corpus.function import lines_in
+from treeline.corpus.record import dataclass
 from treeline.corpus.roles import ASIDE_WORDS, is_aside
 from treeline.graph.hyperbolic import Floats
 from treeline.rerank.candidates import (

@@ -7,10 +7,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 from treeline.corpus.function import Address, Function
+from treeline.corpus.record import dataclass
 from treeline.engine.hits import Distinct
 from treeline.rerank.candidates import Candidate, Candidates
 from treeline.search.lanes.graph import Exact

@@ -11,13 +11,14 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from contextvars import Context, copy_context
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic, perf_counter
 from typing import Generic, Protocol, TypeVar
 
 from treeline.corpus.errors import EngineUnavailable, TreelineError
+from treeline.corpus.record import dataclass
 
 Value = TypeVar("Value")
 

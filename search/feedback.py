@@ -9,10 +9,10 @@ on top: they lift by at most one place and never lower.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from treeline.corpus.analysis import terms
+from treeline.corpus.record import dataclass
 from treeline.rerank.candidates import Candidate
 
 Signal = Literal["up", "down", "open"]

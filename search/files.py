@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 import numpy as np
 
+from treeline.corpus.record import dataclass
 from treeline.engine.protocol import Hit
 from treeline.graph.references import last_of
 from treeline.graph.tree import FILE, FOLDER, REPOSITORY

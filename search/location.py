@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from treeline.corpus.record import dataclass
 from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.graph import tree as trees
 from treeline.graph.tree import FILE, FOLDER, Tree

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from treeline.corpus.errors import EngineUnavailable
+from treeline.corpus.record import dataclass
 from treeline.engine.protocol import Hit, IndexInfo
 from treeline.graph import corpus_clusters
 from treeline.graph.corpus_clusters import CorpusClusters

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any, Literal, NamedTuple, Self
 
 from treeline.corpus.errors import InputError
+from treeline.corpus.record import dataclass
 from treeline.engine.protocol import NO_FILTERS, Filters
 from treeline.search.settings import MODES, Settings
 

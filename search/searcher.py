@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from treeline.corpus.errors import EngineUnavailable, InputError
 from treeline.corpus.function import Function
+from treeline.corpus.record import dataclass
 from treeline.encoder.protocol import Encoder
 from treeline.engine.hits import ids_of
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo

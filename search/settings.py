@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treeline.corpus.errors import InputError
+from treeline.corpus.record import dataclass
 from treeline.engine.names import check_name
 
 if TYPE_CHECKING:

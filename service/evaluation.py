@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
+from treeline.corpus.record import dataclass
 from treeline.search.settings import Settings
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -24,6 +24,7 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from treeline.corpus.errors import InputError, TreelineError
+from treeline.corpus.record import dataclass
 from treeline.engine.durable import is_locked, write_atomically
 from treeline.ingest.source import ReadOptions
 from treeline.ingest.sources.git import check_url, is_git_url, url_and_ref

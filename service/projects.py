@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import InputError, TreelineError
+from treeline.corpus.record import dataclass
 from treeline.ingest.source import Progress, ReadOptions, no_progress
 from treeline.search.settings import Settings, open_store
 

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ import orjson
 
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import InputError, TreelineError
+from treeline.corpus.record import dataclass
 from treeline.engine.durable import is_locked, write_atomically
 from treeline.search.settings import Settings, as_environment, open_store
 

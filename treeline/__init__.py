@@ -14,11 +14,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from treeline.corpus.errors import IndexMissing, InputError, TreelineError
+from treeline.corpus.record import dataclass
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -8,13 +8,13 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from elasticsearch import ApiError, Elasticsearch, TransportError
 
 from treeline.corpus.errors import EngineUnavailable
+from treeline.corpus.record import dataclass
 from treeline.engine.elasticsearch.client import BULK_SECONDS, BUSY, addresses, reason
 
 PARALLEL = 3  # requests on the way; the server works on one while it reads the next

@@ -9,7 +9,6 @@ import mmap
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from operator import add
 from pathlib import Path
@@ -20,6 +19,7 @@ from numpy.lib.format import read_array_header_1_0, read_magic
 from numpy.typing import NDArray
 
 from treeline.corpus.function import Address, Function
+from treeline.corpus.record import dataclass
 from treeline.engine.embedded.manifest import Health, guarded
 from treeline.engine.hits import Ids
 from treeline.engine.protocol import Filters

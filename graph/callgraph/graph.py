@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, NamedTuple, get_args
 
@@ -26,8 +25,7 @@ NEAR = 50  # neighbours in the alphabet, on either side, that are compared with 
 SHORTEST_SHARED, LONGER = 3, 2  # the shortest word that similar names share, and how much their lengths may differ
 
 
-@dataclass(frozen=True, slots=True)
-class GraphSymbol:
+class GraphSymbol(NamedTuple):
     """A node of the graph. Overloads in one file share a node, so it may have several function ids."""
 
     name: str

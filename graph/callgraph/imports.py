@@ -6,8 +6,8 @@ import posixpath
 import sys
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from treeline.corpus.record import dataclass
 from treeline.graph.callgraph.classes import ONE_SCOPE, Classes, File
 from treeline.graph.callgraph.storage import IMPORTED
 from treeline.graph.references import Import, last_of

@@ -12,9 +12,10 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from posixpath import dirname
 
+from treeline.corpus.record import dataclass
 from treeline.graph.callgraph.classes import ONE_SCOPE, SPREAD, Classes, File, Packages
 from treeline.graph.callgraph.imports import RUST_PATHS, Imports, Modules, Scope, dialect
 from treeline.graph.callgraph.storage import (

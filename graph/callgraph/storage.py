@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from treeline.corpus.record import dataclass
 from treeline.graph.references import last_of
 
 # How an edge was found; a stored graph encodes it by its position in `HOWS`.

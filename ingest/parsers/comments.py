@@ -7,7 +7,7 @@ file of a hundred thousand comments would take quadratic time.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 # A line with one of these in front of the definition starts or ends something else.
 OTHER = re.compile(rb"[{};]")
@@ -34,8 +34,7 @@ INHERITED = re.compile(r"\{?@inheritdoc\}?", re.IGNORECASE)
 LICENCE = re.compile(r"copyright|licen[sc]e|SPDX-|all rights reserved", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Doc:
+class Doc(NamedTuple):
     """A docstring. `start` and `end` are the bytes to cut from the definition's text; both 0 if it lies outside.
     `above` is the first byte of a comment above the definition, 0 if there is none."""
 
@@ -48,8 +47,7 @@ class Doc:
 NO_DOC = Doc("")
 
 
-@dataclass(frozen=True, slots=True)
-class Comments:
+class Comments(NamedTuple):
     """How a language marks comments, and which lines may separate one from its definition."""
 
     line: tuple[bytes, ...] = (b"//",)

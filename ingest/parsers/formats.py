@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import orjson
 
@@ -28,8 +28,7 @@ MAX_HEADING = 120
 MAX_LINE = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """A unit of a file that is not a program. If `doc` is set, it is the prose and `code` is the rest."""
 
     kind: str

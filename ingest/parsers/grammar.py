@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tree_sitter import Node
 
+from treeline.corpus.record import dataclass
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import SLASHES, Comments, Doc, comment_above
 

@@ -9,14 +9,16 @@ import re
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from functools import cache
 from operator import itemgetter
 from time import monotonic
+from typing import NamedTuple
 
 from tree_sitter import Node, Parser, Point, Query, QueryCursor, Range
 from tree_sitter_language_pack import get_language
 
+from treeline.corpus.record import dataclass
 from treeline.graph.references import PRIVATE, Import, Reference, Relation, Symbol, SymbolKind, Typing
 from treeline.ingest.parsers.comments import NO_DOC, Doc
 from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, empty, text_of
@@ -57,8 +59,7 @@ PATIENCE_S = 30
 EXPORTS = "exports"
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """A definition in a file: kind, qualified name, lines, byte range, docstring.
 
     `body` is the byte where its body starts, 0 if unknown. `owner` is the qualified name of its owner.
@@ -77,8 +78,7 @@ class Definition:
     marks: Marks | None = None  # of a function: what its shape is read from
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(NamedTuple):
     """Everything found in one file, in file order."""
 
     definitions: tuple[Definition, ...]
@@ -316,7 +316,7 @@ class _Sweep:
         same, self.clause = clause == self.clause, clause
         if before is None or not same or before.name != name or before.kind not in ("function", "method"):
             return False
-        self.definitions[-1] = replace(before, end=end, last_line=last_line)
+        self.definitions[-1] = before._replace(end=end, last_line=last_line)
         return True
 
     def refer(self, capture: str, node: Node) -> None:
@@ -412,7 +412,7 @@ class _Sweep:
             key = (reference.relation, reference.source, name)
             if name and key not in seen:
                 seen.add(key)
-                yield reference if name == reference.target else replace(reference, target=name)
+                yield reference if name == reference.target else reference._replace(target=name)
 
 
 def functions_in(grammar: Grammar, captured: Node) -> Iterator[tuple[Node, str]]:

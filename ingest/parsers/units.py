@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from treeline.corpus.function import Function
+from treeline.corpus.record import dataclass
 from treeline.graph.references import FileFacts
 from treeline.ingest.parsers.comments import LICENCE, Doc, leading_comment, without_doc
 from treeline.ingest.parsers.formats import Block, blocks
@@ -43,8 +44,7 @@ ATTRIBUTES = (b"@", b"#[", b"[[")
 GENERIC = frozenset({"index", "main", "mod", "init", "__init__", "lib"})
 
 
-@dataclass(frozen=True, slots=True)
-class FileLocation:
+class FileLocation(NamedTuple):
     """Where a file lives; `url` is its address without lines."""
 
     repo: str

@@ -12,7 +12,7 @@ import tarfile
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from io import BufferedIOBase
 from itertools import accumulate
@@ -21,6 +21,7 @@ from typing import IO, NamedTuple
 from urllib.parse import quote
 
 from treeline.corpus.errors import InputError
+from treeline.corpus.record import dataclass
 from treeline.ingest.ignore import (
     EXCLUDED,
     IGNORE_FILES,

@@ -9,10 +9,11 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import new
 from pathlib import Path
 from urllib.parse import quote, urlsplit
+
+from treeline.corpus.record import dataclass
 
 SETTINGS = {
     "core.hooksPath": os.devnull,

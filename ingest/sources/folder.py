@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 from urllib.parse import quote
 
 from treeline.corpus.errors import InputError
@@ -45,8 +46,7 @@ from treeline.ingest.sources.checkout import Checkout, PublishedFiles, checkout_
 MAX_ENTRIES_PER_FILE = 20
 
 
-@dataclass(frozen=True, slots=True)
-class FileChunk:
+class FileChunk(NamedTuple):
     """The text of one file, parsed in a worker."""
 
     source: bytes

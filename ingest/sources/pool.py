@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pickletools import genops
 from typing import IO, Any, Protocol
 
+from treeline.corpus.record import dataclass
 from treeline.ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected
 from treeline.ingest.sources.records import KNOWN, parse_records
 from treeline.ingest.sources.shards import DAMAGE, position_of

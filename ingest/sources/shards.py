@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
@@ -21,6 +21,7 @@ import numpy as np
 import orjson
 
 from treeline.corpus.errors import InputError
+from treeline.corpus.record import dataclass
 from treeline.ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected, Unreadable, leads_out, readable
 from treeline.ingest.sources.records import KNOWN, parse_records
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from pathlib import Path
 
 from treeline.corpus.analysis import parts, terms
 from treeline.corpus.counting import counted
 from treeline.corpus.function import Function
+from treeline.corpus.record import dataclass
 from treeline.engine.hits import ids_of, select, with_scores
 from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.graph.callgraph import ARTIFACT, POSSIBLE, CallGraph, Direction, GraphSymbol, Step, load

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from unicodedata import normalize
@@ -11,6 +11,7 @@ from unicodedata import normalize
 from treeline.corpus.analysis import analyse, terms
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
+from treeline.corpus.record import dataclass
 from treeline.encoder.protocol import Encoder
 from treeline.engine.hits import Distinct, ids_of, scores_of, select, with_scores
 from treeline.engine.protocol import Engine, Filters

@@ -8,8 +8,9 @@ no such place: it has the subjects of commits word for word, so it would come be
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from treeline.corpus.record import dataclass
 from treeline.engine.hits import Hits, ids_of, select, with_scores
 from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.rerank.ranked_list import RankedList

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from typing import Literal
 
@@ -17,6 +17,7 @@ import click
 
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import CredentialsRefused, EncoderMismatch, EngineUnavailable, TreelineError
+from treeline.corpus.record import dataclass
 from treeline.engine.protocol import Store
 from treeline.search.settings import Settings
 from treeline.service.cli.options import index_options, settings_for

@@ -9,13 +9,13 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
 from treeline.corpus.errors import InputError
+from treeline.corpus.record import dataclass
 from treeline.service.cli import jsonc
 
 NAME = "treeline"

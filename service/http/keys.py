@@ -11,7 +11,7 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -19,6 +19,7 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from treeline.corpus.errors import InputError
+from treeline.corpus.record import dataclass
 from treeline.search.settings import Settings
 
 Scope = Literal["read", "write"]

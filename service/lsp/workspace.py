@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address, Function
+from treeline.corpus.record import dataclass
 from treeline.engine.protocol import NO_FILTERS, Hit
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.location import Location, innermost

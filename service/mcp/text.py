@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import ceil
 
 from treeline.corpus.analysis import terms
 from treeline.corpus.function import Function
+from treeline.corpus.record import dataclass
 from treeline.search.answer import Member
 from treeline.service.present.text import summary, visible
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from apiflask import APIBlueprint
 from flask import Response, render_template, request
 from markupsafe import Markup
 from pydantic import ValidationError
 
 from treeline.corpus.errors import InputError
+from treeline.corpus.record import dataclass
 from treeline.search.answer import Answer
 from treeline.service.api.parameters import SearchParameters
 from treeline.service.http.context import context, search_or_cached

@@ -6,7 +6,6 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Address
+from treeline.corpus.record import dataclass
 from treeline.engine.protocol import Hit
 from treeline.ingest.state import ARTIFACT as STATE
 from treeline.ingest.state import sources_in

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -13,6 +12,7 @@ from markupsafe import Markup
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address, Function
+from treeline.corpus.record import dataclass
 from treeline.graph.tree import FUNCTION, KINDS
 from treeline.search.lanes.graph import UnresolvedCalls
 from treeline.search.location import Locations

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from apiflask import APIBlueprint, APIFlask
 from flask import Response, current_app, render_template
+
+from treeline.corpus.record import dataclass
 
 blueprint = APIBlueprint("reference", __name__, enable_openapi=False)
 

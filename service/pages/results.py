@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from markupsafe import Markup
 
 from treeline.corpus.function import Address, Function
+from treeline.corpus.record import dataclass
 from treeline.graph.corpus_clusters import CorpusClusters
 from treeline.rerank.candidates import Candidate
 from treeline.search.answer import WHOLES, Answer, Result

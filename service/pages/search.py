@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,6 +11,7 @@ from flask import Response, render_template, request
 from pydantic import ValidationError
 
 from treeline.corpus.errors import InputError
+from treeline.corpus.record import dataclass
 from treeline.rerank.registry import FUSIONS
 from treeline.search.answer import Answer
 from treeline.search.lanes.graph import BELOW

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from markupsafe import Markup, escape
@@ -14,6 +13,7 @@ from pygments.token import Comment, Keyword, Literal, Name, Number, Operator, St
 from pygments.util import ClassNotFound
 
 from treeline.corpus.analysis import UNSPACED, WORD, spans, terms
+from treeline.corpus.record import dataclass
 from treeline.search.answer import joined_head
 from treeline.service.present.text import INVISIBLE, character_name, code_point
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from tree_sitter import Node
 
@@ -406,7 +405,7 @@ def _erlang_doc(node: Node, source: bytes) -> Doc:
     if found is not None:
         return Doc(_dedented(found[2] or found[3] or b""), above=at + 1)
     doc = comment_above(source, start, ERLANG_COMMENTS)
-    return replace(doc, text=ERLANG_TAGS.sub("", doc.text).strip())
+    return doc._replace(text=ERLANG_TAGS.sub("", doc.text).strip())
 
 
 ERLANG_TAGS = re.compile(r"^@doc\s+|^@end\b.*\n?|^-{4,}\n?", re.MULTILINE)
