@@ -46,6 +46,9 @@ RELATION_OF: dict[str, Relation] = {
 REFERRING = (*RELATION_OF, "local", "bind", "import", *CAPTURES)
 SHAPES = frozenset(CAPTURES)
 BROKEN = "broken"  # what does not parse, in any language
+# What is read of a function on its own.
+ALONE = frozenset({"function", "import", "local", *RELATION_OF, *CAPTURES})
+CAPTURE = re.compile(rb"@([\w.-]+)")
 # Names of the current object, which are not variables.
 SELF = frozenset({"self", "cls", "this", "$this"})
 NO_VALUE = frozenset({"None", "null", "nil", "undefined", "nullptr", "NULL"})
@@ -99,11 +102,19 @@ class TooTangled(ValueError):
 
 
 @cache
-def _machine(grammar: Grammar) -> tuple[Parser, QueryCursor, Query]:
-    """The parser and query of a language, made once per process (the query must outlive its cursor)."""
+def _machine(grammar: Grammar, alone: bool) -> tuple[Parser, QueryCursor, Query]:
+    """The parser and query of a language, made once per process (the query must outlive its cursor).
+
+    `alone` is for functions on their own: patterns for anything else are off.
+    """
     language = get_language(grammar.pack or grammar.name)  # type: ignore[arg-type]
     shapes = patterns(language, grammar.name)
-    query = Query(language, f"{grammar.query}\n{shapes}\n[(ERROR) (MISSING)] @{BROKEN}")
+    text = f"{grammar.query}\n{shapes}\n[(ERROR) (MISSING)] @{BROKEN}".encode()
+    query = Query(language, text.decode())
+    for number in range(query.pattern_count) if alone else ():
+        pattern = text[query.start_byte_for_pattern(number) : query.end_byte_for_pattern(number)]
+        if ALONE.isdisjoint(name.decode() for name in CAPTURE.findall(pattern)):
+            query.disable_pattern(number)
     with warnings.catch_warnings():
         # Its successor, a callback, crashes the interpreter in this version of the bindings.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -111,18 +122,18 @@ def _machine(grammar: Grammar) -> tuple[Parser, QueryCursor, Query]:
         return Parser(language, timeout_micros=patience), QueryCursor(query, timeout_micros=patience), query
 
 
-def captures_of(grammar: Grammar, source: bytes) -> dict[str, list[Node]]:
+def captures_of(grammar: Grammar, source: bytes, *, alone: bool = False) -> dict[str, list[Node]]:
     """The nodes that the language's query captures, by capture name; raises `TooTangled` if that takes too long."""
-    return _captures(grammar, source)[2]
+    return _captures(grammar, source, alone)[2]
 
 
-def _captures(grammar: Grammar, source: bytes) -> tuple[bytes, Node, dict[str, list[Node]]]:
+def _captures(grammar: Grammar, source: bytes, alone: bool = False) -> tuple[bytes, Node, dict[str, list[Node]]]:
     """The text that was parsed, its root and the captured nodes."""
     source = grammar.repair(source)
-    root, found = _captured(grammar, source)
+    root, found = _captured(grammar, source, alone=alone)
     if grammar.mend is not None and root.has_error:
         source = grammar.mend(source)
-        root, found = _captured(grammar, source)
+        root, found = _captured(grammar, source, alone=alone)
     return source, root, found
 
 
@@ -137,9 +148,11 @@ def _recovered(grammar: Grammar, source: bytes) -> tuple[Node, dict[str, list[No
     return root, found
 
 
-def _captured(grammar: Grammar, source: bytes, ranges: Sequence[Range] = ()) -> tuple[Node, dict[str, list[Node]]]:
+def _captured(
+    grammar: Grammar, source: bytes, ranges: Sequence[Range] = (), *, alone: bool = False
+) -> tuple[Node, dict[str, list[Node]]]:
     """The root of a text's tree and what the query captures, of the whole text or of these ranges."""
-    parser, cursor, _query = _machine(grammar)
+    parser, cursor, _query = _machine(grammar, alone)
     try:
         if ranges:
             parser.included_ranges = list(ranges)
@@ -517,7 +530,7 @@ def single(grammar: Grammar, source: bytes, func_name: str, first_line: int = 1)
     before, after = grammar.wrap
     symbol = Symbol(func_name, "function", first_line, first_line + source.count(b"\n"))
     source = before + source + after if before else source
-    captures = captures_of(grammar, source)
+    captures = captures_of(grammar, source, alone=True)
     outermost, name = _outermost(grammar, captures.get("function", ()))
     return Single(
         name,
