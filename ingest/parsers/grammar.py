@@ -100,7 +100,9 @@ class Grammar:
     - `function`, `class`, `interface`, `type`, `enum` and `constant` are definitions.
     - `scope` qualifies the names inside it and is not a unit itself.
     - `signature` is a function without a body, known to the call graph but not searched.
-    - `call`, `extends`, `implements` and `uses` are nodes whose text is the name referred to.
+    - `call`, `extends`, `implements` and `uses` are nodes whose text is the name referred to; `bare` is a call if no
+      variable has its name.
+    - `head` is what looks like a call and is the head of a definition.
     - `import` is a whole import statement.
     - `local` is a name bound inside a function, so it is no use or call of something outside.
     - `bind` is a declaration or assignment that also gives the types of its names.

@@ -46,8 +46,9 @@ RELATION_OF: dict[str, Relation] = {
 REFERRING = (*RELATION_OF, "local", "bind", "import", *CAPTURES)
 SHAPES = frozenset(CAPTURES)
 BROKEN = "broken"  # what does not parse, in any language
+HEAD = "head"  # looks like a call, and names a definition
 # What is read of a function on its own.
-ALONE = frozenset({"function", "import", "local", *RELATION_OF, *CAPTURES})
+ALONE = frozenset({"function", "import", "local", HEAD, *RELATION_OF, *CAPTURES})
 CAPTURE = re.compile(rb"@([\w.-]+)")
 # Names of the current object, which are not variables.
 SELF = frozenset({"self", "cls", "this", "$this"})
@@ -474,12 +475,13 @@ def outline(grammar: Grammar, source: bytes, stem: str = "") -> Outline:
     `stem` names a function that is the file's only export.
     """
     root, captures = _recovered(grammar, source)
+    heads = set(captures.get(HEAD, ()))
     # If two start together: the longer first, and definitions before references.
     events = [
         (node.start_byte, -node.end_byte, kind not in DEFINITIONS, kind, node, name)
         for kind, node, name in (
             *_definitions(grammar, captures),
-            *((kind, node, "") for kind in REFERRING for node in captures.get(kind, ())),
+            *((kind, node, "") for kind in REFERRING for node in captures.get(kind, ()) if node not in heads),
         )
     ]
     events.sort(key=itemgetter(0, 1, 2))
@@ -531,6 +533,8 @@ def single(grammar: Grammar, source: bytes, func_name: str, first_line: int = 1)
     symbol = Symbol(func_name, "function", first_line, first_line + source.count(b"\n"))
     source = before + source + after if before else source
     captures = captures_of(grammar, source, alone=True)
+    if heads := set(captures.pop(HEAD, ())):
+        captures["call"] = [node for node in captures.get("call", ()) if node not in heads]
     outermost, name = _outermost(grammar, captures.get("function", ()))
     return Single(
         name,

@@ -271,11 +271,13 @@ def _elided(source: bytes, start: int, end: int, members: Iterable[Definition], 
         if member.start < at or member.kind in ("constant", "type"):
             continue
         above = member.doc.above if member.doc.above >= at else 0
-        pieces.append(source[at : above or member.start])
+        before = source[at : above or member.start]
         if above:
             line = source.rfind(b"\n", above, member.start) + 1
             indent = source[line : member.start]
-            pieces.append(indent if indent.isspace() else b"")
+            if indent.isspace():  # the member takes the place of its comment, which is indented as well
+                before = before.rstrip(b" \t") + indent
+        pieces.append(before)
         pieces.append(signature(source, member).encode() + ELIDED.encode())
         at = member.end
     pieces.append(source[at:end])

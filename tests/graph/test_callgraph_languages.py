@@ -511,9 +511,10 @@ class Copy {
     public function __construct($other) { $this->log = new Log(); $other->disk = new Disk(); }
     public function save($key) { $this->log->write($key); $this->disk->write($key); }
 }
+function all(Log ...$logs) { foreach ($logs as $key => $log) { $log->write($key); $key->write(1); } }
 """,
         },
-        {"Store.save": {"Disk.write", "Disk.log", "Log.write"}, "Copy.save": {"Log.write"}},
+        {"Store.save": {"Disk.write", "Disk.log", "Log.write"}, "Copy.save": {"Log.write"}, "all": {"Log.write"}},
     ),
     "ruby": (
         {
@@ -695,6 +696,37 @@ def test_a_bare_call_in_a_ruby_block_that_only_another_class_could_answer_is_onl
     graph = graph_of(files, "ruby")
     (step,) = graph.walk(graph.named("describe(B).it(works)"), ("calls",), "out")
     assert step.how == POSSIBLE
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run if ready && other",
+        "run unless ready",
+        "ready ? 1 : 2",
+        "x = [1, { key: ready }]",
+        '"#{ready}"',
+        "[1].each { |one| ready }",
+        "[1].each do |one| ready end",
+        "ready[0]",
+        "case ready\n  when 1 then 2\n  end",
+        "begin\n    1\n  ensure\n    ready\n  end",
+        "total += ready",
+        "!ready",
+        "while ready do 1 end",
+        "put(*ready)",
+    ],
+)
+def test_a_bare_name_in_ruby_is_a_call_wherever_it_stands(line: str) -> None:
+    graph = graph_of({"a.rb": f"class A\n  def ready; end\n  def go\n  {line}\n  end\nend\n"}, "ruby")
+    steps = graph.walk(graph.named("A.go"), ("calls",), "out")
+    assert names(graph, (step.node for step in steps)) == {"a.rb:A.ready"}
+
+
+@pytest.mark.parametrize("line", ["[1].each { |ready| ready }", "ready = 1\n  !ready", "->(ready) { ready + 1 }"])
+def test_a_variable_in_ruby_is_no_call(line: str) -> None:
+    graph = graph_of({"a.rb": f"class A\n  def ready; end\n  def go\n  {line}\n  end\nend\n"}, "ruby")
+    assert not graph.walk(graph.named("A.go"), ("calls",), "out")
 
 
 def test_a_method_of_the_outer_class_is_in_scope_of_an_inner_one() -> None:

@@ -31,6 +31,14 @@ ELIXIR = """
   (#any-of? @_type "type" "typep" "opaque" "callback" "macrocallback"))
 (unary_operator operator: "@" operand: (call)) @constant
 (call target: [(identifier) (dot)] @call)
+(unary_operator operator: "@" operand: (call target: (identifier) @head))
+((call target: (identifier) @_def (arguments . [
+    (call target: (identifier) @head)
+    (binary_operator left: (call target: (identifier) @head))
+    (binary_operator left: (binary_operator left: (call target: (identifier) @head)))
+  ]))
+  (#any-of? @_def "def" "defp" "defmacro" "defmacrop" "defguard" "defguardp" "defdelegate" "defn" "defnp" "spec" "type"
+    "typep" "opaque" "callback" "macrocallback"))
 ((call target: (identifier) @_import) @import (#any-of? @_import "alias" "import" "require" "use"))
 """
 # What stands between a documentation attribute and its function.

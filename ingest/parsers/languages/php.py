@@ -11,7 +11,7 @@ from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments
 from treeline.ingest.parsers.grammar import Grammar, field_name, nth, text_of
 from treeline.ingest.parsers.names import called
-from treeline.ingest.parsers.types import type_of, value_of
+from treeline.ingest.parsers.types import element_of, type_of, value_of
 
 QUERY = """
 (function_definition) @function
@@ -87,10 +87,14 @@ def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
             if element.type == "property_element":
                 yield text_of(nth(element, 0)).lstrip("$"), declared
     elif node.type == "foreach_statement":
-        for target in node.named_children[1:3]:
-            for one in target.named_children if target.type == "pair" else [target]:
-                if one.type == "variable_name":
-                    yield text_of(one), ""
+        collection, target = node.named_children[:2]
+        *keys, value = target.named_children if target.type == "pair" else [target]
+        for key in keys:
+            yield text_of(key), ""
+        if value.type == "by_ref":
+            value = nth(value, 0) or value
+        if value.type == "variable_name":
+            yield text_of(value), element_of(collection)
     elif node.type == "assignment_expression":
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if left is not None and left.type == "variable_name":

@@ -1099,6 +1099,23 @@ def test_keywords_of_elixir_are_not_called() -> None:
     assert not {"if", "def", "defmodule"} & set(called)
 
 
+def test_the_head_of_a_definition_in_elixir_is_no_call_of_it() -> None:
+    code = """
+defmodule Shop do
+  @spec sell(integer) :: atom
+  def sell(item) when item > 1, do: price(item)
+  def price(item), do: item
+  def count(items), do: count(items)
+  defdelegate take(item), to: Stock
+end
+"""
+    seen = see(".ex", code)
+    assert seen.targets("calls", "Shop.sell") == ["price"]
+    assert seen.targets("calls", "Shop.price") == []
+    assert seen.targets("calls", "Shop.count") == ["count"]
+    assert seen.targets("calls", "Shop.take") == seen.targets("calls", "Shop") == []
+
+
 def test_methods_of_a_class_of_haskell_have_the_first_name_of_their_signature() -> None:
     seen = see(".hs", "module Shop where\n\nclass Stock a where\n  take, put :: a -> a\n  count :: a -> Int\n")
     assert seen.names == ["Stock.take", "Stock.count"]

@@ -52,6 +52,12 @@ def test_a_class_unit_is_its_head_without_the_bodies_of_its_methods() -> None:
     assert unit.address.lines == (10, 23)
 
 
+def test_a_member_below_a_comment_is_indented_once_in_its_class() -> None:
+    code = "class Shop {\n    /** Sells it. */\n    void sell() { go(); }\n    int x;\n}\n"
+    lines = see(".java", code).units["class", "Shop"].original_string.splitlines()
+    assert [line.removesuffix("…").rstrip() for line in lines] == ["class Shop {", "    void sell()", "    int x;", "}"]
+
+
 def test_module_variables_and_upper_case_class_variables_are_constants() -> None:
     seen = see(".py", PYTHON)
     assert seen.kind("constant") == ["LIMIT", "lifetime", "Session.KEY", "app"]
