@@ -33,21 +33,9 @@ QUERY = """
 ((call !receiver method: (identifier) @_mixin arguments: (argument_list [(constant) (scope_resolution)] @extends))
   (#any-of? @_mixin "include" "extend" "prepend"))
 (call) @call
-[
-  (body_statement (identifier) @bare) (block_body (identifier) @bare) (then (identifier) @bare)
-  (else (identifier) @bare) (ensure (identifier) @bare) (do (identifier) @bare) (begin (identifier) @bare)
-  (parenthesized_statements (identifier) @bare) (method body: (identifier) @bare)
-  (argument_list (identifier) @bare) (splat_argument (identifier) @bare) (pair value: (identifier) @bare)
-  (array (identifier) @bare) (interpolation (identifier) @bare) (element_reference (identifier) @bare)
-  (binary (identifier) @bare) (unary (identifier) @bare) (conditional (identifier) @bare) (range (identifier) @bare)
-  (assignment right: (identifier) @bare) (operator_assignment right: (identifier) @bare)
-  (if condition: (identifier) @bare) (unless condition: (identifier) @bare) (elsif condition: (identifier) @bare)
-  (while condition: (identifier) @bare) (until condition: (identifier) @bare) (case value: (identifier) @bare)
-  (when (pattern (identifier) @bare))
-  (if_modifier (identifier) @bare) (unless_modifier (identifier) @bare) (while_modifier (identifier) @bare)
-  (until_modifier (identifier) @bare) (rescue_modifier (identifier) @bare)
-  (call receiver: (identifier) @bare)
-]
+(identifier) @bare
+[(call method: (identifier) @head) (method name: (identifier) @head) (singleton_method name: (identifier) @head)]
+[(alias (identifier) @head) (undef (identifier) @head)]
 (call receiver: [(constant) (scope_resolution)] @uses)
 (argument_list [(constant) (scope_resolution)] @uses)
 (exceptions [(constant) (scope_resolution)] @uses)
@@ -63,6 +51,7 @@ QUERY = """
 (operator_assignment left: (identifier) @local)
 (left_assignment_list (identifier) @local)
 (exception_variable (identifier) @local)
+[(array_pattern (identifier) @local) (as_pattern name: (identifier) @local)]
 ((call !receiver method: (identifier) @_require) @import (#any-of? @_require "require" "require_relative" "load"))
 """
 # Not calls of something that could be found: the language's own words in the form of one.
