@@ -168,6 +168,11 @@ def _words(label: str) -> frozenset[str]:
     return frozenset(terms(label))
 
 
+@lru_cache(maxsize=5_000)
+def _terms(text: str) -> tuple[str, ...]:
+    return tuple(terms(text))
+
+
 def lists_changes(path: str, language: str, query: str) -> bool:
     """Whether a file is a changelog or the like, and the query does not ask for one."""
     return language in DOCUMENTS and path_facts(path).changes and not CHANGES_ASKED_FOR.search(query)
@@ -405,9 +410,13 @@ def definitions(head: Candidates, query: str) -> Floats:
 
 def headings(head: Candidates, query: str) -> Floats:
     """1 for each section of a document whose heading is the query."""
-    words = terms(query)
     columns = zip(head.parts("func_name"), head.parts("kind"), strict=True)
-    return np.array([kind == "section" and terms(name.rpartition(" > ")[2]) == words for name, kind in columns], float)
+    return np.array([kind == "section" and is_heading(name, query) for name, kind in columns], float)
+
+
+def is_heading(name: str, query: str) -> bool:
+    """Whether a section of this name has the query as its heading."""
+    return _terms(name.rpartition(" > ")[2]) == _terms(query)
 
 
 def handed_on(head: Candidates, query: str, context: RerankContext) -> list[int]:

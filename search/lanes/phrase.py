@@ -2,7 +2,8 @@
 
 Every result must contain a quoted phrase or match an expression: `require` drops the rest from the other lanes' lists.
 An unquoted query that occurs verbatim in a few places, such as an error message, only ranks those first. A changelog is
-no such place: it has the subjects of commits word for word, so it would come before the code that a commit changed.
+no such place: it has the subjects of commits word for word, so it would come before the code that a commit changed. Nor
+is a document if the query is short and not a heading there: "relative and absolute paths" is no quotation.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field, replace
 
+from treeline.corpus.function import Address
 from treeline.corpus.record import dataclass
 from treeline.engine.hits import Hits, ids_of, select, with_scores
 from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.rerank.ranked_list import RankedList
-from treeline.rerank.tree import lists_changes
+from treeline.rerank.tree import DOCUMENTS, asks_for_documents, is_heading, lists_changes
 from treeline.search.plan import EXACT, Plan
 
 MOST = 10_000  # units with a phrase that are read: as far as paging goes
+QUOTED_PROSE = 6  # words of an unquoted query that quotes a document
 FEW = 3  # most places of an unquoted query: text that occurs in more is not a quotation
 
 
@@ -33,7 +36,7 @@ class PhraseList(RankedList):
 def exact_lane(engine: Engine, plan: Plan) -> PhraseList:
     """The units that contain the whole query verbatim, else those that match its phrases and expression."""
     verbatim = _verbatim(engine, (plan.words, plan.corrections.text), plan.filters) if plan.verbatim else []
-    verbatim = _without_changelogs(verbatim, plan.text)
+    verbatim = _quotations(verbatim, plan.text)
     if len(verbatim) or not plan.required:
         return PhraseList(EXACT, _scored(verbatim), required=False)
     found = {phrase: engine.phrase(phrase, MOST, plan.filters) for phrase in plan.phrases}
@@ -67,9 +70,16 @@ def _verbatim(engine: Engine, texts: Sequence[str], filters: Filters) -> Sequenc
     return []
 
 
-def _without_changelogs(hits: Sequence[Hit], query: str) -> Sequence[Hit]:
-    places = [hit.address for hit in hits]
-    return select(hits, [at for at, one in enumerate(places) if not lists_changes(one.path, one.language, query)])
+def _quotations(hits: Sequence[Hit], query: str) -> Sequence[Hit]:
+    """The hits that an unquoted query may be quoted from."""
+    prose = len(query.split()) >= QUOTED_PROSE or asks_for_documents(query)
+
+    def may_be(one: Address) -> bool:
+        if one.language not in DOCUMENTS:
+            return True
+        return not lists_changes(one.path, one.language, query) and (prose or is_heading(one.func_name, query))
+
+    return select(hits, [at for at, hit in enumerate(hits) if may_be(hit.address)])
 
 
 def _scored(hits: Sequence[Hit]) -> Sequence[Hit]:

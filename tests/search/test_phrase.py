@@ -138,6 +138,31 @@ def test_a_changelog_does_not_lead_an_unquoted_question(tmp_path: Path) -> None:
     searcher.close()
 
 
+def test_a_few_words_that_a_document_has_too_are_no_quotation(tmp_path: Path) -> None:
+    code, facts = parsed({"app/paths.py": "def join(base, rest):\n    return base + rest\n"})
+    section = replace(
+        code[0],
+        path="README.md",
+        func_name="Guide > Relative and absolute paths",
+        docstring="How relative and absolute paths differ. Log requests and responses before you look any further.",
+        code="",
+        language="markdown",
+        kind="section",
+    )
+    store = EmbeddedStore(tmp_path)
+    publish(store, [*code, section], facts)
+    searcher = Searcher(store.open(NAME), {shipped().name: shipped()})
+
+    def leads(text: str) -> bool:
+        lanes = [given.lane for one in searcher.search(Query(text)).results for given in one.candidate.contributions]
+        return EXACT in lanes
+
+    assert not leads("log requests and responses")
+    assert leads("log requests and responses before you look")
+    assert leads("relative and absolute paths")  # a heading
+    searcher.close()
+
+
 def test_four_words_may_be_a_quotation_and_three_may_not(searcher: Searcher) -> None:
     assert EXACT in searcher.plan(Query("nothing of the kind")).lanes
     assert EXACT not in searcher.plan(Query("nothing like it")).lanes
