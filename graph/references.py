@@ -44,13 +44,14 @@ class Typing(NamedTuple):
 
 
 PRIVATE = "private"
+MAKES = "new "
 
 
 class Reference(NamedTuple):
     """`source` (a symbol of this file, empty for module level) refers to `target`.
 
     `target` is a dotted name as written, with `()` for each call and `[]` for each index on the way, and local
-    variables replaced by their values.
+    variables replaced by their values. `new Queue` makes an object, where a method may be called `Queue` too.
     """
 
     relation: Relation

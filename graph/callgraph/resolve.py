@@ -27,7 +27,7 @@ from treeline.graph.callgraph.storage import (
     SAME_FILE,
     SAME_PACKAGE,
 )
-from treeline.graph.references import PRIVATE, last_of
+from treeline.graph.references import MAKES, PRIVATE, last_of
 
 _PYTHON_TYPES: tuple[type, ...] = (str, bytes, list, dict, set, tuple, int, float, object)
 _PYTHON_METHODS = frozenset(name for kind in _PYTHON_TYPES for name in dir(kind))
@@ -238,6 +238,9 @@ class Resolver:
         own = place.own
         if first.startswith(":"):
             return self._object_of(place, first[1:], steps)
+        if first.startswith(MAKES):
+            value = self._name(place, first.removeprefix(MAKES), is_type=True)
+            return (value if value.files or self._is_type(value) else NO_VALUE), 0
         if first in SELF or first in PARENT:
             if own is None:
                 return NO_VALUE, 0

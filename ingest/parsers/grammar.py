@@ -101,7 +101,7 @@ class Grammar:
     - `scope` qualifies the names inside it and is not a unit itself.
     - `signature` is a function without a body, known to the call graph but not searched.
     - `call`, `extends`, `implements` and `uses` are nodes whose text is the name referred to; `bare` is a call if no
-      variable has its name.
+      variable has its name, `made` a type of which an object is made.
     - `head` is what looks like a call and is the head of a definition.
     - `import` is a whole import statement.
     - `local` is a name bound inside a function, so it is no use or call of something outside.

@@ -19,7 +19,7 @@ from tree_sitter import Node, Parser, Point, Query, QueryCursor, Range
 from tree_sitter_language_pack import get_language
 
 from treeline.corpus.record import dataclass
-from treeline.graph.references import PRIVATE, Import, Reference, Relation, Symbol, SymbolKind, Typing
+from treeline.graph.references import MAKES, PRIVATE, Import, Reference, Relation, Symbol, SymbolKind, Typing
 from treeline.ingest.parsers.comments import NO_DOC, Doc
 from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, empty, text_of
 from treeline.ingest.parsers.names import target
@@ -38,6 +38,7 @@ SYMBOL_OF: dict[str, SymbolKind] = {
 }
 RELATION_OF: dict[str, Relation] = {
     "call": "calls",
+    "made": "calls",
     "bare": "calls",
     "extends": "extends",
     "implements": "implements",
@@ -45,6 +46,7 @@ RELATION_OF: dict[str, Relation] = {
 }
 REFERRING = (*RELATION_OF, "local", "bind", "import", *CAPTURES)
 SHAPES = frozenset(CAPTURES)
+CALLS = ("call", "made")
 BROKEN = "broken"  # what does not parse, in any language
 HEAD = "head"  # looks like a call, and names a definition
 # What is read of a function on its own.
@@ -112,7 +114,8 @@ def _machine(grammar: Grammar, alone: bool) -> tuple[Parser, QueryCursor, Query]
     shapes = patterns(language, grammar.name)
     text = f"{grammar.query}\n{shapes}\n[(ERROR) (MISSING)] @{BROKEN}".encode()
     query = Query(language, text.decode())
-    for number in range(query.pattern_count) if alone else ():
+    count: int = query.pattern_count  # type: ignore[assignment] # the stub calls it a method
+    for number in range(count if alone else 0):
         pattern = text[query.start_byte_for_pattern(number) : query.end_byte_for_pattern(number)]
         if ALONE.isdisjoint(name.decode() for name in CAPTURE.findall(pattern)):
             query.disable_pattern(number)
@@ -336,8 +339,10 @@ class _Sweep:
     def refer(self, capture: str, node: Node) -> None:
         start, end = self.grammar.target_of(node)
         name = self._own(target(self.source, start, end, chained=True))
-        if capture == "call" and self.scopes and self.scopes[-1].marks is not None:
+        if capture in CALLS and self.scopes and self.scopes[-1].marks is not None:
             self.scopes[-1].marks.calls.append((name, start, end))
+        if capture == "made" and name:
+            name = MAKES + name
         key = (capture, id(self.scopes[-1]) if self.scopes else 0, name)
         if name and key not in self.references:
             reference = Reference(RELATION_OF[capture], self.scope, name, node.start_point.row + 1)
@@ -562,7 +567,7 @@ def _marks(
         key=itemgetter(1),
     )
     receiver = f"{grammar.receiver_of(outermost)}." if outermost is not None else "."
-    for node in captures.get("call", ()):
+    for node in (node for capture in CALLS for node in captures.get(capture, ())):
         first, last = grammar.target_of(node)
         name = target(source, first, last)
         marks.calls.append((f"self.{own}" if name == receiver + own else name, first, last))

@@ -113,7 +113,7 @@ def test_a_record_inherits_fields() -> None:
 def test_fields_can_be_for_keywords_only() -> None:
     assert Options(deep=True).depth == 3
     with pytest.raises(TypeError, match="positional argument"):
-        Options(True)  # type: ignore[misc]
+        Options(True)  # type: ignore[call-arg]
 
 
 def test_without_eq_a_record_equals_itself_alone() -> None:

@@ -511,10 +511,17 @@ class Copy {
     public function __construct($other) { $this->log = new Log(); $other->disk = new Disk(); }
     public function save($key) { $this->log->write($key); $this->disk->write($key); }
 }
+class Clock { public function now() { return new \\Log(); } public function count() { return \\all(); } }
 function all(Log ...$logs) { foreach ($logs as $key => $log) { $log->write($key); $key->write(1); } }
 """,
         },
-        {"Store.save": {"Disk.write", "Disk.log", "Log.write"}, "Copy.save": {"Log.write"}, "all": {"Log.write"}},
+        {
+            "Store.save": {"Disk.write", "Disk.log", "Log.write"},
+            "Copy.save": {"Log.write"},
+            "all": {"Log.write"},
+            "Clock.now": set(),
+            "Clock.count": set(),
+        },
     ),
     "ruby": (
         {
@@ -620,6 +627,7 @@ partial class Store {
   void Other() { }
   void Copy() { var d = Open(); d.Write("k"); }
   void Move(Log log) { Log other = log; other.Write("k"); }
+  void Disk() { var made = new Disk(); made.Write("k"); }
 }
 """,
             "Disk.cs": "class Disk { void Write(string k) { } }\nclass Log { void Write(string k) { } }\n",
@@ -628,6 +636,7 @@ partial class Store {
             "Store.Save": {"Disk.Write", "Log.Write", "Store.Open", "Store.Other"},
             "Store.Copy": {"Store.Open", "Disk.Write"},
             "Store.Move": {"Log.Write"},
+            "Store.Disk": {"Disk", "Disk.Write"},
         },
     ),
     "kotlin": (

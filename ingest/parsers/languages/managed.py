@@ -33,8 +33,8 @@ CSHARP = """
 ((field_declaration (modifier) @_const) @constant (#any-of? @_const "const" "static"))
 (invocation_expression function: [(identifier) (member_access_expression)] @call)
 (invocation_expression function: (generic_name (identifier) @call))
-(object_creation_expression type: [(identifier) (qualified_name)] @call)
-(object_creation_expression type: (generic_name (identifier) @call))
+(object_creation_expression type: [(identifier) (qualified_name)] @made)
+(object_creation_expression type: (generic_name (identifier) @made))
 (base_list [(identifier) (qualified_name)] @extends)
 (base_list (generic_name (identifier) @extends))
 (parameter type: (identifier) @uses)
@@ -116,9 +116,16 @@ def _csharp_bindings(node: Node) -> Iterator[tuple[str, str]]:
         for declarator in node.named_children:
             if declarator.type == "variable_declarator":
                 value = nth(declarator, 1) if declarator.named_child_count > 1 else None
-                yield field_name(declarator), value_of(value) if is_var else declared
+                yield field_name(declarator), _csharp_value(value) if is_var else declared
     elif name := field_name(node):
         yield name, declared
+
+
+def _csharp_value(node: Node | None) -> str:
+    """What a value is: an object of the type that is made, or an expression."""
+    if node is not None and node.type == "object_creation_expression":
+        return type_of(node.child_by_field_name("type"))
+    return value_of(node)
 
 
 def _csharp_returns(node: Node) -> str:

@@ -13,7 +13,8 @@ from treeline.ingest.parsers.grammar import Grammar, field_name, nth, text_of
 from treeline.ingest.parsers.names import called
 from treeline.ingest.parsers.types import element_of, type_of, value_of
 
-QUERY = """
+# A name in the global namespace (`\DateTime`) is PHP's own; a qualified name that is called has a part before the last.
+QUERY = r"""
 (function_definition) @function
 ((function_call_expression function: (name) @_block
   arguments: (arguments . (argument (string)) (argument [(anonymous_function) (arrow_function)]))) @function
@@ -37,11 +38,13 @@ QUERY = """
 (interface_declaration (base_clause [(name) (qualified_name)] @extends))
 (class_interface_clause [(name) (qualified_name)] @implements)
 (use_declaration [(name) (qualified_name)] @extends)
-(function_call_expression function: [(name) (qualified_name)] @call)
+(function_call_expression function: (name) @call)
+((function_call_expression function: (qualified_name) @call) (#match? @call "[^\\\\]\\\\"))
 (member_call_expression) @call
 (nullsafe_member_call_expression) @call
 (scoped_call_expression) @call
-(object_creation_expression [(name) (qualified_name)] @call)
+(object_creation_expression (name) @call)
+((object_creation_expression (qualified_name) @call) (#match? @call "[^\\\\]\\\\"))
 (named_type [(name) (qualified_name)] @uses)
 (class_constant_access_expression . [(name) (qualified_name)] @uses)
 (namespace_use_declaration) @import
