@@ -110,7 +110,10 @@ QUERY_WORD = re.compile(r"[^\W_]+")
 HANDS_ON_NAME = r"\b(?:pub\s+use|export|__all__)\b[^;=]{{0,2000}}?=?[^;=]{{0,2000}}?\b{}\b"
 FILES_READ = 20  # file units that are searched for a re-export of a name that nothing defines
 LONGEST_COMPOUND = 3  # query words that may be joined in a name: `threadpool`
-VERSION = re.compile(r"(?:^|(?<=/))v(\d{1,3})(?=/)")
+# A folder `v3/`, or a name with a version: `busted-2.0.0-1.rockspec`.
+VERSION = re.compile(
+    r"(?:^|(?<=/))v(?P<folder>\d{1,3})(?=/)|(?<=[-_])v?(?P<name>\d{1,4}(?:\.\d{1,6}){1,3}(?:-\d{1,3})?)(?=[./])"
+)
 HANDS_ON = re.compile(r"(?:^|/)(?:__init__\.pyi?|index\.[cm]?[jt]sx?)$")
 NAMELESS = frozenset({"__init__", "index", "mod", "lib", "main", "init"})  # named by their folder
 INLINE_TEST = re.compile(r"tests?\.|(?:.*\.)?test_")  # a test inside a file of code, as Rust has them
@@ -189,18 +192,23 @@ def query_words(query: str) -> frozenset[str]:
 
 
 def superseded(paths: Sequence[str], repo_names: Sequence[str], query: str) -> list[bool]:
-    """For each file, whether it is in an old version's folder (`v3/` beside `v4/`) that the query does not name."""
-    versions = [VERSION.search(path) for path in paths]
-    newest: dict[tuple[str, str], int] = {}
-    for repo, path, found in zip(repo_names, paths, versions, strict=True):
-        if found:
-            beside = (repo, path[: found.start()])
-            newest[beside] = max(newest.get(beside, 0), int(found[1]))
+    """For each file, whether it is an old version that the query does not name: in `v3/` beside `v4/`, or
+    `tool-1.9.spec` beside `tool-1.10.spec`."""
+    found = [VERSION.search(path) for path in paths]
+    versions = [tuple(map(int, re.findall(r"\d+", one[0]))) if one else () for one in found]
+    # Files in the folders of two versions may have other names; two versions of a file have the same name but for them.
+    series = [
+        one and (repo, path[: one.start()], "" if one["folder"] else path[one.end() :])
+        for repo, path, one in zip(repo_names, paths, found, strict=True)
+    ]
+    newest: dict[object, tuple[int, ...]] = {}
+    for key, version in zip(series, versions, strict=True):
+        newest[key] = max(newest.get(key, ()), version)
     return [
-        found is not None
-        and int(found[1]) < newest[repo, path[: found.start()]]
-        and not re.search(rf"\bv?{found[1]}\b", query, re.IGNORECASE)
-        for repo, path, found in zip(repo_names, paths, versions, strict=True)
+        one is not None
+        and version < newest[key]
+        and not re.search(rf"\bv?{re.escape(one['folder'] or one['name'])}\b", query, re.IGNORECASE)
+        for key, version, one in zip(series, versions, found, strict=True)
     ]
 
 

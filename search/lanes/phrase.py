@@ -2,16 +2,18 @@
 
 Every result must contain a quoted phrase or match an expression: `require` drops the rest from the other lanes' lists.
 An unquoted query that occurs verbatim in a few places, such as an error message, only ranks those first. A changelog is
-no such place: it has the subjects of commits word for word, so it would come before the code that a commit changed. Nor
-is a document if the query is short and not a heading there: "relative and absolute paths" is no quotation.
+no such place: it has the subjects of commits word for word, so it would come before the code that a commit changed. A
+short query, such as "connection pool state machine", is a quotation only of a message in the code, of a docstring or of
+a heading: what a comment or a guide says in the same words is no better than other answers.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import field, replace
 
-from treeline.corpus.function import Address
+from treeline.corpus.function import Function
 from treeline.corpus.record import dataclass
 from treeline.engine.hits import Hits, ids_of, select, with_scores
 from treeline.engine.protocol import Engine, Filters, Hit
@@ -20,7 +22,9 @@ from treeline.rerank.tree import DOCUMENTS, asks_for_documents, is_heading, list
 from treeline.search.plan import EXACT, Plan
 
 MOST = 10_000  # units with a phrase that are read: as far as paging goes
-QUOTED_PROSE = 6  # words of an unquoted query that quotes a document
+QUOTED_PROSE = 6  # words of an unquoted query that quotes a comment or a document
+# What is before a text in its line, if it is in a string.
+IN_STRING = re.compile(r"(?!\s*(?://|/?\*|#|--|;|%))[^\n]*[\"'`]")
 FEW = 3  # most places of an unquoted query: text that occurs in more is not a quotation
 
 
@@ -36,7 +40,7 @@ class PhraseList(RankedList):
 def exact_lane(engine: Engine, plan: Plan) -> PhraseList:
     """The units that contain the whole query verbatim, else those that match its phrases and expression."""
     verbatim = _verbatim(engine, (plan.words, plan.corrections.text), plan.filters) if plan.verbatim else []
-    verbatim = _quotations(verbatim, plan.text)
+    verbatim = _quotations(engine, verbatim, plan.text)
     if len(verbatim) or not plan.required:
         return PhraseList(EXACT, _scored(verbatim), required=False)
     found = {phrase: engine.phrase(phrase, MOST, plan.filters) for phrase in plan.phrases}
@@ -70,16 +74,31 @@ def _verbatim(engine: Engine, texts: Sequence[str], filters: Filters) -> Sequenc
     return []
 
 
-def _quotations(hits: Sequence[Hit], query: str) -> Sequence[Hit]:
+def _quotations(engine: Engine, hits: Sequence[Hit], query: str) -> Sequence[Hit]:
     """The hits that an unquoted query may be quoted from."""
-    prose = len(query.split()) >= QUOTED_PROSE or asks_for_documents(query)
+    if not len(hits):
+        return hits
+    prose = len(query.split()) >= QUOTED_PROSE
+    asked_for = prose or asks_for_documents(query)
+    bodies = {} if prose else {one.id: one for one in engine.fetch(ids_of(hits))}
 
-    def may_be(one: Address) -> bool:
+    def may_be(hit: Hit) -> bool:
+        one = hit.address
         if one.language not in DOCUMENTS:
-            return True
-        return not lists_changes(one.path, one.language, query) and (prose or is_heading(one.func_name, query))
+            return prose or one.kind == "config" or (hit.id in bodies and says(bodies[hit.id], query))
+        return not lists_changes(one.path, one.language, query) and (asked_for or is_heading(one.func_name, query))
 
-    return select(hits, [at for at, hit in enumerate(hits) if may_be(hit.address)])
+    return select(hits, [at for at, hit in enumerate(hits) if may_be(hit)])
+
+
+def says(unit: Function, text: str) -> bool:
+    """Whether the unit's docstring has the text, or a string in its code, as far as one line shows."""
+    written = re.compile(r"\s+".join(map(re.escape, text.split())), re.IGNORECASE)
+    code = unit.code.replace("\\", "")
+    return written.search(unit.docstring) is not None or any(
+        IN_STRING.match(code[code.rfind("\n", 0, found.start()) + 1 : found.start()])
+        for found in written.finditer(code)
+    )
 
 
 def _scored(hits: Sequence[Hit]) -> Sequence[Hit]:

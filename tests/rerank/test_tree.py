@@ -26,6 +26,7 @@ from treeline.rerank.tree import (
     lists_changes,
     local_tree,
     path_facts,
+    superseded,
 )
 
 
@@ -377,6 +378,13 @@ def test_an_old_version_follows_the_new_one_unless_it_is_asked_for() -> None:
     assert order("schema that validates", rows)[0] == "v4/core.ts:Schema"
     assert order("v3 schema that validates", rows)[0] == "v3/types.ts:Schema"
     assert order("schema that validates", rows[:1] + rows[2:])[0] == "v3/types.ts:Schema"
+
+
+def test_an_old_version_of_a_file_follows_the_newest_unless_it_is_asked_for() -> None:
+    paths = ["specs/tool-1.9.2-1.spec", "specs/tool-1.10.0-1.spec", "specs/other-1.1.0.spec", "v2/migrations/v01.py"]
+    assert superseded(paths, ["o/r"] * 4, "dependencies") == [True, False, False, False]
+    assert superseded(paths, ["o/r"] * 4, "dependencies of 1.9.2-1") == [False] * 4
+    assert superseded(paths, ["o/a", "o/b", "o/c", "o/d"], "dependencies") == [False] * 4
 
 
 def test_words_of_the_query_that_are_one_word_in_a_file_name_meet_it() -> None:

@@ -13,6 +13,7 @@ from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.embedded.engine import EmbeddedEngine
 from treeline.engine.hits import Hits
 from treeline.search.answer import Answer
+from treeline.search.lanes.phrase import says
 from treeline.search.plan import EXACT
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
@@ -161,6 +162,21 @@ def test_a_few_words_that_a_document_has_too_are_no_quotation(tmp_path: Path) ->
     assert leads("log requests and responses before you look")
     assert leads("relative and absolute paths")  # a heading
     searcher.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def run(self):\n    # the connection pool state machine\n    return 1", False),
+        ("def run(self):\n    fail(1)  # see connection pool state machine", False),
+        ('def run(self):\n    fail("no connection pool state machine")', True),
+        ("def run(self):\n    fail('the connection pool\\n' 'Connection pool  state machine')", True),
+    ],
+)
+def test_a_few_words_are_a_quotation_of_a_message_and_not_of_a_comment(code: str, expected: bool) -> None:
+    unit = replace(parsed({"a.py": "def run(self):\n    return 1\n"})[0][0], code=code, docstring="")
+    assert says(unit, "connection pool state machine") is expected
+    assert says(replace(unit, docstring="The connection pool\nstate machine."), "connection pool state machine")
 
 
 def test_four_words_may_be_a_quotation_and_three_may_not(searcher: Searcher) -> None:
