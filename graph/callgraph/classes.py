@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from treeline.graph.references import CLASSES, CONSTRUCTORS, Import, last_of
+from treeline.graph.references import CLASSES, CONSTRUCTORS, PRIVATE, Import, last_of
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class Classes:
         lines: Sequence[int],
     ) -> None:
         """A class on line 0 has no definition of its own: it was inferred from its members."""
-        self._packages, self._names, self._kinds = packages, names, kinds
+        self._packages, self._names, self._kinds, self._lines = packages, names, kinds, lines
         self.members: dict[int, dict[str, int]] = defaultdict(dict)
         self.owner: dict[int, int] = {}
         self._bases: dict[int, dict[int, None]] = defaultdict(dict)
@@ -196,6 +196,8 @@ class Classes:
         owner = self._owner(file, outer) if outer else None
         if owner is not None and owner != node:
             self.owner[node] = owner
+            if file.types.get(name) == PRIVATE and not self._lines[self.first(owner)]:
+                return  # `TEST(Store, open) {` makes a function that no name calls, in a class that nobody wrote
             self.members[owner].setdefault(last, node)
             self._gathered[self.first(owner)].setdefault(last, node)
 

@@ -380,6 +380,9 @@ class Resolver:
             return self._held(holding, None, holding.types[name])
         classes = self.classes.named(name)
         if len(classes) == 1 and name not in BUILTINS.get(dialect(file.language), ()) and self._reaches(file):
+            # Of a class and a function in other headers, only the compiler knows which one is called.
+            if file.language == "cpp" and not is_type and name in self._functions:
+                return NO_VALUE
             return Value(tuple(classes), how=ONLY_ONE)
         return NO_VALUE
 

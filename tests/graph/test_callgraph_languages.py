@@ -738,6 +738,27 @@ def test_a_variable_in_ruby_is_no_call(line: str) -> None:
     assert not graph.walk(graph.named("A.go"), ("calls",), "out")
 
 
+def test_a_function_of_cpp_is_not_taken_for_a_class_of_that_name_in_another_header() -> None:
+    files = {
+        "chrono.h": "class get_locale { get_locale() {} };\n",
+        "util.cc": "int get_locale(const char* name) { return 0; }\n",
+        "test.cc": 'void run() { auto l = get_locale("C"); }\n',
+    }
+    graph = graph_of(files, "cpp")
+    steps = graph.walk(graph.named("run"), ("calls",), "out")
+    assert names(graph, (step.node for step in steps)) == {"util.cc:get_locale"}
+
+
+def test_a_test_of_cpp_calls_the_function_that_it_has_its_name_from() -> None:
+    files = {
+        "bigint.h": "inline int compare(int a, int b) { return a - b; }\n",
+        "bigint-test.cc": "TEST(bigint_test, compare) {\n  compare(1, 2);\n}\n",
+    }
+    graph = graph_of(files, "cpp")
+    steps = graph.walk(graph.named("bigint_test.compare"), ("calls",), "out")
+    assert names(graph, (step.node for step in steps)) == {"bigint.h:compare"}
+
+
 def test_a_method_of_the_outer_class_is_in_scope_of_an_inner_one() -> None:
     """Others have a method of that name too, so that it cannot be guessed."""
     other = "class {0} {{\n  int area(int x) {{ return x; }}\n}}\n"
