@@ -4,7 +4,8 @@ Every result must contain a quoted phrase or match an expression: `require` drop
 An unquoted query that occurs verbatim in a few places, such as an error message, only ranks those first. A changelog is
 no such place: it has the subjects of commits word for word, so it would come before the code that a commit changed. A
 short query, such as "connection pool state machine", is a quotation only of a message in the code, of a docstring or of
-a heading: what a comment or a guide says in the same words is no better than other answers.
+a heading: what a comment or a guide says in the same words is no better than other answers. A message as it was printed
+has values in it that the code has not: then the words between them are looked for, the longest run first.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ MOST = 10_000  # units with a phrase that are read: as far as paging goes
 QUOTED_PROSE = 6  # words of an unquoted query that quotes a comment or a document
 # What is before a text in its line, if it is in a string.
 IN_STRING = re.compile(r"(?!\s*(?://|/?\*|#|--|;|%))[^\n]*[\"'`]")
+FRAGMENT_WORDS = 4  # of a run of words between values; one more if a value is quoted, which may be a required phrase
+FRAGMENTS = 3  # of a message that are looked for
+# A word that is a value, or has one in it: `42:`, `/tmp/a`, `'name'`, `$x`.
+VALUE = re.compile(r"\d|[/\\$={}<>@^*|]|^[(\[]*[\"'`“‘]|[\"'`”’][)\].,:;]*$")
 FEW = 3  # most places of an unquoted query: text that occurs in more is not a quotation
 
 
@@ -41,6 +46,8 @@ def exact_lane(engine: Engine, plan: Plan) -> PhraseList:
     """The units that contain the whole query verbatim, else those that match its phrases and expression."""
     verbatim = _verbatim(engine, (plan.words, plan.corrections.text), plan.filters) if plan.verbatim else []
     verbatim = _quotations(engine, verbatim, plan.text)
+    if not len(verbatim) and plan.verbatim and not plan.regex:
+        verbatim = _template(engine, plan.words, plan.filters, FRAGMENT_WORDS + plan.required)
     if len(verbatim) or not plan.required:
         return PhraseList(EXACT, _scored(verbatim), required=False)
     found = {phrase: engine.phrase(phrase, MOST, plan.filters) for phrase in plan.phrases}
@@ -72,6 +79,29 @@ def _verbatim(engine: Engine, texts: Sequence[str], filters: Filters) -> Sequenc
         if len(hits):
             return hits if len(hits) <= FEW else []
     return []
+
+
+def _template(engine: Engine, message: str, filters: Filters, least: int) -> Sequence[Hit]:
+    """The units with the longest run of words of a printed message that any has, between the values in it."""
+    for fragment in fragments(message, least)[:FRAGMENTS]:
+        found = _quotations(engine, _verbatim(engine, (fragment,), filters), fragment)
+        if len(found):
+            return found
+    return []
+
+
+def fragments(message: str, least: int = FRAGMENT_WORDS) -> list[str]:
+    """The runs of at least so many words between the values in a message, longest first; none if it has no values."""
+    runs: list[list[str]] = [[]]
+    for word in message.split():
+        if VALUE.search(word):
+            runs.append([])
+        else:
+            runs[-1].append(word)
+            if word.endswith((":", ".", "!", "?")):
+                runs.append([])
+    long = sorted((run for run in runs if len(run) >= least), key=len, reverse=True)
+    return [" ".join(run) for run in long if len(run) < len(message.split())]
 
 
 def _quotations(engine: Engine, hits: Sequence[Hit], query: str) -> Sequence[Hit]:

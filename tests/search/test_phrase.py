@@ -13,7 +13,7 @@ from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.embedded.engine import EmbeddedEngine
 from treeline.engine.hits import Hits
 from treeline.search.answer import Answer
-from treeline.search.lanes.phrase import says
+from treeline.search.lanes.phrase import fragments, says
 from treeline.search.plan import EXACT
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
@@ -177,6 +177,34 @@ def test_a_few_words_are_a_quotation_of_a_message_and_not_of_a_comment(code: str
     unit = replace(parsed({"a.py": "def run(self):\n    return 1\n"})[0][0], code=code, docstring="")
     assert says(unit, "connection pool state machine") is expected
     assert says(replace(unit, docstring="The connection pool\nstate machine."), "connection pool state machine")
+
+
+@pytest.mark.parametrize(
+    ("printed", "found"),
+    [
+        ("failed to get log at index 42: log not found", ["failed to get log at index"]),
+        ("java.lang.Error: Can't copy a folder into itself: /a/b is inside /a", ["Can't copy a folder into itself:"]),
+        ("tool: version `3.1' is not installed (set by /home/me/.version)", ["is not installed (set by"]),
+        ("how are retries delayed after an error", []),
+        ("read 10 bytes", []),
+    ],
+)
+def test_a_printed_message_is_cut_at_its_values(printed: str, found: list[str]) -> None:
+    assert fragments(printed) == found
+
+
+def test_a_message_is_found_as_it_was_printed(tmp_path: Path) -> None:
+    found = "failed to get log at index {index}"
+    files = {
+        "store/read.py": f"def read(index):\n    raise KeyError(f'{found}: {{reason(index)}}')\n",
+        "store/log.py": 'def log(index):\n    """Get the log at an index: log 42 not found."""\n    return "failed"\n',
+        "store/index.py": 'def index_of(log):\n    """The index of a log that was not found."""\n    return 42\n',
+    }
+    store = EmbeddedStore(tmp_path)
+    publish(store, *parsed(files))
+    searcher = Searcher(store.open(NAME), {shipped().name: shipped()})
+    assert names(searcher.search(Query("failed to get log at index 42: log not found")))[0] == "read"
+    searcher.close()
 
 
 def test_four_words_may_be_a_quotation_and_three_may_not(searcher: Searcher) -> None:
