@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Self
 
 import orjson
@@ -260,9 +261,13 @@ class ElasticsearchWriter:
 
         A new index gets one segment, so that all its vectors get into a graph: they have none before.
         """
-        segments = MOST_SEGMENTS if self._meta.get("base") else 1
+        merge = partial(self._client.indices.forcemerge, index=self._index, wait_for_completion=False)
         with suppress(ApiError, TransportError):  # the index is complete without it
-            self._client.indices.forcemerge(index=self._index, max_num_segments=segments, wait_for_completion=False)
+            if self._meta.get("base"):
+                merge(only_expunge_deletes=True)  # deleted units count in BM25 until their segment is merged
+                merge(max_num_segments=MOST_SEGMENTS)
+            else:
+                merge(max_num_segments=1)
 
     def _rows_of(self, encoder: EncoderSpec, vectors: Mapping[str, Vectors], count: int) -> Sequence[Any]:
         given = vectors.get(encoder.name)

@@ -209,6 +209,22 @@ def test_a_new_index_gets_its_graph_once_when_it_is_published(
 
 
 @pytest.mark.elasticsearch
+def test_deleted_units_soon_count_no_more_in_bm25(server: ElasticsearchStore) -> None:
+    units = [function(f"read_{number}", docstring="Read a page. " * (number % 7), line=number) for number in range(60)]
+    kept, words = units[9:], ["read", "page"]  # of many more deleted ones the server disposes by itself
+    build(server, NAME, kept)
+    wanted = [(hit.id, round(hit.score, 4)) for hit in server.open(NAME).keyword(words, 60)]
+    build(server, NAME, units)
+    with server.begin(NAME, [ENCODER], "g") as writer:
+        assert writer.delete([one.id for one in units[:9]]) == 9
+        writer.publish()
+    deadline = time.monotonic() + 120
+    while [(hit.id, round(hit.score, 4)) for hit in server.open(NAME).keyword(words, 60)] != wanted:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+@pytest.mark.elasticsearch
 def test_both_lanes_can_be_asked_raw_in_one_request(server: ElasticsearchStore) -> None:
     build(server, NAME)
     opened = server.open(NAME)
