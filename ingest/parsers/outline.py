@@ -115,9 +115,10 @@ def _machine(grammar: Grammar, alone: bool) -> tuple[Parser, QueryCursor, Query]
     text = f"{grammar.query}\n{shapes}\n[(ERROR) (MISSING)] @{BROKEN}".encode()
     query = Query(language, text.decode())
     count: int = query.pattern_count  # type: ignore[assignment] # the stub calls it a method
+    read = ALONE | {"bind"} if "@bare" in grammar.query else ALONE  # a bare name may be a variable
     for number in range(count if alone else 0):
         pattern = text[query.start_byte_for_pattern(number) : query.end_byte_for_pattern(number)]
-        if ALONE.isdisjoint(name.decode() for name in CAPTURE.findall(pattern)):
+        if read.isdisjoint(name.decode() for name in CAPTURE.findall(pattern)):
             query.disable_pattern(number)
     with warnings.catch_warnings():
         # Its successor, a callback, crashes the interpreter in this version of the bindings.
@@ -539,7 +540,8 @@ def single(grammar: Grammar, source: bytes, func_name: str, first_line: int = 1)
     source = before + source + after if before else source
     captures = captures_of(grammar, source, alone=True)
     if heads := set(captures.pop(HEAD, ())):
-        captures["call"] = [node for node in captures.get("call", ()) if node not in heads]
+        for capture in RELATION_OF.keys() & captures.keys():
+            captures[capture] = [node for node in captures[capture] if node not in heads]
     outermost, name = _outermost(grammar, captures.get("function", ()))
     return Single(
         name,
@@ -589,6 +591,8 @@ def _first_of_each(
     """The first occurrence of every relation and name, in text order (captures come in no order)."""
     target_of = grammar.target_of
     bound = {node.text.decode("utf-8", "replace") for node in captures.get("local", ()) if node.text}
+    if "bare" in captures:
+        bound.update(name for node in captures.get("bind", ()) for name, _ in grammar.bindings_of(node))
     first: dict[tuple[Relation, str], tuple[int, Node]] = {}
     for capture, relation in RELATION_OF.items():
         shadowed = capture in SHADOWED

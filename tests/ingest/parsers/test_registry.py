@@ -25,6 +25,12 @@ def test_a_suffix_names_its_language() -> None:
     }
 
 
+def test_a_variable_of_a_ruby_function_on_its_own_is_no_call() -> None:
+    source = "def f(a)\n  found = g(a)\n  [1].each { |one| put(found, one) } if found\n  found\nend"
+    seen = single(grammars()["ruby"], source.encode(), "f")
+    assert {one.target for one in seen.references if one.relation == "calls"} == {"g", "put", "?.each"}
+
+
 def test_a_function_on_its_own_is_understood_in_every_language() -> None:
     alone = {
         "python": "def f(a):\n        return g(a)",
