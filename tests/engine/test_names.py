@@ -21,6 +21,14 @@ def test_what_cannot_be_a_name_is_bad_input_for_every_use(store: Store, bad: str
             use(bad)
 
 
+@pytest.mark.parametrize(("bad", "hint"), [("a b", "lower-case letters"), ("a-000001", "another name")])
+def test_a_bad_name_comes_with_what_to_do(bad: str, hint: str) -> None:
+    with pytest.raises(InputError) as refused:
+        check_name(bad)
+    assert repr(bad) in refused.value.message
+    assert hint in refused.value.hint
+
+
 def test_an_index_may_have_any_name_that_is_used_within(store: Store) -> None:
     try:
         for name in OURS:

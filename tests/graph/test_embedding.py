@@ -101,6 +101,16 @@ def test_a_star_and_a_path_are_kept_almost_exactly() -> None:
         assert found.mean_average_precision == 1.0
 
 
+def test_the_quality_of_a_large_tree_is_estimated_from_a_sample() -> None:
+    parents, weights = random_tree(600, seed=3)
+    placed = embed(parents, weights)
+    whole = quality(placed, parents, weights, sample=600)
+    for seed in range(3):
+        some = quality(placed, parents, weights, sample=100, seed=seed)
+        assert some.average_distortion == pytest.approx(whole.average_distortion, rel=0.15)
+        assert some.mean_average_precision == pytest.approx(whole.mean_average_precision, abs=0.1)
+
+
 def test_lists_across_many_repositories_are_distorted_by_less_than_a_tenth() -> None:
     random = np.random.default_rng(5)
     for _ in range(5):

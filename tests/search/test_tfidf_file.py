@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.search.small_index import NAME, parsed, publish, small_store
+from treeline.engine.durable import is_locked
 from treeline.engine.protocol import IndexInfo
 from treeline.search.lanes import tfidf
 from treeline.search.lanes.tfidf import cached_matrix, path_of
@@ -30,6 +31,18 @@ def test_the_second_time_it_is_read(tmp_path: Path) -> None:
     make = Maker()
     assert cached_matrix(tmp_path, INFO, make) == cached_matrix(tmp_path, INFO, make)
     assert make.times == 1
+
+
+def test_it_is_made_by_one_process_at_a_time_also_in_a_folder_that_is_there(tmp_path: Path) -> None:
+    locked: list[bool] = []
+
+    def make() -> bytes:
+        locked.append(is_locked(path_of(tmp_path, INFO).parent / "lock"))
+        return b"matrix"
+
+    cached_matrix(tmp_path, INFO, make)
+    cached_matrix(tmp_path, replace(INFO, generation="000002"), make)
+    assert locked == [True, True]
 
 
 @pytest.mark.parametrize("damage", [b"", b"short", b"x" * 616])

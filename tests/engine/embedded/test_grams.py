@@ -39,3 +39,18 @@ def test_rows_that_stay_and_rows_that_come_have_the_slices_of_their_signatures(
     rows = np.concatenate([grams.signatures(TEXTS)[kept], grams.signatures(more)])
     expected = np.packbits(np.unpackbits(rows, axis=1).T, axis=1)
     assert np.array_equal(np.load(folders["updated"] / grams.SLICES), expected)
+
+
+def test_few_rows_remain_to_be_read_for_a_text_that_one_row_has(tmp_path: Path) -> None:
+    """All rows would give the same answers, late."""
+    texts = [f"def function_{number}(x): return {number * 7919 % 10_007:05d}" for number in range(2_000)]
+    part = tmp_path / "part"
+    part.mkdir()
+    grams.write_part(part, texts)
+    grams.merge_parts(tmp_path, [part], [np.arange(2_000)])
+    index = grams.Grams(tmp_path, 2_000)
+    for number in (0, 999, 1_999):
+        found = index.candidates([texts[number][-20:]])
+        assert number in found
+        assert len(found) < 20
+    assert len(index.candidates(["de"])) == 2_000  # too short to have an n-gram
