@@ -334,8 +334,15 @@ OBJECTIVE_C = (
 NS_ENUM = re.compile(rb"\bNS_(?:ENUM|OPTIONS|CLOSED_ENUM|ERROR_ENUM)\(\s*\w+\s*,\s*(\w+)\s*\)")
 
 
+# `API_DEPRECATED("Use open", ios(8.0, 9.0))` behind a method loses the whole protocol.
+AVAILABILITY = re.compile(
+    rb"\b(?:API|NS|CF|UI)_\w*(?:DEPRECATED|AVAILABLE|SWIFT_)\w*(?:\((?:[^()\n]|\([^()\n]*\)){0,2000}\))?"
+)
+
+
 def _objc_repair(source: bytes) -> bytes:
-    """`NS_ENUM(NSInteger, State)` is `enum State`."""
+    """`NS_ENUM(NSInteger, State)` is `enum State`, and availability is left out."""
+    source = AVAILABILITY.sub(_blank, source)
     return NS_ENUM.sub(lambda found: b"enum " + found[1] + _blank(found)[len(found[1]) + 5 :], source)
 
 

@@ -1092,6 +1092,14 @@ def test_a_file_of_matlab_is_not_taken_for_objective_c() -> None:
     }
 
 
+def test_a_deprecated_method_of_objective_c_does_not_lose_its_protocol() -> None:
+    deprecated = 'API_DEPRECATED_WITH_REPLACEMENT("open:", macos(10.10, API_TO_BE), ios(8.0, API_TO_BE))'
+    code = f"@protocol Loader <NSObject>\n@required\n- (BOOL)canOpen:(nullable NSURL *)url {deprecated};\n@end\n"
+    seen = see(".m", f"#import <Foundation/Foundation.h>\n{code}")
+    assert seen.kind("interface") == ["Loader"]
+    assert deprecated in seen.units["interface", "Loader"].original_string
+
+
 def test_keywords_of_elixir_are_not_called() -> None:
     seen = see(".ex", "defmodule Shop do\n  def sell(item) do\n    if item, do: Stock.take(price(item))\n  end\nend\n")
     called = seen.targets("calls", "Shop.sell")
