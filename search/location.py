@@ -24,6 +24,13 @@ EXTENSIONS = (
 PATH = re.compile(
     rf"(?:[\w.@+~-]*/)+[\w.@+~-]*|[\w@+~-][\w.@+~-]*\.(?:{'|'.join(EXTENSIONS)})|(?:Make|Docker)file", re.IGNORECASE
 )
+# A place in a stack trace or a compiler's message: `File "a/b.py", line 12`; `at f (a/b.js:12:5)`, `a/b.rb:12:in 'f'`.
+# The second only has the end of the path: a pattern for all of it would take quadratic time.
+CALLED_IN = re.compile(r'\bFile "([^"\n]{1,500})", line ([0-9]{1,9})')
+LINE_OF = re.compile(rf"\.(?:{'|'.join(EXTENSIONS)}):([0-9]{{1,9}})\b", re.IGNORECASE)
+NO_PATH = re.compile(r"[^\w.@+~/\\-]")
+LONGEST_PATH = 500
+INSTALLED = re.compile(r".*/(?:site|dist)-packages/")  # in front of a path in a package
 NO_LINE = 0
 
 
@@ -56,6 +63,19 @@ def parse_path(text: str) -> Location | None:
     if location is not None and not re.search(r"\s", text):
         return location
     return Location(_clean(text)) if PATH.fullmatch(text) else None
+
+
+def parse_place(text: str) -> Location | None:
+    """The line of a file that a stack trace names, or None. Python's last call comes last, elsewhere it comes first."""
+    calls = CALLED_IN.findall(text)
+    if calls:
+        path, line = calls[-1]
+        return Location(INSTALLED.sub("", _clean(path)), int(line))
+    found = LINE_OF.search(text)
+    if found is None:
+        return None
+    before = NO_PATH.split(text[max(0, found.start() - LONGEST_PATH) : found.start(1) - 1])[-1]
+    return Location(INSTALLED.sub("", _clean(before)), int(found[1]))
 
 
 class Locations:

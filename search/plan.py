@@ -22,7 +22,7 @@ from treeline.rerank.language import ALIKE, LANGUAGES, WORDS, Named, named
 from treeline.rerank.ranked_list import QueryTraits
 from treeline.rerank.registry import fusion
 from treeline.search.executor import Run
-from treeline.search.location import Location, parse_path
+from treeline.search.location import Location, parse_path, parse_place
 from treeline.search.query import WORD, Parts, Query, combine, narrowing, parse
 from treeline.search.settings import MODES, Settings
 from treeline.search.spelling import PRODUCTS, Corrections, correct, doubtful
@@ -186,7 +186,8 @@ class Planner:
             words=words,
             filters=filters if filters == NO_FILTERS else as_indexed(filters, self._facets),
             excluded=parts.without,
-            phrases=() if way.relations else parts.phrases,  # in `what calls "parse"` quotes only mark the name
+            # In `what calls "parse"` and `File "a.py", line 3` quotes only mark the name.
+            phrases=() if way.relations or way.location else parts.phrases,
             regex=parts.regex,
             corrections=corrections,
             language=Named("", ""),
@@ -241,7 +242,7 @@ class Planner:
     def _lanes(self, mode: str, way: Route, parts: Parts) -> Sequence[str]:
         if not WORD.search(parts.words):
             return (EXACT,)
-        required = bool(parts.regex or parts.phrases) and not way.relations
+        required = bool(parts.regex or parts.phrases) and not (way.relations or way.location)
         verbatim = mode == "hybrid" and way.words >= VERBATIM_WORDS and not way.relations
         lanes = way.lanes() if mode == "hybrid" else (mode,)
         if mode == "hybrid" and not self._engine.info.encoders:
@@ -302,7 +303,7 @@ def route(text: str, defines: Defines = nothing) -> Route:
         or _definition(text, quoted, words, defines)
         or _by_names(text, quoted, words)
     )
-    return replace(found, location=location)
+    return replace(found, location=location or parse_place(text))
 
 
 def _unmarked(symbol: str, quoted: tuple[str, ...], defines: Defines) -> str:

@@ -8,7 +8,7 @@ import pytest
 from tests.search.small_index import FILES, NAME, parsed, publish, shipped
 from treeline.engine.embedded import EmbeddedStore
 from treeline.search.answer import Answer
-from treeline.search.location import Location, parse_path
+from treeline.search.location import Location, parse_path, parse_place
 from treeline.search.plan import route
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
@@ -54,6 +54,29 @@ def names(answer: Answer) -> list[str]:
 )
 def test_a_query_may_be_a_path_or_a_line(text: str, location: Location | None) -> None:
     assert parse_path(text) == location
+
+
+@pytest.mark.parametrize(
+    ("text", "location"),
+    [
+        ('File "/usr/lib/python3/site-packages/web/url.py", line 4, in parse_url', Location("web/url.py", 4)),
+        ('File "a.py", line 1, in f\n    g()\nFile "b.py", line 2, in g\nValueError: no', Location("b.py", 2)),
+        ("at org.web.Pool.take(Pool.java:70)\nat org.web.App.main(App.java:3)", Location("Pool.java", 70)),
+        ("at connect (/app/node_modules/web/url.js:4:11)", Location("/app/node_modules/web/url.js", 4)),
+        ("/gems/web-7.0/lib/web/url.rb:4:in `parse'", Location("/gems/web-7.0/lib/web/url.rb", 4)),
+        ("src/url.c:4:9: error: expected ';'", Location("src/url.c", 4)),
+        ("connect to localhost:8080 or example.com:443", None),
+        ("how is url.py tested", None),
+    ],
+)
+def test_a_stack_trace_names_a_line(text: str, location: Location | None) -> None:
+    assert parse_place(text) == location
+
+
+def test_the_function_at_the_line_of_a_stack_trace_comes_first(searcher: Searcher) -> None:
+    answer = searcher.search(Query('File "/opt/site-packages/web/url.py", line 8, in <module>\nValueError: bad host'))
+    assert names(answer)[0] == "join_url"
+    assert not answer.no_match
 
 
 def test_a_file_name_finds_what_is_in_the_file_first(searcher: Searcher) -> None:
