@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Self
 
 import orjson
@@ -261,13 +260,12 @@ class ElasticsearchWriter:
 
         A new index gets one segment, so that all its vectors get into a graph: they have none before.
         """
-        merge = partial(self._client.indices.forcemerge, index=self._index, wait_for_completion=False)
+        wanted: list[dict[str, Any]] = [{"max_num_segments": 1}]
+        if self._meta.get("base"):  # deleted units count in BM25 until their segment is merged
+            wanted = [{"only_expunge_deletes": True}, {"max_num_segments": MOST_SEGMENTS}]
         with suppress(ApiError, TransportError):  # the index is complete without it
-            if self._meta.get("base"):
-                merge(only_expunge_deletes=True)  # deleted units count in BM25 until their segment is merged
-                merge(max_num_segments=MOST_SEGMENTS)
-            else:
-                merge(max_num_segments=1)
+            for one in wanted:
+                self._client.indices.forcemerge(index=self._index, wait_for_completion=False, **one)
 
     def _rows_of(self, encoder: EncoderSpec, vectors: Mapping[str, Vectors], count: int) -> Sequence[Any]:
         given = vectors.get(encoder.name)
