@@ -6,7 +6,6 @@ import sys
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from treeline.graph import corpus_clusters
 
@@ -47,38 +46,12 @@ def test_fewer_functions_than_clusters_and_none_at_all_are_fine() -> None:
     assert none.of("a") is None
 
 
-def test_no_more_functions_than_clusters_are_one_each() -> None:
+def test_no_more_functions_than_clusters_are_one_each_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.cluster", None)  # a second to import, for a project of ten functions
     vectors = np.vstack([np.eye(10, dtype=np.float32), np.zeros((1, 10), dtype=np.float32)])
     found = corpus_clusters.load(corpus_clusters.build([f"id{number}" for number in range(11)], vectors))
     assert sorted(found.of(f"id{number}") for number in range(10)) == list(range(10))  # type: ignore[type-var]
     assert found.of("id10") is None
-
-
-def overlapping(seed: int) -> NDArray[np.float32]:
-    """2,000 rows in 30 groups of uneven size that run into each other."""
-    random = np.random.default_rng(seed)
-    groups = random.choice(30, 2_000, p=np.arange(1, 31) / 465)
-    return (random.normal(size=(30, 16))[groups] + random.normal(size=(2_000, 16))).astype(np.float32)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_clusters_are_as_tight_as_scikit_learns(seed: int) -> None:
-    from sklearn.cluster import KMeans
-
-    vectors = overlapping(seed)
-    centres = corpus_clusters.load(corpus_clusters.build(list(map(str, range(2_000))), vectors, k=30)).centres
-    spread = (((vectors[:, None] - centres[None]) ** 2).sum(axis=2)).min(axis=1).sum()
-    assert spread <= 1.05 * KMeans(30, n_init=3, random_state=0).fit(vectors).inertia_
-
-
-def test_rows_that_are_all_the_same_are_one_cluster() -> None:
-    found = corpus_clusters.load(corpus_clusters.build(["a", "b", "c"], np.ones((3, 4), dtype=np.float32), k=2))
-    assert found.of("a") == found.of("b") == found.of("c")
-
-
-def test_clusters_need_no_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn", None)  # two seconds to import
-    assert corpus_clusters.build(list(map(str, range(2_000))), overlapping(0))
 
 
 def test_clusters_are_fitted_again_once_a_fifth_of_the_functions_is_new() -> None:
