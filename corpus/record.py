@@ -45,10 +45,8 @@ def _record(cls: type, *, kw_only: bool, eq: bool) -> type:
         values = _values([field.name for field in fields if field.compare])
         methods |= {"__eq__": _eq(values), "__hash__": _hash(values)}
     for name, method in methods.items():
-        is_written = (
-            name in written and getattr(made, name) is not None
-        )  # Python sets `__hash__ = None` beside `__eq__`
-        if not is_written:
+        # Python itself sets `__hash__ = None` in a class that has an `__eq__`.
+        if name not in written or getattr(made, name) is None:
             setattr(made, name, method)
     return made  # type: ignore[no-any-return]
 

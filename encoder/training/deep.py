@@ -42,7 +42,7 @@ AT_ONCE = 4_096  # functions of one pass through the transformer
 
 @dataclass(frozen=True, slots=True)
 class DeepOptions:
-    """How the transformer is trained; the defaults are those of the shipped one."""
+    """How the transformer is trained; the defaults are those of docs/research/encoder-deep.md."""
 
     layers: int = 3  # of the starting model, spread evenly over its own
     steps: int = 2_000
