@@ -141,6 +141,10 @@ def is_locked(file: Path) -> bool:
         os.close(lock)
 
 
+class LockHeld(InputError):
+    """Another writer holds the lock."""
+
+
 class WriterLock:
     """Lets one writer at a time into an index; the system frees it when the process dies, however it dies."""
 
@@ -148,7 +152,7 @@ class WriterLock:
         until = time.monotonic() + wait_s
         while (descriptor := _acquire(path)) is None:
             if time.monotonic() >= until:
-                raise InputError(
+                raise LockHeld(
                     f"the index {path.parent.name!r} is being written by another process", "wait until it has finished"
                 )
             time.sleep(LOOK_AGAIN_S)

@@ -20,11 +20,11 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Address
+from treeline.engine.durable import LockHeld, WriterLock
 from treeline.engine.embedded.columns import Row, Table, merge_tables, write_rows
 from treeline.engine.hits import Entries, Part, Rows, Scores, Shared
 
@@ -115,11 +115,11 @@ class Columns:
         assert self._folder is not None
         with self._reading:
             try:
-                with FileLock(f"{self._folder}.lock", blocking=False):
+                with WriterLock(self._folder.with_name(f"{self._folder.name}.lock")):
                     if not self._folder.is_dir():
                         _write(self._folder, self._scan())
                         self._remove_others(self._folder)
-            except Timeout:
+            except LockHeld:
                 pass  # another process reads them
             except (TreelineError, OSError) as error:
                 log.warning("the addresses of the index could not be read ahead: %s", error)
