@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from math import log
 from typing import TYPE_CHECKING
@@ -122,42 +123,49 @@ class Indexes:
             return ""
 
     def search(self, names: Sequence[str], query: Query, reorder: Reorder | None = None) -> Answer:
-        """One answer of several indexes; one that fails is left out and named, unless all do."""
+        """One answer of these indexes."""
         if len(names) == 1:
             return self.open(names[0]).search(query, reorder)
-        deep = for_merging(query)
-        answers: dict[str, Answer] = {}
-        failed: dict[str, TreelineError] = {}
-
-        def ask(name: str) -> Answer | TreelineError:
-            try:
-                opened = self.open(name)
-            except TreelineError as error:
-                return error
-            try:
-                return opened.search(deep, reorder)
-            except InputError:  # of the query, so the same everywhere
-                raise
-            except TreelineError as error:
-                return error
-
-        with ThreadPoolExecutor(AT_ONCE) as threads:
-            for name, found in zip(names, threads.map(ask, names), strict=True):
-                if isinstance(found, Answer):
-                    answers[name] = found
-                else:
-                    failed[name] = found
-        if not answers:
-            raise next(iter(failed.values()))
-        merged = merge(answers, query)
-        left_out = (Degradation(f"index {name}", error.message) for name, error in failed.items())
-        return replace(merged, degraded=(*merged.degraded, *left_out))
+        return search_several(names, query, lambda name: nullcontext(self.open(name)), reorder)
 
     def close(self) -> None:
         with self._lock:
             for searcher in self._open.values():
                 searcher.close()
             self._open.clear()
+
+
+def search_several(
+    names: Sequence[str],
+    query: Query,
+    opened: Callable[[str], AbstractContextManager[LiveSearcher]],
+    reorder: Reorder | None = None,
+) -> Answer:
+    """One answer of several indexes, each opened for its search. One that fails is named, unless all do."""
+    deep = for_merging(query)
+
+    def ask(name: str) -> Answer | TreelineError:
+        with ExitStack() as stack:
+            try:
+                searcher = stack.enter_context(opened(name))
+            except TreelineError as error:
+                return error
+            try:
+                return searcher.search(deep, reorder)
+            except InputError:  # of the query, so the same everywhere
+                raise
+            except TreelineError as error:
+                return error
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        found = dict(zip(names, threads.map(ask, names), strict=True))
+    answers = {name: one for name, one in found.items() if isinstance(one, Answer)}
+    failed = {name: one for name, one in found.items() if isinstance(one, TreelineError)}
+    if not answers:
+        raise next(iter(failed.values()))
+    merged = merge(answers, query)
+    left_out = (Degradation(f"index {name}", error.message) for name, error in failed.items())
+    return replace(merged, degraded=(*merged.degraded, *left_out))
 
 
 def for_merging(query: Query) -> Query:

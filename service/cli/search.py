@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -128,10 +129,10 @@ def show_found(
 
 
 def search_everywhere(query: Query, settings: Settings) -> tuple[Answer, IndexInfo]:
-    """Search every index of the store, projects refreshed first; one that cannot be opened is skipped and named."""
+    """Search every index of the store, projects refreshed first."""
     from treeline.search.live import open_searcher
     from treeline.search.settings import open_store
-    from treeline.service.indexes import for_merging, merge
+    from treeline.service.indexes import search_several
     from treeline.service.projects import refresh_all
 
     names = open_store(settings).names()
@@ -140,26 +141,21 @@ def search_everywhere(query: Query, settings: Settings) -> tuple[Answer, IndexIn
     if line := str(done):
         click.echo(f"treeline: {line}", err=True)
     gone = {project.index for project in done.gone}
-
-    answers: dict[str, Answer] = {}
-    infos = []
-    for name in names:
-        if name in gone:
-            continue
-        try:
-            searcher = open_searcher(replace(settings, index=name), patient=True)
-        except TreelineError as error:
-            click.echo(f"treeline: without index {name!r}: {error.message}", err=True)
-            continue
-        try:
-            answers[name] = searcher.search(for_merging(query))
-            infos.append(searcher.info)
-        finally:
-            searcher.close()
-    if not answers:
+    names = [name for name in names if name not in gone]
+    if not names:
         raise InputError("there is no index to ask", how_to_index(settings))
-    functions = sum(info.functions for info in infos)
-    return merge(answers, query), replace(infos[0], name="*", functions=functions)
+    infos: dict[str, IndexInfo] = {}
+
+    @contextmanager
+    def opened(name: str) -> Iterator[LiveSearcher]:
+        """An index for as long as it is asked: each keeps three dozen files open, and there may be a hundred."""
+        with closing(open_searcher(replace(settings, index=name), patient=True)) as searcher:
+            infos[name] = searcher.info
+            yield searcher
+
+    answer = search_several(names, query, opened)
+    functions = sum(info.functions for info in infos.values())
+    return answer, replace(infos[min(infos)], name="*", functions=functions)
 
 
 def prepare_tfidf(searcher: LiveSearcher) -> None:

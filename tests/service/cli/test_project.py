@@ -148,6 +148,19 @@ def test_global_leaves_out_a_project_whose_folder_is_gone(
     assert said.stderr == f"treeline: left out, folder gone: {folder}\n"
 
 
+def test_global_names_an_index_that_fails_and_searches_the_others(folder: Path, tmp_path: Path) -> None:
+    ask("receipt")
+    other = project(tmp_path / "other", {"zoo.py": 'def feed_lions(zoo):\n    """Feed the lions."""\n    return zoo\n'})
+    ask("index", str(other), "--name", "zoo")
+    for bodies in (tmp_path / "home" / "zoo").glob("*/text/*.store"):
+        bodies.write_bytes(b"nonsense")
+    code, said = ask("--global", "send a receipt or feed the lions")
+    assert code == 0 and "send_receipt" in said.stdout and "feed_lions" not in said.stdout
+    assert "treeline: without index zoo: " in said.stderr
+    _, said = ask("--global", "--json", "send a receipt or feed the lions")
+    assert [lane["lane"] for lane in orjson.loads(said.stdout)["degraded"]] == ["index zoo"]
+
+
 def test_a_refresh_of_all_projects_ends_when_its_time_is_up(folder: Path) -> None:
     ask("receipt")
     (folder / "shop" / "cart.py").unlink()
