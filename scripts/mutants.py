@@ -5,20 +5,19 @@ usage: scripts/mutants.py [--count 100] [--seed 0] [--seconds 900] [--jobs 2] [-
 
 A fault is one change of the syntax tree: another comparison, a number off by one, `and` for `or`, a negated condition,
 swapped arguments, a statement left out. First all quick tests of the rooms run once, with a probe at the place of each
-fault that notes which test reaches it. Then a forked process compiles the module with the fault and runs these tests,
-the quickest first; no file is changed. A place that is reached by an import (a constant) gets the tests that import the
-module. A fault that no test reaches survives. Exits with 1 if too few faults are noticed.
+fault that notes which test reaches it, also in processes that the test starts. Then a forked process compiles the
+module with the fault and runs these tests, the quickest first; no file is changed. A place that an import reaches (a
+constant, a default) gets the tests that reach the functions which use it. A fault that no test reaches survives. Exits
+with 1 if too few faults are noticed.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import builtins
-import importlib.abc
-import importlib.machinery
-import importlib.util
+import importlib
 import json
+import marshal
 import math
 import os
 import random
@@ -28,7 +27,7 @@ import signal
 import sys
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import accumulate
@@ -39,11 +38,14 @@ from threading import Thread
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+PLANTED = ROOT / "scripts" / "planted"
+sys.path.insert(0, str(PLANTED))
+import sitecustomize  # noqa: E402
+
 ROOMS = ("engine", "ingest", "search", "rerank", "graph", "eval")
 TESTED = (*ROOMS, "corpus", "survival", "service")  # folders of tests
-REACHED = "__treeline_reached__"  # the name of the probe
 LEFT_OUT = ("engine/elasticsearch", "eval/bench", "eval/report", "eval/torture")  # servers, pictures, speed
-MOST_FILES = 5  # of tests for a place that an import reaches
+MOST_FILES = 5  # of tests for a constant that no function uses by name
 MOST_SECONDS = 60.0  # of tests for a fault, by what they took without it
 LEAST = 0.8
 # Seconds for the tests of a fault, and how many times as long as without it they may take; beyond that they hang, which
@@ -201,9 +203,19 @@ def modules(only: str) -> list[str]:
     return found
 
 
+def everywhere() -> list[str]:
+    """All modules of all rooms, also of those without faults."""
+    return [
+        path.relative_to(ROOT).as_posix()
+        for room in (*ROOMS, "service")
+        for path in sorted((ROOT / room).rglob("*.py"))
+        if path.name != "__init__.py"
+    ]
+
+
 def places(module: str) -> list[tuple[int, str]]:
     planter = Planter()
-    planter.visit(ast.parse((ROOT / module).read_text(encoding="utf-8")))
+    planter.visit(parse(module))
     return planter.places
 
 
@@ -229,81 +241,117 @@ def tests_of(module: str) -> list[str]:
     return [test for *_, test in sorted(found)][:MOST_FILES]
 
 
-class Replaced(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports one module changed."""
-
-    def __init__(self, name: str, path: Path, tree: ast.AST) -> None:
-        self._name, self._path = name, path
-        self._code = compile(ast.fix_missing_locations(tree), str(path), "exec")  # type: ignore[arg-type]
-
-    def find_spec(self, name: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
-        if name != self._name:
-            return None
-        return importlib.util.spec_from_file_location(name, self._path, loader=self)
-
-    def exec_module(self, module: object) -> None:
-        exec(self._code, module.__dict__)  # noqa: S102 - runs the faulty module
-
-
-def replace_module(module: str, tree: ast.AST) -> None:
-    name = "treeline." + module.removesuffix(".py").replace("/", ".")
-    sys.meta_path.insert(0, Replaced(name, ROOT / "treeline" / module, tree))
+def plant(changed: Mapping[str, ast.AST], scratch: Path) -> None:
+    """Change these modules here and in every Python process that is started from here."""
+    code = {
+        "treeline." + module.removesuffix(".py").replace("/", "."): (
+            str(ROOT / "treeline" / module),
+            compile(ast.fix_missing_locations(tree), str(ROOT / "treeline" / module), "exec"),  # type: ignore[call-overload]
+        )
+        for module, tree in changed.items()
+    }
+    path = scratch / f"code-{os.getpid()}"
+    path.write_bytes(marshal.dumps(code))
+    os.environ |= {
+        sitecustomize.CODE: str(path),
+        sitecustomize.NOTES: str(scratch / f"notes-{os.getpid()}"),
+        "PYTHONPATH": os.pathsep.join([str(PLANTED), *filter(None, [os.environ.get("PYTHONPATH")])]),
+    }
+    sitecustomize.install()
 
 
-def plant(fault: Fault) -> None:
-    replace_module(
-        fault.module, Planter(fault.number).visit(ast.parse((ROOT / fault.module).read_text(encoding="utf-8")))
-    )
+def parse(module: str) -> ast.Module:
+    return ast.parse((ROOT / module).read_text(encoding="utf-8"))
 
 
-def probe(tree: ast.Module, faults: Sequence[Fault]) -> bool:
-    """Put a call of `REACHED` before the statement of each fault; returns whether there is any inside a function."""
-    any_inside = False
-    for fault in faults:
+def functions_in(tree: ast.AST) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def words_in(node: ast.AST) -> set[str]:
+    """The names, attributes and keywords in a piece of code."""
+    return {
+        word
+        for one in ast.walk(node)
+        for word in (getattr(one, "id", None), getattr(one, "attr", None), getattr(one, "arg", None))
+        if isinstance(word, str)
+    }
+
+
+def defined_by(statement: ast.stmt) -> set[str]:
+    """The names that a statement outside of functions gives a meaning."""
+    if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return {statement.name}
+    targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
+    return {node.id for target in targets if target for node in ast.walk(target) if isinstance(node, ast.Name)}
+
+
+def users(fault: Fault, trees: Mapping[str, ast.Module]) -> Iterator[tuple[str, int]]:
+    """The functions that use what an import computes: module and first line of the body, for each."""
+    own = trees[fault.module]
+    statements = [one for one in own.body if one.lineno <= fault.line <= (one.end_lineno or 0)]
+    names = {name for statement in statements for name in defined_by(statement)}
+    methods = [method for statement in statements for method in functions_in(statement)]
+    while True:  # and what else is computed from it
+        more = names.union(
+            *(defined_by(one) for one in own.body if isinstance(one, ast.Assign) and words_in(one) & names)
+        )
+        if more == names:
+            break
+        names = more
+    dotted = fault.module.removesuffix(".py").replace("/", ".")
+    package, _, short = dotted.rpartition(".")
+    for module, tree in trees.items():
+        imports = [
+            (one.module, alias) for one in ast.walk(tree) if isinstance(one, ast.ImportFrom) for alias in one.names
+        ]
+        if module == fault.module or any((name, one.name) == (f"treeline.{package}", short) for name, one in imports):
+            known = names
+        else:
+            known = {
+                one.asname or one.name for name, one in imports if name == f"treeline.{dotted}" and one.name in names
+            }
+        for function in functions_in(tree) if known else ():
+            if function in methods or words_in(function) & known:
+                documented = len(function.body) > 1 and ast.get_docstring(function, clean=False) is not None
+                yield module, function.body[documented].lineno
+
+
+def probe(tree: ast.Module, points: Iterable[tuple[int, str]]) -> None:
+    """Put a call before the statement of each line, which notes that a test reaches the fault with this key."""
+    bodies = [
+        body
+        for owner in functions_in(tree)
+        for node in ast.walk(owner)
+        for body in (getattr(node, name, None) for name in ("body", "orelse", "finalbody"))
+        if isinstance(body, list)
+    ]
+    for line, key in points:
         inside = [
-            (statement.lineno, body)
-            for owner in ast.walk(tree)
-            if isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef)
-            for node in ast.walk(owner)
-            for body in (getattr(node, name, None) for name in ("body", "orelse", "finalbody"))
-            if isinstance(body, list)
-            for statement in body
-            if statement.lineno <= fault.line <= (statement.end_lineno or 0)
+            (statement.lineno, at, body)
+            for body in bodies
+            for at, statement in enumerate(body)
+            if statement.lineno <= line <= (statement.end_lineno or 0)
         ]
         if not inside:
             continue
-        any_inside = True
-        _, body = max(inside, key=lambda found: found[0])
-        at = next(at for at, one in enumerate(body) if one.lineno <= fault.line <= (one.end_lineno or 0))
-        call = ast.parse(f"__import__('builtins').{REACHED}({fault.key!r})").body[0]
+        _, at, body = max(inside, key=lambda found: found[0])
+        call = ast.parse(f"__import__('builtins').{sitecustomize.PROBE}({key!r})").body[0]
         for node in ast.walk(call):
             ast.copy_location(node, body[at])
         body.insert(at, call)
-    return any_inside
 
 
-class Recorder:
-    """A pytest plugin that notes which tests reach which probe, and the seconds that each test takes."""
+class Timer:
+    """A pytest plugin that notes the seconds that each test takes."""
 
     def __init__(self) -> None:
-        self.reached: dict[str, set[str]] = {}
         self.seconds: dict[str, float] = {}
-        self._test = ""
-
-    def note(self, key: str) -> None:
-        if self._test:
-            self.reached.setdefault(key, set()).add(self._test)
-
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self._test = nodeid
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
         if report.failed:  # it says nothing about a fault
             self.seconds[report.nodeid] = math.inf
-
-    def pytest_runtest_logfinish(self) -> None:
-        self._test = ""
 
 
 class Chosen:
@@ -350,17 +398,19 @@ def forked(work: Callable[[], int], limit: float) -> int | None:
     return None
 
 
-def record(files: Sequence[str], faults: Sequence[Fault], out: Path) -> int:
+def record(files: Sequence[str], faults: Sequence[Fault], scratch: Path) -> int:
     """Run these test files with the probes, and write down what they reach."""
-    recorder = Recorder()
-    setattr(builtins, REACHED, recorder.note)
-    for module in {fault.module for fault in faults}:
-        tree = ast.parse((ROOT / module).read_text(encoding="utf-8"))
-        if probe(tree, [fault for fault in faults if fault.module == module]):
-            replace_module(module, tree)
-    run_pytest(files, [recorder])
-    reached = {key: sorted(tests) for key, tests in recorder.reached.items()}
-    out.write_text(json.dumps({"reached": reached, "seconds": recorder.seconds}), encoding="utf-8")
+    timer = Timer()
+    trees = {module: parse(module) for module in everywhere()}
+    points: dict[str, list[tuple[int, str]]] = {}
+    for fault in faults:
+        for module, line in users(fault, trees) if fault.at_import else [(fault.module, fault.line)]:
+            points.setdefault(module, []).append((line, fault.key))
+    for module, some in points.items():
+        probe(trees[module], some)
+    plant({module: trees[module] for module in points}, scratch)
+    run_pytest(files, [timer])
+    (scratch / f"seconds-{os.getpid()}").write_text(json.dumps(timer.seconds), encoding="utf-8")
     return 0
 
 
@@ -377,23 +427,24 @@ def reached_by(faults: Sequence[Fault], folders: Sequence[str], jobs: int, limit
     files = [path for folder in folders for path in (ROOT / "tests" / folder).rglob("test_*.py")]
     files.sort(key=lambda path: (-path.stat().st_size, path))
     names = [path.relative_to(ROOT).as_posix() for path in files]
-    reached: dict[str, list[str]] = {}
+    reached: dict[str, set[str]] = {}
     seconds: dict[str, float] = {}
     with TemporaryDirectory() as folder:
-        outs = [Path(folder, str(job)) for job in range(jobs)]
+        scratch = Path(folder)
         threads = [
-            Thread(target=forked, args=(partial(record, names[job::jobs], faults, out), limit))
-            for job, out in enumerate(outs)
+            Thread(target=forked, args=(partial(record, names[job::jobs], faults, scratch), limit))
+            for job in range(jobs)
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        for out in filter(Path.exists, outs):
-            found = json.loads(out.read_text(encoding="utf-8"))
-            seconds |= found["seconds"]
-            for key, tests in found["reached"].items():
-                reached.setdefault(key, []).extend(tests)
+        for path in scratch.glob("seconds-*"):
+            seconds |= json.loads(path.read_text(encoding="utf-8"))
+        for path in scratch.glob("notes-*"):
+            for line in path.read_text(encoding="utf-8").splitlines():
+                key, _, test = line.partition("\t")
+                reached.setdefault(key, set()).add(test)
     return {key: select({test: seconds.get(test, math.inf) for test in tests}) for key, tests in reached.items()}
 
 
@@ -404,20 +455,20 @@ def select(seconds: Mapping[str, float]) -> Selection:
     return Selection(quickest[:count], spent[count - 1] if count else 0.0)
 
 
-def try_fault(fault: Fault, tests: Sequence[str]) -> int:
-    plant(fault)
+def try_fault(fault: Fault, tests: Sequence[str], scratch: Path) -> int:
+    plant({fault.module: Planter(fault.number).visit(parse(fault.module))}, scratch)
     chosen = [Chosen(tests)] if any("::" in test for test in tests) else []
     return run_pytest(["-x", *dict.fromkeys(test.partition("::")[0] for test in tests)], chosen)
 
 
 def judge(faults: Sequence[Fault], reached: Mapping[str, Selection], end: float, out: Path) -> None:
     sound: dict[str, bool] = {}
-    with out.open("w", encoding="utf-8") as file:
+    with out.open("w", encoding="utf-8") as file, TemporaryDirectory() as scratch:
         for fault in faults:
             if time.monotonic() > end:
                 break
             chosen, usable = reached.get(fault.key, Selection()), True
-            if fault.at_import:
+            if fault.at_import and not chosen.tests:
                 chosen = Selection(tests_of(fault.module))
                 if fault.module not in sound:
                     alone = partial(run_pytest, ["-x", *chosen.tests], [])
@@ -428,7 +479,8 @@ def judge(faults: Sequence[Fault], reached: Mapping[str, Selection], end: float,
             elif not chosen.tests:
                 fault.outcome = "unreached"
             else:
-                code = forked(partial(try_fault, fault, chosen.tests), HANGS + HANGS_TIMES * chosen.seconds)
+                tried = partial(try_fault, fault, chosen.tests, Path(scratch))
+                code = forked(tried, HANGS + HANGS_TIMES * chosen.seconds)
                 fault.outcome = {None: "hung", 0: "survived"}.get(code, "noticed")
             print(f"{fault.outcome:9} {fault.module}:{fault.line} {fault.what} ({len(chosen.tests)} tests)", flush=True)
             file.write(json.dumps(asdict(fault)) + "\n")
@@ -438,12 +490,7 @@ def judge(faults: Sequence[Fault], reached: Mapping[str, Selection], end: float,
 def sample(only: str, count: int, seed: int) -> list[Fault]:
     every = []
     for module in modules(only):
-        tree = ast.parse((ROOT / module).read_text(encoding="utf-8"))
-        inside = [
-            range(owner.body[0].lineno, (owner.end_lineno or 0) + 1)
-            for owner in ast.walk(tree)
-            if isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef)
-        ]
+        inside = [range(owner.body[0].lineno, (owner.end_lineno or 0) + 1) for owner in functions_in(parse(module))]
         for number, (line, what) in enumerate(places(module)):
             every.append(Fault(module, line, what, number, at_import=not any(line in lines for lines in inside)))
     return random.Random(seed).sample(every, min(count, len(every)))
@@ -466,7 +513,7 @@ def main() -> int:
     end = time.monotonic() + options.seconds
     faults = sample(options.only, options.count, options.seed)
     reached = reached_by(faults, options.tests.split(","), options.jobs, options.seconds)
-    print(f"tests reach {len(reached)} of {sum(not fault.at_import for fault in faults)} places inside functions")
+    print(f"tests reach {len(reached)} of {len(faults)} places", flush=True)
     files = [Path(f"/tmp/treeline-mutants-{os.getpid()}-{job}") for job in range(options.jobs)]  # noqa: S108
     pids = []
     for job, file in enumerate(files):

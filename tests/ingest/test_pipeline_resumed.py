@@ -6,6 +6,7 @@ import errno
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from treeline.corpus.errors import InputError
 from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest import state
 from treeline.ingest.pipeline import LoadOptions, load
-from treeline.ingest.source import ReadOptions, Unit
+from treeline.ingest.source import Chunk, ReadOptions, Unit
 from treeline.ingest.sources import open_source
 
 
@@ -45,6 +46,59 @@ def test_a_file_that_went_back_to_what_it_was_has_its_old_addresses_again(tmp_pa
     broken_off(home, shard(tmp_path, "b"))
     loaded(home, shard(tmp_path, "a"))
     assert {function.sha for function in functions(home).values()} == {"a" * 40}
+
+
+def test_a_file_that_went_back_has_its_old_addresses_also_beside_one_that_changed_again(tmp_path: Path) -> None:
+    """The interrupted load gave the engine both files; the one that is as in the index must be written again."""
+    home = tmp_path / "home"
+
+    def files(above_f: int, above_g: int) -> Path:
+        """The same two functions, each with some empty lines above."""
+        code = "def {}():\n    return 1\n"
+        texts = {f"{name}.py": "\n" * lines + code.format(name) for name, lines in (("f", above_f), ("g", above_g))}
+        return project(tmp_path / "files", texts)
+
+    loaded(home, files(0, 0))
+    broken_off(home, files(1, 1))
+    assert loaded(home, files(0, 2)).resumed
+    assert {one.func_name: one.url.rpartition("#")[2] for one in functions(home).values()} == {
+        "f": "L1-L2",
+        "g": "L3-L4",
+    }
+
+
+def test_what_is_done_is_not_read_again(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    loaded(home, shard(tmp_path, "a"))
+    broken_off(home, shard(tmp_path, "b"))
+    read: list[str] = []
+    opened = open_source(str(tmp_path / "records.jsonl"), ReadOptions(kinds=FUNCTIONS))
+
+    @dataclass(frozen=True)
+    class Watched:
+        """Notes of which units the text is read."""
+
+        unit: Unit
+
+        def chunks(self) -> Iterator[Chunk]:
+            read.append(self.unit.key)
+            yield from self.unit.chunks()
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.unit, name)
+
+    @dataclass(frozen=True)
+    class Source:
+        name: str = opened.name
+        size: int = opened.size
+        left_out: Mapping[str, int] = field(default_factory=dict)
+
+        def units(self) -> Iterator[Any]:
+            return map(Watched, opened.units())
+
+    summary = load(EmbeddedStore(home), NAME, [Source()], LoadOptions(work=home / ".loading", workers=0))
+    assert (summary.resumed, summary.updated) == (True, 2)
+    assert not read
 
 
 def test_a_file_that_changed_twice_has_its_newest_addresses(tmp_path: Path) -> None:
