@@ -235,7 +235,7 @@ def _pieces(
 
 
 def _spans(lines: list[str], start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Spans of at most `MAX_LINES` lines and `MAX_CHARACTERS` characters, cut where the text has a break."""
+    """Spans of at most `MAX_LINES` lines, up to the one beyond `MAX_CHARACTERS`, cut where the text has a break."""
     while start < end:
         size, stop, best, worth = 0, start, 0, -1.0
         while stop < end and stop - start < MAX_LINES and size <= MAX_CHARACTERS:

@@ -71,7 +71,7 @@ NEAR = 12  # bytes from a `return` to what it returns
 MOST_MARKS = 1_000  # of one function; generated ones have more, and some are compared pair by pair
 MOST_TEXT = 200  # bytes read of a statement
 MOST_ARGUMENTS = 2_000  # bytes
-BRACKETS = re.compile(rb"[()\[\]{}<>,]|[^\s()\[\]{}<>,]+")
+BRACKETS = re.compile(rb"[-=]>|[()\[\]{}<>,]|[^\s()\[\]{}<>,]")
 OPENING, CLOSING = (b"(", b"[", b"{"), (b")", b"]", b"}")
 
 RAISED = re.compile(r"(?:raise|throw)!?[ \t(]+(?:new\s+)?([A-Za-z_$\\][\w.:$\\]*)")
@@ -283,7 +283,7 @@ class Marks:
         own = self.name.rpartition(".")[2].encode()
         head = self.source.find(own, self.start, self.body or self.end)
         head = self.source.find(b"(", max(head, self.start), self.body or self.end)
-        return head >= 0 and _arity(self.source, head) == _arity(self.source, call)
+        return head >= 0 and _arity(self.source, head, generic=True) == _arity(self.source, call)
 
     def _read(self, start: int, end: int) -> str:
         return _text(self.source[start : min(end, start + MOST_TEXT)])
@@ -305,14 +305,19 @@ def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def _arity(source: bytes, at: int) -> int:
-    """How many arguments the brackets at this byte hold; -1 if there are none or they are long."""
+def _arity(source: bytes, at: int, *, generic: bool = False) -> int:
+    """How many arguments the brackets at this byte hold; -1 if there are none or they are long.
+
+    Between parameters `<` opens a generic type, between arguments it compares.
+    """
     if source[at : at + 1] != b"(":
         return -1
     depth, count, some = 0, 0, False
     for sign in BRACKETS.finditer(source, at, at + MOST_ARGUMENTS):
         found = sign[0]
         depth += (found in OPENING) - (found in CLOSING)
+        if generic:
+            depth += (found == b"<") - (found == b">")
         if depth == 0:
             return count + some
         some = some or (depth > 0 and sign.start() > at)

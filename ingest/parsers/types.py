@@ -56,8 +56,13 @@ def _type(text: str, depth: int) -> str:
     for _ in range(3):
         text = QUALIFIERS.sub("", text).strip()
     text = _without_none(text)
+    held = ""
     if text.endswith("[]"):
-        inner = _type(text[:-2], depth - 1)
+        held = text[:-2]
+    elif text.startswith("["):  # Rust's `[Disk]` and `[Disk; 4]`
+        held = text[1:-1].rpartition(";")[0] or text[1:-1]
+    if held:
+        inner = _type(held, depth - 1)
         return f"{inner}*" if inner else ""
     opening = min((at for at in (text.find("<"), text.find("[")) if at >= 0), default=-1)
     if opening > 0 and text[-1] in ">]":

@@ -668,6 +668,314 @@ def test_a_known_call_goes_to_the_method_of_the_receivers_type(language: str) ->
         assert {f"{path}:{name}" if f"{path}:{name}" in callees else name for path, name in found} == callees, caller
 
 
+# In each language, a function with parameters and statements, and the ways in which its `x` gets the type `Disk`.
+BOUND: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
+    "go": (
+        "a.go",
+        """
+package a
+type Disk struct{}
+func (d *Disk) write() {}
+type Log struct{}
+func (l *Log) write() {}
+type Both struct { Disk; log *Log; kept []Disk }
+func NewDisk() *Disk { return nil }
+func NewLog() *Log { return nil }
+func Open() (*Disk, error) { return nil, nil }
+func use(PARAMETERS) { BODY }
+""",
+        [
+            ("x Disk", "x.write()"),
+            ("y Log, x *Disk", "x.write()"),
+            ("y, x *Disk", "x.write()"),
+            ("", "var x Disk; x.write()"),
+            ("", "var x = NewDisk(); x.write()"),
+            ("", "var y, x = NewLog(), NewDisk(); x.write()"),
+            ("", "x := NewDisk(); x.write()"),
+            ("", "y, x := NewLog(), NewDisk(); x.write()"),
+            ("", "x, err := Open(); x.write()"),
+            ("", "x := &Disk{}; x.write()"),
+            ("", "x := new(Disk); x.write()"),
+            ("y any", "x := y.(*Disk); x.write()"),
+            ("xs []*Disk", "for _, x := range xs { x.write() }"),
+            ("xs map[string]Disk", "for _, x := range xs { x.write() }"),
+            ("xs ...Disk", "for _, x := range xs { x.write() }"),
+            ("xs [][]Disk", "xs[0][1].write()"),
+            ("x Both", "x.Disk.write()"),
+            ("x Both", "x.kept[0].write()"),
+        ],
+    ),
+    "java": (
+        "A.java",
+        """
+class Disk { void write() {} }
+class Log { void write() {} }
+class A {
+  Disk disk, second; Disk[] kept; Log log;
+  Disk open() { return disk; }
+  java.util.List<Disk> all() { return null; }
+  void use(PARAMETERS) { BODY }
+}
+""",
+        [
+            ("Disk x", "x.write();"),
+            ("Log y, final Disk x", "x.write();"),
+            ("Disk... xs", "for (var x : xs) x.write();"),
+            ("Disk[] xs", "for (var x : xs) x.write();"),
+            ("Disk[] xs", "xs[0].write();"),
+            ("Disk... xs", "xs[0].write();"),
+            ("", "Disk x = null; x.write();"),
+            ("", "Disk y, x = null; x.write();"),
+            ("", "var x = open(); x.write();"),
+            ("", "var x = new Disk(); x.write();"),
+            ("", "Disk x[] = null; x[0].write();"),
+            ("", "for (Disk x : all()) x.write();"),
+            ("", "for (var x : all()) x.write();"),
+            ("Object y", "if (y instanceof Disk x) x.write();"),
+            ("", "try (Disk x = open()) { x.write(); }"),
+            ("", "try { open(); } catch (Disk x) { x.write(); }"),
+            ("", "second.write();"),
+            ("", "this.second.write();"),
+            ("", "kept[0].write();"),
+        ],
+    ),
+    "python": (
+        "a.py",
+        """
+class Disk:
+    def write(self): ...
+class Log:
+    def write(self): ...
+def open_disk() -> Disk: ...
+def all_disks() -> list[Disk]: ...
+class A:
+    def __init__(self):
+        self.disk = Disk()
+        self.log: Log = Log()
+    def use(self, PARAMETERS):
+        BODY
+""",
+        [
+            ("x: Disk", "x.write()"),
+            ("x: Disk | None", "x.write()"),
+            ("x: 'Disk'", "x.write()"),
+            ("x: Disk = None", "x.write()"),
+            ("y: Log, *, x: Disk", "x.write()"),
+            ("xs: dict[str, Disk]", "xs['a'].write()"),
+            ("xs: list[Disk]", "xs[0].write()"),
+            ("xs: list[Disk]", "for x in xs: x.write()"),
+            ("", "x = Disk(); x.write()"),
+            ("", "x: Disk = make(); x.write()"),
+            ("", "x = open_disk(); x.write()"),
+            ("", "for x in all_disks(): x.write()"),
+            ("", "if (x := Disk()): x.write()"),
+            ("", "x = self.disk; x.write()"),
+            ("", "self.disk.write()"),
+        ],
+    ),
+    "typescript": (
+        "a.ts",
+        """
+class Disk { write() {} }
+class Log { write() {} }
+function open(): Disk { return new Disk(); }
+function all(): Disk[] { return []; }
+class A {
+  disk: Disk; log = new Log(); made = new Disk();
+  constructor(private kept: Disk, other: Log) { this.later = new Disk(); }
+  use(PARAMETERS) { BODY }
+}
+""",
+        [
+            ("x: Disk", "x.write();"),
+            ("x?: Disk", "x.write();"),
+            ("x: Disk | null", "x.write();"),
+            ("y: Log, x: Disk", "x.write();"),
+            ("xs: Disk[]", "for (const x of xs) x.write();"),
+            ("xs: Array<Disk>", "xs[0].write();"),
+            ("xs: Map<string, Disk>", "for (const x of xs) x.write();"),
+            ("", "const x = new Disk(); x.write();"),
+            ("", "let x: Disk = make(); x.write();"),
+            ("", "const x = open(); x.write();"),
+            ("", "for (const x of all()) x.write();"),
+            ("", "this.disk.write();"),
+            ("", "this.made.write();"),
+            ("", "this.kept.write();"),
+            ("", "this.later.write();"),
+        ],
+    ),
+    "php": (
+        "a.php",
+        """<?php
+class Disk { function write() {} }
+class Log { function write() {} }
+function open(): Disk { return new Disk(); }
+class A {
+  private Disk $disk, $second; private Log $log;
+  function __construct(private Disk $kept) { $this->later = new Disk(); }
+  function all(): Disk { return $this->disk; }
+  function use(PARAMETERS) { BODY }
+}
+""",
+        [
+            ("Disk $x", "$x->write();"),
+            ("?Disk $x", "$x->write();"),
+            ("Log $y, Disk $x", "$x->write();"),
+            ("Disk ...$xs", "foreach ($xs as $x) { $x->write(); }"),
+            ("Disk ...$xs", "foreach ($xs as $key => $x) { $x->write(); }"),
+            ("Disk ...$xs", "foreach ($xs as &$x) { $x->write(); }"),
+            ("", "$x = new Disk(); $x->write();"),
+            ("", "$x = open(); $x->write();"),
+            ("", "$x = $this->all(); $x->write();"),
+            ("", "$this->disk->write();"),
+            ("", "$this->second->write();"),
+            ("", "$this->kept->write();"),
+            ("", "$this->later->write();"),
+        ],
+    ),
+    "rust": (
+        "src/lib.rs",
+        """
+pub struct Disk;
+impl Disk { pub fn open() -> Result<Disk, ()> { Ok(Disk) } pub fn write(&self) {} }
+pub struct Log;
+impl Log { pub fn write(&self) {} }
+static KEPT: Disk = Disk;
+fn make() -> Disk { Disk }
+fn all() -> Vec<Disk> { vec![] }
+struct A { disk: Disk, log: Log, kept: Vec<Disk> }
+impl A { fn use_it(&self, PARAMETERS) { BODY } }
+""",
+        [
+            ("x: Disk", "x.write();"),
+            ("x: &Disk", "x.write();"),
+            ("y: Log, x: &mut Disk", "x.write();"),
+            ("mut x: Disk", "x.write();"),
+            ("x: Box<Disk>", "x.write();"),
+            ("x: &'a Disk", "x.write();"),
+            ("xs: Vec<Disk>", "for x in xs { x.write(); }"),
+            ("xs: &[Disk]", "xs[0].write();"),
+            ("xs: [[Disk; 4]; 2]", "xs[0][1].write();"),
+            ("", "let x = make(); x.write();"),
+            ("", "let mut x = make(); x.write();"),
+            ("", "let x: Disk = other(); x.write();"),
+            ("", "let x = Disk {}; x.write();"),
+            ("", "let x = Disk::open()?; x.write();"),
+            ("", "for x in all() { x.write(); }"),
+            ("", "self.disk.write();"),
+            ("", "self.kept[0].write();"),
+            ("", "KEPT.write();"),
+        ],
+    ),
+    "cpp": (
+        "a.cc",
+        """
+class Disk { public: void write() {} };
+class Log { public: void write() {} };
+Disk open();
+Disk make() { return Disk(); }
+std::vector<Disk> all() { return {}; }
+class A {
+  Disk disk_; Log log_; Disk *one_, *two_;
+  void use(PARAMETERS) { BODY }
+};
+""",
+        [
+            ("Disk x", "x.write();"),
+            ("const Disk& x", "x.write();"),
+            ("Log y, Disk *x", "x->write();"),
+            ("struct Disk *x", "x->write();"),
+            ("Disk x = Disk()", "x.write();"),
+            ("std::unique_ptr<Disk> x", "x->write();"),
+            ("const std::vector<Disk>& xs", "for (const auto& x : xs) x.write();"),
+            ("const std::vector<Disk>& xs", "for (const Disk& x : xs) x.write();"),
+            ("const std::vector<Disk>& xs", "xs[0].write();"),
+            ("", "Disk x; x.write();"),
+            ("", "Disk y, x; x.write();"),
+            ("", "Disk *x = open(); x->write();"),
+            ("", "auto x = make(); x.write();"),
+            ("", "for (auto x : all()) x.write();"),
+            ("", "disk_.write();"),
+            ("", "two_->write();"),
+            ("", "this->disk_.write();"),
+        ],
+    ),
+    "csharp": (
+        "A.cs",
+        """
+class Disk { public void Write() { } }
+class Log { public void Write() { } }
+class A {
+  Disk disk, second; Log log; List<Disk> kept;
+  Disk Made { get; set; }
+  Disk Open() { return disk; }
+  List<Disk> All() { return kept; }
+  void Use(PARAMETERS) { BODY }
+}
+""",
+        [
+            ("Disk x", "x.Write();"),
+            ("Disk? x", "x.Write();"),
+            ("Log y, ref Disk x", "x.Write();"),
+            ("List<Disk> xs", "foreach (var x in xs) x.Write();"),
+            ("List<Disk> xs", "foreach (Disk x in xs) x.Write();"),
+            ("Disk[] xs", "xs[0].Write();"),
+            ("", "Disk x = null; x.Write();"),
+            ("", "Disk y, x = null; x.Write();"),
+            ("", "var x = Open(); x.Write();"),
+            ("", "var x = new Disk(); x.Write();"),
+            ("", "foreach (var x in All()) x.Write();"),
+            ("", "second.Write();"),
+            ("", "this.disk.Write();"),
+            ("", "Made.Write();"),
+            ("", "kept[0].Write();"),
+        ],
+    ),
+    "kotlin": (
+        "A.kt",
+        """
+class Disk { fun write() {} }
+class Log { fun write() {} }
+fun open(): Disk = Disk()
+fun all(): List<Disk> = listOf()
+class A(private val kept: Disk, other: Log) {
+  val disk: Disk = open()
+  val made = open()
+  val log = Log()
+  fun use(PARAMETERS) { BODY }
+}
+""",
+        [
+            ("x: Disk", "x.write()"),
+            ("x: Disk?", "x?.write()"),
+            ("y: Log, x: Disk", "x.write()"),
+            ("xs: List<Disk>", "for (x in xs) { x.write() }"),
+            ("xs: List<Disk>", "xs[0].write()"),
+            ("", "val x = Disk(); x.write()"),
+            ("", "val x = open(); x.write()"),
+            ("", "val x: Disk = other(); x.write()"),
+            ("", "for (x in all()) { x.write() }"),
+            ("", "disk.write()"),
+            ("", "made.write()"),
+            ("", "kept.write()"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("language", BOUND)
+def test_a_variable_has_its_type_however_it_gets_it(language: str) -> None:
+    path, source, forms = BOUND[language]
+    for parameters, body in forms:
+        graph = graph_of({path: source.replace("PARAMETERS", parameters).replace("BODY", body)}, language)
+        users = [node for name in ("use", "Use", "use_it") for node in graph.named(name)]
+        steps = [step for step in graph.walk(users[:1], ("calls",), "out") if step.how != POSSIBLE]
+        called = {graph.symbol(step.node).name for step in steps}
+        assert {name for name in called if name.lower().endswith("write")} == {
+            "Disk.Write" if language == "csharp" else "Disk.write"
+        }, (parameters, body)
+
+
 def test_a_rust_crate_of_the_workspace_is_found_by_the_folder_of_its_name() -> None:
     files = {
         "crates/my-disk/src/lib.rs": "pub fn sync() {}\n",

@@ -56,6 +56,21 @@ def test_every_point_is_inside_the_disk_and_every_edge_has_its_length(addresses:
     assert found / embedding.scale == pytest.approx(local.weights[1:], rel=5e-3)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_every_node_sees_its_neighbours_at_equal_angles(seed: int) -> None:
+    """Sarkar's construction, checked by Möbius addition of complex numbers."""
+    parents, weights = random_tree(60, seed, window=6)
+    scale = 3.0 / float(heights(parents, weights).max())  # far from the rim, where subtracting points is precise
+    x = embed(parents, weights, scale=scale).points.x
+    points = x[:, 0] + 1j * x[:, 1]
+    for node, here in enumerate(points):
+        around = np.flatnonzero((parents == node) | (np.arange(len(parents)) == parents[node]))
+        seen = (points[around] - here) / (1 - np.conj(here) * points[around])
+        angles = np.sort(np.angle(seen))
+        turns = np.diff(np.r_[angles, angles[0] + 2 * np.pi])
+        assert turns == pytest.approx(2 * np.pi / len(around), abs=1e-6)
+
+
 @given(ADDRESS_LISTS)
 def test_embedded_distance_is_a_metric_that_grows_with_tree_distance(addresses: list[Address]) -> None:
     embedded, tree = leaf_distances(addresses)

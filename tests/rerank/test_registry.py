@@ -19,7 +19,7 @@ from treeline.corpus.errors import InputError
 from treeline.rerank.candidates import Candidate, Contribution, RerankContext
 from treeline.rerank.methods import METHODS as CONSTRUCTORS
 from treeline.rerank.methods import RerankOptions
-from treeline.rerank.registry import DEFAULT, NAMES, reranker
+from treeline.rerank.registry import DEFAULT, NAMES, fusion, reranker
 
 METHODS = [name for name in NAMES if name != "cross-encoder"]
 QUICK = [name for name in METHODS if not name.endswith(("kmeans", "spectral"))]
@@ -64,8 +64,12 @@ def test_the_same_question_gives_the_same_order(name: str) -> None:
 
 
 def test_an_unknown_name_is_an_error_that_lists_the_names() -> None:
-    with pytest.raises(InputError, match="algorithm1"):
+    with pytest.raises(InputError, match="'algorithm3'") as method:
         reranker("algorithm3")
+    with pytest.raises(InputError, match="'rff'") as lists:
+        fusion("rff")
+    assert "algorithm1" in method.value.hint and "algorithm3" in method.value.message
+    assert "rrf" in lists.value.hint and "rff" in lists.value.message
 
 
 def test_default_stands_for_one_of_the_names() -> None:

@@ -57,6 +57,10 @@ def target_of(node: Node) -> tuple[int, int]:
 
 def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
     kind = node.child_by_field_name("type") or child_of(node, "catch_type")
+    declarators = node.children_by_field_name("declarator") or [node]
+    if node.type == "spread_parameter" and node.named_child_count > 1:  # `Disk... disks`, whose parts have no names
+        *_, kind, declarator = node.named_children
+        declarators = [declarator]
     declared = "" if text_of(kind) == "var" else type_of(kind)
     if node.type == "enhanced_for_statement":
         name = text_of(node.child_by_field_name("name"))
@@ -67,7 +71,6 @@ def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
         if name:
             yield name, type_of(node.child_by_field_name("right"))
         return
-    declarators = node.children_by_field_name("declarator") or [node]
     for declarator in declarators:
         name = text_of(declarator.child_by_field_name("name"))
         held = declared

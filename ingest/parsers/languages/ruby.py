@@ -83,8 +83,8 @@ def doc_of(node: Node, source: bytes) -> Doc:
     if doc.text or node.type != "call":
         return doc
     line = line_of(source, node.start_byte)
-    above = source.rfind(b"\n", 0, max(0, line - 1)) + 1
-    found = DESCRIBED.match(source[above:line].strip()) if line else None
+    above = line_of(source, max(0, line - 1))
+    found = DESCRIBED.match(source[above:line].strip())
     return Doc(found[2].decode("utf-8", "replace"), above=above) if found else doc
 
 

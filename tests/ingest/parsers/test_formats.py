@@ -52,8 +52,77 @@ def test_markdown_sections_are_named_by_the_path_of_their_headings() -> None:
         ("section", "Usage"),
     ]
     assert found[3].docstring == "Clone it."
-    assert found[3].address.lines == (10, 11)
-    assert "From source" in found[0].original_string
+    assert [unit.address.lines for unit in found[1:]] == [(1, 2), (4, 8), (10, 11), (13, 15)]
+    assert found[0].code == "Guide\n  Install\n    From source\n  Usage"
+
+
+def test_what_only_looks_like_a_heading_in_markdown_is_none() -> None:
+    source = """
+    ---
+    title: Not a heading
+    ---
+    # One *bold* [link](x) `code` #
+    ####### Seven signs
+    #
+    ~~~
+    # In a fence
+    ```
+    # Still in it
+    ~~~
+    a | b
+    -----
+    - an item
+    ---
+        code
+    ---
+    two
+    --
+    ```
+    # Not closed by the same signs with words
+    ``` word
+    # In a fence
+    """
+    assert named("guide.md", source) == [("file", "guide.md"), ("section", "One bold link code")]
+    assert named("guide.md", "Two\n---\nText.\n\nOne\n===\nMore.\n")[1:] == [("section", "Two"), ("section", "One")]
+    assert named("guide.md", "# " + "a" * 200)[1:] == [("section", "a" * 120)]
+    assert named("guide.md", "# " + "a" * 998)[1:] == [("section", "a" * 120)]
+    assert named("guide.md", "# " + "a" * 999) == [("section", "guide.md")]  # a line of data
+
+
+def test_what_only_looks_like_a_heading_in_restructured_text_is_none() -> None:
+    source = """
+    Title
+    =====
+
+    Longer than its line
+    ====================
+    Shorter below
+    ====
+    --
+    No
+    --
+
+      Indented
+      ========
+
+    Last
+    ----
+    """
+    assert named("guide.rst", source)[1:] == [
+        ("section", "Title"),
+        ("section", "Longer than its line"),
+        ("section", "Last"),
+    ]
+
+
+def test_a_document_without_headings_is_prose() -> None:
+    (only,) = units("notes.md", "Some words.\nAnd more.\n")
+    assert (only.kind, only.func_name) == ("section", "notes.md")
+    assert (only.code, only.docstring) == ("Some words.", "And more.")
+
+
+def test_a_document_of_many_sections_is_cut_off() -> None:
+    assert len(units("guide.md", "".join(f"# Title {number}\n" for number in range(500)))) == 400
 
 
 def test_restructured_text_takes_levels_from_the_order_of_its_underlines() -> None:
@@ -76,6 +145,7 @@ def test_restructured_text_takes_levels_from_the_order_of_its_underlines() -> No
         ("section", "Install"),
         ("section", "Install > Source"),
     ]
+    assert [unit.address.lines for unit in units("guide.rst", source)[1:]] == [(1, 3), (5, 7), (9, 11)]
 
 
 def test_asciidoc_and_org_headings_are_sections() -> None:
@@ -85,6 +155,8 @@ def test_asciidoc_and_org_headings_are_sections() -> None:
 
 def test_a_small_file_of_configuration_is_one_unit_and_a_larger_one_a_unit_for_each_key() -> None:
     assert named("small.toml", '[tool]\nname = "x"\n') == [("config", "small.toml")]
+    assert len(named("small.toml", "[a]\n" + "b = 1\n" * 28)) == 1  # with the end of the last line, 30
+    assert len(named("small.toml", "[a]\n" + "b = 1\n" * 29)) == 2
     long = "".join(f"[table{number}]\n" + "key = 1\n" * 20 for number in range(3))
     assert named("long.toml", long) == [
         ("file", "long.toml"),
@@ -97,6 +169,7 @@ def test_a_small_file_of_configuration_is_one_unit_and_a_larger_one_a_unit_for_e
 def test_yaml_and_json_are_split_at_their_outermost_keys() -> None:
     yaml = "# The jobs.\njobs:\n" + "  a: 1\n" * 30 + "steps:\n" + "  b: 1\n" * 5
     assert named("ci.yaml", yaml)[1:] == [("config", "jobs"), ("config", "steps")]
+    assert [unit.address.lines for unit in units("ci.yaml", yaml)[1:]] == [(1, 32), (33, 38)]
     json = '{\n  "first": {\n' + '    "a": 1,\n' * 30 + '    "b": 2\n  },\n  "second": 2\n}\n'
     assert named("data.json", json)[1:] == [("config", "first"), ("config", "second")]
 
@@ -108,6 +181,16 @@ def test_targets_tables_and_stages_are_units() -> None:
     assert ("config", "users") in named("schema.sql", f"CREATE TABLE users (\n{rows});\nCREATE INDEX i;\n")
     steps = "RUN true\n" * 30
     assert ("config", "FROM python:3 AS base") in named("Dockerfile", f"FROM python:3 AS base\n{steps}FROM base\n")
+
+
+def test_comments_above_a_key_belong_to_it_and_other_lines_to_the_key_before() -> None:
+    filler = "\t@echo\n" * 30
+    makefile = f"# All of it.\n\nall: build\n{filler}# Builds it.\n# Quickly.\nbuild:\n\tcc\n"
+    whole, every, build = units("Makefile", makefile)
+    assert whole.original_string == "# All of it.\nall\nbuild"
+    assert every.address.lines == (3, 33)
+    assert build.address.lines == (34, 37)
+    assert build.original_string.startswith("# Builds it.\n# Quickly.\nbuild:")
 
 
 def test_perl_and_groovy_functions_are_found_by_their_braces() -> None:
@@ -130,8 +213,114 @@ def test_perl_and_groovy_functions_are_found_by_their_braces() -> None:
     ]
     assert found[1].docstring == "Adds one."
     assert "our $limit" in found[-1].original_string and "return" not in found[-1].original_string
+    assert [unit.address.lines for unit in found[:-1]] == [(1, 1), (4, 7), (8, 8)]
     groovy = "class Shop {\n    def add(int x) {\n        x + 1\n    }\n}\n"
     assert named("Shop.groovy", groovy)[:2] == [("class", "Shop"), ("method", "Shop.add")]
+
+
+def test_groovy_has_constructors_blocks_and_docs_and_no_functions_inside_functions() -> None:
+    groovy = """
+    package shop
+    limit = 3
+
+    /**
+     * Sells.
+     */
+    @Final
+    class Shop {
+        Shop(int limit) {
+            this.limit = limit
+        }
+        Other(int limit) {
+            wrong()
+        }
+        // Adds one.
+        @Override
+        int add(int x) {
+            int inner(int y) {
+                y
+            }
+            if (x) {
+                x + 1
+            }
+        }
+        class Till {
+            void open() { }
+        }
+    }
+
+    def after() {
+        1
+    }
+
+    stage('Build it') {
+        sh 'make'
+    }
+    """
+    found = {unit.func_name: unit for unit in units("Shop.groovy", groovy)}
+    assert [(unit.kind, name) for name, unit in found.items()] == [
+        ("class", "Shop"),
+        ("method", "Shop.Shop"),
+        ("method", "Shop.add"),
+        ("class", "Shop.Till"),
+        ("method", "Shop.Till.open"),
+        ("function", "after"),
+        ("function", "stage(Build it)"),
+        ("file", "Shop.groovy"),
+    ]
+    assert found["Shop"].docstring == "Sells." and found["Shop"].address.lines == (8, 28)
+    assert found["Shop.add"].docstring == "Adds one." and found["Shop.add"].address.lines == (17, 24)
+    assert found["Shop.Till.open"].address.lines == (26, 26)
+    assert found["stage(Build it)"].address.lines == (34, 36)
+    whole = found["Shop.groovy"].original_string
+    assert "limit = 3" in whole and "wrong()" in whole and "class Shop" in whole
+    assert "x + 1" not in whole and "sh 'make'" not in whole
+
+
+def test_perl_is_documented_in_pod_and_its_packages_do_not_nest() -> None:
+    perl = """
+    package Shop::Till;
+
+    =head1 NAME
+
+    Shop::Till - takes money
+
+    =head2 open
+
+    Opens the drawer.
+
+      sub not_code { 1 }
+
+    =cut
+
+    sub open {
+        my $self = shift;
+    }
+
+    package Shop::Door {
+        sub open {
+            1;
+        }
+    }
+
+    subtest 'it closes' => sub {
+        ok(1);
+    };
+
+    __END__
+
+    sub never { 1 }
+    """
+    found = units("Till.pm", perl)
+    assert [(unit.kind, unit.func_name, unit.docstring) for unit in found] == [
+        ("class", "Shop::Till", "Shop::Till - takes money"),
+        ("method", "Shop::Till.open", "Opens the drawer.\n\n  sub not_code { 1 }"),
+        ("class", "Shop::Door", ""),
+        ("method", "Shop::Door.open", "Opens the drawer.\n\n  sub not_code { 1 }"),
+        ("method", "Shop::Till.subtest(it closes)", ""),
+        ("file", "Till.pm", "Shop::Till - takes money"),
+    ]
+    assert [unit.address.lines for unit in found[:-1]] == [(1, 1), (15, 17), (19, 23), (20, 22), (25, 27)]
 
 
 def test_any_other_text_is_cut_at_blank_lines() -> None:
@@ -141,6 +330,28 @@ def test_any_other_text_is_cut_at_blank_lines() -> None:
     assert len(found) == 3
     assert all(unit.original_string.startswith("line") for unit in found)
     assert "\n".join(unit.original_string for unit in found).split() == text.split()
+    assert [unit.address.lines for unit in found] == [(1, 51), (53, 103), (105, 155)]
+    assert [unit.func_name for unit in found] == ["notes.unknown", "notes.unknown:53", "notes.unknown:105"]
+
+
+def test_text_without_breaks_is_cut_at_sixty_lines_or_four_thousand_characters() -> None:
+    def lines(text: str) -> list[tuple[int, int] | None]:
+        return [unit.address.lines for unit in units("notes.unknown", "word\n" + text)]
+
+    assert lines("  word\n" * 59) == [(1, 60)]
+    assert lines("  word\n" * 129) == [(1, 60), (61, 120), (121, 130)]
+    assert lines(("  " + "w" * 1_100 + "\n") * 9) == [(1, 5), (6, 9), (10, 10)]
+
+
+def test_text_is_cut_best_at_an_empty_line_before_one_without_indentation() -> None:
+    def lines(text: str) -> list[tuple[int, int] | None]:
+        return [unit.address.lines for unit in units("notes.unknown", "word\n" + text)]
+
+    words = "  word\n" * 19
+    assert lines(words + words + "\nword\n" + words + "\n" + words) == [(1, 39), (41, 80)]
+    assert lines(words + words + "\n" + words + words) == [(1, 39), (41, 78)]
+    assert lines(words + words + "word\n" + words + words) == [(1, 39), (40, 78)]
+    assert lines("  word\n" * 10 + "\nword\n" + words * 4) == [(1, 60), (61, 89)]  # not in its first third
 
 
 def test_a_huge_data_file_is_one_unit_that_shows_its_start() -> None:

@@ -916,6 +916,19 @@ def test_definitions_are_found_with_their_kinds_and_names(language: str) -> None
 
 
 @pytest.mark.parametrize("language", sorted(SAMPLES))
+def test_the_text_of_a_definition_is_that_of_its_lines(language: str) -> None:
+    file, source, _, _ = SAMPLES[language]
+    lines = dedent(source).lstrip("\n").split("\n")
+    for unit in units(file, source):
+        if unit.kind in ("function", "method", "constant", "type"):
+            assert unit.address.lines is not None
+            first, last = unit.address.lines
+            text = unit.original_string.strip().split("\n")
+            assert len(text) == last - first + 1, unit.func_name
+            assert all(part.strip() in line for part, line in zip(text, lines[first - 1 : last], strict=True))
+
+
+@pytest.mark.parametrize("language", sorted(SAMPLES))
 def test_the_comment_or_string_at_a_definition_is_its_docstring(language: str) -> None:
     file, source, _, (name, docstring) = SAMPLES[language]
     documented = [unit for unit in units(file, source) if unit.func_name == name and unit.docstring]
@@ -933,7 +946,7 @@ int after(void) { return 1; }
     assert ("after", 5) in {(one.name, one.first_line) for one in found.definitions}
 
 
-# File, sample, and names with their kind that must be among its units.
+# File, sample, and its units besides the file: their kinds and names.
 FOUND: dict[str, tuple[str, str, set[tuple[str, str]]]] = {
     "what Lua requires is no constant, what it calls is": (
         "a.lua",
@@ -954,7 +967,7 @@ FOUND: dict[str, tuple[str, str, set[tuple[str, str]]]] = {
     "values of an OCaml interface": (
         "a.mli",
         "val push :\n  int ->\n  unit\nmodule Sub : sig\n  val inner : int\nend\n",
-        {("function", "push"), ("method", "Sub.inner")},
+        {("function", "push"), ("class", "Sub"), ("method", "Sub.inner")},
     ),
     "constructors and operators in Dart": (
         "a.dart",
@@ -969,7 +982,7 @@ FOUND: dict[str, tuple[str, str, set[tuple[str, str]]]] = {
         int get top => 1;
         """,
         {("method", "Point.origin"), ("method", "Point.parse"), ("method", "Point.operator +"), ("method", "int.twice")}
-        | {("type", "Old"), ("function", "top")},
+        | {("type", "Old"), ("function", "top"), ("class", "Point"), ("class", "int")},
     ),
     "operators, functors and enums in Julia": (
         "a.jl",
@@ -1028,6 +1041,16 @@ FOUND: dict[str, tuple[str, str, set[tuple[str, str]]]] = {
         "package P is\n   type Stack is private;\n   task type Worker is entry Start; end Worker;\nend P;\n",
         {("class", "P"), ("class", "P.Stack"), ("class", "P.Worker")},
     ),
+    "a method outside of its class in SystemVerilog": (
+        "a.sv",
+        "function void Store::add(int x);\nendfunction\n",
+        {("function", "Store.add")},
+    ),
+    "tests of several lines and of quoted names in C++": (
+        "a.cc",
+        'TEST(Store,\n     Opens) { open(); }\nTEST_CASE("it closes") { close(); }\nTEST(A,B){}\n',
+        {("function", "Store.Opens"), ("function", "it_closes"), ("function", "A.B")},
+    ),
     "ports in Elm": ("A.elm", "port module A exposing (..)\nport send : String -> Cmd msg\n", {("function", "send")}),
 }
 
@@ -1035,7 +1058,7 @@ FOUND: dict[str, tuple[str, str, set[tuple[str, str]]]] = {
 @pytest.mark.parametrize("what", sorted(FOUND))
 def test_units_have_the_names_that_the_language_gives_them(what: str) -> None:
     file, source, expected = FOUND[what]
-    assert expected - {(unit.kind, unit.func_name) for unit in units(file, source)} == set()
+    assert {(unit.kind, unit.func_name) for unit in units(file, source)} == expected | {("file", file)}
 
 
 # File, sample, name of a unit, its docstring.

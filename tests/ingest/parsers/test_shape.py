@@ -43,7 +43,10 @@ def shapes(suffix: str, source: str) -> dict[str, set[str]]:
     place = FileLocation("owner/name", f"src/file{suffix}", "", "")
     parsed = parse_file(by_suffix()[suffix], dedent(source).encode(), place, "file", MAX_FUNCTION_BYTES)
     assert not parsed.problems
-    return {one.func_name: set(parsed.shapes.get(one.id, "").split()) for one in parsed.functions}
+    found: dict[str, set[str]] = {}
+    for one in parsed.functions:  # several where a name is overloaded
+        found.setdefault(one.func_name, set()).update(parsed.shapes.get(one.id, "").split())
+    return found
 
 
 @pytest.mark.parametrize("suffix", WALKS)
@@ -127,6 +130,32 @@ def test_every_shape_of_a_python_function_is_seen() -> None:
 )
 def test_a_call_of_something_else_with_that_name_is_no_recursion(suffix: str, source: str) -> None:
     assert not any("~recursion" in found for found in shapes(suffix, source).values())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "arguments"),
+    [
+        ("", ""),
+        ("int x", "x - 1"),
+        ("int x", "other(x, 1)"),
+        ("int x, int y", "x, other(y, 1, 2)"),
+        ("int x, List<Map<A, B>> y", "new int[]{1, 2}, y"),
+        ("List<Map<A, B>> y", "x < 1"),
+    ],
+)
+def test_a_call_with_as_many_arguments_as_parameters_is_recursion(parameters: str, arguments: str) -> None:
+    code = "class A { int f(%s) { if (done()) { return 1; } return f(%s); } }"
+    assert "~recursion" in shapes(".java", code % (parameters, arguments))["A.f"]
+    assert "~recursion" not in shapes(".java", code % (parameters, arguments + ", 7" if arguments else "7"))["A.f"]
+
+
+def test_an_arrow_between_parameters_is_no_bracket() -> None:
+    kotlin = "fun f(each: (Int) -> Map<A, B>, x: Int): Int { if (x > 0) { return f(each, x - 1) }; return 0 }"
+    assert "~recursion" in shapes(".kt", kotlin)["f"]
+
+
+def test_where_nothing_is_overloaded_arguments_may_be_left_out() -> None:
+    assert "~recursion" in shapes(".py", "def f(x, y=1):\n    if x:\n        return f(x - y)\n    return 1\n")["f"]
 
 
 def test_a_function_inside_a_function_recurses_for_it() -> None:
