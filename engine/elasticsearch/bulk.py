@@ -15,14 +15,19 @@ from elasticsearch import ApiError, Elasticsearch, TransportError
 
 from treeline.corpus.errors import EngineUnavailable
 from treeline.corpus.record import dataclass
-from treeline.engine.elasticsearch.client import BULK_SECONDS, BUSY, addresses, reason
+from treeline.engine.elasticsearch.client import (
+    BULK_SECONDS,
+    BUSY,
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    PATIENCE,
+    addresses,
+    reason,
+)
 
 PARALLEL = 3  # requests on the way; the server works on one while it reads the next
 ACTIONS_PER_REQUEST = 250
 BYTES_PER_REQUEST = 4 << 20
-FIRST_PAUSE = 0.25  # seconds; doubled each time
-LONGEST_PAUSE = 15.0
-PATIENCE = 180.0  # seconds without any progress until it is given up
 RESULT_FIELDS = "items.*._id,items.*.status,items.*.error"
 
 log = logging.getLogger(__name__)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import ssl
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import urllib3
 from elastic_transport import HttpHeaders, TlsError, Urllib3HttpNode
@@ -35,6 +37,13 @@ BUSY = frozenset({429, 502, 503, 504})  # come back later
 OVERLOADED = 429
 # Not who asks is refused, nor how often, but that anything is written; with 503 the cluster itself is not there yet.
 BLOCKED, CLOSED_TO_WRITING = "cluster_block_exception", frozenset({403, OVERLOADED})
+
+PATIENCE = 180.0  # seconds without any progress until a load gives up
+FIRST_PAUSE = 0.25  # seconds; doubled each time
+LONGEST_PAUSE = 15.0
+
+log = logging.getLogger(__name__)
+Answer = TypeVar("Answer")
 
 AS_ADDRESS = "write TREELINE_ELASTICSEARCH_URL as http://HOST:9200"
 TLS_HINT = (
@@ -143,6 +152,22 @@ def server_errors(client: Elasticsearch, *, missing: bool = True) -> Iterator[No
         if isinstance(error, NotFoundError) and not missing:
             raise
         raise _in_words(error, client) from error
+
+
+def patiently(ask: Callable[[], Answer]) -> Answer:
+    """Ask again, with back-off, while the server is busy or away: a node that restarts must not end a long load."""
+    end, pause = time.monotonic() + PATIENCE, FIRST_PAUSE
+    while True:
+        try:
+            return ask()
+        except (TransportError, ApiError) as error:
+            if isinstance(error, TlsError) or (isinstance(error, ApiError) and error.status_code not in BUSY):
+                raise
+            if time.monotonic() + pause > end:
+                raise
+            log.warning("again in %.1f s: %s", pause, error.message)
+        time.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)
 
 
 def _in_words(error: ApiError, client: Elasticsearch) -> TreelineError:

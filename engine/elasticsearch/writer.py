@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 import orjson
-from elasticsearch import ApiError, Elasticsearch, TransportError
+from elasticsearch import ApiError, BadRequestError, Elasticsearch, TransportError
 
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.corpus.function import Function
 from treeline.engine.elasticsearch.bulk import Action, Bulk
-from treeline.engine.elasticsearch.client import ADMIN_SECONDS, server_errors
+from treeline.engine.elasticsearch.client import ADMIN_SECONDS, patiently, reason, server_errors
 from treeline.engine.elasticsearch.engine import PAGE, ElasticsearchEngine, whole_answer
 from treeline.engine.elasticsearch.lease import Lease
 from treeline.engine.elasticsearch.mapping import (
@@ -33,6 +33,7 @@ from treeline.engine.protocol import EncoderSpec, IndexInfo, new_token
 
 CHECKPOINT = "checkpoint"
 NEVER = "-1"
+ALREADY_THERE = "resource_already_exists_exception"
 MOST_SEGMENTS = 4  # a load of 360,000 functions leaves forty
 
 
@@ -141,7 +142,7 @@ class ElasticsearchWriter:
 
     def preview(self) -> ElasticsearchEngine:
         with server_errors(self._client):
-            self._client.indices.refresh(index=self._index)
+            patiently(lambda: self._client.indices.refresh(index=self._index))
         meta = {**self._meta, "functions": self._functions}
         return Preview(self._client, self._name, self._generation, meta, self._kept)
 
@@ -166,31 +167,7 @@ class ElasticsearchWriter:
     def publish(self) -> IndexInfo:
         self._check_lease()
         with server_errors(self._client):
-            self._client.indices.refresh(index=self._index)
-            counted = ElasticsearchEngine(self._client, self._name, self._generation, self._meta).count()
-            if counted != self._functions:
-                raise TreelineError(
-                    f"the new generation of {self._name!r} does not add up: {self._functions} units written, "
-                    f"{counted} in {self._index}",
-                    "the alias stays where it was; index again with a fresh start",
-                )
-            self._meta |= {
-                "complete": True,
-                "functions": counted,
-                "next_serial": self._next_serial,
-                "created": datetime.now(UTC).isoformat(timespec="seconds"),
-                "token": new_token(),
-                "checkpoint": "",
-                "rejected": [],
-            }
-            graphs = {k: v for spec, n in self._encoders for k, v in vector_field(n, spec.dimension).items()}
-            self._client.indices.put_mapping(index=self._index, properties=graphs, meta={"treeline": self._meta})
-            # A published generation never changes; this is also what lets the next one begin as its clone.
-            self._client.indices.put_settings(
-                index=self._index, settings={"refresh_interval": None, "blocks.write": True}
-            )
-            self._check_base()
-            flip_alias(self._client, self._name, self._index)
+            patiently(self._publish)
         self._tidy_up()
         self._close()
         return info_of(self._name, self._generation, self._meta)
@@ -215,11 +192,7 @@ class ElasticsearchWriter:
             self._client.indices.create(index=self._index, settings=settings, mappings=mapping(encoders, meta))
             return meta
         base_generation, base_meta = base
-        self._client.indices.clone(
-            index=index_name(self._name, base_generation),
-            target=self._index,
-            settings={"index.blocks.write": None, "index.refresh_interval": NEVER},
-        )
+        patiently(lambda: self._clone(index_name(self._name, base_generation)))
         encoders = _with_fields(plan["encoders"], base_meta["encoders"])
         meta |= {
             "functions": base_meta["functions"],
@@ -227,8 +200,49 @@ class ElasticsearchWriter:
             "encoders": _rows(encoders),
         }
         fields = {k: v for encoder, n in encoders for k, v in vector_field(n, encoder.dimension).items()}
-        self._client.indices.put_mapping(index=self._index, properties=fields, meta={"treeline": meta})
+        told = {"treeline": meta}
+        patiently(lambda: self._client.indices.put_mapping(index=self._index, properties=fields, meta=told))
         return meta
+
+    def _clone(self, base: str) -> None:
+        settings = {"index.blocks.write": None, "index.refresh_interval": NEVER}
+        try:
+            self._client.indices.clone(index=base, target=self._index, settings=settings)
+        except BadRequestError as error:
+            # An answer was lost, and this is the second time: only the holder of the lease makes this generation.
+            if ALREADY_THERE not in reason(error):
+                raise
+
+    def _publish(self) -> None:
+        """Check the count and move the alias; all of it may be done twice."""
+        self._client.indices.refresh(index=self._index)
+        counted = self._count()
+        if counted != self._functions:
+            raise TreelineError(
+                f"the new generation of {self._name!r} does not add up: {self._functions} units written, "
+                f"{counted} in {self._index}",
+                "the alias stays where it was; index again with a fresh start",
+            )
+        self._meta |= {
+            "complete": True,
+            "functions": counted,
+            "next_serial": self._next_serial,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "token": new_token(),
+            "checkpoint": "",
+            "rejected": [],
+        }
+        graphs = {k: v for spec, n in self._encoders for k, v in vector_field(n, spec.dimension).items()}
+        self._client.indices.put_mapping(index=self._index, properties=graphs, meta={"treeline": self._meta})
+        # A published generation never changes; this is also what lets the next one begin as its clone.
+        self._client.indices.put_settings(index=self._index, settings={"refresh_interval": None, "blocks.write": True})
+        self._check_base()
+        flip_alias(self._client, self._name, self._index)
+
+    def _count(self) -> int:
+        query = {"bool": {"filter": [UNITS]}}
+        answer = whole_answer(self._client, self._index, query=query, size=0, track_total_hits=True)
+        return int(answer["hits"]["total"]["value"])
 
     def _resume(self) -> None:
         """Back to the last checkpoint: what was written after it is taken out again."""
@@ -249,7 +263,10 @@ class ElasticsearchWriter:
     def _check_base(self) -> None:
         """What was built on a generation that is no longer current must not become current itself."""
         base = self._meta.get("base")
-        if base and index_name(self._name, base) not in self._client.indices.get_alias(name=alias_name(self._name)):
+        if not base:
+            return
+        current = self._client.indices.get_alias(name=alias_name(self._name))
+        if index_name(self._name, base) not in current and self._index not in current:
             raise TreelineError(
                 f"the index {self._name!r} was rolled back or replaced while it was being written",
                 "nothing was published; run the command again",
@@ -282,8 +299,16 @@ class ElasticsearchWriter:
         if not self._has_more_than_written or not unknown:
             return there
         with server_errors(self._client):
-            found: Any = self._client.mget(index=self._index, ids=unknown, source=False)
-        return there | {row["_id"] for row in found["docs"] if row.get("found")}
+            rows = patiently(lambda: self._rows_by_id(unknown))
+        return there | {row["_id"] for row in rows if row["found"]}
+
+    def _rows_by_id(self, ids: Sequence[str]) -> list[dict[str, Any]]:
+        """A row for each id. One whose shard is on no node right now has an error instead of a word on being found."""
+        answer = self._client.mget(index=self._index, ids=ids, source=False)
+        rows: list[dict[str, Any]] = answer["docs"]
+        if errors := [row["error"] for row in rows if "error" in row]:
+            raise TransportError(f"a shard is on no node: {errors[0].get('reason')}")
+        return rows
 
     def _do(self, actions: Sequence[Action]) -> list[tuple[str, str]]:
         with server_errors(self._client):
@@ -291,7 +316,7 @@ class ElasticsearchWriter:
 
     def _save_meta(self) -> None:
         with server_errors(self._client):
-            self._client.indices.put_mapping(index=self._index, meta={"treeline": self._meta})
+            patiently(lambda: self._client.indices.put_mapping(index=self._index, meta={"treeline": self._meta}))
 
     def _check_lease(self) -> None:
         if self._lease is not None:

@@ -8,7 +8,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import cycle
@@ -17,16 +17,22 @@ from urllib.parse import urlsplit
 
 HOP_BY_HOP = {"connection", "transfer-encoding", "content-length", "keep-alive"}
 WAYS = ("429", "503", "lost answer", "broken off", "single documents")
+OUTAGE = 6  # requests; the client itself asks four times
 BUSY = {"type": "es_rejected_execution_exception", "reason": "queue is full"}
 
 
 class FailingProxy(ThreadingHTTPServer):
-    """Passes everything on, no sooner than `delay` seconds later; bulk requests fail in one of the ways with the given
-    chance."""
+    """Passes everything on, no sooner than `delay` seconds later.
+
+    Bulk requests fail in one of the ways with the given chance. `outages` name other requests by a part of their first
+    line (`PUT /index/_mapping`) and the way in which the first `OUTAGE` of them fail.
+    """
 
     daemon_threads = True
 
-    def __init__(self, target: str, chance: float, seed: int = 0, delay: float = 0.0) -> None:
+    def __init__(
+        self, target: str, chance: float, seed: int = 0, delay: float = 0.0, outages: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.target = urlsplit(target)
         self.chance = chance
@@ -35,13 +41,20 @@ class FailingProxy(ThreadingHTTPServer):
         self.ways = cycle(WAYS)  # in turn: by chance one might not come up in a short load
         self.happened: Counter[str] = Counter()
         self.lock = threading.Lock()
+        self.outages = dict(outages or {})
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
 
-    def choose(self) -> str:
+    def choose(self, request: str) -> str:
         with self.lock:
+            for part, way in self.outages.items():
+                if part in request and self.happened[part] < OUTAGE:
+                    self.happened[part] += 1
+                    return way
+            if not request.endswith("/_bulk"):
+                return "pass"
             way = "pass"
             if self.random.random() < self.chance:
                 way = next(self.ways)
@@ -71,7 +84,7 @@ class Handler(BaseHTTPRequestHandler):
     def forward(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         time.sleep(self.server.delay)
-        way = self.server.choose() if self.path.partition("?")[0].endswith("/_bulk") else "pass"
+        way = self.server.choose(f"{self.command} {self.path.partition('?')[0]}")
         if way in {"429", "503"}:
             self.answer(
                 int(way), [], json.dumps({"error": {**BUSY, "root_cause": [BUSY]}, "status": int(way)}).encode()
@@ -144,8 +157,10 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def failing_proxy(target: str, chance: float, seed: int = 0, delay: float = 0.0) -> Iterator[FailingProxy]:
-    proxy = FailingProxy(target, chance, seed, delay)
+def failing_proxy(
+    target: str, chance: float = 0.0, seed: int = 0, delay: float = 0.0, outages: Mapping[str, str] | None = None
+) -> Iterator[FailingProxy]:
+    proxy = FailingProxy(target, chance, seed, delay, outages)
     thread = threading.Thread(target=proxy.serve_forever, daemon=True)
     thread.start()
     try:

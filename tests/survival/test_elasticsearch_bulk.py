@@ -8,7 +8,7 @@ import pytest
 
 from tests.elasticsearch_server import Cluster
 from tests.made_up_source import MadeUpChunk, MadeUpSource, MadeUpUnit, made_up
-from tests.survival.proxy import WAYS, failing_proxy
+from tests.survival.proxy import OUTAGE, WAYS, failing_proxy
 from treeline.corpus.function import Function
 from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.engine.protocol import Store
@@ -40,6 +40,28 @@ def test_through_a_server_that_is_busy_half_of_the_time_all_arrive_once(
     found = ids_in(ElasticsearchStore([elasticsearch_cluster.url]), "busy")
     assert len(found) == COUNT
     assert set(found) == {made_up(number).id for number in range(COUNT)}
+
+
+def test_an_update_outlasts_a_server_that_is_away_at_each_of_its_steps(
+    elasticsearch_cluster: Cluster, tmp_path: Path
+) -> None:
+    direct = ElasticsearchStore([elasticsearch_cluster.url])
+    load(direct, "away", [MadeUpSource(500)], options(tmp_path))
+    outages = {
+        "_clone/": "lost answer",
+        "PUT /treeline-away-000002/_mapping": "broken off",
+        "_mget": "503",
+        "_refresh": "503",
+        "_settings": "lost answer",
+        "_aliases": "lost answer",
+    }
+    with failing_proxy(elasticsearch_cluster.url, outages=outages) as proxy:
+        more = MadeUpSource(1_000, version=1, name="more")
+        summary = load(ElasticsearchStore([proxy.url]), "away", [more], options(tmp_path))
+        happened = dict(proxy.happened)
+    assert happened == dict.fromkeys(outages, OUTAGE) | {"pass": happened["pass"]}
+    assert summary.total == len(set(ids_in(direct, "away"))) == 1_500
+    assert direct.current("away") == summary.generation
 
 
 class BrokenChunk(MadeUpChunk):
