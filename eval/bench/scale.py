@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import keyword
 import multiprocessing
+import os
 import re
 import resource
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
+from itertools import islice
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +27,7 @@ from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Function
 from treeline.engine.names import alias_name
 from treeline.eval.bench.http import questions
+from treeline.eval.bench.watch import MODES, Watch
 from treeline.eval.sets.codesearchnet import data_folder
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import Chunk, Parsed, ReadOptions, Source, Unit
@@ -151,6 +155,12 @@ class Step:
     seconds: float
     settling_seconds: float
     """Seconds of merging after the load, not included in the rate."""
+    loader_processor: float
+    """Seconds of processor time of the loader and its workers."""
+    server_processor: tuple[float, float]
+    """Of the nodes, until published and in merging after it; zeros for the embedded engine."""
+    load_average: float
+    """Of the machine over five minutes, when the load ended."""
     disk_mb: float
     loader_mb: float
     searcher_mb: float
@@ -158,6 +168,8 @@ class Step:
     """Megabytes of heap in use, summed over the nodes; None for the embedded engine."""
     opening_seconds: float
     times: dict[str, dict[str, float]]
+    while_loading: dict[str, Any] | None
+    """The searches of the generation before, during the load; None if there was none."""
 
     @property
     def rate(self) -> float:
@@ -170,6 +182,7 @@ def run(
     settings: Settings,
     data: str = "",
     rounds: int = 3,
+    every: int = 1,
     before: Sequence[dict[str, Any]] = (),
     leave: bool = False,
     tell: Callable[[str], None] = print,
@@ -177,8 +190,8 @@ def run(
 ) -> dict[str, Any]:
     """Grow an index to `target` functions and measure every step in a separate process.
 
-    The index is dropped at the end unless `leave`. `keep` receives the figures after every step. Passed to a later run
-    as `before`, they let it continue from there.
+    A step adds `every` copies in one load. The index is dropped at the end unless `leave`. `keep` receives the figures
+    after every step. Passed to a later run as `before`, they let it continue from there.
     """
     settings, data = replace(settings, index=INDEX), data or f"codesearchnet:{data_folder()}"
     steps = list(before) if before and size(settings) == before[-1]["functions"] else []
@@ -186,31 +199,68 @@ def run(
         drop(settings)
     document = {"engine": settings.engine, "encoder": settings.encoder, "target": target, "steps": steps}
     tell(f"{'functions':>10} {'added/s':>8} {'disk MB':>8} {'load MB':>8} {'search MB':>9} {'p50 ms':>7} {'p95 ms':>7}")
-    for source in copies(target, data, len(steps)):
-        begin = time.perf_counter()
-        functions, added, loader = in_fresh_process(_load, settings, source)
-        seconds = time.perf_counter() - begin
-        settling = settle(settings)
-        opening, searcher, times = in_fresh_process(_ask, settings, rounds)
-        size_mb, heap_mb = disk(settings), heap(settings)
-        step = Step(functions, added, seconds, settling, size_mb, loader, searcher, heap_mb, opening, times)
+    for sources in batched(copies(target, data, ceil(steps[-1]["functions"] / COPY_SIZE) if steps else 0), every):
+        step = grow(settings, sources, rounds)
         steps.append({**asdict(step), "rate": step.rate})
         keep(document)
-        whole = times["hybrid"]
+        whole = step.times["hybrid"]
         tell(
-            f"{functions:>10} {step.rate:>8.0f} {step.disk_mb:>8.0f} {loader:>8.0f} {searcher:>9.0f} "
-            f"{whole['p50']:>7.1f} {whole['p95']:>7.1f}"
+            f"{step.functions:>10} {step.rate:>8.0f} {step.disk_mb:>8.0f} {step.loader_mb:>8.0f} "
+            f"{step.searcher_mb:>9.0f} {whole['p50']:>7.1f} {whole['p95']:>7.1f}"
         )
     if not leave:
         drop(settings)
     return document
 
 
+def grow(settings: Settings, sources: Sequence[Source], rounds: int) -> Step:
+    """Load the sources into the index and measure it, before and after."""
+    begin, begin_processor = time.perf_counter(), server_processor(settings)
+    with watching(settings) as watch:
+        functions, added, loader_mb, loader_processor = in_fresh_process(load_sources, settings, sources)
+    seconds, published = time.perf_counter() - begin, server_processor(settings)
+    load_average = os.getloadavg()[1]
+    settling = settle(settings)
+    settled = server_processor(settings)
+    opening, searcher_mb, times = in_fresh_process(_ask, settings, rounds)
+    return Step(
+        functions=functions,
+        added=added,
+        seconds=seconds,
+        settling_seconds=settling,
+        loader_processor=loader_processor,
+        server_processor=(published - begin_processor, settled - published),
+        load_average=load_average,
+        disk_mb=disk(settings),
+        loader_mb=loader_mb,
+        searcher_mb=searcher_mb,
+        server_mb=heap(settings),
+        opening_seconds=opening,
+        times=times,
+        while_loading=watch.figures() if watch else None,
+    )
+
+
+@contextmanager
+def watching(settings: Settings) -> Iterator[Watch | None]:
+    """Search the index as it is, if there is one."""
+    if not size(settings):
+        yield None
+        return
+    with closing(open_searcher(settings)) as searcher, Watch(searcher, questions()) as watch:
+        yield watch
+
+
 def copies(target: int, data: str, there: int = 0) -> Iterator[Source]:
-    """Sources that add up to the target, one copy per step, without the first `there` functions."""
+    """Sources that add up to the target, without the first `there`."""
     for number, begun in enumerate(range(0, target, COPY_SIZE)):
         if number >= there:
             yield GrownSource(open_source(data, ReadOptions()), number, min(1.0, (target - begun) / COPY_SIZE))
+
+
+def batched(sources: Iterator[Source], count: int) -> Iterator[list[Source]]:
+    while some := list(islice(sources, count)):
+        yield some
 
 
 def size(settings: Settings) -> int:
@@ -237,12 +287,15 @@ def in_fresh_process(work: Callable[..., Any], *arguments: Any) -> Any:
         return pool.submit(work, *arguments).result()
 
 
-def _load(settings: Settings, source: Source) -> tuple[int, int, float]:
+def load_sources(settings: Settings, sources: Sequence[Source], keep: int = 1) -> tuple[int, int, float, float]:
+    """Functions in all and added, megabytes at most, seconds of processor time; so many generations are kept."""
     store = open_store(settings)
     options = LoadOptions(work=settings.home_path / ".loading", encoders=(settings.encoder,))
-    summary = load(store, settings.index, [source], options)
-    store.prune(settings.index, keep=1)
-    return summary.total, summary.indexed, summary.peak_memory_mb
+    summary = load(store, settings.index, sources, options)
+    store.prune(settings.index, keep=keep)
+    spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    processor = sum(one.ru_utime + one.ru_stime for one in spent)
+    return summary.total, summary.indexed, summary.peak_memory_mb, processor
 
 
 def _ask(settings: Settings, rounds: int) -> tuple[float, float, dict[str, dict[str, float]]]:
@@ -250,7 +303,7 @@ def _ask(settings: Settings, rounds: int) -> tuple[float, float, dict[str, dict[
     searcher = open_searcher(settings)
     opening = time.perf_counter() - begin
     asked = questions()
-    times = {mode: _times(searcher.search, asked, mode, rounds) for mode in ("keyword", "dense", "hybrid")}
+    times = {mode: _times(searcher.search, asked, mode, rounds) for mode in MODES}
     return opening, peak_mb(), times
 
 
@@ -301,6 +354,15 @@ def heap(settings: Settings) -> float | None:
     with closing(_cluster(settings)) as cluster:
         nodes = cluster.client.nodes.stats(metric="jvm")["nodes"].values()
     return sum(float(node["jvm"]["mem"]["heap_used_in_bytes"]) for node in nodes) / 1e6
+
+
+def server_processor(settings: Settings) -> float:
+    """Seconds of processor time that the nodes have used since they started."""
+    if settings.engine == "embedded":
+        return 0.0
+    with closing(_cluster(settings)) as cluster:
+        nodes = cluster.client.nodes.stats(metric="process")["nodes"].values()
+    return sum(float(node["process"]["cpu"]["total_in_millis"]) for node in nodes) / 1000
 
 
 def _cluster(settings: Settings) -> ElasticsearchStore:

@@ -227,6 +227,9 @@ class Line:
 @click.option("--tokenizer", default="", metavar="FILE", help="--agents: a tokenizer.json; default: characters / 4.")
 @click.option("--semble", default="", metavar="PYTHON", help="A Python with semble, to measure it too.")
 @click.option("--scale", default=0, type=click.IntRange(0), metavar="N", help="Grow an index to N functions instead.")
+@click.option(
+    "--every", default=1, type=click.IntRange(1), metavar="COPIES", help="--scale: copies of CodeSearchNet in one load."
+)
 @click.option("--leave", is_flag=True, help="--scale: keep the index; continue from the steps in --json.")
 @click.option("--json", "json_file", default="", metavar="FILE", help="Write the figures; - for stdout.")
 def command(
@@ -245,6 +248,7 @@ def command(
     tokenizer: str,
     semble: str,
     scale: int,
+    every: int,
     leave: bool,
     json_file: str,
 ) -> None:
@@ -287,7 +291,7 @@ def command(
                 file.with_suffix(".svg").write_text(plots.scale_svg(found), encoding="utf-8")
 
         before = orjson.loads(file.read_bytes())["steps"] if leave and file and file.exists() else ()
-        document = growth.run(scale, settings=settings, before=before, leave=leave, tell=tell, keep=keep)
+        document = growth.run(scale, settings=settings, every=every, before=before, leave=leave, tell=tell, keep=keep)
     else:
         document = in_process(settings, source, rounds, console)
     _write(stamp(document), json_file, console)

@@ -67,6 +67,10 @@ def test_a_run_goes_on_from_the_index_that_was_left(tmp_path: Path, monkeypatch:
     second = grow(6, before=first["steps"], keep=lambda found: kept.append(len(found["steps"])))
     assert [step["functions"] for step in second["steps"]] == [3, 6] and kept == [2]
     assert second["steps"][0] == first["steps"][0]
+    assert first["steps"][0]["while_loading"] is None
+    assert second["steps"][1]["while_loading"]["failed"] == 0
+    assert second["steps"][1]["loader_processor"] > 0
+    assert [step["functions"] for step in grow(9, every=2)["steps"]] == [6, 9]
     assert scale.size(replace(settings, index=scale.INDEX)) == 0  # gone, as it was not to be left
     assert len(grow(3, before=second["steps"])["steps"]) == 1  # and so the figures are of nothing that is there
 
