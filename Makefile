@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help serve test compose-test lint fix types pytest bench eval csn docs readme constraints system clean audit torture fuzz mutants
+.PHONY: help serve test compose-test lint fix types pytest bench eval csn docs readme constraints system clean audit torture fuzz mutants cluster
 
 PINS := pyproject.toml constraints.txt
 EXTRAS := elasticsearch,lsp,mcp
@@ -13,6 +13,7 @@ PORT ?= 8080
 PYTEST_FLAGS ?=
 JOBS ?= 2
 SEED ?= 0
+FUNCTIONS ?= 182431
 DATA ?= ../shared/codesearchnet
 export TREELINE_EVAL_DATA ?= $(abspath $(dir $(wildcard $(DATA)/queries.csv)))
 
@@ -46,6 +47,9 @@ torture: .venv/.installed-test ## a thousand rounds of kills, failing disks and 
 
 fuzz: .venv/.installed-test ## 10,000 random requests to the service; SEED=N is the number of the first
 	@.venv/bin/python -m tests.fuzz.random_requests --count 10000 --seed $(SEED)
+
+cluster: .venv/.installed-test ## three Elasticsearch nodes: one killed, all restarted, snapshot; FUNCTIONS=N in the index
+	@.venv/bin/python -m tests.survival.cluster --functions $(FUNCTIONS)
 
 mutants: .venv/.installed-test ## plant 100 small faults and count those that the tests notice; SEED=N for others
 	@.venv/bin/python scripts/mutants.py --count 100 --seed $(SEED) --seconds 3600 --jobs $(JOBS)

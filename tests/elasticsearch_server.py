@@ -179,11 +179,16 @@ class Cluster:
 
 
 @contextmanager
-def running(*, nodes: int = 1, heap: str = HEAP, version: str = VERSION, lasting: bool = False) -> Iterator[Cluster]:
-    """A cluster of so many nodes without security, stopped and removed at the end."""
+def running(
+    *, nodes: int = 1, heap: str = HEAP, version: str = VERSION, lasting: bool = False, kept: Path | None = None
+) -> Iterator[Cluster]:
+    """A cluster of so many nodes without security, stopped and removed at the end; with its data in `kept`, it stays
+    there for the next time."""
     fetch(version)
     java_home(version)
-    folder = Path(tempfile.mkdtemp(prefix="treeline-elasticsearch-"))
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+    folder = kept or Path(tempfile.mkdtemp(prefix="treeline-elasticsearch-"))
     folder.chmod(0o755)
     cluster = Cluster(folder, heap=heap, version=version, lasting=lasting)
     try:
@@ -196,13 +201,14 @@ def running(*, nodes: int = 1, heap: str = HEAP, version: str = VERSION, lasting
         yield cluster
     finally:
         cluster.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+        if kept is None:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _configure(cluster: Cluster, node: Node) -> None:
     config = node.folder / "config"
-    shutil.copytree(fetch(cluster.version) / "config", config)
-    (node.folder / "tmp").mkdir()
+    shutil.copytree(fetch(cluster.version) / "config", config, dirs_exist_ok=True)
+    (node.folder / "tmp").mkdir(exist_ok=True)
     options = config / "jvm.options"
     unwanted = ["file=logs/"]  # OpenSearch logs its garbage collection into its own folder, which is not ours to write
     if not _has_vector_module(java_home(cluster.version)):
@@ -274,10 +280,10 @@ def main() -> int:
     parser.add_argument("--heap", default=HEAP)
     parser.add_argument("--version", default=VERSION, help=f"such as {NEXT_MAJOR} or {OPENSEARCH}")
     parser.add_argument("--lasting", action="store_true", help="compile in full: for benchmarks")
-    chosen = parser.parse_args()
+    parser.add_argument("--kept", type=Path, help="a folder for the data, which stays there for the next time")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        with running(nodes=chosen.nodes, heap=chosen.heap, version=chosen.version, lasting=chosen.lasting) as cluster:
+        with running(**vars(parser.parse_args())) as cluster:
             print(",".join(cluster.urls), flush=True)
             signal.pause()
     except ServerMissing as error:

@@ -1,124 +1,79 @@
-"""Three real nodes, one replica: one of them dies with `kill -9`, during a load and during searches."""
+"""Three real nodes, three shards, one replica: nodes die, restart and hang, during loads and searches."""
 
-import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from tests.elasticsearch_server import Cluster, Node
-from tests.made_up_source import MadeUpSource, made_up
+from tests.elasticsearch_server import Cluster
+from tests.made_up_source import MadeUpSource
+from tests.survival.cluster import INDEX, Trial
 from treeline.corpus.errors import TreelineError
-from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.engine.elasticsearch.engine import HANGING_SECONDS
-from treeline.engine.protocol import Store
-from treeline.ingest.pipeline import LoadOptions, load
+from treeline.eval.bench import scale
 from treeline.search.live import LiveSearcher
 from treeline.search.query import Query
 from treeline.search.settings import Settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch]
-COUNT = 6_000
-INDEX = "cluster"
+COUNT = 4_000
+QUESTIONS = ("parse the json file", "retry the request", "merge the list", "open the socket")
 LANE_TIMEOUT = 3.0
 # Seconds; a cluster puts a silent node out after three checks of ten, and until then may ask it for its shards;
 # on a busy machine all of this takes several times as long.
 EXPELLED = 300.0
 # Seconds; the lanes, then the bodies from one node or another, and what a busy machine adds.
 LONGEST = LANE_TIMEOUT + 2 * HANGING_SECONDS + 60
+TIMED_OUT = "timed out"  # a busy machine's, and no node's that went away
 
 
-def store_of(cluster: Cluster) -> Store:
-    return ElasticsearchStore(cluster.urls)
+@pytest.fixture(scope="module")
+def trial(three_nodes: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    settings = Settings(
+        home=str(tmp_path_factory.mktemp("home")),
+        index=INDEX,
+        engine="elasticsearch",
+        elasticsearch_url=",".join(three_nodes.urls),
+        elasticsearch_shards=3,
+        lane_timeout=LANE_TIMEOUT,
+    )
+    scale.load_sources(settings, [MadeUpSource(COUNT)])
+    loaded = Trial(three_nodes, settings, QUESTIONS)
+    loaded.wait_until_well()
+    return loaded
 
 
-def busy_node(cluster: Cluster, store: Store, index: str) -> Node:
-    """The node that holds the primary of the newest index: the worst one to lose."""
-    client = store.client  # type: ignore[attr-defined]
-    shards = client.cat.shards(index=f"treeline-{index}-*", h="index,node,prirep", format="json")
-    newest = max(row["index"] for row in shards)
-    name = next(row["node"] for row in shards if row["index"] == newest and row["prirep"] == "p")
-    return next(node for node in cluster.nodes if node.name == name)
+def test_a_node_killed_under_search_and_load_loses_nothing_and_search_goes_on(trial: Trial) -> None:
+    figures = trial.kill_a_node_while_loading([MadeUpSource(2 * COUNT, version=1, name="more")])
+    assert (figures["lost"], figures["unexpected"]) == (0, 0)
+    assert figures["total"] == figures["loaded"] == 3 * COUNT
+    searches = figures["searches"]
+    assert searches["asked"] > len(QUESTIONS)
+    assert searches["empty"] == 0
+    assert searches["longest_ms"] < LONGEST * 1000
+    assert searches["failing_seconds"] < LONGEST, searches["failures"]
 
 
-def come_back(cluster: Cluster, node: Node, store: Store) -> None:
-    cluster.start(node)
-    cluster.wait(3)
-    client = store.client  # type: ignore[attr-defined]
-    client.options(request_timeout=300).cluster.health(wait_for_status="green", timeout="290s")
+def test_a_rolling_restart_fails_no_search(trial: Trial) -> None:
+    figures = trial.restart_one_by_one()
+    searches = figures["searches"]
+    assert searches["asked"] > len(QUESTIONS) and searches["empty"] == 0
+    assert [failure for failure in searches["failures"] if TIMED_OUT not in failure] == []
 
 
-def test_a_node_killed_during_a_load_loses_nothing(three_nodes: Cluster, tmp_path: Path) -> None:
-    store = store_of(three_nodes)
-    killed: list[Node] = []
-
-    def kill_in_the_middle(_what: str, done: int, total: int) -> None:
-        if not killed and done > total / 3:
-            killed.append(busy_node(three_nodes, store, INDEX))
-            killed[0].kill()
-
-    options = LoadOptions(work=tmp_path, encoders=("none",), workers=0, checkpoint_seconds=2)
-    summary = load(store, INDEX, [MadeUpSource(COUNT)], options, kill_in_the_middle)
-    assert killed, "nothing was killed"
-    assert summary.total == COUNT
-    assert summary.rejected == 0
-    found = {function.id for function in store.open(INDEX).scan()}
-    assert found == {made_up(number).id for number in range(COUNT)}
-    come_back(three_nodes, killed[0], store)
+def test_a_roll_back_and_a_restored_snapshot_bring_back_every_function(trial: Trial) -> None:
+    assert trial.count() == 3 * COUNT
+    assert trial.roll_back()["total"] == COUNT
+    figures = trial.snapshot_and_restore()
+    assert figures["lost"] == 0 and figures["snapshot_mb"] > 0
+    assert trial.count() == COUNT
 
 
-def test_a_node_killed_during_searches_fails_no_search_for_longer_than_the_time_out(
-    three_nodes: Cluster, tmp_path: Path
-) -> None:
-    store = store_of(three_nodes)
-    if INDEX not in store.names():
-        load(store, INDEX, [MadeUpSource(COUNT)], LoadOptions(work=tmp_path, encoders=("none",), workers=0))
-    searcher = LiveSearcher(store, INDEX, Settings(lane_timeout=LANE_TIMEOUT))
-    searcher.search(Query("parse the json file"))
-    asked: list[tuple[float, float, bool]] = []  # when, how long, answered
-    stop = threading.Event()
-
-    def ask(number: int) -> None:
-        while not stop.is_set():
-            begin = time.monotonic()
-            try:
-                answer = searcher.search(Query(f"retry the request {number}"))
-                answered = len(answer.results) > 0
-            except TreelineError:
-                answered = False
-            asked.append((begin, time.monotonic() - begin, answered))
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    try:
-        wait_for(lambda: len(asked) > 25)
-        node = busy_node(three_nodes, store, INDEX)
-        node.kill()
-        dead = len(asked)
-        time.sleep(15)
-        wait_for(lambda: len(asked) > dead + 25 and all(answered for _, _, answered in asked[-5:]))
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-        searcher.close()
-    longest = max(took for _, took, _ in asked)
-    failed = [begin for begin, _, answered in asked if not answered]
-    assert longest < LONGEST, f"a search took {longest:.1f} s"
-    assert not failed or max(failed) - min(failed) < LONGEST, "searches kept failing"
-    come_back(three_nodes, node, store_of(three_nodes))
-
-
-def test_a_node_that_hangs_is_passed_over(three_nodes: Cluster, tmp_path: Path) -> None:
+def test_a_node_that_hangs_is_passed_over(trial: Trial) -> None:
     """It accepts connections and answers nothing: the worst way to fail for a client."""
-    store = store_of(three_nodes)
-    if INDEX not in store.names():
-        load(store, INDEX, [MadeUpSource(COUNT)], LoadOptions(work=tmp_path, encoders=("none",), workers=0))
-    searcher = LiveSearcher(store, INDEX, Settings(lane_timeout=LANE_TIMEOUT))
+    searcher = LiveSearcher(trial.store, INDEX, trial.settings)
     searcher.search(Query("parse the json file"))
-    node = three_nodes.nodes[2]
+    node = trial.cluster.nodes[2]
     node.pause()
     answers: list[tuple[float, bool]] = []
     end = time.monotonic() + EXPELLED
@@ -131,13 +86,6 @@ def test_a_node_that_hangs_is_passed_over(three_nodes: Cluster, tmp_path: Path) 
         searcher.close()
     assert max(took for took, _ in answers) < LONGEST
     assert sum(found for _, found in answers) >= 1, "the two healthy nodes answered nothing"
-
-
-def wait_for(happened: Callable[[], bool]) -> None:
-    end = time.monotonic() + EXPELLED
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 def timed(work: Callable[[], object]) -> tuple[float, bool]:
