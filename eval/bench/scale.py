@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from hashlib import blake2b
 from itertools import islice
 from math import ceil
@@ -114,15 +115,15 @@ class GrownSource:
 def shuffle_identifiers(function: Function, copy: int, pool: list[str]) -> Function:
     """The function in a made-up repository, each identifier replaced consistently by another of the pool."""
 
-    def other(found: re.Match[str]) -> str:
-        name = found[0]
+    @cache  # a name comes up several times: in the code, the original and the docstring
+    def other(name: str) -> str:
         if name in KEPT:
             return name
         digest = blake2b(f"{copy} {function.repo} {name}".encode(), digest_size=4).digest()
         return pool[int.from_bytes(digest) % len(pool)]
 
     def changed(text: str) -> str:
-        return IDENTIFIER.sub(other, text)
+        return IDENTIFIER.sub(lambda found: other(found[0]), text)
 
     return Function(
         repo=f"{function.repo}-{copy}",
