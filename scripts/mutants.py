@@ -3,12 +3,12 @@
 usage: scripts/mutants.py [--count 100] [--seed 0] [--seconds 900] [--jobs 2] [--only engine/embedded,search]
                           [--tests engine,search] [--json FILE]
 
-A fault is one change of the syntax tree: another comparison, a number off by one, `and` for `or`, a negated condition,
-swapped arguments, a statement left out. First all quick tests of the rooms run once, with a probe at the place of each
-fault that notes which test reaches it, also in processes that the test starts. Then a forked process compiles the
-module with the fault and runs these tests, the quickest first; no file is changed. A place that an import reaches (a
-constant, a default) gets the tests that reach the functions which use it. A fault that no test reaches survives. Exits
-with 1 if too few faults are noticed.
+A fault is one change of the syntax tree: another comparison, a number off by one (a large one doubled), `and` for
+`or`, a negated condition, swapped arguments, a statement left out. First all quick tests of the rooms run once, with a
+probe at the place of each fault that notes which test reaches it, also in processes that the test starts. Then a forked
+process compiles the module with the fault and runs these tests, the quickest first; no file is changed. A place that an
+import reaches (a constant, a default) gets the tests that reach the functions which use it. A fault that no test
+reaches survives. Exits with 1 if too few faults are noticed.
 """
 
 from __future__ import annotations
@@ -74,7 +74,11 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitOr: ast.BitAnd,
 }
 # Calls whose exchanged arguments mean the same, or fail in every test.
-NOT_EXCHANGED = frozenset({"isinstance", "getattr", "setattr", "hasattr", "max", "min"})
+NOT_EXCHANGED = frozenset(
+    """isinstance getattr setattr hasattr max min maximum minimum logical_and logical_or hypot union1d intersect1d
+    array_equal allclose isclose""".split()
+)
+ROUND = 100  # a larger number is a limit that nobody means to the last digit: it is doubled
 SILENT = re.compile(r"^(log|warnings|progress)\b|\.debug\(|\.info\(|\.warning\(")
 
 
@@ -134,8 +138,10 @@ class Planter(ast.NodeTransformer):
         if isinstance(node.value, bool):
             if self._here(node, f"{node.value} → {not node.value}"):
                 return ast.copy_location(ast.Constant(not node.value), node)
-        elif isinstance(node.value, int) and self._here(node, f"{node.value} → {node.value + 1}"):
-            return ast.copy_location(ast.Constant(node.value + 1), node)
+        elif isinstance(node.value, int):
+            other = node.value + 1 if node.value < ROUND else 2 * node.value
+            if self._here(node, f"{node.value} → {other}"):
+                return ast.copy_location(ast.Constant(other), node)
         return node
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
@@ -155,7 +161,7 @@ class Planter(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         plain = len(node.args) >= 2 and not any(isinstance(one, ast.Starred) for one in node.args[:2])
-        known = isinstance(node.func, ast.Name) and node.func.id in NOT_EXCHANGED
+        known = getattr(node.func, "id", getattr(node.func, "attr", "")) in NOT_EXCHANGED
         if plain and not known and self._here(node, f"arguments of {ast.unparse(node.func)[:40]} exchanged"):
             node.args[0], node.args[1] = node.args[1], node.args[0]
         return node

@@ -25,6 +25,13 @@ def test_the_terms_of_the_question_are_kept_and_not_added_again() -> None:
     assert len(words) <= 2 * KEPT + EXTRA
 
 
+def test_as_many_terms_are_added_however_many_the_question_has() -> None:
+    many = [[f"term{number:02d}" for number in range(2 * EXTRA)]]
+    assert related_terms(["x"], many) == many[0][:EXTRA]
+    assert related_terms(many[0][:5], many) == many[0][5 : EXTRA + 5]
+    assert related_terms(["x"], many, extra=2) == many[0][:2]
+
+
 def test_without_results_the_question_stays_as_it_is() -> None:
     assert expand(["retri"], []) == ["retri"] * KEPT
     assert expand(["retri"], [[], []]) == ["retri"] * KEPT

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.graph.trees import address
 from tests.rerank.candidates import CONTEXT, both, found
+from treeline.corpus.analysis import terms
 from treeline.corpus.function import Address
 from treeline.graph.embedding import embed
 from treeline.graph.hyperbolic import distance, distances
@@ -26,6 +27,7 @@ from treeline.rerank.tree import (
     lists_changes,
     local_tree,
     path_facts,
+    query_words,
     superseded,
 )
 
@@ -497,3 +499,9 @@ def test_a_test_inside_a_file_of_code_follows_the_code_unless_tests_are_asked_fo
     )
     assert order("parallel walking of folders", found)[0] == "src/two.rs:walk"
     assert order("tests of walking", found)[0] == f"src/one.rs:{name}"
+
+
+def test_up_to_three_neighbouring_words_of_a_query_are_read_as_one_too() -> None:
+    assert query_words("open the Thread pool") == {
+        *terms("open the thread pool openthe thethread threadpool openthethread thethreadpool")
+    }

@@ -19,7 +19,7 @@ import pytest
 from tests.engine.functions import ENCODER, SAMPLE, build, function, vectors, write
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import TreelineError
-from treeline.engine.embedded import EmbeddedStore, columns, engine
+from treeline.engine.embedded import EmbeddedStore, columns, engine, fulltext
 from treeline.engine.embedded import vectors as vector_search
 from treeline.engine.protocol import Filters
 
@@ -100,6 +100,49 @@ def test_a_loader_goes_on_from_its_checkpoint_on_a_disk_without_hard_links(
             writer.checkpoint(b"state")
     with store.begin("x", [ENCODER], "plan") as writer:
         assert writer.publish().functions == len(SAMPLE)
+
+
+def test_only_the_last_checkpoint_is_kept_and_nothing_of_it_once_published(tmp_path: Path) -> None:
+    """Each has the whole text index; a long load has hundreds."""
+    store = EmbeddedStore(tmp_path)
+    with store.begin("x", [ENCODER], "plan") as writer:
+        for start in range(0, 150, 50):
+            write(writer, MANY[start : start + 50])
+            writer.checkpoint(b"")
+        left = sorted(
+            path.name.partition("-")[0] for path in (tmp_path / "x" / "building").iterdir() if "-" in path.name
+        )
+        assert left == ["dead", "part", "part", "part", "text"]
+        info = writer.publish()
+    published = tmp_path / "x" / info.generation
+    assert not [path.name for path in published.rglob("*") if path.name.startswith(("dead-", "part-", "text-"))]
+    assert not list(published.rglob("checkpoint*"))
+
+
+def test_a_body_is_read_by_its_address_not_by_looking_through_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = EmbeddedStore(tmp_path)
+    build(store, "x", MANY)
+    opened = store.open("x")
+
+    def look(*_: object) -> None:
+        raise AssertionError("all documents were asked where they are")
+
+    monkeypatch.setattr(fulltext, "_addresses", look)
+    assert [one.original_string for one in opened.fetch([MANY[7].id])] == [MANY[7].original_string]
+    opened.close()
+
+
+def test_a_word_one_edit_away_counts_less_the_shorter_it_is(tmp_path: Path) -> None:
+    """As in Lucene: 1 − 1/n for words of n letters, with the rarity of the most common of them."""
+    store = EmbeddedStore(tmp_path)
+    for word, other in (("wobble", "wobbly"), ("cat", "cab")):
+        build(store, word, [function(one, code=f"def {one}(x): pass") for one in (word, other, "third", "fourth")])
+        engine = store.open(word)
+        exact, near = engine.fuzzy(word, 5)
+        assert near.score / exact.score == pytest.approx(1 - 1 / len(word), rel=1e-3)
+        engine.close()
 
 
 def test_a_large_index_is_searched_by_signs_and_filtered_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,9 @@ from click.testing import CliRunner
 
 from tests.search.small_index import NAME, parsed, publish
 from treeline.corpus.errors import InputError
-from treeline.corpus.function import Function
+from treeline.corpus.function import Address, Function
 from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.protocol import Hit
 from treeline.eval.sets import alternatives
 
 
@@ -53,6 +54,49 @@ def test_private_functions_tests_and_single_words_are_no_questions(name: str) ->
     assert alternatives.alternatives(functions) == []
 
 
+def test_enough_answers_in_enough_repositories_make_a_question() -> None:
+    code = {"a.py": 'def parse_date(text):\n    """Parse a date out of text."""\n    return 1\n'}
+    code["b.py"] = code["a.py"].replace("1", "2")
+    code["c.py"] = code["a.py"].replace("1", "3")
+
+    def made(*files: int) -> list[alternatives.Alternatives]:
+        """Of repositories with so many files each."""
+        return alternatives.alternatives(
+            one
+            for number, count in enumerate(files)
+            for one in parsed(dict(list(code.items())[:count]), f"owner/r{number}")[0]
+        )
+
+    assert made(3, 3, 3, 1) and made(3, 3, 2, 2)
+    assert not made(3, 3, 2, 1)  # nine answers
+    assert not made(3, 3, 3)  # three repositories, though ten answers would do
+    assert not made(3, 3, 3, 0)
+
+
+def test_solutions_are_counted_among_the_first_ten() -> None:
+    known = alternatives.Alternatives("parse date", {"a": 0, "b": 0, "c": 1, "d": 2})
+    data = alternatives.dataset([known], 10, 1, "index x")
+    (case,) = data.cases
+
+    def measured(ids: list[str]) -> dict[str, float | None]:
+        return data.measure(case, [Hit(id_, 1.0, Address(f"o/{id_}", "p", "f", "python", "u")) for id_ in ids])
+
+    others = [f"x{number}" for number in range(20)]
+    assert measured(["a", "b", "c", *others])["solutions_10"] == 2
+    assert measured([*others[:9], "a", "c"])["solutions_10"] == 1
+    assert measured(["x", "a"])["mrr"] == 0.5
+    assert measured(["a", "b"])["repositories_10"] == 2
+    facts = data.facts
+    assert (facts["answers a question"], facts["solutions a question"], facts["names that qualify"]) == (4, 3, 1)
+
+
+def test_a_sample_of_the_questions_is_asked() -> None:
+    found = [alternatives.Alternatives(f"parse {number}", {str(number): 0}) for number in range(20)]
+    cases = [alternatives.dataset(found, 5, seed, "x").cases for seed in (1, 1, 2)]
+    assert [case.text for case in cases[0]] == [case.text for case in cases[1]] != [case.text for case in cases[2]]
+    assert [case.id for case in cases[0]] == ["#1", "#2", "#3", "#4", "#5"]
+
+
 def test_an_index_without_such_names_is_refused_with_what_it_would_need() -> None:
     with pytest.raises(InputError, match="no name in index x has 10 documented answers in 4 repositories"):
         alternatives.dataset([], 10, 1, "index x")
@@ -63,4 +107,6 @@ def test_the_command_prints_solutions_against_the_fused_order(tmp_path: Path) ->
     done = CliRunner(env={"TREELINE_HOME": str(tmp_path)}).invoke(
         alternatives.command, ["--name", NAME], catch_exceptions=False
     )
+    assert done.exit_code == 0
     assert "distinct solutions@10" in done.output and "diversity 0" in done.output and "NDCG@10" in done.output
+    assert "1 queries" in done.output

@@ -50,6 +50,43 @@ def test_opposites_are_found_by_name() -> None:
     }
 
 
+def test_the_functions_of_the_pairs_and_some_more_of_their_repositories_are_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(direction, "OTHERS", 2)
+    more = {f"f{number}.py": f"def other_{number}():\n    return {number}\n" for number in range(6)}
+    functions = [*parsed(FILES | more)[0], *parsed(more, "owner/else")[0]]
+    chosen = direction.pairs(functions)
+    searched = direction.pool(chosen, functions)
+    asked = {functions[number].id for pair in chosen for number in (pair.answer, pair.opposite)}
+    ids = [function.id for function in searched]
+    assert asked <= set(ids) and len(ids) == len(set(ids)) == len(asked) + 2
+    assert {function.repo for function in searched} == {functions[0].repo}
+    assert direction.pool(chosen, functions) == searched
+    assert ids == [function.id for function in functions if function.id in set(ids)]
+
+
+def test_right_answers_are_counted_by_kind_and_language() -> None:
+    functions, _ = parsed(FILES)
+    chosen = sorted(direction.pairs(functions), key=lambda pair: pair.kind)
+    rows = direction.summarise(chosen, functions, [True, False, True, True, True, True])
+    half = 1.96 * (0.25 / 2) ** 0.5
+    assert [(row["pairs"], row["count"], row["right"], row["margin"]) for row in rows] == [
+        ("arrow", 2, 0.5, pytest.approx(half)),
+        ("arrow, python", 2, 0.5, pytest.approx(half)),
+        ("negation", 2, 1.0, 0.0),
+        ("negation, python", 2, 1.0, 0.0),
+        ("verb", 2, 1.0, 0.0),
+        ("verb, python", 2, 1.0, 0.0),
+    ]
+
+
+def test_a_few_pairs_of_a_kind_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direction, "MOST", {"arrow": 1, "verb": 2, "negation": 0})
+    found = direction.pairs(parsed(FILES)[0])
+    assert sorted(pair.kind for pair in found) == ["arrow", "verb", "verb"]
+
+
 def test_a_seed_makes_the_same_questions_again() -> None:
     functions, _ = parsed(FILES)
     assert direction.pairs(functions, 3) == direction.pairs(functions, 3)

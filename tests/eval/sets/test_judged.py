@@ -47,6 +47,25 @@ def test_better_answers_in_front_count_more() -> None:
     assert worse["ndcg_10"] == pytest.approx(7 / 2 / (7 + 1 / 1.5849625), rel=1e-3)
 
 
+def test_only_the_first_ten_answers_count_each_once() -> None:
+    data = judged.dataset([JudgedQuestion("q", {"a": 2, "b": 3, "c": 1})], lambda url: True, "tiny")
+
+    def measured(urls: list[str]) -> dict[str, float | None]:
+        hits = [Hit(url, 1.0, Address(f"o/{url}", "p", "f", "python", url)) for url in urls]
+        return data.measure(data.cases[0], hits)
+
+    others = [f"x{number}" for number in range(20)]
+    tenth, eleventh = measured([*others[:9], "a", "b"]), measured([*others[:10], "a", "b"])
+    assert tenth["judged_10"] == 0.1 and eleventh["judged_10"] == 0.0
+    assert tenth["ndcg_10"] and eleventh["ndcg_10"] == 0.0
+    assert measured(["c", "a", "b", *others])["mrr"] == 0.5  # related is not right
+    assert measured(["a", "a", "b", *others])["precision_5"] == pytest.approx(2 / 5)
+    assert measured([*others[:4], "a", "b"])["precision_5"] == pytest.approx(1 / 5)
+    assert measured([])["judged_10"] == 0.0
+    assert measured(["a", "b", "c"])["repositories_10"] == 3
+    assert data.facts["judged functions"] == 3 and data.facts["questions"] == 1
+
+
 def test_an_index_without_any_answer_is_one_line() -> None:
     with pytest.raises(InputError, match="none of the 1 questions"):
         judged.dataset([JudgedQuestion("q", {"a": 3})], lambda url: False, "tiny")
