@@ -467,10 +467,41 @@ def select(seconds: Mapping[str, float]) -> Selection:
     return Selection(quickest[:count], spent[count - 1] if count else 0.0)
 
 
-def try_fault(fault: Fault, tests: Sequence[str], scratch: Path) -> int:
-    plant({fault.module: Planter(fault.number).visit(parse(fault.module))}, scratch)
+class FirstFailure:
+    """A pytest plugin that writes down which test fails."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._path.write_text(report.nodeid, encoding="utf-8")
+
+
+def run_tests(tests: Sequence[str], *plugins: object) -> int:
+    """Run these tests, or all tests of these files, up to the first that fails."""
     chosen = [Chosen(tests)] if any("::" in test for test in tests) else []
-    return run_pytest(["-x", *dict.fromkeys(test.partition("::")[0] for test in tests)], chosen)
+    return run_pytest(["-x", *dict.fromkeys(test.partition("::")[0] for test in tests)], [*chosen, *plugins])
+
+
+def try_fault(fault: Fault, tests: Sequence[str], scratch: Path, failure: Path) -> int:
+    plant({fault.module: Planter(fault.number).visit(parse(fault.module))}, scratch)
+    return run_tests(tests, FirstFailure(failure))
+
+
+def outcome(fault: Fault, chosen: Selection, scratch: Path) -> str:
+    """What the tests say. One that fails without the fault, too, as on a busy machine, says nothing."""
+    tests, limit, failure = list(chosen.tests), HANGS + HANGS_TIMES * chosen.seconds, scratch / "failure"
+    while tests:
+        failure.unlink(missing_ok=True)
+        code = forked(partial(try_fault, fault, tests, scratch, failure), limit)
+        if code in (None, 0):
+            return "hung" if code is None else "survived"
+        failed = failure.read_text(encoding="utf-8") if failure.exists() else ""
+        if failed not in tests or forked(partial(run_tests, [failed]), limit) == 0:
+            return "noticed"
+        tests.remove(failed)
+    return "untested"
 
 
 def judge(faults: Sequence[Fault], reached: Mapping[str, Selection], end: float, out: Path) -> None:
@@ -483,7 +514,7 @@ def judge(faults: Sequence[Fault], reached: Mapping[str, Selection], end: float,
             if fault.at_import and not chosen.tests:
                 chosen = Selection(tests_of(fault.module))
                 if fault.module not in sound:
-                    alone = partial(run_pytest, ["-x", *chosen.tests], [])
+                    alone = partial(run_tests, chosen.tests)
                     sound[fault.module] = bool(chosen.tests) and forked(alone, HANGS_TIMES * MOST_SECONDS) == 0
                 usable = sound[fault.module]
             if not usable:
@@ -491,9 +522,7 @@ def judge(faults: Sequence[Fault], reached: Mapping[str, Selection], end: float,
             elif not chosen.tests:
                 fault.outcome = "unreached"
             else:
-                tried = partial(try_fault, fault, chosen.tests, Path(scratch))
-                code = forked(tried, HANGS + HANGS_TIMES * chosen.seconds)
-                fault.outcome = {None: "hung", 0: "survived"}.get(code, "noticed")
+                fault.outcome = outcome(fault, chosen, Path(scratch))
             print(f"{fault.outcome:9} {fault.module}:{fault.line} {fault.what} ({len(chosen.tests)} tests)", flush=True)
             file.write(json.dumps(asdict(fault)) + "\n")
             file.flush()
