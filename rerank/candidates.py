@@ -60,11 +60,12 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RerankContext:
-    """What a re-ranker gets besides the list: the query, and functions that return vectors and texts by id."""
+    """What a re-ranker gets besides the list: the query, and functions that return vectors, texts and code by id."""
 
     query: str
     vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
     texts: Callable[[Sequence[str]], Sequence[str]] | None = None
+    codes: Callable[[Sequence[str]], Sequence[str]] | None = None  # the texts without docstrings
     explain: bool = True  # whether the candidates need reasons
     kind: str = ""  # of the query, see `QueryTraits`
     symbols: Sequence[str] = ()  # names in the query that are written like identifiers

@@ -34,6 +34,7 @@ from treeline.corpus.function import lines_in
 from treeline.corpus.record import dataclass
 from treeline.corpus.roles import ASIDE_WORDS, is_aside
 from treeline.graph.hyperbolic import Floats
+from treeline.rerank.accessors import asks_for_accessors, is_accessor
 from treeline.rerank.candidates import (
     DEPTH,
     Candidate,
@@ -79,6 +80,8 @@ MOST_STEPS = 3  # of a repository, so one that is full of answers is not shut ou
 OLD_VERSION = 0.5  # a copy in the folder of an older version
 OPPOSITE = 0.2  # a name that converts the other way (direction.py); .5 loses .001 on the 99 questions (p = .05)
 OPPOSITE_KNOWN = 0.5  # the same if the direction is known, as for `atoi`, and not guessed from the name
+ACCESSOR = 0.3  # by which an accessor (accessors.py) must be better than the next unit of its file to stay before it
+ACCESSOR_LINES = 8  # of a function that may be one, with its docstring
 FOREIGN = 0.5  # another language than the query names (language.py)
 ALIKE = 0.8  # of the best score: if several functions of a file match this well, the unit around them is shown
 SEVERAL = 3  # how many such functions
@@ -441,6 +444,48 @@ def handed_on(head: Candidates, query: str, context: RerankContext) -> list[int]
     return [position for position, text in zip(files, texts, strict=True) if statement.search(text)]
 
 
+def stand_ins(head: Candidates, scores: Floats, tree: LocalTree, query: str, context: RerankContext) -> dict[int, int]:
+    """For each of the best candidates that is an accessor, the unit of its file that matches nearly as well and does
+    more, if there is one. None for what the query names or asks for.
+
+    The two change places, so the file keeps its own: an accessor that matches does say something about its file.
+    """
+    if context.codes is None or SYMBOL.fullmatch(query) or asks_for_accessors(query):
+        return {}
+    names, kinds, fragments = head.parts("func_name"), head.parts("kind"), head.parts("fragment")
+
+    def is_short(position: int) -> bool:
+        first, last = lines_in(fragments[position]) or (0, ACCESSOR_LINES)
+        return kinds[position] in FUNCTIONS and last - first < ACCESSOR_LINES
+
+    order = (-scores).argsort(kind="stable").tolist()
+    read = [position for position in order[: 2 * PAGE] if is_short(position)]
+    codes = context.codes([head.ids[position] for position in read]) if read else []
+    idle = [position for position, code in zip(read, codes, strict=True) if is_accessor(code)]
+    if not idle:
+        return {}
+    named = {JOINTS.sub(".", symbol).rpartition(".")[2] for symbol in context.symbols}
+    named.update(NAME_IN_SENTENCE.findall(query))
+    letters = NO_LETTER.sub("", query.lower())
+    found: dict[int, int] = {}
+    for accessor in idle:
+        own = names[accessor].rpartition(".")[2]
+        if own in named or NO_LETTER.sub("", own.lower()) == letters:
+            continue
+        for other in order:
+            if (
+                tree.files[other] == tree.files[accessor]
+                and scores[accessor] - ACCESSOR <= scores[other] <= scores[accessor]
+                and (kinds[other] in FUNCTIONS or BY_KIND.get(kinds[other], 0.0) > 0)
+                and other not in idle
+                and other not in found.values()
+                and (other in read or not is_short(other))  # what was not read may be an accessor too
+            ):
+                found[accessor] = other
+                break
+    return found
+
+
 def answering_wholes(head: Candidates, fused: Floats, tree: LocalTree) -> dict[int, int]:
     """For each file whose best functions match about equally well, the class around them or the file itself, if it
     matches too. Maps its position to that of the best function."""
@@ -489,7 +534,7 @@ class TreeRanking:
             defined[handing] = HANDED_ON
         weight = min(1.0, self.diversity / DIVERSITY)  # evidence fades in with diversity, so 0 gives the fused order
         scores = fused + weight * defined
-        gains, wholes = None, dict[int, int]()
+        gains, wholes, idle = None, dict[int, int](), dict[int, int]()
         about_a_whole = bool(ABOUT_A_WHOLE.match(query)) and not SYMBOL.fullmatch(query)
         if tree.whole:
             gains = file_evidence(head, fused, tree, query, context.symbols)
@@ -501,6 +546,9 @@ class TreeRanking:
                 wholes = answering_wholes(head, fused, tree)
                 for whole, best in wholes.items():
                     scores[whole] = max(scores[whole], np.nextafter(scores[best], np.inf))
+            idle = stand_ins(head, scores, tree, query, context)
+            for accessor, other in idle.items():
+                scores[[accessor, other]] = scores[[other, accessor]]
         turned = np.array(opposite(query, lambda: head.parts("func_name")), dtype=bool)
         if turned.any():
             sure = np.array([known(name) for name in head.parts("func_name")])
@@ -529,6 +577,7 @@ class TreeRanking:
                 turned,
                 foreign,
                 wholes,
+                idle,
                 head.parts("func_name"),
             )
             if context.explain
@@ -573,6 +622,7 @@ def explain(
     turned: NDArray[np.bool_],
     foreign: NDArray[np.bool_],
     wholes: Mapping[int, int],
+    idle: Mapping[int, int],
     names: Sequence[str],
 ) -> Labels:
     """The reason of each candidate that moved or has evidence: the evidence, its cluster, its share of the page."""
@@ -603,6 +653,8 @@ def explain(
             said[0] += f" ({', '.join(dict.fromkeys(islice(others, MEMBERS_NAMED)))})"
         if moved and gains is not None and INLINE_TEST.match(names[position]):
             said.insert(0, "a test inside its file")
+        if position in idle:
+            said.insert(0, f"it only returns or sets a value, and {names[idle[position]]} does more")
         if position in wholes:
             said.insert(0, "it answers for what is in it, which matches alike")
         if defined[position]:

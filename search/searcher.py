@@ -221,6 +221,7 @@ class Searcher:
             query=plan.route.symbols[0] if plan.route.alone else plan.text,
             vectors=vectors,
             texts=self._texts,
+            codes=self._codes,
             explain=plan.query.explain,
             kind=plan.route.kind,
             symbols=plan.route.symbols,
@@ -316,6 +317,10 @@ class Searcher:
     def _texts(self, ids: Sequence[str]) -> list[str]:
         bodies = {function.id: function for function in self.engine.fetch(ids)}
         return [f"{bodies[id_].docstring}\n{bodies[id_].code}" if id_ in bodies else "" for id_ in ids]
+
+    def _codes(self, ids: Sequence[str]) -> list[str]:
+        bodies = {function.id: function.code for function in self.engine.fetch(ids)}
+        return [bodies.get(id_, "") for id_ in ids]
 
 
 def lead(candidates: Sequence[Candidate], results: LaneResults) -> Sequence[Candidate]:

@@ -337,6 +337,43 @@ def test_a_file_that_hands_on_a_name_stands_for_a_definition_that_is_elsewhere()
     assert first("FromRequest", rows) == "z.rs"
 
 
+def test_an_accessor_gives_its_place_to_what_does_more_in_its_file() -> None:
+    code = {
+        "get_worker": "def get_worker(id):\n    return workers[id]",
+        "dispatch": "def dispatch(connection):\n    queue.push(connection)\n    notify(pick_worker())",
+        "is_idle": "def is_idle(worker):\n    return worker.idle",
+    }
+    rows = [
+        one._replace(id=name, address=one.address._replace(func_name=name, url=f"https://x/{name}#L1-L{length}"))
+        for one, name, length in zip(
+            units(
+                ("threads.py", "", "function", 1.0),
+                ("proxy.py", "", "function", 0.95),
+                ("threads.py", "", "function", 0.9),
+                ("threads.py", "", "function", 0.3),
+                ("x.py", "", "class", 0.0),
+            ),
+            ("get_worker", "is_idle", "dispatch", "stop", "Z"),
+            (2, 2, 20, 20, 20),
+            strict=True,
+        )
+    ]
+
+    def ranked(query: str, **known: tuple[str, ...]) -> tuple[list[str], list[str]]:
+        context = RerankContext(query, codes=lambda ids: [code[id_] for id_ in ids], **known)
+        found = TreeRanking()(rows, context)
+        return [one.id for one in found], [one.reason for one in found]
+
+    names, reasons = ranked("how are connections dispatched to the workers")
+    assert names[:3] == ["dispatch", "is_idle", "get_worker"]  # nothing in its file does more than `is_idle`
+    assert "only returns or sets a value, and dispatch does more" in reasons[2]
+    for query in ("get worker", "getter for the worker of a connection", "get_worker"):
+        assert ranked(query)[0][0] == "get_worker"
+    assert ranked("what get_worker does for a connection", symbols=("get_worker",))[0][0] == "get_worker"
+    code["get_worker"] = "def get_worker(id):\n    return find(workers, id)"
+    assert ranked("how are connections dispatched to the workers")[0][0] == "get_worker"
+
+
 def test_a_file_that_is_called_like_the_project_gains_nothing_from_its_name() -> None:
     rows = units(
         ("args.py", "iterate", "function", 1.0), ("clap.py", "main", "function", 0.8), ("y.py", "z", "class", 0.0)

@@ -1,0 +1,41 @@
+"""Recognises functions that do nothing: they return or set one field or a constant, or are empty.
+
+Their names and docstrings have the words of a question, and their code has nothing else, so they match well and answer
+little: "how are connections dispatched to worker threads" had `get_worker_thread` first. Which units they are is read
+from their code without a parser, in all languages alike (docs/research/tree-ranking.md).
+"""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 200  # characters of an accessor's code
+# Lines of annotations, then everything up to the end of the parameters or the beginning of the body.
+HEAD = re.compile(r"(?:\s*#?[@\[][^\n]*\n)*[^\n({=]*(?:\((?:[^()]|\([^()]*\))*\))?")
+BODY = re.compile(r"\{|=>?|\bdo:|\n")
+TYPE = re.compile(r"\s*(?::|->)")  # what is left of a function without a body
+# `self.name`, `&threads[id]`, `d->tag.get()`: no argument, no operator, no second step.
+FIELD = r"[-&*!~]?[@$:\w](?:[\w$@.:?!&]|->|\[\w+\]|\(\))*"
+CONSTANT = r"\"[^\"\n]*\"|'[^'\n]*'|\[\]|\{\}|\.\.\."
+ACCESS = re.compile(rf"(?:(?:return\s+)?(?:{FIELD}|{CONSTANT})|{FIELD}\s*=\s*(?:{FIELD}|{CONSTANT}))?")
+ASKED_FOR = re.compile(
+    r"\b(?:getters?|setters?|accessors?|propert(?:y|ies)|constants?|defaults?|hooks?|stubs?|constructors?|initiali[sz]ers?"
+    r"|descriptions?|representations?|to\s*string)\b",
+    re.IGNORECASE,
+)
+
+
+def is_accessor(code: str) -> bool:
+    """Whether the code of a function, without its docstring, only returns or sets a field or a constant, or nothing."""
+    if len(code) > LONGEST:
+        return False
+    head = HEAD.match(code)
+    rest = code[head.end() :] if head else code
+    start = BODY.search(rest)
+    body = rest[start.end() :] if start else "" if TYPE.match(rest) else rest
+    return ACCESS.fullmatch(body.strip(" \t\r\n{};").removesuffix("end").strip()) is not None
+
+
+def asks_for_accessors(query: str) -> bool:
+    """Whether the query asks for a getter, a description or the like."""
+    return ASKED_FOR.search(query) is not None
