@@ -327,6 +327,19 @@ def test_an_empty_question_is_bad_input(searcher: Searcher, text: str) -> None:
         searcher.search(Query(text))
 
 
+@pytest.mark.parametrize("query", [Query("url", k=1), Query("url", k=300), Query("url" + " page" * 199 + " x")])
+def test_a_query_at_the_limits_is_answered(searcher: Searcher, query: Query) -> None:
+    assert len(query.text) <= 1_000
+    results = searcher.search(query).results
+    assert results and len(results) <= query.k
+
+
+def test_a_character_too_many_is_bad_input(searcher: Searcher) -> None:
+    searcher.search(Query("url".ljust(1_000, "x")))
+    with pytest.raises(InputError, match=r"1,001 characters, at most 1,000"):
+        searcher.search(Query("url".ljust(1_001, "x")))
+
+
 def test_a_megabyte_is_bad_input_and_says_the_limit(searcher: Searcher) -> None:
     with pytest.raises(InputError, match=r"1,000,000 characters, at most 1,000"):
         searcher.search(Query("x" * 1_000_000))
