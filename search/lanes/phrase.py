@@ -18,8 +18,8 @@ from treeline.corpus.function import Function
 from treeline.corpus.record import dataclass
 from treeline.engine.hits import Hits, ids_of, select, with_scores
 from treeline.engine.protocol import Engine, Filters, Hit
+from treeline.rerank.evidence import DOCUMENTS, asks_for_documents, is_heading, lists_changes
 from treeline.rerank.ranked_list import RankedList
-from treeline.rerank.tree import DOCUMENTS, asks_for_documents, is_heading, lists_changes
 from treeline.search.plan import EXACT, Plan
 
 MOST = 10_000  # units with a phrase that are read: as far as paging goes

@@ -15,21 +15,8 @@ from treeline.graph.embedding import embed
 from treeline.graph.hyperbolic import distance, distances
 from treeline.graph.local_tree import local_tree as whole_tree
 from treeline.rerank.candidates import Candidate, Candidates, Contribution, RerankContext
-from treeline.rerank.tree import (
-    CLASS,
-    FILE,
-    FUNCTIONS_STEP,
-    REPOSITORY,
-    REPOSITORY_STEP,
-    TreeRanking,
-    cut,
-    label_match,
-    lists_changes,
-    local_tree,
-    path_facts,
-    query_words,
-    superseded,
-)
+from treeline.rerank.evidence import label_match, lists_changes, local_tree, path_facts, query_words, superseded
+from treeline.rerank.tree import CLASS, FILE, FUNCTIONS_STEP, REPOSITORY, REPOSITORY_STEP, TreeRanking, cut
 
 
 def unit(number: int, path: str, name: str, kind: str, score: float, repo: str = "o/r") -> Candidate:
@@ -359,8 +346,8 @@ def test_an_accessor_gives_its_place_to_what_does_more_in_its_file() -> None:
         )
     ]
 
-    def ranked(query: str, **known: tuple[str, ...]) -> tuple[list[str], list[str]]:
-        context = RerankContext(query, codes=lambda ids: [code[id_] for id_ in ids], **known)
+    def ranked(query: str, symbols: tuple[str, ...] = ()) -> tuple[list[str], list[str]]:
+        context = RerankContext(query, codes=lambda ids: [code[id_] for id_ in ids], symbols=symbols)
         found = TreeRanking()(rows, context)
         return [one.id for one in found], [one.reason for one in found]
 
