@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.elasticsearch_download import VERSION, ServerMissing
 from tests.elasticsearch_server import Cluster, running
+from treeline.corpus.errors import TreelineError
 from treeline.search import plan
 from treeline.search.settings import Settings
 
@@ -37,6 +39,27 @@ def patient_searches() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "SPELLING_SECONDS", PATIENCE)
         patch.setitem(defaults, "lane_timeout", PATIENCE)
+        yield
+
+
+# How a hint begins. An error has two parts, what was wrong and what to do, and both are text: nothing else would notice
+# if they changed places.
+ADVICE = re.compile(
+    "(?:add|ask|check|choose|correct|download|escape|give|install|leave|look|make|put|rebuild|rename|run|say|see|set|take"
+    "|train|try|unpack|unset|use|wait|write) "
+)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def errors_say_first_what_was_wrong() -> Iterator[None]:
+    make = TreelineError.__init__
+
+    def checked(error: TreelineError, message: str, hint: str = "") -> None:
+        assert not ADVICE.match(message), f"an error begins with what to do: {message}"
+        make(error, message, hint)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TreelineError, "__init__", checked)
         yield
 
 
