@@ -20,8 +20,17 @@ from treeline.encoder.registry import is_light
 from treeline.engine.hits import Vectors
 from treeline.engine.protocol import EncoderSpec, Engine, IndexInfo, Store, Writer
 from treeline.ingest import artifacts, refine, state, texts
+from treeline.ingest.journal import (
+    Journal,
+    JournalEntry,
+    Recovery,
+    UnitProgress,
+    checkpoint_state,
+    open_journal,
+    remove_journals,
+)
 from treeline.ingest.source import Problem, Progress
-from treeline.ingest.state import Entry, Journal, JournalEntry, Manifest, Recovery, State, UnitProgress, row_ids
+from treeline.ingest.state import Entry, Manifest, State, row_ids
 from treeline.ingest.workers import BatchResult, ChunkResult, Clock, Workers, load_encoders
 
 
@@ -215,11 +224,11 @@ class Generation:
             self._writer = self._store.begin(self._name, self._specs, self._fingerprint, fresh=self._fresh)
             try:
                 self._check_base()
-                self._journal, self._recovery = state.open_journal(self._journal_path, self._writer.resumed)
+                self._journal, self._recovery = open_journal(self._journal_path, self._writer.resumed)
             except DiskFull:
                 self._writer.abandon()
                 if self._journal_path:
-                    state.remove_journals(self._journal_path.parent, self._name)
+                    remove_journals(self._journal_path.parent, self._name)
                 raise
             except BaseException as error:  # `__exit__` is not called if `__enter__` fails
                 self._writer.__exit__(type(error), error, error.__traceback__)
@@ -308,7 +317,7 @@ class Generation:
         writer, book = self._begin()
         if self._journal_path is None:
             return
-        writer.checkpoint(state.checkpoint_state(book.sync(), self._refused()))
+        writer.checkpoint(checkpoint_state(book.sync(), self._refused()))
         self._last_checkpoint = time.monotonic()
 
     def _refused(self) -> list[tuple[str, str]]:
@@ -383,14 +392,14 @@ class Generation:
             )
         book.remove()
         if self._journal_path:
-            state.remove_journals(self._journal_path.parent, self._name)
+            remove_journals(self._journal_path.parent, self._name)
         return info
 
     def _remove_left_journals(self, current: str) -> None:
         """Remove what a load left that failed after it had published; nobody can resume it."""
         if self._journal_path:
             with suppress(OSError):  # on a read-only disk it does no harm
-                state.remove_journals(self._journal_path.parent, self._name, except_base=current)
+                remove_journals(self._journal_path.parent, self._name, except_base=current)
 
     def _functions_now(self) -> int:
         """How many units the current generation holds, also under --fresh, which does not open it."""

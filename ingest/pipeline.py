@@ -26,9 +26,10 @@ from treeline.engine.durable import disk_errors
 from treeline.engine.protocol import EncoderSpec, IndexInfo, Store
 from treeline.ingest import artifacts
 from treeline.ingest.generation import Generation, Start, start
+from treeline.ingest.journal import fingerprint
 from treeline.ingest.source import Problem, Progress, Source, Unit, Unreadable, no_progress
 from treeline.ingest.sources import check_overlap, disambiguate, is_missing
-from treeline.ingest.state import Manifest, entry_key, fingerprint
+from treeline.ingest.state import Manifest, entry_key
 from treeline.ingest.workers import BatchResult, Clock, Task, Workers, outcome, peak_memory_kb, processors
 
 

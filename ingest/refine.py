@@ -29,6 +29,7 @@ from treeline.engine.durable import disk_errors
 from treeline.engine.hits import Vectors
 from treeline.engine.protocol import Engine, IndexInfo, Store, Writer
 from treeline.ingest import state
+from treeline.ingest.journal import has_unfinished_load
 from treeline.ingest.source import Progress, no_progress
 from treeline.ingest.state import ID, TEXT, Manifest, State, split_rows
 
@@ -218,7 +219,7 @@ def _writer(store: Store, name: str, work: Path, encoder: str) -> Writer:
     """A writer of the next generation; waits for a load that runs, and leaves one that was interrupted alone."""
     end = time.monotonic() + PATIENCE
     while True:
-        if state.has_unfinished_load(work, name, store.current(name)):
+        if has_unfinished_load(work, name, store.current(name)):
             unfinished = f"a load of the index {name!r} is not finished"
         else:
             try:

@@ -13,10 +13,11 @@ import pytest
 from tests.ingest.loading import FUNCTIONS, NAME, functions, loaded, project, record, records_file
 from treeline.corpus.errors import InputError
 from treeline.engine.embedded import EmbeddedStore
-from treeline.ingest import state
+from treeline.ingest.journal import Journal, JournalEntry, checkpoint_state, open_journal
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import Chunk, ReadOptions, Unit
 from treeline.ingest.sources import open_source
+from treeline.ingest.state import ROW
 
 
 def broken_off(home: Path, source: Path, *, fresh: bool = False) -> None:
@@ -139,11 +140,11 @@ def test_a_journal_left_after_publishing_is_removed_by_the_next_load(
     home = tmp_path / "home"
     loaded(home, shard(tmp_path, "a"))
 
-    def fail(_journal: state.Journal) -> None:
+    def fail(_journal: Journal) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
     with monkeypatch.context() as patched, pytest.raises(OSError, match="Read-only"):
-        patched.setattr(state.Journal, "remove", fail)
+        patched.setattr(Journal, "remove", fail)
         loaded(home, shard(tmp_path, "b"), fresh=fresh)
     assert list((home / ".loading").glob("*.journal"))
     assert not loaded(home, tmp_path / "records.jsonl").published
@@ -193,14 +194,14 @@ def test_a_load_that_another_one_overtook_says_so(tmp_path: Path) -> None:
 
 def test_what_came_after_the_checkpoint_is_cut_off_the_journal(tmp_path: Path) -> None:
     path = tmp_path / "a.journal"
-    journal = state.Journal(path)
-    rows = [bytes([number]) * state.ROW for number in range(5)]
-    journal.append([state.JournalEntry("unit", "1", number, records=row) for number, row in enumerate(rows)])
+    journal = Journal(path)
+    rows = [bytes([number]) * ROW for number in range(5)]
+    journal.append([JournalEntry("unit", "1", number, records=row) for number, row in enumerate(rows)])
     journal.close()
-    opened, recovery = state.open_journal(path, state.checkpoint_state(3, []))
+    opened, recovery = open_journal(path, checkpoint_state(3, []))
     assert [number for number, _ in opened.read()] == [1, 2, 3]
     assert opened.length == 3
-    opened.append([state.JournalEntry("unit", "1", 3, records=rows[3])])
+    opened.append([JournalEntry("unit", "1", 3, records=rows[3])])
     assert [number for number, _ in opened.read()] == [1, 2, 3, 4]
     opened.close()
     done = recovery.progress("unit", "1")

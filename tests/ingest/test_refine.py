@@ -24,8 +24,8 @@ from treeline.encoder.registry import load
 from treeline.encoder.static import StaticEncoder
 from treeline.engine.embedded import EmbeddedStore, writer
 from treeline.ingest import refine as module
+from treeline.ingest.journal import fingerprint
 from treeline.ingest.refine import Refinement, refine, refinement
-from treeline.ingest.state import fingerprint
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = {f"file{n}.py": f"def sell_{n}(count):\n    return count * PRICES[{n}]\n" for n in range(12)}

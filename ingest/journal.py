@@ -1,0 +1,309 @@
+"""The journal of a load in progress, a SQLite file beside the indexes.
+
+Chunks are committed to it before their functions go to the engine, so the journal never knows less than the engine. A
+checkpoint of the engine records the journal's length, and a load that was killed continues from there.
+"""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import field
+from hashlib import blake2b
+from pathlib import Path
+
+import orjson
+
+from treeline.corpus.errors import TreelineError
+from treeline.corpus.record import dataclass
+from treeline.engine.durable import disk_errors
+from treeline.ingest.source import Problem
+from treeline.ingest.state import Manifest, PackedFacts, dump_problems, load_problems, row_ids
+from treeline.ingest.texts import PackedText
+
+# Hexadecimal digits of a load's fingerprint, in the name of its journal; the first say from which generation it starts.
+FINGERPRINT, BASE = 24, 8
+
+# SQLite's disk errors as error numbers of the operating system.
+DISK_ERRORS = {"full": errno.ENOSPC, "readonly": errno.EROFS, "unable to open": errno.EACCES}
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One chunk of a file (or its end, which is empty): function rows, facts, problems, counts."""
+
+    unit: str
+    digest: str
+    chunk: int
+    end: bool = False
+    records: bytes = b""
+    facts: PackedFacts = ()
+    problems: tuple[Problem, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    texts: tuple[PackedText, ...] = ()
+
+
+class Journal:
+    """The chunks sent to the engine, numbered from 1. `length` is the number of the last."""
+
+    def __init__(self, path: Path | None, *, new: bool = False) -> None:
+        """Without a path it is in memory only."""
+        self.path = path
+        with self._errors():
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            if new:
+                self._unlink()
+            self._database = sqlite3.connect(path or ":memory:", isolation_level=None)
+            # A commit survives a crash of the process at once, and of the machine after `sync`.
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = NORMAL")
+            self._database.execute("PRAGMA wal_autocheckpoint = 0")
+            self._database.executescript(
+                """CREATE TABLE IF NOT EXISTS chunk (number INTEGER PRIMARY KEY, unit TEXT, digest TEXT, chunk INTEGER,
+                    is_end INTEGER, records BLOB, problems TEXT, counts TEXT);
+                CREATE TABLE IF NOT EXISTS facts (number INTEGER, repo TEXT, packed BLOB);
+                CREATE TABLE IF NOT EXISTS text (number INTEGER, repo TEXT, path TEXT, language TEXT, size INTEGER,
+                    lines INTEGER, frame BLOB);
+                CREATE INDEX IF NOT EXISTS text_number ON text (number);"""
+            )
+            self.length: int = self._database.execute("SELECT coalesce(max(number), 0) FROM chunk").fetchone()[0]
+
+    def append(self, entries: Sequence[JournalEntry]) -> None:
+        numbered = list(enumerate(entries, self.length + 1))
+        chunks = [
+            (
+                number,
+                entry.unit,
+                entry.digest,
+                entry.chunk,
+                entry.end,
+                entry.records,
+                dump_problems(entry.problems),
+                orjson.dumps(entry.counts).decode(),
+            )
+            for number, entry in numbered
+        ]
+        facts = [(number, *one) for number, entry in numbered for one in entry.facts]
+        texts = [(number, *one) for number, entry in numbered for one in entry.texts]
+        with self._errors(), self._transaction() as cursor:
+            cursor.executemany("INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?)", chunks)
+            cursor.executemany("INSERT INTO facts VALUES (?, ?, ?)", facts)
+            cursor.executemany("INSERT INTO text VALUES (?, ?, ?, ?, ?, ?, ?)", texts)
+        self.length += len(numbered)
+
+    def sync(self) -> int:
+        """Make all entries durable; returns their number."""
+        with self._errors():
+            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return self.length
+
+    def truncate(self, length: int) -> None:
+        with self._errors(), self._transaction() as cursor:
+            cursor.execute("DELETE FROM chunk WHERE number > ?", (length,))
+            cursor.execute("DELETE FROM facts WHERE number > ?", (length,))
+            cursor.execute("DELETE FROM text WHERE number > ?", (length,))
+        self.length = min(length, self.length)
+
+    def read(self) -> Iterator[tuple[int, JournalEntry]]:
+        """Every entry with its number, without its facts."""
+        for number, unit, digest, chunk, end, records, problems, counts in self._database.execute(
+            "SELECT * FROM chunk ORDER BY number"
+        ):
+            found = load_problems(problems)
+            yield (
+                number,
+                JournalEntry(
+                    unit,
+                    digest,
+                    chunk,
+                    bool(end),
+                    records,
+                    problems=found,
+                    counts=orjson.loads(counts) if counts else {},
+                ),
+            )
+
+    def facts(self, manifest: Manifest) -> Iterator[tuple[str, PackedFacts]]:
+        """The files read now, as in the manifest, with their facts."""
+        packed: dict[int, list[tuple[str, bytes]]] = defaultdict(list)
+        for number, repo, data in self._database.execute("SELECT number, repo, packed FROM facts ORDER BY rowid"):
+            packed[number].append((repo, data))
+        for number, unit, digest in self._database.execute("SELECT number, unit, digest FROM chunk ORDER BY number"):
+            entry = manifest.entries.get(unit)
+            if entry is not None and entry.digest == digest:
+                yield unit, tuple(packed.get(number, ()))
+
+    def texts(self, manifest: Manifest) -> Iterator[tuple[str, tuple[PackedText, ...]]]:
+        """The files read now, as in the manifest, with their texts."""
+        chunks = self._database.execute("SELECT number, unit, digest FROM chunk ORDER BY number").fetchall()
+        for number, unit, digest in chunks:
+            entry = manifest.entries.get(unit)
+            if entry is not None and entry.digest == digest:
+                rows = self._database.execute(
+                    "SELECT repo, path, language, size, lines, frame FROM text WHERE number = ? ORDER BY rowid",
+                    (number,),
+                )
+                yield unit, tuple(PackedText(*row) for row in rows)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def remove(self) -> None:
+        self.close()
+        self._unlink()
+
+    def _unlink(self) -> None:
+        if self.path is not None:
+            for end in ("-wal", "-shm", ""):
+                self.path.with_name(self.path.name + end).unlink(missing_ok=True)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Cursor]:
+        with closing(self._database.cursor()) as cursor:
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                yield cursor
+                cursor.execute("COMMIT")
+            except BaseException:
+                if self._database.in_transaction:
+                    cursor.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        with disk_errors(self.path.parent if self.path else Path()):
+            try:
+                yield
+            except sqlite3.DatabaseError as error:
+                number = next((number for words, number in DISK_ERRORS.items() if words in str(error)), 0)
+                if number or "disk I/O" in str(error):  # the second leaves the cause to `disk_errors`
+                    raise (OSError(number, str(error)) if number else OSError(str(error))) from error
+                raise _damaged(self.path, str(error)) from error
+
+
+def _damaged(path: Path | None, why: str) -> TreelineError:
+    return TreelineError(f"the journal {path} is damaged: {why}", "make the index anew with --fresh")
+
+
+@dataclass(slots=True)
+class UnitProgress:
+    """What the journal says of one unit; chunks are counted up to the first that is still to be done."""
+
+    digest: str
+    records: bytes = b""
+    problems: list[Problem] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    chunks: int = 0
+    complete: bool = False
+
+    def add(self, entry: JournalEntry) -> None:
+        self.records += entry.records
+        self.problems += entry.problems
+        self.counts.update(entry.counts)
+        self.chunks = entry.chunk if entry.end else entry.chunk + 1
+        self.complete = entry.end
+
+
+@dataclass(slots=True)
+class Recovery:
+    """What an interrupted load had done: the journal up to the engine's last checkpoint."""
+
+    units: dict[str, UnitProgress] = field(default_factory=dict)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    # Functions that may be in the engine by mistake: written after the checkpoint, or of a unit changed since.
+    doubtful: set[bytes] = field(default_factory=set)
+    # Units changed since: the engine may hold a version that is neither in the index before nor in the unit now.
+    stale: set[str] = field(default_factory=set)
+
+    def progress(self, unit: str, digest: str) -> UnitProgress | None:
+        """What is done of a unit that is as it was then; one that is not becomes stale."""
+        done = self.units.get(unit)
+        if done is not None and done.digest != digest:
+            self._doubt(unit)
+            return None
+        return done
+
+    def written_ids(self) -> set[bytes]:
+        """Every function the load may have given to the engine; its unit may have vanished since."""
+        return self.doubtful.union(*(row_ids(done.records) for done in self.units.values()))
+
+    def note(self, entry: JournalEntry) -> None:
+        done = self.units.get(entry.unit)
+        if done is None or done.digest != entry.digest:  # changed between two interrupted loads
+            self._doubt(entry.unit)
+            done = self.units[entry.unit] = UnitProgress(entry.digest)
+        done.add(entry)
+
+    def _doubt(self, unit: str) -> None:
+        done = self.units.pop(unit, None)
+        if done is not None:
+            self.doubtful.update(row_ids(done.records))
+            self.stale.add(unit)
+
+
+def checkpoint_state(length: int, refused: list[tuple[str, str]]) -> bytes:
+    """What a checkpoint of the engine keeps for `open_journal`."""
+    return orjson.dumps({"journal": length, "refused": refused})
+
+
+def open_journal(path: Path | None, checkpoint: bytes | None) -> tuple[Journal, Recovery]:
+    """Open the journal and cut off what came after the checkpoint: that is done again."""
+    if checkpoint is None:  # the engine starts from nothing, so what an old journal says is void
+        return Journal(path, new=True), Recovery()
+    stored = orjson.loads(checkpoint)
+    journal, found = Journal(path), Recovery(refused=[(id_, reason) for id_, reason in stored["refused"]])
+    try:
+        if stored["journal"] > journal.length:
+            raise _damaged(path, f"{journal.length} of {stored['journal']} entries are there")
+        for number, entry in journal.read():
+            if number > stored["journal"]:
+                found.doubtful.update(row_ids(entry.records))
+            else:
+                found.note(entry)
+        journal.truncate(stored["journal"])
+    except sqlite3.DatabaseError as error:
+        journal.close()
+        raise _damaged(path, str(error)) from error
+    except BaseException:
+        journal.close()
+        raise
+    return journal, found
+
+
+def fingerprint(base: str, plan: Iterable[str]) -> str:
+    """Identifies a load, to resume it: the generation that it starts from, and whatever else decides what it writes."""
+    digest = blake2b(digest_size=(FINGERPRINT - BASE) // 2)
+    for part in plan:
+        digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
+    return _base_digits(base) + digest.hexdigest()
+
+
+def _base_digits(generation: str) -> str:
+    return blake2b(generation.encode(), digest_size=BASE // 2).hexdigest()
+
+
+def journals(folder: Path, name: str, suffix: str = "") -> Iterator[Path]:
+    """The journals of loads of this index, not those of an index whose name only begins like it."""
+    return folder.glob(f"{name}-{'[0-9a-f]' * FINGERPRINT}.journal{suffix}")
+
+
+def has_unfinished_load(folder: Path, name: str, generation: str) -> bool:
+    """Whether a load that starts from this generation runs or can be resumed."""
+    return any(_starts_from(path, generation) for path in journals(folder, name))
+
+
+def remove_journals(folder: Path, name: str, except_base: str | None = None) -> None:
+    """Those of loads of this index, with whatever sources, except loads that start from a generation."""
+    for suffix in ("", "-wal", "-shm"):
+        for path in journals(folder, name, suffix):
+            if except_base is None or not _starts_from(path, except_base):
+                path.unlink(missing_ok=True)
+
+
+def _starts_from(journal: Path, generation: str) -> bool:
+    digits = journal.name.rpartition(".journal")[0][-FINGERPRINT:]
+    return digits.startswith(_base_digits(generation))
