@@ -14,11 +14,11 @@ from treeline.corpus.function import Address, Function
 from treeline.corpus.record import dataclass
 from treeline.engine.hits import Distinct
 from treeline.rerank.candidates import Candidate, Candidates
-from treeline.search.lanes.graph import Exact
 from treeline.search.lanes.lane_set import Degradation
 from treeline.search.plan import Plan
 from treeline.search.query import Query
 from treeline.search.spelling import Corrections
+from treeline.search.structural_answer import Exact
 
 NOTHING = Distinct()
 WHOLES = frozenset({"file", "class", "interface", "type", "enum", "section"})  # kinds that have units inside them

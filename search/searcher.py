@@ -23,7 +23,7 @@ from treeline.rerank.methods import RerankOptions
 from treeline.rerank.registry import DEFAULT_WEIGHTS, fusion, reranker
 from treeline.search.answer import Answer, Member, Result, inside, signature_of
 from treeline.search.executor import SEARCH, Executor, Run, in_turn
-from treeline.search.lanes.graph import StoredGraph, UnresolvedCalls, call_name, callees_lane, text_calls_lane
+from treeline.search.lanes.graph import StoredGraph, call_name, callees_lane, text_calls_lane
 from treeline.search.lanes.lane_set import Degradation, LaneResults, LaneSet, exclude
 from treeline.search.lanes.phrase import require
 from treeline.search.lanes.tfidf import Progress, no_progress
@@ -31,6 +31,7 @@ from treeline.search.location import Locations
 from treeline.search.plan import CALLEES, EXACT, PATH, Plan, Planner
 from treeline.search.query import Query
 from treeline.search.settings import Settings
+from treeline.search.structural_answer import UnresolvedCalls
 from treeline.search.structure import CALLS, Neighbour, Relatives, Structure
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from treeline.engine.hits import Distinct, ids_of, scores_of, select, with_score
 from treeline.engine.protocol import Engine, Filters
 from treeline.rerank.ranked_list import RankedList
 from treeline.search.lanes.graph import (
-    Exact,
     ExactList,
     StoredGraph,
     TextCallsList,
@@ -30,6 +29,7 @@ from treeline.search.lanes.phrase import PhraseList, exact_lane
 from treeline.search.lanes.tfidf import Progress, TfidfLane, no_progress
 from treeline.search.location import Locations, innermost
 from treeline.search.plan import DENSE, EXACT, GRAPH, KEYWORD, PATH, TEXT_CALLS, TFIDF, Plan
+from treeline.search.structural_answer import Exact
 from treeline.search.structure import INHERITS
 
 MEANING = "meaning"  # the last relaxation stage: no unit has any of the words

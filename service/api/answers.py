@@ -20,9 +20,10 @@ from treeline.graph.corpus_clusters import CorpusClusters
 from treeline.graph.layout import MapNode
 from treeline.rerank.candidates import Candidate
 from treeline.search.answer import Answer, Member, Result
-from treeline.search.lanes.graph import Exact, UnresolvedCalls, relation_of
+from treeline.search.lanes.graph import relation_of
 from treeline.search.overview import Similar, cluster_of
 from treeline.search.spelling import Corrections
+from treeline.search.structural_answer import Exact, UnresolvedCalls
 from treeline.search.structure import Neighbour
 
 FACETS: tuple[Shared, ...] = ("language", "repo")

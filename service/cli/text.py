@@ -16,7 +16,8 @@ from treeline.corpus.function import Address, Function
 from treeline.engine.protocol import IndexInfo
 from treeline.rerank.candidates import Candidate
 from treeline.search.answer import Answer, Member, Result
-from treeline.search.lanes.graph import UnresolvedCalls, relation_of
+from treeline.search.lanes.graph import relation_of
+from treeline.search.structural_answer import UnresolvedCalls
 from treeline.search.structure import Neighbour
 from treeline.service.present.text import ROUTES, STAGES, describe_neighbours, distinct_functions, summary, visible
 

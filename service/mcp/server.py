@@ -20,10 +20,11 @@ from pydantic import Field, ValidationError
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.search.answer import Answer, Result
-from treeline.search.lanes.graph import UnresolvedCalls, relation_of
+from treeline.search.lanes.graph import relation_of
 from treeline.search.live import LiveSearcher
 from treeline.search.query import Query
 from treeline.search.settings import Settings
+from treeline.search.structural_answer import UnresolvedCalls
 from treeline.search.structure import Neighbour
 from treeline.service.mcp.indexing import index_folder
 from treeline.service.mcp.library import Library

@@ -14,10 +14,10 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address, Function
 from treeline.corpus.record import dataclass
 from treeline.graph.tree import FUNCTION, KINDS
-from treeline.search.lanes.graph import UnresolvedCalls
 from treeline.search.location import Locations
 from treeline.search.overview import find_similar, locations
 from treeline.search.query import parse
+from treeline.search.structural_answer import UnresolvedCalls
 from treeline.search.structure import Neighbour
 from treeline.service.api.functions import find
 from treeline.service.http.context import context

@@ -14,8 +14,8 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.record import dataclass
 from treeline.rerank.registry import FUSIONS
 from treeline.search.answer import Answer
-from treeline.search.lanes.graph import BELOW
 from treeline.search.query import parse
+from treeline.search.structural_answer import BELOW
 from treeline.service.api.answers import facets
 from treeline.service.api.parameters import Question, SearchParameters
 from treeline.service.http import guard

@@ -16,9 +16,10 @@ from treeline.graph.callgraph import CallGraph, Step
 from treeline.search import searcher as searcher_module
 from treeline.search.answer import Answer
 from treeline.search.lanes import graph as graph_lane
-from treeline.search.lanes.graph import BELOW, calls_in, relation_of
+from treeline.search.lanes.graph import calls_in, relation_of
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
+from treeline.search.structural_answer import BELOW
 
 MORE = {
     "web/shapes.py": """

@@ -1,0 +1,142 @@
+"""The exact answer to a structural question in words: what the call graph knows, and what it could not resolve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treeline.corpus.counting import counted
+from treeline.corpus.record import dataclass
+from treeline.graph.callgraph import Direction
+from treeline.graph.references import Relation
+from treeline.search.structure import INHERITS
+
+OTHERS_NAMED = 5
+BELOW = "by keyword or meaning, not from the call graph"  # heading of the results below an exact answer
+# Question → the verb of its answer, and the noun for a function that answers it.
+VERBS = {"calls": "call", "inherits": "extend or implement", "uses": "use", "depends": "depend on"}
+NOUNS = {"calls": "function", "inherits": "class", "uses": "function or class", "depends": "function or class"}
+
+
+@dataclass(frozen=True, slots=True)
+class UnresolvedCalls:
+    """How many functions contain a call of this name that is not in the graph: of something else, or unresolved."""
+
+    symbol: str  # as the call is written
+    functions: int
+    all: bool = True  # whether all of them were counted
+    called: bool = True  # or only mentioned
+
+    def message(self, *, more: bool) -> str:
+        """`28 more functions have rmtree( in the code`; empty for none."""
+        if not self.functions:
+            return ""
+        verb, least = "has" if self.functions == 1 else "have", "" if self.all else "at least "
+        what = counted(self.functions, "more function" if more else "function")
+        return f"{least}{what} {verb} {self.symbol}{'(' * self.called} in the code"
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """The answer of the call graph: its units, and what is no unit of its own (a module's top level)."""
+
+    symbol: str
+    relations: tuple[Relation, ...]
+    direction: Direction
+    depth: int
+    definitions: int  # symbols of that name in the graph
+    found: int  # functions and classes in all; the list has the first of them
+    functions: int  # units in the list
+    others: tuple[str, ...]
+    classes: int = 0  # of those found
+    top_levels: int = 0  # units in the list with top-level code of a module, which is named in `others`
+    near: tuple[str, ...] = ()  # names spelt similarly to an unknown one
+    is_constant: bool = False  # a constant has that name, which the graph does not follow
+    unresolved_calls: int = 0  # further functions whose code contains the call
+    unresolved_classes: tuple[str, ...] = ()  # classes with an unresolved base of that name
+    all_unresolved_calls: bool = True  # whether all of those were counted
+    possible: int = 0  # of those found: guessed, because the receiver's type is not known
+    where: str = "this index"  # or the repository of the filter
+    narrowed: bool = False  # filtered by language or path, so there may be others
+    tests: bool = False  # only tests are listed
+
+    @property
+    def known(self) -> bool:
+        """Whether the graph has a symbol of that name."""
+        return self.definitions > 0
+
+    @property
+    def asked(self) -> str:
+        """The kind of question: `calls`, `inherits`, `uses` or `depends`."""
+        if self.relations == INHERITS:
+            return "inherits"
+        if len(self.relations) == 1:
+            return self.relations[0]
+        return "uses" if self.depth == 1 else "depends"
+
+    @property
+    def sentence(self) -> str:
+        """`3 functions are known to call the http_backoff defined in this index`.
+
+        Names are resolved within a repository, so callers of a library's function of the same name do not count.
+        """
+        unresolved = "".join(f"; {message}" for message in [self._unresolved] if message)
+        if not self.known:
+            near = f"; near it: {', '.join(self.near)}" if self.near else ""
+            if self.is_constant:
+                return f"{self.symbol} is a constant, which the call graph does not follow{unresolved}"
+            return f"no {NOUNS[self.asked]} called {self.symbol} in {self.where}{near}{unresolved}"
+        by_class = self.asked == "inherits"
+        known = len(self.others) if by_class else self.found - self.possible
+        answer = self._counted(known, "class" if by_class else "test" if self.tests else "function")
+        if self.possible and not by_class:
+            answer += f"; {self.possible:,} {'more ' if known else ''}possibly"
+        if self.others:
+            named = first_named(self.others)
+            answer += f": {named}" if by_class else f"; also {named}" if self.found else f", only {named}"
+        if self.found > self.functions:
+            answer += f"; the first {self.functions:,} are listed"
+        return answer + unresolved
+
+    @property
+    def headings(self) -> dict[int, str]:
+        """The headings above the results that are not the exact answer, by the rank of the first of them."""
+        first = self.functions + 1
+        by_class = self.asked == "inherits"
+        written = f"{self.symbol}{'(' * (self.asked == 'calls')}"
+        having = f"of classes that name a base {self.symbol}" if by_class else f"with {written} in the code"
+        unresolved = {first: f"{having}, not resolved by the call graph"} if self.unresolved_calls else {}
+        return unresolved | {first + self.unresolved_calls: BELOW}
+
+    @property
+    def _unresolved(self) -> str:
+        if self.asked == "inherits":
+            count = len(self.unresolved_classes)
+            what, verb = counted(count, "more class" if self.others else "class"), "names" if count == 1 else "name"
+            return f"{what} {verb} a base of that name: {first_named(self.unresolved_classes)}" if count else ""
+        called = self.asked == "calls"
+        unresolved = UnresolvedCalls(self.symbol, self.unresolved_calls, self.all_unresolved_calls, called)
+        return unresolved.message(more=bool(self.found))
+
+    def _counted(self, count: int, noun: str) -> str:
+        what = counted(count, noun) if count else f"no {noun}"
+        if count and self.classes and noun == "function":
+            others = count - self.classes
+            what = f"{counted(others, noun)} and " * (others > 0) + counted(self.classes, "class")
+        if self.narrowed:
+            what += f" that {'passes' if count < 2 else 'pass'} the filters"
+        verb = VERBS[self.asked]
+        if self.depth > 1 and self.asked == "calls":
+            verb += f" (over at most {self.depth} calls)"
+        if self.direction == "out":
+            return f"{self.symbol} is known to {verb} {what} of {self.where}"
+        which = f"the {self.symbol}"
+        if self.definitions > 1:
+            which = f"{'one' if count else 'any'} of the {self.definitions:,} {self.symbol}"
+        return f"{what} {'is' if count < 2 else 'are'} known to {verb} {which} defined in {self.where}"
+
+
+def first_named(names: Sequence[str]) -> str:
+    """`the top level of main.py, Fence and 3 more`, each once."""
+    distinct = list(dict.fromkeys(names))
+    rest = len(distinct) - OTHERS_NAMED
+    return ", ".join(distinct[:OTHERS_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
