@@ -153,6 +153,11 @@ MATLAB_FILE = re.compile(rb"^[ \t]*(?:%|function\b|classdef\b)", re.MULTILINE)
 OBJC_FILE = re.compile(
     rb"^[ \t]*(?:[@#](?:interface|implementation|protocol|class|import|include)\b|//|/\*)", re.MULTILINE
 )
+# DTrace scripts, DTrace providers, and the dependencies that C compilers write share their suffix with D.
+NO_D_FILE = re.compile(
+    rb"^#!.*\bdtrace\b|^[ \t]*(?:provider\s+\w+\s*\{|#pragma\s+D\s|[\w$*]*:[\w$*.]*:[\w$*.]*:[\w$*-]+|\S+\.l?o[ \t]*:)",
+    re.MULTILINE,
+)
 OBJC_HEADER = re.compile(rb"^@(?:interface|protocol|class|import)\b|^#import\b", re.MULTILINE)
 CPP_HEADER = re.compile(
     rb"\b(?:class|namespace|template|constexpr|public:|private:|virtual|using|typename)\b|std::|#include <\w+>"
@@ -204,6 +209,8 @@ def _entry(path: str, head: bytes = b"") -> tuple[str, str] | None:
             return language, found[1]
         if found[0] == "objc" and path.endswith(".m") and MATLAB_FILE.search(head) and not OBJC_FILE.search(head):
             return "matlab", "scripting"
+        if found[0] == "d" and path.endswith(".d") and NO_D_FILE.search(head):
+            return TEXT, ""
         return found
     if head.startswith(b"#!") and (mark := SHEBANG.match(head)):
         language = INTERPRETERS.get(mark[1].decode().rstrip("0123456789"), "")

@@ -1115,6 +1115,22 @@ def test_a_file_of_matlab_is_not_taken_for_objective_c() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("head", "language"),
+    [
+        (b"module a;\nimport std.stdio : writeln;\nvoid main() { writeln(1); }\n", "d"),
+        (b"struct A { int b; }\nint c(int d) { return d ? 1 : 2; }\n", "d"),
+        (b"/* Probes. */\nprovider memcached {\n   probe conn__create(void *ptr);\n};\n", "text"),
+        (b"#!/usr/sbin/dtrace -s\nBEGIN { trace(1); }\n", "text"),
+        (b"python$target:::gc-start,\npython$target:::gc-done\n/self->trace/\n{ trace(arg0); }\n", "text"),
+        (b"syscall::read:entry\n{ @[execname] = count(); }\n", "text"),
+        (b"build/a.o: src/a.c src/a.h\n", "text"),
+    ],
+)
+def test_a_file_of_dtrace_or_make_is_not_taken_for_d(head: bytes, language: str) -> None:
+    assert language_of("a.d", head) == language
+
+
 def test_a_deprecated_method_of_objective_c_does_not_lose_its_protocol() -> None:
     deprecated = 'API_DEPRECATED_WITH_REPLACEMENT("open:", macos(10.10, API_TO_BE), ios(8.0, API_TO_BE))'
     code = f"@protocol Loader <NSObject>\n@required\n- (BOOL)canOpen:(nullable NSURL *)url {deprecated};\n@end\n"
