@@ -211,6 +211,8 @@ class Modules:
             return self._go(module)
         if language == "rust":
             return self._rust(importer, module)
+        if language == "dart":
+            return self._dart(importer, module)
         return self._by_tail(module.replace("\\", ".").replace("/", ".").strip("."))
 
     def _python(self, importer: str, module: str) -> list[str]:
@@ -275,6 +277,20 @@ class Modules:
         stem = posixpath.join(base, *(part for part in parts[1:] if part not in ("self", "super")))
         tries = [f"{stem}.rs", *(posixpath.join(stem, root) for root in RUST_ROOTS)]
         return [path for path in tries if path in self._known][:1]
+
+    def _dart(self, importer: str, module: str) -> list[str]:
+        """A path from the importing file, or from the `lib` folder of a package of the repository."""
+        if module.startswith("dart:"):
+            return []
+        if not module.startswith("package:"):
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(importer), module))
+            return [path] if path in self._known else []
+        package, _, inside = module.removeprefix("package:").partition("/")
+        stem = posixpath.splitext(inside)[0].rpartition("/")[2]
+        found = [path for path in self._tails.get(stem, ()) if f"/{path}".endswith(f"/lib/{inside}")]
+        named = [path for path in found if f"/{path}".endswith(f"/{package}/lib/{inside}")]
+        # A package may be in a folder of another name.
+        return next((one for one in (named, found) if len(one) == 1), [])
 
     def _crate(self, folder: str) -> str | None:
         """The folder of the crate's root."""

@@ -326,7 +326,35 @@ class Paths { public static function clean($p) { return trim($p); } }
     implementers={"Store": {"src/DiskStore.php:DiskStore"}},
 )
 
-CASES = {case.language: case for case in (PYTHON, JAVA, GO, JAVASCRIPT, TYPESCRIPT, RUBY, PHP)}
+DART = Case(
+    "dart",
+    {
+        "shop/lib/shop.dart": "export 'src/store.dart';\nexport 'src/cache.dart' show Cache;\n",
+        "shop/lib/src/store.dart": """
+part 'disk.dart';
+abstract class Store {}
+mixin Logging on Store {}
+class Response {}
+""",
+        "shop/lib/src/disk.dart": "part of 'store.dart';\nclass Disk extends Store with Logging {}\n",
+        "shop/lib/src/cache.dart": "import 'store.dart';\nclass Cache<T> implements Store {}\nclass Hidden {}\n",
+        "plugins/web/lib/web.dart": """
+import 'dart:io';
+import 'package:http/http.dart';
+import 'package:shop/shop.dart' hide Disk;
+class Remote extends Cache<int> {}
+class Answer extends Unknown {}
+""",
+        "plugins/web/lib/page.dart": "import 'package:http/http.dart';\nclass Page extends Response {}\n",
+    },
+    implementers={
+        "Store": {"shop/lib/src/store.dart:Logging", "shop/lib/src/disk.dart:Disk", "shop/lib/src/cache.dart:Cache"},
+        "Logging": {"shop/lib/src/disk.dart:Disk"},
+        "Cache": {"plugins/web/lib/web.dart:Remote"},
+        "Response": set(),  # `Page` extends that of the other package
+    },
+)
+CASES = {case.language: case for case in (PYTHON, JAVA, GO, JAVASCRIPT, TYPESCRIPT, RUBY, PHP, DART)}
 
 
 @pytest.fixture(scope="module", params=CASES)

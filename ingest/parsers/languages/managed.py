@@ -322,9 +322,10 @@ DART = """
 (program (static_final_declaration_list (static_final_declaration) @constant))
 (program (initialized_identifier_list (initialized_identifier) @constant))
 (class_body (declaration (static_final_declaration_list (static_final_declaration) @constant)))
-(superclass (type_identifier) @extends)
+[(superclass (type_identifier) @extends) (mixin_application (type_identifier) @extends)]
+[(mixins (type_identifier) @extends) (mixin_declaration (type_identifier) @extends)]
 (interfaces (type_identifier) @implements)
-(library_import) @import
+[(library_import) (library_export) (part_directive) (part_of_directive)] @import
 """
 DART_NAMES = {
     "mixin_declaration": ("identifier",),
@@ -369,8 +370,17 @@ def _dart_body(node: Node) -> int:
 
 
 def _dart_imports(statement: Node) -> list[Import]:
-    path = re.search(r"['\"]([^'\"]+)", text_of(statement))
-    return [Import(path[1], "", "")] if path else []
+    """An import or export has all names of a library, unless it says `show` or `as`. The parts of a library share its
+    names."""
+    text = text_of(statement)
+    path = re.search(r"['\"]([^'\"]+)['\"]", text)
+    if path is None:
+        return []
+    if alias := re.search(r"\bas\s+(\w+)", text[path.end() :]):
+        return [Import(path[1], "", alias[1])]
+    if shown := re.search(r"\bshow\s+([\w\s,$]+)", text[path.end() :]):
+        return [Import(path[1], name, name) for name in re.findall(r"[\w$]+", shown[1]) if name != "hide"]
+    return [Import(path[1], "*", "")]
 
 
 GRAMMARS = (
