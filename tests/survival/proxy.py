@@ -20,6 +20,8 @@ WAYS = ("429", "503", "lost answer", "broken off", "single documents")
 OUTAGE = 6  # requests; the client itself asks four times
 BUSY = {"type": "es_rejected_execution_exception", "reason": "queue is full"}
 
+AWAY = {"type": "no_shard_available_action_exception", "reason": "No shard available"}
+
 
 class FailingProxy(ThreadingHTTPServer):
     """Passes everything on, no sooner than `delay` seconds later.
@@ -92,6 +94,10 @@ class Handler(BaseHTTPRequestHandler):
         elif way == "broken off":
             self.close_connection = True
             self.connection.close()
+        elif way == "shard away":
+            self.answer(
+                200, [], json.dumps({"docs": [{"_id": id, "error": AWAY} for id in json.loads(body)["ids"]]}).encode()
+            )
         elif way == "single documents":
             self.answer(*self.some_refused(body))
         else:

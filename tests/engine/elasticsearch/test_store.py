@@ -23,7 +23,7 @@ import pytest
 
 from tests.elasticsearch_server import Cluster, free_port
 from tests.engine.functions import ENCODER, SAMPLE, build, function, terms_of, vectors, write
-from tests.survival.proxy import failing_proxy
+from tests.survival.proxy import OUTAGE, failing_proxy
 from treeline.corpus.errors import CredentialsRefused, EngineUnavailable, IndexOutdated, InputError, TreelineError
 from treeline.corpus.function import Function
 from treeline.engine.elasticsearch import ElasticsearchStore, bulk, client, columns, engine, lease, preview
@@ -424,6 +424,20 @@ def test_a_lease_that_cannot_be_released_hides_no_other_error_and_ends_by_itself
         server.begin(NAME, [ENCODER], "f")
     monkeypatch.setattr(lease, "DEAD_AFTER_SECONDS", 0.0)
     server.begin(NAME, [ENCODER], "f").abandon()
+
+
+@pytest.mark.elasticsearch
+def test_a_unit_whose_shard_is_away_is_not_taken_for_a_new_one(
+    elasticsearch_cluster: Cluster, server: ElasticsearchStore
+) -> None:
+    build(server, NAME)
+    with failing_proxy(elasticsearch_cluster.url, outages={"_mget": "shard away"}) as proxy:
+        store = ElasticsearchStore([proxy.url])
+        with store.begin(NAME, [ENCODER], "again") as writer:
+            write(writer, SAMPLE)
+            assert writer.publish().functions == len(SAMPLE)
+        store.close()
+        assert proxy.happened["_mget"] == OUTAGE
 
 
 @pytest.mark.elasticsearch
