@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -24,7 +25,7 @@ LANE_TIMEOUT = 3.0
 EXPELLED = 300.0
 # Seconds; the lanes, then the bodies from one node or another, and what a busy machine adds.
 LONGEST = LANE_TIMEOUT + 2 * HANGING_SECONDS + 60
-TIMED_OUT = "timed out"  # a busy machine's, and no node's that went away
+TIMED_OUT = ("timed out", "no answer within")  # a busy machine's fault, not that of a node that went away
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,6 @@ def trial(three_nodes: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Tri
         engine="elasticsearch",
         elasticsearch_url=",".join(three_nodes.urls),
         elasticsearch_shards=3,
-        lane_timeout=LANE_TIMEOUT,
     )
     scale.load_sources(settings, [MadeUpSource(COUNT)])
     loaded = Trial(three_nodes, settings, QUESTIONS)
@@ -50,15 +50,16 @@ def test_a_node_killed_under_search_and_load_loses_nothing_and_search_goes_on(tr
     searches = figures["searches"]
     assert searches["asked"] > len(QUESTIONS)
     assert searches["empty"] == 0
-    assert searches["longest_ms"] < LONGEST * 1000
-    assert searches["failing_seconds"] < LONGEST, searches["failures"]
+    longest = trial.settings.lane_timeout + LONGEST
+    assert searches["longest_ms"] < longest * 1000
+    assert searches["failing_seconds"] < longest, searches["failures"]
 
 
 def test_a_rolling_restart_fails_no_search(trial: Trial) -> None:
     figures = trial.restart_one_by_one()
     searches = figures["searches"]
     assert searches["asked"] > len(QUESTIONS) and searches["empty"] == 0
-    assert [failure for failure in searches["failures"] if TIMED_OUT not in failure] == []
+    assert [failure for failure in searches["failures"] if not any(words in failure for words in TIMED_OUT)] == []
 
 
 def test_a_roll_back_and_a_restored_snapshot_bring_back_every_function(trial: Trial) -> None:
@@ -71,7 +72,7 @@ def test_a_roll_back_and_a_restored_snapshot_bring_back_every_function(trial: Tr
 
 def test_a_node_that_hangs_is_passed_over(trial: Trial) -> None:
     """It accepts connections and answers nothing: the worst way to fail for a client."""
-    searcher = LiveSearcher(trial.store, INDEX, trial.settings)
+    searcher = LiveSearcher(trial.store, INDEX, replace(trial.settings, lane_timeout=LANE_TIMEOUT))
     searcher.search(Query("parse the json file"))
     node = trial.cluster.nodes[2]
     node.pause()
