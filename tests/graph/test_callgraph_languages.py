@@ -1085,6 +1085,21 @@ def test_a_function_of_cpp_is_not_taken_for_a_class_of_that_name_in_another_head
     assert names(graph, (step.node for step in steps)) == {"util.cc:get_locale"}
 
 
+def test_a_namespace_of_cpp_is_no_part_of_a_name() -> None:
+    source = """
+namespace shop {
+class Disk { public: static Disk open() { return Disk(); } void write() {} };
+void sell() {}
+}
+class Log { void write() {} };
+void move() {}
+void use() { shop::sell(); shop::Disk::open().write(); std::move(); }
+"""
+    graph = graph_of({"a.cc": source}, "cpp")
+    steps = graph.walk(graph.named("use"), ("calls",), "out")
+    assert names(graph, (step.node for step in steps)) == {"a.cc:sell", "a.cc:Disk.open", "a.cc:Disk.write"}
+
+
 def test_a_test_of_cpp_calls_the_function_that_it_has_its_name_from() -> None:
     files = {
         "bigint.h": "inline int compare(int a, int b) { return a - b; }\n",

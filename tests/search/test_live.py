@@ -15,10 +15,11 @@ from treeline.corpus.errors import EncoderMismatch, EngineUnavailable, IndexDama
 from treeline.encoder.protocol import Encoder
 from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.protocol import Store
+from treeline.rerank.candidates import Candidate
 from treeline.search import live
 from treeline.search import searcher as searcher_module
 from treeline.search.live import LiveSearcher, open_searcher
-from treeline.search.overview import clusters_of, locations, overview
+from treeline.search.overview import cluster_of, clusters_of, find_similar, locations, overview
 from treeline.search.query import Query
 from treeline.search.settings import Settings
 
@@ -78,6 +79,35 @@ def test_what_is_read_once_a_generation_is_read_anew_after_a_drop(tmp_path: Path
     (beta,) = (id_ for id_, _ in searcher.engine.addresses())
     after = clusters_of(searcher)
     assert after is not None and after is not before and after.of(beta) is not None
+    searcher.close()
+
+
+def test_an_overview_counts_and_what_is_similar_says_whether_it_is_in_the_same_cluster(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    files = {
+        f"dates/{name}.py": f"def parse_{name}(text):\n    return text.split()\n" for name in ("day", "year", "week")
+    }
+    files |= {
+        f"net/{name}.py": f"def open_{name}(port):\n    return socket(port)\n" for name in ("link", "door", "pipe")
+    }
+    files["web.js"] = "function show(page) { return page; }\n"
+    loaded(home, project(tmp_path / "code", files))
+    searcher = LiveSearcher(EmbeddedStore(home), "small")
+    counts = overview(searcher)
+    assert list(counts.languages.items()) == [("python", 6), ("javascript", 1)] and counts.repositories == 1
+    clusters = clusters_of(searcher)
+    assert clusters is not None
+    for id_, _ in searcher.engine.addresses():
+        found = find_similar(searcher, id_, 3)
+        cluster = clusters.of(id_)
+        assert cluster is not None and (found.cluster, found.label) == (cluster, clusters.labels[cluster])
+        assert len(found.hits) == 3 and id_ not in {hit.id for hit, _ in found.hits}
+        assert [same for _, same in found.hits] == [clusters.of(hit.id) == cluster for hit, _ in found.hits]
+        candidate = Candidate(id_, searcher.engine.locate([id_])[0].address, 1.0)
+        assert cluster_of(candidate, clusters) == (found.cluster, found.label)
+        assert cluster_of(candidate._replace(cluster=7), clusters) == (7, "")
+        assert cluster_of(candidate, None) == (None, "")
+    assert find_similar(searcher, id_, 1).hits[0] == find_similar(searcher, id_, 3).hits[0]
     searcher.close()
 
 
