@@ -26,7 +26,7 @@ from treeline.ingest.source import Problem
 VERSION = 4
 ARTIFACT = "state"
 
-# A function's row: its id, a hash of its text, a hash of the rest (position, commit, partition).
+# A function's row: its id, a hash of its text, a hash of the rest (position, commit, partition, shape).
 ID, TEXT, REST = 16, 8, 8
 ROW = ID + TEXT + REST
 
@@ -34,13 +34,12 @@ ROW = ID + TEXT + REST
 PackedFacts = tuple[tuple[str, bytes], ...]
 
 
-def function_row(function: Function) -> bytes:
-    """The function's row: an equal text hash keeps the vector, equal hashes need no write."""
+def function_row(function: Function, shape: str = "") -> bytes:
+    """The row of a function with these shape terms: an equal text hash keeps the vector, equal hashes need no write."""
     words = f"{function.code}\0{function.docstring}"
     text = blake2b(words.encode("utf-8", "surrogatepass"), digest_size=TEXT)
-    rest = blake2b(
-        "\0".join((function.language, function.sha, function.partition, function.url)).encode(), digest_size=REST
-    )
+    parts = [function.language, function.sha, function.partition, function.url, *([shape] if shape else [])]
+    rest = blake2b("\0".join(parts).encode(), digest_size=REST)
     return bytes.fromhex(function.id) + text.digest() + rest.digest()
 
 

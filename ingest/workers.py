@@ -79,7 +79,7 @@ def run_tasks(items: Sequence[Task], encoders: Mapping[str, Encoder]) -> BatchRe
             continue
         with clock("parse"):
             parsed = item.chunk.parse()
-            records = [function_row(function) for function in parsed.functions]
+            records = [function_row(one, parsed.shapes.get(one.id, "")) for one in parsed.functions]
             packed = pack_facts(parsed.facts)
         with clock("pack"):
             texts = pack(parsed.texts)

@@ -9,6 +9,8 @@ from tests.ingest.loading import FUNCTIONS, NAME, functions, loaded, names, proj
 from treeline.corpus.errors import InputError
 from treeline.encoder.static import StaticEncoder
 from treeline.engine.embedded import EmbeddedStore
+from treeline.ingest import source
+from treeline.ingest.parsers import shape
 from treeline.ingest.source import ReadOptions
 
 START = {
@@ -64,6 +66,30 @@ def test_a_function_that_only_moved_keeps_its_vector_and_gets_its_new_lines(
     np.testing.assert_allclose(again.vectors([after["stays"].id]), vector, atol=1e-6)
     engine.close()
     again.close()
+
+
+def test_a_parser_that_sees_another_shape_changes_what_is_searched_and_no_vector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text is the same, so only what is written with it tells that it must be written again."""
+    code = "def walk(n):\n    for kid in n.kids:\n        walk(kid)\n\n\ndef plain(x):\n    return x\n"
+    folder, home = project(tmp_path / "demo", {"a.py": code}), tmp_path / "home"
+
+    def having(term: str) -> list[str]:
+        engine = EmbeddedStore(home).open(NAME)
+        try:
+            return [hit.address.func_name for hit in engine.keyword([term], 5)]
+        finally:
+            engine.close()
+
+    with monkeypatch.context() as before:
+        before.setattr(shape.Marks, "terms", lambda marks: "")
+        before.setattr(source, "READER_VERSION", "older")
+        loaded(home, folder)
+    assert having("~recursion") == []
+    summary = loaded(home, folder)
+    assert (summary.indexed, summary.updated, summary.unchanged) == (0, 1, 1)
+    assert having("~recursion") == ["walk"]
 
 
 def test_a_removed_file_takes_its_functions_with_it(home: Path, tmp_path: Path) -> None:
