@@ -1,8 +1,7 @@
-"""The deep encoder: a small transformer reads functions, the static encoder reads questions, both in one space.
+"""The deep encoder: a small transformer that sees tokens in order moves static vectors, within the static space.
 
-A function's vector is its static vector, changed by a transformer that sees its tokens in order. A question is encoded
-as by the static encoder and costs the same. So static and deep vectors can be compared with the same question, and an
-index may hold some of each.
+Functions and questions are read by the same model. Because the vectors stay in the static encoder's space, a question
+by either encoder can be compared with functions by either, and an index may hold some of each.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from treeline.encoder.text import fields
 
 CONFIG, MODEL = "deep.json", "deep.onnx"
 FIELDS = ("name", "place", "docstring", "code")  # the order of a function's tokens; numbered from 1, 0 is padding
+QUESTION, ASKED = 5, 24  # the number of a question's tokens, and how many of them are read
 LONGEST = 192  # tokens that the model takes
 INPUTS, OUTPUT = ("ids", "fields", "static"), "vectors"
 BATCH_TOKENS = 512  # of one batch, padding included; what fits the cache reads twice as fast as 8,192
@@ -34,7 +34,7 @@ RETRAIN = "train or fetch it again"
 
 
 class DeepEncoder:
-    """Reads functions with a transformer (ONNX Runtime, no torch) on top of the shipped static encoder."""
+    """Reads with a transformer (ONNX Runtime, no torch) on top of the shipped static encoder."""
 
     def __init__(self, folder: Path = SHIPPED, name: str = "", threads: int = 0) -> None:
         """`threads` that run the model; 0: one per core. The model is opened for the first function."""
@@ -44,6 +44,7 @@ class DeepEncoder:
             self.name = name or f"{DEEP_ENCODER}:{config['version']}"
             self.limits = {field: int(config["limits"][field]) for field in FIELDS}
             self.usual = float(config.get("usual", self._static.usual))
+            self._asks = bool(config.get("questions", False))
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{folder / CONFIG} is no configuration of a deep encoder: {error!r}", RETRAIN) from error
         if sum(self.limits.values()) > LONGEST:
@@ -71,19 +72,31 @@ class DeepEncoder:
         return self._static.dimension
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
-        return self._static.encode_queries(texts)
+        vectors = self._static.encode_queries(texts)
+        if not self._asks or find_spec("onnxruntime") is None:  # static questions suit deep functions too
+            return vectors
+        sequences = [self._question(text) for text in texts]
+        return standing.add_to_queries(self._moved(standing.strip(vectors), sequences))
 
     def encode_functions(self, functions: Sequence[Function]) -> Vectors:
         vectors = standing.strip(self._static.encode_functions(functions))
         sequences = [self._sequence(function) for function in functions]
-        for rows in _batches([len(ids) for ids, _ in sequences]):
-            vectors[rows] = self._run([sequences[row] for row in rows], vectors[rows])
-        return standing.add_to_functions(unit(vectors), functions)
+        return standing.add_to_functions(self._moved(vectors, sequences), functions)
 
     def check_runtime(self) -> None:
-        """Raise if the encoder can read questions only: before a load starts, not in the middle of it."""
+        """Raise if the encoder cannot read functions: before a load starts, not in the middle of it."""
         if find_spec("onnxruntime") is None:
             raise ExtraMissing("onnxruntime")
+
+    def _moved(self, vectors: Vectors, sequences: Sequence[tuple[list[int], list[int]]]) -> Vectors:
+        for rows in _batches([len(ids) for ids, _ in sequences]):
+            vectors[rows] = self._run([sequences[row] for row in rows], vectors[rows])
+        return unit(vectors)
+
+    def _question(self, text: str) -> tuple[list[int], list[int]]:
+        tokenizer = self._static.tokenizer
+        ids = [1 + token for token in tokenizer.ids(text, ASKED) if token < len(tokenizer.vocabulary)]
+        return ids, [QUESTION] * len(ids)
 
     def _sequence(self, function: Function) -> tuple[list[int], list[int]]:
         """The function's token ids and the field of each; words outside the vocabulary are dropped."""

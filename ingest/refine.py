@@ -90,6 +90,13 @@ def refinement(store: Store, name: str, encoder: str = "") -> Refinement | None:
     return Refinement(encoder or refined, count, info.functions)
 
 
+def complete(engine: Engine) -> str:
+    """The encoder by which every unit of the index is refined; empty if some units have static vectors."""
+    header, _, rows = (engine.artifact(ARTIFACT) or b'""').partition(b"\n")
+    name: str = orjson.loads(header)
+    return name if len(rows) // ROW >= engine.info.functions else ""
+
+
 def refine(
     store: Store,
     name: str,

@@ -1,7 +1,8 @@
 """The deep encoder in torch: a transformer that moves static vectors, its training, and its export to ONNX in int8.
 
-The transformer starts as a correction of zero, so training starts where the static encoder is, and questions keep
-their static vectors: what is learnt is how to read a function better, nothing else.
+The transformer starts as a correction of zero, so training starts where the static encoder is. With a teacher it learns
+the teacher's vectors of functions and of questions, turned into the static space. Without one it learns which function
+answers a question, and questions keep their static vectors.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, normalize, scaled_dot_product_attention
+from torch.nn.functional import cross_entropy, kl_div, log_softmax, normalize, scaled_dot_product_attention, softmax
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder import standing
-from treeline.encoder.deep import CONFIG, FIELDS, LONGEST, MODEL
+from treeline.encoder.deep import ASKED, CONFIG, FIELDS, LONGEST, MODEL, QUESTION
 from treeline.encoder.static import SHIPPED, StaticEncoder
 from treeline.encoder.text import fields
 from treeline.encoder.tokens import Tokenizer
@@ -30,7 +31,7 @@ from treeline.encoder.training.data import QuestionSet, TrainingData, count_word
 from treeline.encoder.training.examples import ANSWERED, GENERATED, SENTENCE, Answered, match_answers, plain_sentence
 from treeline.encoder.training.models import bert_model, device_of, warm_then_cosine
 from treeline.encoder.training.run import learnable, split
-from treeline.encoder.training.teacher import teach
+from treeline.encoder.training.teacher import TeacherVectors, teach
 from treeline.encoder.training.trainer import Case, figures, highest, mean_reciprocal_rank
 
 LIMITS = {"name": 16, "place": 12, "docstring": 48, "code": 116}  # tokens of each field; half of all functions have 82
@@ -45,21 +46,25 @@ class DeepOptions:
     """How the transformer is trained; the defaults are those of docs/research/encoder-deep.md."""
 
     layers: int = 3  # of the starting model, spread evenly over its own
-    steps: int = 2_000
+    steps: int = 1_500
     batch: int = 1_024
-    rate: float = 2e-4
-    scale: float = 18.0  # 1 / temperature of the softmax
+    rate: float = 4e-4
+    scale: float = 18.0  # 1 / temperature of the softmax; with a teacher `TAUGHT_SCALE`
     hard: int = 1  # functions a question that the static encoder ranks high for it
     depth: int = 64  # from which they are drawn
     leniency: float = 0.08  # cosine by which the static encoder must prefer a function for it to be no negative
-    hidden_docstrings: float = 0.12  # share of functions shown without docstring
-    way: float = 1.0  # of the correction that is exported; less forgets less of the static encoder
+    hidden_docstrings: float = 0.12  # share of functions shown without docstring; with a teacher twice as many
+    way: float = 0.4  # of the exported vectors that is the transformer's; the rest is the static encoder's
     seed: int = 0
 
 
 # How often a question of each style is drawn, relative to a docstring's sentence: people's questions are few.
 DRAWN = {ANSWERED: 8.0, GENERATED: 2.0, SENTENCE: 1.0, "reworded": 0.7, "keywords": 0.5, "comment": 0.7}
-NEW = 4  # times the rate for the layers that no model brings
+NEW = 2  # times the rate for the layers that no model brings
+LEARNT = ("weigh", "correct", "kept")  # those layers
+TAUGHT_SCALE = 30.0  # of a teacher's cosines, which differ less
+RANKING = 0.5  # weight of the teacher's ranking beside its vectors
+FEW = 120_000  # vectors that the common space is computed from
 
 
 class Block(nn.Module):
@@ -88,13 +93,14 @@ class DeepStudent(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(vocabulary + 1, width, padding_idx=0)
         self.places = nn.Embedding(LONGEST, width)
-        self.fields = nn.Embedding(len(FIELDS) + 1, width)
+        self.fields = nn.Embedding(QUESTION + 1, width)
         self.norm = nn.LayerNorm(width)
         self.blocks = nn.ModuleList(Block(width, heads, inner) for _ in range(layers))
         self.weigh = nn.Linear(width, 1)
         self.correct = nn.Linear(2 * width, dimension)
         nn.init.zeros_(self.correct.weight)
         nn.init.zeros_(self.correct.bias)
+        self.kept = nn.Parameter(torch.ones(2))  # how much of the static vector stays: of functions, of questions
 
     def forward(self, ids: Tensor, fields: Tensor, static: Tensor) -> Tensor:
         present = ids > 0
@@ -105,7 +111,19 @@ class DeepStudent(nn.Module):
         counted = present.to(states.dtype)
         mean = (states * counted[:, :, None]).sum(1) / counted.sum(1, keepdim=True).clamp_min(1)
         weighted = (states * shares.to(states.dtype)[:, :, None]).sum(1)
-        return normalize(static + self.correct(torch.cat([mean, weighted], dim=1)).float(), dim=1)
+        kept = self.kept[(fields[:, 0] == QUESTION).long()][:, None]
+        return normalize(static * kept + self.correct(torch.cat([mean, weighted], dim=1)).float(), dim=1)
+
+
+class PartOfTheWay(nn.Module):
+    """What is exported: unit vectors between the static ones and the student's."""
+
+    def __init__(self, student: DeepStudent, way: float) -> None:
+        super().__init__()
+        self.student, self.way = student, way
+
+    def forward(self, ids: Tensor, fields: Tensor, static: Tensor) -> Tensor:
+        return normalize((1 - self.way) * static + self.way * self.student(ids, fields, static), dim=1)
 
 
 def _attend(queries: Tensor, keys: Tensor, values: Tensor, present: Tensor, heads: int) -> Tensor:
@@ -156,7 +174,7 @@ def start(name: str, tokenizer: Tokenizer, dimension: int, layers: int) -> DeepS
     state = {
         "tokens.weight": torch.stack([torch.zeros(table.shape[1]), *rows]),
         "places.weight": given["embeddings.position_embeddings.weight"][:LONGEST],
-        "fields.weight": given["embeddings.token_type_embeddings.weight"][:1].repeat(len(FIELDS) + 1, 1),
+        "fields.weight": given["embeddings.token_type_embeddings.weight"][:1].repeat(QUESTION + 1, 1),
         "norm.weight": given["embeddings.LayerNorm.weight"],
         "norm.bias": given["embeddings.LayerNorm.bias"],
     }
@@ -200,7 +218,7 @@ class Units(NamedTuple):
         whole, bare = (standing.strip(encoder.encode_functions(each)) for each in (functions, stripped))
         return cls(*(torch.from_numpy(each).to(device) for each in (ids, whole, bare)))
 
-    def encode(self, student: DeepStudent, numbers: Tensor, bare: Tensor) -> Tensor:
+    def encode(self, student: nn.Module, numbers: Tensor, bare: Tensor) -> Tensor:
         """Unit vectors of these functions; `bare` says for which the docstring is hidden. Sorted by length inside."""
         ids = self.ids[numbers].long()
         ids[:, DOCSTRING] *= ~bare[:, None]
@@ -208,6 +226,28 @@ class Units(NamedTuple):
         order = (ids > 0).sum(1).argsort()
         found = torch.cat([student(*_packed(ids[some]), static[some]).float() for some in torch.split(order, AT_ONCE)])
         return torch.empty_like(found).index_copy(0, order, found)
+
+
+class Questions(NamedTuple):
+    """What the student sees of each question: its tokens and its static vector."""
+
+    ids: Tensor
+    static: Tensor
+
+    @classmethod
+    def of(cls, texts: Sequence[str], encoder: StaticEncoder, device: str) -> Questions:
+        ids, known = np.zeros((len(texts), ASKED), dtype=np.int32), len(encoder.tokenizer.vocabulary)
+        for row, text in zip(ids, texts, strict=True):
+            found = [1 + one for one in encoder.tokenizer.ids(text, ASKED) if one < known]
+            row[: len(found)] = found
+        static = standing.strip(encoder.encode_queries(texts))
+        return cls(torch.from_numpy(ids).to(device), torch.from_numpy(static).to(device))
+
+    def encode(self, student: nn.Module, numbers: Tensor) -> Tensor:
+        ids = self.ids[numbers].long()
+        ids = ids[:, : max(1, int((ids > 0).sum(1).max()))]
+        found: Tensor = student(ids, torch.where(ids > 0, QUESTION, 0), self.static[numbers])
+        return found.float()
 
 
 def _packed(ids: Tensor) -> tuple[Tensor, Tensor]:
@@ -218,6 +258,32 @@ def _packed(ids: Tensor) -> tuple[Tensor, Tensor]:
     return packed, torch.where(packed > 0, numbered[order], 0)
 
 
+class Goal(NamedTuple):
+    """A teacher's vectors in the static encoder's space, and in its own."""
+
+    queries: Tensor
+    whole: Tensor
+    bare: Tensor
+    teacher: TeacherVectors
+
+    @classmethod
+    def of(cls, teacher: TeacherVectors, questions: Questions, units: Units) -> Goal:
+        """The strongest directions of the teacher's vectors, turned as near to the static vectors as can be.
+
+        Turning changes no cosine. It lets a student start from the static vectors, and makes an index of both kinds
+        of vectors comparable.
+        """
+        kinds = (teacher.queries, questions.static), (teacher.full, units.whole), (teacher.bare, units.bare)
+        taught = torch.cat([own[:FEW].float() for own, _ in kinds])
+        static = torch.cat([known[:FEW].float() for _, known in kinds])
+        _, directions = torch.linalg.eigh(taught.T @ taught)
+        basis = directions[:, -static.shape[1] :]
+        left, _, right = torch.linalg.svd(normalize(taught @ basis, dim=1).T @ static, full_matrices=False)
+        turned = basis @ (left @ right)
+        queries, whole, bare = (normalize(own.float() @ turned, dim=1) for own, _ in kinds)
+        return cls(queries, whole, bare, teacher)
+
+
 def train(
     student: DeepStudent,
     data: TrainingData,
@@ -226,8 +292,9 @@ def train(
     options: DeepOptions,
     device: str,
     say: Callable[[str], None],
+    teacher: str = "",
 ) -> dict[str, float]:
-    """Train on questions with known answers; returns MRR on held-out functions, static and deep.
+    """Train on the teacher's vectors, or on which functions answer; returns MRR on held-out functions.
 
     `answered` are questions about held-out functions; sentences of their docstrings, hidden then, are asked too.
     """
@@ -236,25 +303,31 @@ def train(
     if not len(labelled):
         raise InputError("no question has a known answer", "add sources with docstrings, or --answered FILE")
     targets = torch.from_numpy(data.targets).to(device)
-    known = teach(str(SHIPPED), data, device)
-    asked, hard = known.queries.float(), highest(data, [known], min(options.depth, len(data.functions)), device)
-    units = Units.of(data.functions, encoder, device)
+    known = teach(teacher or str(SHIPPED), data, device)
+    hard = highest(data, [known], min(options.depth, len(data.functions)), device)
+    units, questions = Units.of(data.functions, encoder, device), Questions.of(data.texts, encoder, device)
+    goal = Goal.of(known, questions, units) if teacher else None
     styles = np.array(data.styles)[labelled]
     drawn = np.array([DRAWN.get(style, 1.0) for style in styles])
     groups = {bare: (styles == SENTENCE) == bare for bare in (True, False)}
     share = float(drawn[groups[True]].sum() / drawn.sum())
     student.to(device).train()
-    own = [value for name, value in student.named_parameters() if name.startswith(("weigh", "correct"))]
-    given = [value for name, value in student.named_parameters() if not name.startswith(("weigh", "correct"))]
+    own = [value for name, value in student.named_parameters() if name.startswith(LEARNT)]
+    given = [value for name, value in student.named_parameters() if not name.startswith(LEARNT)]
     rates = [{"params": given, "lr": options.rate}, {"params": own, "lr": options.rate * NEW}]
     optimiser = torch.optim.AdamW(rates, weight_decay=0.01)
     schedule = warm_then_cosine(optimiser, options.steps)
     for step in range(options.steps):
         bare = bool(rng.random() < share)
-        chosen = drawn * groups[bare]
+        chosen = drawn if goal else drawn * groups[bare]
         numbers = torch.from_numpy(rng.choice(labelled, options.batch, p=chosen / chosen.sum())).to(device)
+        shown = _shown(targets[numbers], hard[numbers], options)
         with torch.autocast(device, torch.bfloat16, enabled=device != "cpu"):
-            loss = _loss(student, units, asked[numbers], targets[numbers], hard[numbers], bare, options)
+            if goal:
+                loss = _taught(student, units, questions, goal, numbers, shown, options)
+            else:
+                asked = known.queries[numbers].float()
+                loss = _labelled(student, units, asked, targets[numbers], shown, bare, options)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(student.parameters(), 1.0)
@@ -262,22 +335,52 @@ def train(
         schedule.step()
         if step % 100 == 0 or step == options.steps - 1:
             say(f"step {step + 1} of {options.steps}: loss {loss.item():.3f}")
-    with torch.no_grad():  # the exported correction is the whole one times `way`
-        student.correct.weight.mul_(options.way)
-        student.correct.bias.mul_(options.way)
-    return score(student, held_out, answered, encoder, device)
+    moved = PartOfTheWay(student.eval(), options.way)
+    return score(moved, held_out, answered, encoder, device, asks=goal is not None)
 
 
-def _loss(
-    student: DeepStudent, units: Units, asked: Tensor, targets: Tensor, hard: Tensor, bare: bool, options: DeepOptions
+def _shown(targets: Tensor, hard: Tensor, options: DeepOptions) -> Tensor:
+    """The functions of one step: those that answer, and some that rank high for the questions."""
+    drawn = torch.randint(hard.shape[1], (len(hard), options.hard), device=hard.device)
+    shown: Tensor = torch.unique(torch.cat([targets, hard.gather(1, drawn).flatten().long()]))
+    return shown
+
+
+def _taught(
+    student: DeepStudent,
+    units: Units,
+    questions: Questions,
+    goal: Goal,
+    numbers: Tensor,
+    functions: Tensor,
+    options: DeepOptions,
 ) -> Tensor:
-    """Cross-entropy of the labelled function among those of the batch and hard ones.
+    """How far the student's vectors are from the teacher's, and its ranking of these functions from the teacher's."""
+    bare = torch.rand(len(functions), device=functions.device) < 2 * options.hidden_docstrings
+    found, asked = units.encode(student, functions, bare), questions.encode(student, numbers)
+    wanted = torch.where(bare[:, None], goal.bare[functions], goal.whole[functions])
+    apart = 2 - (found * wanted).sum(1).mean() - (asked * goal.queries[numbers]).sum(1).mean()
+    taught = torch.where(bare[:, None], goal.teacher.bare[functions], goal.teacher.full[functions])
+    ranked = (goal.teacher.queries[numbers] @ taught.T).float() * TAUGHT_SCALE
+    ours = log_softmax(asked @ found.T * TAUGHT_SCALE, dim=1)
+    loss: Tensor = 2 * apart + RANKING * kl_div(ours, softmax(ranked, dim=1), reduction="batchmean")
+    return loss
+
+
+def _labelled(
+    student: DeepStudent,
+    units: Units,
+    asked: Tensor,
+    targets: Tensor,
+    functions: Tensor,
+    bare: bool,
+    options: DeepOptions,
+) -> Tensor:
+    """Cross-entropy of the labelled function among those shown.
 
     Functions that the static encoder clearly prefers may be right too and are no negatives.
     """
-    drawn = torch.randint(hard.shape[1], (len(hard), options.hard), device=hard.device)
-    functions = torch.unique(torch.cat([targets, hard.gather(1, drawn).flatten().long()]))
-    hidden = torch.rand(len(functions), device=hard.device) < (1.0 if bare else options.hidden_docstrings)
+    hidden = torch.rand(len(functions), device=functions.device) < (1.0 if bare else options.hidden_docstrings)
     found = units.encode(student, functions, hidden)
     places = torch.searchsorted(functions, targets)
     known = asked @ (units.bare if bare else units.whole)[functions].T
@@ -288,25 +391,36 @@ def _loss(
 
 @torch.no_grad()
 def score(
-    student: DeepStudent,
+    student: nn.Module,
     functions: Sequence[Function],
     answered: Sequence[tuple[str, int]],
     encoder: StaticEncoder,
     device: str,
+    *,
+    asks: bool,
 ) -> dict[str, float]:
-    """MRR of held-out questions and docstring sentences, by static and by deep vectors."""
-    student.eval()
+    """MRR of held-out questions and docstring sentences, by static and by deep vectors, and the deep best cosine.
+
+    `asks`: whether the student reads questions, too.
+    """
     units, numbers = Units.of(functions, encoder, device), torch.arange(len(functions), device=device)
     sentences = [Case(text, (number,)) for number, one in enumerate(functions) if (text := plain_sentence(one))]
     sets = {"sentences": sentences, "answered": [Case(text, (number,)) for text, number in answered]}
     scores = {}
     for name, cases in sets.items():
+        if not cases:
+            continue
         hidden = torch.full((len(functions),), name == "sentences", device=device)
-        vectors = {"static": units.bare if name == "sentences" else units.whole}
-        vectors["deep"] = units.encode(student, numbers, hidden)
-        queries = torch.from_numpy(standing.strip(encoder.encode_queries([case.text for case in cases]))).to(device)
-        for kind, rows in vectors.items() if cases else ():
-            scores[f"{name}, {kind}"] = mean_reciprocal_rank(queries @ rows.T, cases)
+        static = units.bare if name == "sentences" else units.whole
+        questions = Questions.of([case.text for case in cases], encoder, device)
+        asked = questions.encode(student, torch.arange(len(cases), device=device)) if asks else questions.static
+        deep = asked @ units.encode(student, numbers, hidden).T
+        scores[f"{name}, static"] = mean_reciprocal_rank(before := questions.static @ static.T, cases)
+        scores[f"{name}, deep"] = mean_reciprocal_rank(deep, cases)
+        # how much higher the best cosine is now; the prior in every vector takes a part of it
+        scores[f"{name}, higher"] = (
+            float((deep.max(1).values - before.max(1).values).mean()) / (1 + standing.REACH**2) ** 0.5
+        )
     return scores
 
 
@@ -322,6 +436,7 @@ def run(
     never: Sequence[str],
     version: str,
     device: str,
+    teacher: str = "",
 ) -> dict[str, float]:
     """Train from a BERT model and write the encoder; returns the scores on held-out repositories."""
     device = device_of(device)
@@ -334,13 +449,25 @@ def run(
     data = prepare(learnt, tokenizer, count_words(learnt), known, seed=options.seed)
     say(f"{len(data.texts):,} questions of {len(learnt):,} functions; {len(held_out):,} held out; on {device}")
     student = start(model, tokenizer, StaticEncoder.shipped().dimension - 1, options.layers)
-    scores = train(student, data, held_out, match_answers(answered, held_out), options, device, say)
-    size = export(student, folder, version, options, f"started from {model}")
+    scores = train(student, data, held_out, match_answers(answered, held_out), options, device, say, teacher)
+    higher = [scores.pop(name) for name in list(scores) if name.endswith("higher")]
+    usual = StaticEncoder.shipped().usual + (float(np.mean(higher)) if higher else 0.0)
+    note = f"started from {model}" + (f", taught by {teacher}" if teacher else "")
+    size = export(student, folder, version, options, note, usual=usual, questions=bool(teacher))
     say(f"{folder}: {size / 1e6:.1f} MB  " + figures(scores))
     return scores
 
 
-def export(student: DeepStudent, folder: Path, version: str, options: DeepOptions, note: str) -> int:
+def export(
+    student: DeepStudent,
+    folder: Path,
+    version: str,
+    options: DeepOptions,
+    note: str,
+    *,
+    usual: float,
+    questions: bool,
+) -> int:
     """Write `deep.onnx` in int8 and `deep.json`; returns their size in bytes."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.transformers.fusion_options import FusionOptions
@@ -351,14 +478,15 @@ def export(student: DeepStudent, folder: Path, version: str, options: DeepOption
     block = student.blocks[0]
     assert isinstance(block, Block)
     ids = torch.ones(2, 8, dtype=torch.long)
-    sample = (ids, ids, torch.zeros(2, student.correct.out_features))
+    sample = (ids, ids, torch.ones(2, student.correct.out_features))
+    moved = PartOfTheWay(student, options.way)
     rows = {0: "batch", 1: "length"}
     with TemporaryDirectory() as scratch, warnings.catch_warnings():
         # torch's newer exporter cannot write ONNX Runtime's own attention
         warnings.simplefilter("ignore", DeprecationWarning)
         whole, fused = Path(scratch, "whole.onnx"), Path(scratch, "fused.onnx")
         torch.onnx.export(
-            student, sample, str(whole), input_names=["ids", "fields", "static"], output_names=["vectors"],
+            moved, sample, str(whole), input_names=["ids", "fields", "static"], output_names=["vectors"],
             dynamic_axes={"ids": rows, "fields": rows, "static": {0: "batch"}},
             opset_version=17, custom_opsets={"com.microsoft": 1}, dynamo=False,
         )  # fmt: skip
@@ -370,7 +498,14 @@ def export(student: DeepStudent, folder: Path, version: str, options: DeepOption
             fused, folder / MODEL, weight_type=QuantType.QInt8, per_channel=True,
             op_types_to_quantize=["MatMul", "Gather"], extra_options={"DefaultTensorType": 1},
         )  # fmt: skip
-    config = {"version": version, "static": StaticEncoder.shipped().name, "limits": LIMITS, "note": note}
-    config["options"] = asdict(options)
+    config = {
+        "version": version,
+        "static": StaticEncoder.shipped().name,
+        "limits": LIMITS,
+        "usual": round(usual, 3),
+        "questions": questions,
+        "note": note,
+        "options": asdict(options),
+    }
     (folder / CONFIG).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
     return sum((folder / name).stat().st_size for name in (MODEL, CONFIG))

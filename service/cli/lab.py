@@ -234,6 +234,11 @@ def train_encoder(
     show_default=True,
     help="The BERT model whose token vectors and layers the training starts from: a name or a folder.",
 )
+@click.option(
+    "--teacher",
+    default="",
+    help="The sentence-transformers model whose vectors of functions and questions are learnt: a name or a folder.",
+)
 @click.option("--out", type=OutputPath(folder=True), required=True, help="Folder to write the encoder to.")
 @ANSWERED
 @GENERATED
@@ -246,13 +251,14 @@ def train_encoder(
 @click.option(
     "--way",
     type=click.FloatRange(0, 1, min_open=True),
-    help="How much of the learnt correction to apply; less keeps more of the static encoder.",
+    help="How much of each vector is the transformer's; the rest is the static encoder's.",
 )
 @click.option("--seed", type=int)
 @DEVICE
 def train_deep(
     sources: tuple[str, ...],
     start: str,
+    teacher: str,
     out: Path,
     answered: tuple[Path, ...],
     generated: tuple[Path, ...],
@@ -268,9 +274,9 @@ def train_deep(
 ) -> None:
     """Train a transformer that corrects the static vectors of the functions of SOURCES.
 
-    It learns from docstrings, and from --answered questions if there are any. Functions of the partitions `valid` and
-    `test` (or of every tenth repository) are held out and measured at the end. Use the folder as an --encoder, or
-    as TREELINE_REFINE.
+    It learns the --teacher's vectors, or without one from docstrings, and from --answered questions if there are any.
+    Functions of the partitions `valid` and `test` (or of every tenth repository) are held out and measured at the end.
+    Use the folder as an --encoder, or as TREELINE_REFINE.
     """
     console = Console(stderr=True)
     with needing_torch("training"):
@@ -287,6 +293,7 @@ def train_deep(
         never=read_lines(never),
         version=version,
         device=device,
+        teacher=teacher,
     )
     click.echo(json.dumps({"folder": str(out), "scores": scores}))
 

@@ -62,9 +62,9 @@ def write_model(folder: Path, version: str = "1", *, seed: int = 0, **config: An
 
 
 def tables(seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The token vectors, and the weight of each field; padding has none."""
+    """The token vectors, and the weight of each field and of a question; padding has none."""
     table = STRENGTH * np.random.default_rng(seed).standard_normal((ROWS, LEARNT))
-    return table.astype(np.float32), np.array([0, 4, 1, 2, 3], dtype=np.float32)
+    return table.astype(np.float32), np.array([0, 4, 1, 2, 3, 5], dtype=np.float32)
 
 
 def expected(ids: list[int], fields: list[int], static: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -76,12 +76,27 @@ def test_batches_hold_every_row_with_tokens_once_and_pad_little() -> None:
     assert sum(padded) < 1.05 * sum(lengths)
 
 
-def test_questions_are_those_of_the_static_encoder(folder: Path, tmp_path: Path) -> None:
+def test_a_model_for_functions_alone_leaves_questions_to_the_static_encoder(folder: Path, tmp_path: Path) -> None:
     questions = ["sort a list of dicts", "", "读取"]
     encoder = DeepEncoder(folder)
     assert np.array_equal(encoder.encode_queries(questions), STATIC.encode_queries(questions))
     assert (encoder.dimension, encoder.usual) == (STATIC.dimension, STATIC.usual)
     assert DeepEncoder(write_model(tmp_path, usual=0.6)).usual == 0.6
+
+
+def test_a_question_is_read_by_a_model_that_learnt_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_model(tmp_path, questions=True)
+    questions = ["json to csv", "csv to json", "", "读取"]
+    static, found = STATIC.encode_queries(questions), DeepEncoder(folder).encode_queries(questions)
+    ids = [1 + token for token in STATIC.tokenizer.ids(questions[0], 24)]
+    moved = expected(ids, [5] * len(ids), standing.strip(static)[0])
+    assert np.allclose(found[0], standing.add_to_queries(moved), atol=1e-5)
+    assert not np.allclose(found[0], found[1], atol=1e-3)
+    assert np.allclose(found[2:], static[2:], atol=1e-6)
+    long = DeepEncoder(folder).encode_queries([" ".join(["sort"] * 30), " ".join(["sort"] * 24)])
+    assert np.allclose(long[0], long[1], atol=1e-3)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert np.array_equal(DeepEncoder(folder).encode_queries(questions), static)
 
 
 def test_a_function_without_a_known_word_keeps_its_static_vector(folder: Path) -> None:

@@ -20,12 +20,14 @@ from treeline.corpus.errors import DiskFull, InputError
 from treeline.corpus.function import Function
 from treeline.encoder.cache import CachedEncoder
 from treeline.encoder.deep import DeepEncoder
+from treeline.encoder.protocol import Vectors
 from treeline.encoder.registry import load
 from treeline.encoder.static import StaticEncoder
 from treeline.engine.embedded import EmbeddedStore, writer
 from treeline.ingest import refine as module
 from treeline.ingest.journal import fingerprint
 from treeline.ingest.refine import Refinement, refine, refinement
+from treeline.search.live import LiveSearcher
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = {f"file{n}.py": f"def sell_{n}(count):\n    return count * PRICES[{n}]\n" for n in range(12)}
@@ -270,3 +272,31 @@ def test_an_index_without_static_vectors_cannot_be_refined(tmp_path: Path, model
     assert encoder is not None
     with pytest.raises(InputError, match="made with encoder none"):
         refine(EmbeddedStore(tmp_path), NAME, encoder, tmp_path / ".loading")
+
+
+def test_questions_are_deep_once_every_unit_is_and_static_while_one_is_not(
+    home: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = write_model(tmp_path / "asks", questions=True)
+    deep, static = DeepEncoder(model), StaticEncoder.shipped()
+    asked = "sell apples by the count"
+
+    def asking() -> Vectors:
+        with closing(LiveSearcher(EmbeddedStore(home), NAME)) as live, live.searcher() as searcher:
+            vector: Vectors = searcher.encoders[static.name].encode_queries([asked])[0]
+            return vector
+
+    wanted = {"static": static.encode_queries([asked])[0], "deep": deep.encode_queries([asked])[0]}
+    assert not np.allclose(wanted["static"], wanted["deep"], atol=1e-3)
+    assert np.array_equal(asking(), wanted["static"])
+    reader = Reading(home, model)
+    refined(home, reader)
+    assert np.allclose(asking(), wanted["deep"])
+    project(tmp_path / "shop", {"other.py": "def buy(count):\n    return 7 - count\n"})
+    loaded(home, tmp_path / "shop")
+    assert np.array_equal(asking(), wanted["static"])
+    refined(home, reader)
+    assert np.allclose(asking(), wanted["deep"])
+    reader.encoder.close()
+    (model / "deep.onnx").unlink()  # answers go on without the model, and the log says so
+    assert np.array_equal(asking(), wanted["static"]) and "are read by static" in caplog.text

