@@ -7,7 +7,7 @@ import re
 import ssl
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,6 +32,8 @@ CONNECT_SECONDS = 2.0  # a machine that is gone is noticed in this time, however
 ANSWER_SECONDS = 10.0
 ADMIN_SECONDS = 120.0  # creating, cloning and refreshing wait for shards
 BULK_SECONDS = 120.0
+READY_SECONDS = 60.0  # for a new index to be there
+LIKELY_SECONDS, READY_PAUSE = 0.5, 0.1  # in which it mostly is, and between two looks
 CONNECTIONS = 32
 BUSY = frozenset({429, 502, 503, 504})  # come back later
 OVERLOADED = 429
@@ -168,6 +170,38 @@ def patiently(ask: Callable[[], Answer]) -> Answer:
             log.warning("again in %.1f s: %s", pause, error.message)
         time.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def await_shards(client: Elasticsearch, index: str, shards: int = 1) -> None:
+    """Wait until a new index can be written to; where full disks are why it cannot, say so at once."""
+    started = time.monotonic()
+    # Asked again and again: a request that waits answers with an error when its time is up, and counts as a dead node.
+    while client.cluster.health(index=index)["active_primary_shards"] < shards:
+        waited = time.monotonic() - started
+        if waited > READY_SECONDS:
+            return  # whoever writes to it says why it cannot
+        if waited > LIKELY_SECONDS:
+            for shard in range(shards):
+                if full := _full_disks(client, index, shard):
+                    raise EngineUnavailable(
+                        f"Elasticsearch has no room for {index}: {full}",
+                        "make room on the disk, or raise the setting; then run the same command again",
+                    )
+        time.sleep(READY_PAUSE)
+
+
+def _full_disks(client: Elasticsearch, index: str, shard: int) -> str:
+    """Which nodes take no shard for the sake of their disks, and why, in the server's words; empty if none."""
+    with suppress(ApiError, TransportError):
+        found = client.cluster.allocation_explain(index=index, shard=shard, primary=True)
+        if found.get("can_allocate") == "no":
+            return "; ".join(
+                f"node {node['node_name']}: {decider['explanation']}"
+                for node in found["node_allocation_decisions"]
+                for decider in node["deciders"]
+                if decider["decider"] == "disk_threshold" and decider["decision"] == "NO"
+            )
+    return ""
 
 
 def _in_words(error: ApiError, client: Elasticsearch) -> TreelineError:

@@ -1,4 +1,4 @@
-"""One writer per index on Elasticsearch: a lease document, kept alive by heartbeats."""
+"""One writer per index on Elasticsearch, or per part of one: a lease document, kept alive by heartbeats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from elasticsearch import ApiError, ConflictError, Elasticsearch, NotFoundError, TransportError
 
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.engine.elasticsearch.client import ADMIN_SECONDS, server_errors
+from treeline.engine.elasticsearch.client import ADMIN_SECONDS, await_shards, server_errors
 from treeline.engine.names import internal_name
 
 INDEX = internal_name("writers")
@@ -33,9 +33,10 @@ class Lease:
     """Held by a writer until released. Another takes it over when the writer is silent for long, or at once when it
     died on this machine."""
 
-    def __init__(self, client: Elasticsearch, name: str) -> None:
+    def __init__(self, client: Elasticsearch, name: str, part: int = 0) -> None:
         self._client = client.options(request_timeout=ADMIN_SECONDS)
-        self._name = name
+        self._id = _id(name, part)
+        self._what = f"part {part} of the index {name!r}" if part else f"the index {name!r}"
         self._who = {"host": socket.gethostname(), "process": _process(os.getpid())}
         self._version: dict[str, Any] = {"op_type": "create"}
         self._lost = False
@@ -48,13 +49,13 @@ class Lease:
                 self._take_over()
         self._client = client  # not as patient: a heartbeat that waits for long holds up the next
         # A thread, because a writer may be silent for minutes while it computes or waits for a busy server.
-        threading.Thread(target=self._keep, name=f"lease-{name}", daemon=True).start()
+        threading.Thread(target=self._keep, name=f"lease-{self._id}", daemon=True).start()
 
     def check(self) -> None:
         """Raise when another writer has taken over: what is written now would be mixed with its own."""
         if self._lost:
             raise TreelineError(
-                f"another process has taken over the writing of {self._name!r}: this one was not heard of for "
+                f"another process has taken over the writing of {self._what}: this one was not heard of for "
                 f"{DEAD_AFTER_SECONDS:.0f} s",
                 "run the command again when it has finished",
             )
@@ -64,7 +65,7 @@ class Lease:
         self._released.set()
         if not self._lost:
             with suppress(ApiError, TransportError):
-                self._client.options(ignore_status=404).delete(index=INDEX, id=self._name, refresh=False)
+                self._client.options(ignore_status=404).delete(index=INDEX, id=self._id, refresh=False)
 
     def _keep(self) -> None:
         """Say every few seconds that the writer is alive; a server that is away is the writer's to tell of."""
@@ -81,27 +82,23 @@ class Lease:
     def _make_index(self) -> None:
         if not self._client.indices.exists(index=INDEX):
             create = self._client.options(ignore_status=400).indices.create  # another writer may be a moment earlier
-            create(index=INDEX, settings=SETTINGS, mappings=MAPPINGS)
+            create(index=INDEX, settings=SETTINGS, mappings=MAPPINGS, wait_for_active_shards=0)
+        await_shards(self._client, INDEX)
 
     def _take_over(self) -> None:
         found = self._found()
-        if found is None:  # released a moment ago
-            self._write()
-            return
-        holder = found["_source"]
-        silent = time.time() - holder["at"] > DEAD_AFTER_SECONDS
-        gone = holder["host"] == socket.gethostname() and not _is_running(holder["process"])
-        if not silent and not gone:
-            raise self._refusal(holder)
+        if found is not None and _is_alive(found["_source"]):
+            raise self._refusal(found["_source"])
         try:
-            self._write()
-        except ConflictError:
-            raise self._refusal(holder) from None
+            self._write()  # it was released a moment ago, or its holder is dead
+        except ConflictError:  # another process was a moment earlier
+            found = self._found()
+            raise self._refusal(found["_source"] if found else self._who) from None
 
     def _found(self) -> Any:
         """The document, whose version the next write is to follow; None when there is none."""
         try:
-            found = self._client.get(index=INDEX, id=self._name)
+            found = self._client.get(index=INDEX, id=self._id)
         except NotFoundError:
             return None
         self._version = _version(found)
@@ -110,14 +107,33 @@ class Lease:
     def _write(self) -> None:
         """If nobody else has written since."""
         body = {**self._who, "at": time.time()}
-        self._version = _version(self._client.index(index=INDEX, id=self._name, document=body, **self._version))
+        self._version = _version(self._client.index(index=INDEX, id=self._id, document=body, **self._version))
 
     def _refusal(self, holder: dict[str, Any]) -> InputError:
         process = str(holder["process"]).partition(":")[0]
         return InputError(
-            f"the index {self._name!r} is being written by process {process} on {holder['host']}",
+            f"{self._what} is being written by process {process} on {holder['host']}",
             f"wait until it has finished, or {DEAD_AFTER_SECONDS:.0f} s after it has died",
         )
+
+
+def is_held(client: Elasticsearch, name: str, part: int = 0) -> bool:
+    """Whether a process that lives writes this index, or this part of it."""
+    try:
+        found = client.get(index=INDEX, id=_id(name, part))
+    except NotFoundError:
+        return False
+    return _is_alive(found["_source"])
+
+
+def _id(name: str, part: int) -> str:
+    return f"{name}/{part}" if part else name
+
+
+def _is_alive(holder: dict[str, Any]) -> bool:
+    if time.time() - holder["at"] > DEAD_AFTER_SECONDS:
+        return False
+    return holder["host"] != socket.gethostname() or _is_running(holder["process"])
 
 
 def _version(answer: Any) -> dict[str, Any]:

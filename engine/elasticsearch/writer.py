@@ -13,7 +13,7 @@ from elasticsearch import ApiError, BadRequestError, Elasticsearch, TransportErr
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.corpus.function import Function
 from treeline.engine.elasticsearch.bulk import Action, Bulk
-from treeline.engine.elasticsearch.client import ADMIN_SECONDS, patiently, reason, server_errors
+from treeline.engine.elasticsearch.client import ADMIN_SECONDS, await_shards, patiently, reason, server_errors
 from treeline.engine.elasticsearch.engine import PAGE, ElasticsearchEngine, whole_answer
 from treeline.engine.elasticsearch.lease import Lease
 from treeline.engine.elasticsearch.mapping import (
@@ -70,6 +70,7 @@ class ElasticsearchWriter:
                 self._resume()
         self._encoders = [(EncoderSpec(encoder, size), number) for encoder, size, number in self._meta["encoders"]]
         self._next_serial: int = self._meta["next_serial"]
+        self._step = 1  # from one serial to the next
         self._functions: int = self._meta["functions"]
         self._has_more_than_written = self._functions > 0
 
@@ -98,7 +99,7 @@ class ElasticsearchWriter:
                 continue
             actions[function.id] = Action(function.id, body)  # the last of two with one id wins
             written[function.id] = (function, vector.get(first))
-            self._next_serial += 1
+            self._next_serial += self._step
         refused = self._do(list(actions.values()))
         self._rejected.extend(refused)
         done = actions.keys() - {id for id, _ in refused}
@@ -184,13 +185,9 @@ class ElasticsearchWriter:
         self._close()
 
     def _start(self, base: tuple[str, Mapping[str, Any]] | None, plan: Mapping[str, Any]) -> dict[str, Any]:
-        meta: dict[str, Any] = {**plan, "format": FORMAT, "generation": self._generation, "complete": False}
         if base is None:
-            encoders = [(EncoderSpec(name, size), number) for number, (name, size) in enumerate(plan["encoders"])]
-            meta |= {"functions": 0, "next_serial": 0, "encoders": _rows(encoders)}
-            settings = {"number_of_shards": self._shards, "auto_expand_replicas": "0-1", "refresh_interval": NEVER}
-            self._client.indices.create(index=self._index, settings=settings, mappings=mapping(encoders, meta))
-            return meta
+            return create_index(self._client, self._name, self._generation, plan, self._shards)
+        meta: dict[str, Any] = {**plan, "format": FORMAT, "generation": self._generation, "complete": False}
         base_generation, base_meta = base
         patiently(lambda: self._clone(index_name(self._name, base_generation)))
         encoders = _with_fields(plan["encoders"], base_meta["encoders"])
@@ -207,11 +204,12 @@ class ElasticsearchWriter:
     def _clone(self, base: str) -> None:
         settings = {"index.blocks.write": None, "index.refresh_interval": NEVER}
         try:
-            self._client.indices.clone(index=base, target=self._index, settings=settings)
+            self._client.indices.clone(index=base, target=self._index, settings=settings, wait_for_active_shards=0)
         except BadRequestError as error:
             # An answer was lost, and this is the second time: only the holder of the lease makes this generation.
             if ALREADY_THERE not in reason(error):
                 raise
+        await_shards(self._client, self._index, self._client.cluster.health(index=base)["active_primary_shards"])
 
     def _publish(self) -> None:
         """Check the count and move the alias; all of it may be done twice."""
@@ -327,6 +325,27 @@ class ElasticsearchWriter:
             self._bulk.close()
             self._lease.release()
             self._lease = None
+
+
+def create_index(
+    client: Elasticsearch, name: str, generation: str, plan: Mapping[str, Any], shards: int
+) -> dict[str, Any]:
+    """Make an empty generation, and say what it says of itself. It is an error when there is one of this number."""
+    encoders = [(EncoderSpec(encoder, size), number) for number, (encoder, size) in enumerate(plan["encoders"])]
+    meta = {
+        **plan,
+        "format": FORMAT,
+        "generation": generation,
+        "complete": False,
+        "functions": 0,
+        "next_serial": 0,
+        "encoders": _rows(encoders),
+    }
+    settings = {"number_of_shards": shards, "auto_expand_replicas": "0-1", "refresh_interval": NEVER}
+    index = index_name(name, generation)
+    client.indices.create(index=index, settings=settings, mappings=mapping(encoders, meta), wait_for_active_shards=0)
+    await_shards(client, index, shards)
+    return meta
 
 
 def flip_alias(client: Elasticsearch, name: str, index: str) -> None:

@@ -186,6 +186,36 @@ def test_a_nearly_full_disk_is_not_called_overload(server: ElasticsearchStore) -
 
 
 @pytest.mark.elasticsearch
+def test_a_node_above_its_disk_watermark_is_named_at_once(server: ElasticsearchStore) -> None:
+    build(server, NAME)
+    disk = "cluster.routing.allocation.disk"
+    settings: dict[str, Any] = {
+        f"{disk}.threshold_enabled": True,
+        f"{disk}.watermark.low": "5000tb",  # so much must be free
+        f"{disk}.watermark.high": "4000tb",
+        f"{disk}.watermark.flood_stage": "1b",
+        "cluster.info.update.interval": "10s",
+    }
+    server.client.cluster.put_settings(persistent=settings)
+    try:
+        explained = server.client.cluster.allocation_explain
+        known: dict[str, Any] = {"index": lease.INDEX, "shard": 0, "primary": True, "include_disk_info": True}
+        until(lambda: bool(explained(**known)["cluster_info"]["nodes"]))
+        # A new index, and the clone of one.
+        for fresh, exceeded in ((True, "watermark.high=4000tb"), (False, "watermark.low=5000tb")):
+            with pytest.raises(
+                EngineUnavailable, match=r"no room for treeline-only-elasticsearch-00000\d: node "
+            ) as told:
+                server.begin(NAME, [ENCODER], "g", fresh=fresh)
+            assert f"{disk}.{exceeded}" in told.value.message
+            assert "actual free" in told.value.message
+            assert "make room" in told.value.hint
+    finally:
+        server.client.cluster.put_settings(persistent=dict.fromkeys(settings))
+    assert build(server, NAME, fresh=False, fingerprint="g").functions == len(SAMPLE)  # with room, as if nothing was
+
+
+@pytest.mark.elasticsearch
 def test_a_new_index_gets_its_graph_once_when_it_is_published(
     server: ElasticsearchStore,
 ) -> None:
