@@ -68,6 +68,7 @@ PROPERTIES: dict[str, Any] = {
     "pieces": {"type": "integer"},
     "data": {"type": "binary"},
 }
+ARTIFACT_FIELDS = ("artifact", "chunk", "pieces", "data")
 
 
 def vector_field(number: int, dimension: int, *, graph: bool = True) -> dict[str, Any]:
@@ -99,6 +100,11 @@ def mapping(encoders: Sequence[tuple[EncoderSpec, int]], meta: Mapping[str, Any]
         "_source": {"excludes": NOT_IN_SOURCE},
         "properties": fields,
     }
+
+
+def artifact_mapping() -> dict[str, Any]:
+    """For an index that holds nothing but artifacts."""
+    return {"dynamic": "strict", "properties": {field: PROPERTIES[field] for field in ARTIFACT_FIELDS}}
 
 
 def document(

@@ -25,9 +25,9 @@ Row = NDArray[np.int32] | None
 class Written:
     """The addresses and first vectors of the units that a process wrote, in order of writing."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keep: bool = True) -> None:
         self._units: dict[str, tuple[Address, NDArray[np.int16] | None]] = {}
-        self._full = False
+        self._full = not keep
 
     def add(self, function: Function, row: Row) -> None:
         """Keep a unit; `row` are the whole numbers that the server got."""
