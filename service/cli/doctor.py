@@ -22,7 +22,7 @@ from treeline.engine.protocol import Store
 from treeline.search.settings import Settings
 from treeline.service.cli.options import index_options, settings_for
 
-SERVER_VERSION = "8."  # of Elasticsearch; the client refuses other major versions
+SERVER_VERSIONS = ("8.", "9.")  # of Elasticsearch; the client refuses others
 FLOOD_STAGE = "index.blocks.read_only_allow_delete"  # set by the server when its disk is nearly full
 ANSWER_SECONDS = 60  # for a program to print its version; a browser's first start takes ten
 State = Literal["ok", "missing", "failed"]
@@ -193,8 +193,10 @@ def elasticsearch(settings: Settings) -> Iterator[Finding]:
     elif any(entry["settings"] for entry in closed.values()):
         hint = "its disk is nearly full: free some space, and it recovers by itself"
         yield Finding("Elasticsearch", "failed", f"{detail}; indexes are closed to writing", hint, needed)
-    elif any(not version.startswith(SERVER_VERSION) for version in versions):
-        yield Finding("Elasticsearch", "failed", detail, f"Treeline is made for {SERVER_VERSION}x", needed)
+    elif any(not version.startswith(SERVER_VERSIONS) for version in versions):
+        yield Finding(
+            "Elasticsearch", "failed", detail, f"Treeline is made for {'x and '.join(SERVER_VERSIONS)}x", needed
+        )
     else:
         yield Finding("Elasticsearch", "ok", detail, needed=needed)
 
