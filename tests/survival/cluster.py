@@ -90,6 +90,8 @@ class Trial:
             for node in self.cluster.nodes:
                 self._allocate("primaries")
                 node.stop()
+                # A busy master may not have noticed yet; waiting for all nodes would then end at once.
+                wait_for(lambda: self.admin.cluster.health()["number_of_nodes"] < len(self.cluster.nodes))
                 self.cluster.start(node)
                 self.cluster.wait(len(self.cluster.nodes))
                 self._allocate(None)
