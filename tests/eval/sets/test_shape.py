@@ -8,6 +8,8 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
+from treeline.corpus.function import Address
+from treeline.engine.protocol import Hit
 from treeline.eval.sets import shape
 from treeline.ingest.sources import open_source
 
@@ -46,6 +48,20 @@ def test_a_topic_that_others_share_asks_for_the_one_with_the_shape(source: str) 
 def test_a_seed_makes_the_same_questions_again(source: str) -> None:
     read = shape.read([open_source(source)])
     assert shape.questions(*read, seed=3) == shape.questions(*read, seed=3)
+
+
+def test_answers_score_by_their_ranks_up_to_the_tenth() -> None:
+    data = shape.dataset([shape.Asked("recursive tree", "~recursion", ("a",))], "tiny")
+
+    def measured(rank: int) -> dict[str, float | None]:
+        ids = [*(f"x{number}" for number in range(1, rank)), "a"]
+        return data.measure(data.cases[0], [Hit(id_, 1.0, Address("o/r", "p", "f", "python", "u")) for id_ in ids])
+
+    assert measured(1) == {"mrr": 1.0, "ndcg_10": 1.0, "hit_1": 1.0, "hit_10": 1.0}
+    assert measured(3) == {"mrr": pytest.approx(1 / 3), "ndcg_10": 0.5, "hit_1": 0.0, "hit_10": 1.0}
+    assert measured(10)["hit_10"] == 1.0
+    assert measured(11) == {"mrr": pytest.approx(1 / 11), "ndcg_10": 0.0, "hit_1": 0.0, "hit_10": 0.0}
+    assert (data.cases[0].id, data.cases[0].group) == ("#1", "~recursion")
 
 
 def test_search_answers_by_shape(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

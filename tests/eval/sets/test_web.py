@@ -9,6 +9,8 @@ import orjson
 import pytest
 
 from treeline.corpus.errors import InputError
+from treeline.corpus.function import Address
+from treeline.engine.protocol import Hit
 from treeline.eval.sets import web
 
 SHARED = Path(__file__).parents[4] / "shared" / "codesearchnet"
@@ -72,6 +74,29 @@ def test_questions_without_an_answer_in_the_index_are_counted() -> None:
     assert [(case.id, case.text) for case in data.cases] == [("#2", "b")]
     assert data.cases[0].relevant == {"v"}
     assert data.facts["questions without an answer in the index"] == 1
+
+
+def test_answers_score_by_their_ranks_up_to_the_tenth() -> None:
+    data = web.dataset([web.WebQuestion("a", "dev", ("u", "v"))], "dev", {"u", "v"}.__contains__, "tiny")
+
+    def measured(*urls: str) -> dict[str, float | None]:
+        hits = [Hit(url, 1.0, Address(f"o/{url}", "p", "f", "python", url)) for url in urls]
+        return data.measure(data.cases[0], hits)
+
+    others = [f"x{number}" for number in range(20)]
+    assert measured("u", "v", "x") == {
+        "mrr": 1.0,
+        "ndcg_10": 1.0,
+        "recall_10": 1.0,
+        "hit_1": 1.0,
+        "hit_10": 1.0,
+        "repositories_10": 3,
+    }
+    second = measured("x", "u", *others[:8], "v")
+    assert (second["mrr"], second["recall_10"], second["hit_1"], second["hit_10"]) == (0.5, 0.5, 0.0, 1.0)
+    late = measured(*others[:10], "u")
+    assert (late["mrr"], late["recall_10"], late["hit_10"], late["ndcg_10"]) == (pytest.approx(1 / 11), 0.0, 0.0, 0.0)
+    assert late["repositories_10"] == 10
 
 
 def test_an_index_without_any_answer_is_one_line() -> None:
