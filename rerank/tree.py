@@ -76,6 +76,8 @@ FILE_STEP = 1.5  # between the divisors of D'Hondt (1, 2, 3 …) and Sainte-Lagu
 WHOLE_STEP = 4.0  # the same if the query is about a whole: it asks for files rather than functions
 REPOSITORY_STEP = 0.1  # for using up the entitlement of a repository once
 FUNCTIONS_STEP = 0.16  # the same if only functions are indexed, and then for a file, or a class if the cut is there
+MEMBER_STEP = 10.0  # for each further member of the type that the query names: other results go first
+MEMBERS = 3  # of that type, before it
 MOST_STEPS = 3  # of a repository, so one that is full of answers is not shut out
 OPPOSITE = 0.2  # a name that converts the other way (direction.py); .5 loses .001 on the 99 questions (p = .05)
 OPPOSITE_KNOWN = 0.5  # the same if the direction is known, as for `atoi`, and not guessed from the name
@@ -156,6 +158,20 @@ def definitions(head: Candidates, query: str) -> Floats:
             if not (f".{name}".endswith(f".{wanted}") or f".{wanted}".endswith(f".{name}")):
                 same *= OTHER_CLASS if "." in wanted else 1.0
             found[position] = same + BY_KIND.get(kind, 0.0) + WHOLE * (name == wanted)
+    return found
+
+
+def further_members(head: Candidates, scores: Floats, defined: Floats) -> Floats:
+    """For each member of a type that the query names, its number among them, counted after the first `MEMBERS`.
+
+    The type itself goes first and names its best members; half of the page were others of them.
+    """
+    names, kinds = head.parts("func_name"), head.parts("kind")
+    types = tuple(f"{names[at]}." for at in np.flatnonzero(defined > 0.0) if BY_KIND.get(kinds[at], 0.0) > 0.0)
+    found = np.zeros(len(head))
+    if types:
+        members = [at for at in (-scores).argsort(kind="stable").tolist() if names[at].startswith(types)]
+        found[members] = np.maximum(np.arange(len(members)) + 1 - MEMBERS, 0)
     return found
 
 
@@ -255,6 +271,11 @@ class TreeRanking:
 
     diversity: float = DIVERSITY
 
+    @property
+    def strength(self) -> float:
+        """How much divisors grow: 1 by default."""
+        return self.diversity / max(1.0 - self.diversity, 1e-9)
+
     def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
         head = Candidates.of(candidates)
         if not head or self.diversity <= 0.0 or context.kind == "structural":
@@ -298,6 +319,7 @@ class TreeRanking:
             scores -= FOREIGN * foreign
         file_step = WHOLE_STEP if about_a_whole else FILE_STEP
         divisors = self.divisors(scores, fused, tree, file_step, spread="graph" not in head.lanes)
+        divisors += MEMBER_STEP * self.strength * further_members(head, scores, defined)
         order = np.lexsort((-scores, -np.where(scores > 0.0, scores / divisors, scores)))
         radius = cut(tree, fused)
         reasons = (
@@ -343,7 +365,7 @@ class TreeRanking:
             steps += FUNCTIONS_STEP * np.minimum(before(tree.files, order), MOST_STEPS)
         if spread and radius >= CLASS:
             steps += FUNCTIONS_STEP * np.minimum(before(tree.classes, order), MOST_STEPS)
-        return 1.0 + steps * (self.diversity / max(1.0 - self.diversity, 1e-9))
+        return 1.0 + steps * self.strength
 
 
 def explain(

@@ -361,6 +361,19 @@ def test_an_accessor_gives_its_place_to_what_does_more_in_its_file() -> None:
     assert ranked("how are connections dispatched to the workers")[0][0] == "get_worker"
 
 
+def test_a_type_that_is_asked_for_does_not_fill_the_page_with_its_members() -> None:
+    rows = units(
+        ("session.py", "Session", "class", 1.0),
+        *((f"methods{number}.py", f"Session.send_{number}", "method", 0.9 - number / 100) for number in range(6)),
+        ("client.py", "open_session", "function", 0.3),
+        ("x.py", "y", "function", 0.0),
+    )
+    found = order("Session", rows)
+    assert found[0] == "session.py:Session"
+    assert found.index("client.py:open_session") == 4  # the type, three members, then others
+    assert order("send a request in a session", rows).index("client.py:open_session") > 4
+
+
 def test_a_file_that_is_called_like_the_project_gains_nothing_from_its_name() -> None:
     rows = units(
         ("args.py", "iterate", "function", 1.0), ("clap.py", "main", "function", 0.8), ("y.py", "z", "class", 0.0)
