@@ -38,11 +38,13 @@ class Settings:
     engine: str = setting("embedded", "Where indexes live: `embedded` or `elasticsearch`.", choices=ENGINES)
     index: str = setting("default", "Name of the index to search.")
     indexes: str = setting("", "More indexes to serve, separated by commas; `*`: all that are there.")
-    encoder: str = setting("static", "Encoder of new indexes: `static`, `none`, an encoder's folder, or a transformer.")
+    encoder: str = setting(
+        "static", "Encoder of new indexes: `static`, `deep`, `none`, an encoder's folder, or a transformer."
+    )
     refine: str = setting(
         "off",
-        "The folder of a deep encoder, which reads indexes with static vectors again in the background; `on` for a "
-        "shipped one, or `off`.",
+        "`on`: the deep encoder reads indexes with static vectors again, in the background; `off`; or the folder of "
+        "another deep encoder.",
     )
     elasticsearch_url: str = setting("http://127.0.0.1:9200", "One or more addresses, separated by commas.")
     elasticsearch_user: str = setting("", "User name, when security is on.")

@@ -255,7 +255,7 @@ def check_encoder(settings: Settings) -> str:
 
 def _check_engine(settings: Settings) -> None:
     if settings.engine != "embedded":
-        hint = "index again with `--encoder FOLDER --fresh`, the folder of a deep encoder"
+        hint = "index again with `--encoder deep --fresh`"
         raise InputError("an index on Elasticsearch cannot be refined", hint)
 
 

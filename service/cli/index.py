@@ -151,8 +151,7 @@ def refine(engine: str | None, name: str, idle: bool, as_json: bool) -> None:
 
     Refines this folder's project, which is refreshed first, or the index --name. The index answers meanwhile, and the
     new vectors are swapped in when all are there. An interrupted refinement continues when the command is given again.
-    TREELINE_REFINE=FOLDER, the folder of a deep encoder, does this in the background, at idle priority, after every
-    load. Needs the extra `deep`.
+    TREELINE_REFINE=on does this in the background, at idle priority, after every load. Needs the extra `deep`.
     """
     from treeline.service import refining
 
