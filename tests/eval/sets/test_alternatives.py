@@ -1,5 +1,6 @@
 """Many near-equal answers: which questions are made of an index, and what counts as another solution."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,7 @@ def test_solutions_are_counted_among_the_first_ten() -> None:
     data = alternatives.dataset([known], 10, 1, "index x")
     (case,) = data.cases
 
-    def measured(ids: list[str]) -> dict[str, float | None]:
+    def measured(ids: list[str]) -> Mapping[str, float | None]:
         return data.measure(case, [Hit(id_, 1.0, Address(f"o/{id_}", "p", "f", "python", "u")) for id_ in ids])
 
     others = [f"x{number}" for number in range(20)]

@@ -1,6 +1,7 @@
 """Docstring retrieval: the docstring asks, and is nowhere in what is searched."""
 
 import gzip
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,7 @@ def test_an_answer_scores_by_its_rank() -> None:
     data = docstrings.dataset(docstrings.prepare(FUNCTIONS, questions=1, pool=3), "tiny")
     (url,) = data.cases[0].relevant
 
-    def at(rank: int) -> dict[str, float | None]:
+    def at(rank: int) -> Mapping[str, float | None]:
         keys = [*(f"other {number}" for number in range(1, rank)), url]
         return data.measure(data.cases[0], [Hit(key, 1.0, Address("o/r", "f.py", "f", "python", key)) for key in keys])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,7 @@ def test_better_answers_in_front_count_more() -> None:
 def test_only_the_first_ten_answers_count_each_once() -> None:
     data = judged.dataset([JudgedQuestion("q", {"a": 2, "b": 3, "c": 1})], lambda url: True, "tiny")
 
-    def measured(urls: list[str]) -> dict[str, float | None]:
+    def measured(urls: list[str]) -> Mapping[str, float | None]:
         hits = [Hit(url, 1.0, Address(f"o/{url}", "p", "f", "python", url)) for url in urls]
         return data.measure(data.cases[0], hits)
 

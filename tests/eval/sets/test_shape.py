@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import orjson
@@ -53,7 +54,7 @@ def test_a_seed_makes_the_same_questions_again(source: str) -> None:
 def test_answers_score_by_their_ranks_up_to_the_tenth() -> None:
     data = shape.dataset([shape.Asked("recursive tree", "~recursion", ("a",))], "tiny")
 
-    def measured(rank: int) -> dict[str, float | None]:
+    def measured(rank: int) -> Mapping[str, float | None]:
         ids = [*(f"x{number}" for number in range(1, rank)), "a"]
         return data.measure(data.cases[0], [Hit(id_, 1.0, Address("o/r", "p", "f", "python", "u")) for id_ in ids])
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import orjson
@@ -79,7 +80,7 @@ def test_questions_without_an_answer_in_the_index_are_counted() -> None:
 def test_answers_score_by_their_ranks_up_to_the_tenth() -> None:
     data = web.dataset([web.WebQuestion("a", "dev", ("u", "v"))], "dev", {"u", "v"}.__contains__, "tiny")
 
-    def measured(*urls: str) -> dict[str, float | None]:
+    def measured(*urls: str) -> Mapping[str, float | None]:
         hits = [Hit(url, 1.0, Address(f"o/{url}", "p", "f", "python", url)) for url in urls]
         return data.measure(data.cases[0], hits)
 
@@ -95,7 +96,8 @@ def test_answers_score_by_their_ranks_up_to_the_tenth() -> None:
     second = measured("x", "u", *others[:8], "v")
     assert (second["mrr"], second["recall_10"], second["hit_1"], second["hit_10"]) == (0.5, 0.5, 0.0, 1.0)
     late = measured(*others[:10], "u")
-    assert (late["mrr"], late["recall_10"], late["hit_10"], late["ndcg_10"]) == (pytest.approx(1 / 11), 0.0, 0.0, 0.0)
+    assert late["mrr"] == pytest.approx(1 / 11)
+    assert (late["recall_10"], late["hit_10"], late["ndcg_10"]) == (0.0, 0.0, 0.0)
     assert late["repositories_10"] == 10
 
 
