@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +23,7 @@ from treeline.encoder import standing
 from treeline.encoder.protocol import DEEP_ENCODER, Vectors, unit
 from treeline.encoder.static import SHIPPED, StaticEncoder
 from treeline.encoder.text import fields
+from treeline.encoder.tokens import Tokenizer
 
 CONFIG, MODEL = "deep.json", "deep.onnx"
 FIELDS = ("name", "place", "docstring", "code")  # the order of a function's tokens; numbered from 1, 0 is padding
@@ -31,6 +32,7 @@ LONGEST = 192  # tokens that the model takes
 INPUTS, OUTPUT = ("ids", "fields", "static"), "vectors"
 BATCH_TOKENS = 512  # of one batch, padding included; what fits the cache reads twice as fast as 8,192
 RETRAIN = "train or fetch it again"
+Sequenced = tuple[list[int], list[int]]  # token ids, and the field of each
 
 
 class DeepEncoder:
@@ -88,61 +90,76 @@ class DeepEncoder:
         if find_spec("onnxruntime") is None:
             raise ExtraMissing("onnxruntime")
 
-    def _moved(self, vectors: Vectors, sequences: Sequence[tuple[list[int], list[int]]]) -> Vectors:
-        for rows in _batches([len(ids) for ids, _ in sequences]):
+    def _moved(self, vectors: Vectors, sequences: Sequence[Sequenced]) -> Vectors:
+        for rows in batches([len(ids) for ids, _ in sequences]):
             vectors[rows] = self._run([sequences[row] for row in rows], vectors[rows])
         return unit(vectors)
 
-    def _question(self, text: str) -> tuple[list[int], list[int]]:
-        tokenizer = self._static.tokenizer
-        ids = [1 + token for token in tokenizer.ids(text, ASKED) if token < len(tokenizer.vocabulary)]
+    def _question(self, text: str) -> Sequenced:
+        ids = text_tokens(self._static.tokenizer, text, ASKED)
         return ids, [QUESTION] * len(ids)
 
-    def _sequence(self, function: Function) -> tuple[list[int], list[int]]:
-        """The function's token ids and the field of each; words outside the vocabulary are dropped."""
-        texts = fields(function)._asdict()
-        tokenizer, ids, numbers = self._static.tokenizer, list[int](), list[int]()
-        for number, field in enumerate(FIELDS, 1):
-            found = tokenizer.ids(texts[field], self.limits[field])
-            ids += (1 + token for token in found if token < len(tokenizer.vocabulary))
-            numbers += [number] * (len(ids) - len(numbers))
-        return ids, numbers
+    def _sequence(self, function: Function) -> Sequenced:
+        return function_tokens(self._static.tokenizer, function, self.limits)
 
-    def _run(self, sequences: Sequence[tuple[list[int], list[int]]], static: Vectors) -> Vectors:
-        padded = np.zeros((2, len(sequences), max(len(ids) for ids, _ in sequences)), dtype=np.int64)
-        for row, (ids, numbers) in enumerate(sequences):
-            padded[:, row, : len(ids)] = ids, numbers
-        feed = dict(zip(INPUTS, (*padded, static), strict=True))
+    def _run(self, sequences: Sequence[Sequenced], static: Vectors) -> Vectors:
+        feed = dict(zip(INPUTS, (*padded(sequences), static), strict=True))
         found: NDArray[np.float32] = self._session.run([OUTPUT], feed)[0]
         return found
 
     @cached_property
     def _session(self) -> Any:
-        self.check_runtime()
-        import onnxruntime
+        return open_model(self._model, INPUTS, OUTPUT, "deep encoder", self._threads)
 
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self._threads or _cores()
-        options.inter_op_num_threads = 1
-        # Threads that wait must not spin: others use the machine too.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        options.log_severity_level = 3
-        try:
-            session = onnxruntime.InferenceSession(str(self._model), options, providers=["CPUExecutionProvider"])
-        except Exception as error:
-            raise InputError(f"{self._model} cannot be read: {error}", RETRAIN) from error
-        if {entry.name for entry in session.get_inputs()} != {*INPUTS} or OUTPUT not in {
-            entry.name for entry in session.get_outputs()
-        }:
-            raise InputError(
-                f"{self._model} is no deep encoder: it must take {', '.join(INPUTS)} and give {OUTPUT}", RETRAIN
-            )
-        return session
+
+def open_model(path: Path, inputs: Sequence[str], output: str, what: str, threads: int = 0) -> Any:
+    """A session of ONNX Runtime for a model with these inputs and this output; `what` it is called in errors."""
+    if find_spec("onnxruntime") is None:
+        raise ExtraMissing("onnxruntime")
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads or _cores()
+    options.inter_op_num_threads = 1
+    # Threads that wait must not spin: others use the machine too.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3
+    try:
+        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise InputError(f"{path} cannot be read: {error}", RETRAIN) from error
+    if {entry.name for entry in session.get_inputs()} != {*inputs} or output not in {
+        entry.name for entry in session.get_outputs()
+    }:
+        raise InputError(f"{path} is no {what}: it must take {', '.join(inputs)} and give {output}", RETRAIN)
+    return session
 
 
 def is_deep(folder: Path) -> bool:
     """Whether the folder holds a deep encoder."""
     return (folder / CONFIG).is_file() and (folder / MODEL).is_file()
+
+
+def function_tokens(tokenizer: Tokenizer, function: Function, limits: Mapping[str, int]) -> Sequenced:
+    """The function's token ids and the field of each; words outside the vocabulary are dropped."""
+    texts, ids, numbers = fields(function)._asdict(), list[int](), list[int]()
+    for number, field in enumerate(FIELDS, 1):
+        ids += text_tokens(tokenizer, texts[field], limits[field])
+        numbers += [number] * (len(ids) - len(numbers))
+    return ids, numbers
+
+
+def text_tokens(tokenizer: Tokenizer, text: str, limit: int) -> list[int]:
+    """The ids of a text's known words, from 1: 0 is padding."""
+    return [1 + token for token in tokenizer.ids(text, limit) if token < len(tokenizer.vocabulary)]
+
+
+def padded(sequences: Sequence[Sequenced]) -> NDArray[np.int64]:
+    """Two matrices with a row for each sequence: its ids, and the field of each."""
+    made = np.zeros((2, len(sequences), max(len(ids) for ids, _ in sequences)), dtype=np.int64)
+    for row, (ids, numbers) in enumerate(sequences):
+        made[:, row, : len(ids)] = ids, numbers
+    return made
 
 
 def what_is_read(function: Function) -> str:
@@ -155,7 +172,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _batches(lengths: Sequence[int]) -> Iterator[NDArray[np.int64]]:
+def batches(lengths: Sequence[int]) -> Iterator[NDArray[np.int64]]:
     """The rows that have tokens, in batches of about the same length, so that little is padding."""
     order = np.argsort(lengths, kind="stable")
     order = order[np.count_nonzero(np.equal(lengths, 0)) :]

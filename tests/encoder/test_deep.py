@@ -69,7 +69,7 @@ def test_padding_and_batches_change_nothing(folder: Path) -> None:
 
 def test_batches_hold_every_row_with_tokens_once_and_pad_little() -> None:
     lengths = np.random.default_rng(3).integers(0, 193, 1_000).tolist()
-    batches = list(deep._batches(lengths))
+    batches = list(deep.batches(lengths))
     assert sorted(np.concatenate(batches).tolist()) == [row for row, length in enumerate(lengths) if length]
     padded = [len(rows) * max(lengths[row] for row in rows) for rows in batches]
     assert max(padded) <= deep.BATCH_TOKENS
