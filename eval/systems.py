@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from time import perf_counter
 from typing import Protocol
 
@@ -48,6 +49,7 @@ class Variant:
     lanes: tuple[str, ...] = ()
     fusion: str = "default"
     rerank: str = "none"
+    quality: str = "fast"
     expand: bool = False
     callees: bool = False
     as_typed: bool = False
@@ -60,6 +62,7 @@ HYBRID = Variant("hybrid", "keyword and dense, reciprocal rank fusion", ("keywor
 ROUTED = Variant("routed", "lanes by the kind of question, default fusion")
 DEFAULT = Variant("default", "lanes by the kind of question, default fusion and re-ranker", rerank="default")
 AS_TYPED = Variant("as typed", "the default without mending words typed wrong", rerank="default", as_typed=True)
+BEST = Variant("best", "the default, its first results read with the question", rerank="default", quality="best")
 COMPARED = (KEYWORD, DENSE, HYBRID, ROUTED, DEFAULT)
 
 
@@ -95,7 +98,7 @@ class LaneCache:
         begin = perf_counter()
         candidates = self.searcher.fuse(lanes, variant.fusion, max(depth, DEPTH))
         fused = perf_counter()
-        candidates = self.searcher.rerank(_as_page(lanes), candidates, variant.rerank)
+        candidates = self.searcher.rerank(_as_page(lanes, variant.quality), candidates, variant.rerank)
         done = perf_counter()
         # Lanes run side by side: the slowest decides.
         stages = {
@@ -121,10 +124,10 @@ class LaneCache:
         return found
 
 
-def _as_page(lanes: LaneResults) -> LaneResults:
-    """The results as for one page of a search: some re-rankers divide up as many places as were requested, and an
-    evaluation requests far more than a page."""
-    return replace(lanes, plan=replace(lanes.plan, query=replace(lanes.plan.query, k=PAGE)))
+def _as_page(lanes: LaneResults, quality: str = "fast") -> LaneResults:
+    """The results as for one page of a search of this quality: some re-rankers divide up as many places as were
+    requested, and an evaluation requests far more than a page."""
+    return replace(lanes, plan=replace(lanes.plan, query=replace(lanes.plan.query, k=PAGE, quality=quality)))
 
 
 # Left out, because they run a transformer for every question: minutes instead of hours.
@@ -139,6 +142,8 @@ def ablations() -> list[Variant]:
 
 def _variants() -> Iterator[Variant]:
     yield Variant("default", "what a plain search does", rerank="default")
+    if find_spec("onnxruntime") is not None:
+        yield BEST
     yield Variant("no re-ranker", "the default without its re-ranker")
     yield AS_TYPED
     yield Variant("no routing", "keyword and dense for every question", LANES, rerank="default")

@@ -235,6 +235,20 @@ class Candidates(Sequence[Candidate]):
         made._moved = further if made._moved is None else made._moved + further
         return made
 
+    def with_lane(self, lane: str, places: Positions, scores: Scores, shares: Scores) -> Self:
+        """The list with one more lane's scores for the candidates at `places` and what they add, sorted by the sums."""
+        ranks = np.empty(len(places), dtype=np.int64)
+        ranks[(-scores).argsort(kind="stable")] = np.arange(1, len(places) + 1)
+        listed = np.full(len(self), ABSENT)
+        listed[places] = np.arange(len(places))
+        sums = self.scores.astype(np.float64)
+        sums[places] += shares
+        order = (-sums).argsort(kind="stable")
+        made = self._at(order)
+        made.scores = sums[order]
+        made._lanes = [*made._lanes, Evidence(lane, listed[order], LaneColumns(ranks, scores, shares, ()))]
+        return made
+
     def reordered(self, order: Positions, clusters: Sequence[int] | None, reasons: Labels) -> Self:
         """The candidates in this order, with clusters and reasons (indexed by old position) and how far each moved."""
         made = self._at(order)

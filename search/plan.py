@@ -24,7 +24,7 @@ from treeline.rerank.registry import fusion
 from treeline.search.executor import Run
 from treeline.search.location import Location, parse_path, parse_place
 from treeline.search.query import WORD, Parts, Query, combine, narrowing, parse
-from treeline.search.settings import MODES, Settings
+from treeline.search.settings import MODES, QUALITIES, Settings
 from treeline.search.spelling import PRODUCTS, Corrections, correct, doubtful
 from treeline.search.structure import CALLS, EVERYTHING, INHERITS, MARKS, defined, structural
 
@@ -212,6 +212,8 @@ class Planner:
         check_length(query.text, settings)
         if query.mode not in MODES:
             raise InputError(f"unknown mode {query.mode!r}", f"choose one of: {', '.join(MODES)}")
+        if query.quality not in QUALITIES:
+            raise InputError(f"unknown quality {query.quality!r}", f"choose one of: {', '.join(QUALITIES)}")
         if not 1 <= query.k <= settings.max_k:
             raise InputError(f"k is {query.k}, it must be from 1 to {settings.max_k}")
         if query.offset < 0:

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Self
 from treeline.corpus.errors import InputError
 from treeline.corpus.record import dataclass
 from treeline.engine.protocol import NO_FILTERS, Filters
-from treeline.search.settings import MODES, Settings
+from treeline.search.settings import FAST, MODES, QUALITIES, Settings
 
 DEFAULT = "default"  # stands for the default method
 
@@ -84,6 +84,13 @@ SWITCHES = (
         metavar="METHOD",
     ),
     Switch(
+        "quality",
+        FAST,
+        "`best`: a model reads the first results together with the question, in about a tenth of a second.",
+        choices=QUALITIES,
+        setting="quality",
+    ),
+    Switch(
         "diversity",
         0.5,
         "How varied the results are: 0 by relevance alone, 1 the best of each part of the tree first.",
@@ -129,6 +136,7 @@ class Query:
     mode: str = "hybrid"
     fusion: str = DEFAULT
     rerank: str = DEFAULT
+    quality: str = FAST
     diversity: float = 0.5
     filters: Filters = NO_FILTERS
     expand: bool = False

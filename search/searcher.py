@@ -30,7 +30,7 @@ from treeline.search.lanes.tfidf import Progress, no_progress
 from treeline.search.location import Locations
 from treeline.search.plan import CALLEES, EXACT, PATH, Plan, Planner
 from treeline.search.query import Query
-from treeline.search.settings import Settings
+from treeline.search.settings import BEST, Settings
 from treeline.search.structural_answer import UnresolvedCalls
 from treeline.search.structure import CALLS, Neighbour, Relatives, Structure
 
@@ -110,7 +110,8 @@ class Searcher:
         plan = self.plan(query)
         clock.lap("plan")
         careful = partial(self._search, plan, reorder, clock, self._run)
-        if self._run is in_turn or self.info.engine != "embedded" or query.rerank in SLOW or plan.excluded:
+        slow = query.rerank in SLOW or query.quality == BEST
+        if self._run is in_turn or self.info.engine != "embedded" or slow or plan.excluded:
             return careful()  # a cluster computes elsewhere, and slow searches must not block the shared thread
         try:
             return self._executor.call(SEARCH, partial(self._search, plan, reorder, clock, in_turn), PATIENCE)
@@ -215,7 +216,7 @@ class Searcher:
         self, results: LaneResults, candidates: Sequence[Candidate], method: str = "default"
     ) -> Sequence[Candidate]:
         """The candidates in the re-ranker's order. Only the first `rerank_depth` and the first few of each lane are
-        reordered."""
+        reordered. With `quality=best`, the first results are read, and all are ranked again."""
         plan = results.plan
         vectors = self.engine.vectors if self.info.encoders else None
         context = RerankContext(
@@ -228,11 +229,20 @@ class Searcher:
             symbols=plan.route.symbols,
         )
         run = self._reranker(method, plan.query.k, plan.query.diversity)
-        if len(candidates) <= self.settings.rerank_depth or method == "none":
-            return lead(run(candidates, context), results)
-        head, rest = Candidates.of(candidates).split(self.settings.rerank_depth)
-        ranked = run(head, context)
-        return lead([*ranked, *rest] if rest else ranked, results)
+
+        def ranked(candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
+            if len(candidates) <= self.settings.rerank_depth or method == "none":
+                return lead(run(candidates, context), results)
+            head, rest = Candidates.of(candidates).split(self.settings.rerank_depth)
+            first = run(head, context)
+            return lead([*first, *rest] if rest else first, results)
+
+        if plan.query.quality == BEST and plan.route.kind != "structural":
+            from treeline.search.reading import read, shipped
+
+            first = Candidates.of(ranked(candidates, replace(context, explain=False)))
+            candidates = lead(read(candidates, first.ids, context.query, self.engine.fetch, shipped()), results)
+        return ranked(candidates, context)
 
     def similar(self, id_: str, k: int = 10) -> list[Hit]:
         """The functions nearest to this one by the default encoder's vectors, without itself."""

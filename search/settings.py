@@ -22,6 +22,7 @@ KUBERNETES = re.compile(r"(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:
 OTHERS = frozenset({"PASSWORD", "CHROMIUM", "SCREENSHOTS"})  # used by the compose file and the browser tests
 MOST = 1_000_000_000  # the largest number any setting takes
 ENGINES = ("embedded", "elasticsearch")
+QUALITIES = (FAST, BEST) = ("fast", "best")
 MODES = ("hybrid", "keyword", "dense", "tfidf", "graph")
 
 
@@ -54,6 +55,11 @@ class Settings:
     mode: str = setting("hybrid", "Which lanes (searches) run by default.", choices=MODES)
     fusion: str = setting("default", "How the lanes' lists are fused by default.")
     rerank: str = setting("default", "How the fused list is re-ranked by default.")
+    quality: str = setting(
+        "fast",
+        "`best`: a model reads the first results together with the question; needs the extra `deep`.",
+        choices=QUALITIES,
+    )
     diversity: float = setting(
         0.5, "How varied results are by default: 0 by relevance alone, 1 the best of each part of the tree first."
     )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from importlib.util import find_spec
 from math import log2
 from pathlib import Path
 from typing import Any
@@ -305,6 +306,7 @@ class Variant:
 
 
 PLAIN = Variant("default", "what a plain search does", {})
+BEST = Variant("best", "the first results read with the question", {"quality": "best"})
 COMPARED = (
     Variant("keyword", "the keyword lane alone", {"mode": "keyword", "rerank": "none"}),
     Variant("dense", "the dense lane alone", {"mode": "dense", "rerank": "none"}),
@@ -359,6 +361,7 @@ def ablations() -> list[Variant]:
     """The default, then each switch, fusion and re-ranker."""
     return [
         PLAIN,
+        *([BEST] if find_spec("onnxruntime") is not None else ()),
         *COMPARED[:-1],
         Variant("as typed", "without spelling corrections", {"as_typed": True}),
         Variant("with expansion", "pseudo-relevance feedback", {"expand": True}),

@@ -17,7 +17,7 @@ from treeline.engine.protocol import NO_FILTERS, Hit
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.location import Location, innermost
 from treeline.search.query import Query
-from treeline.search.settings import Settings
+from treeline.search.settings import FAST, Settings
 from treeline.service import refining
 from treeline.service.projects import outline_of, refresh_project, settings_of
 
@@ -84,7 +84,7 @@ class Workspace:
         """Units by meaning or name, best first."""
         if not query.strip():
             return []
-        asked = Query.of(query, {"k": SYMBOLS}, self._settings, explain=False)
+        asked = Query.of(query, {"k": SYMBOLS, "quality": FAST}, self._settings, explain=False)
         return self._places(result.function.address for result in self.searcher.search(asked).results)
 
     def outline(self, file: Path) -> list[Outlined]:

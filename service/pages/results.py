@@ -25,6 +25,7 @@ LANES = {
     "graph": "Call graph",
     "callees": "Callees",
     "text_calls": "Calls in text",
+    "reading": "Read with the question",
 }
 BAR_WIDTH = 120
 

@@ -167,11 +167,12 @@ def facet_choices(answer: Answer, state: dict[str, str]) -> dict[str, list[Choic
 
 
 # The parameters of a search URL; `map` is for the script.
-SWITCHES = ("look", "mode", "diversity", "rerank", "fusion", "expand", "callees", "as_typed", "feedback")
+SWITCHES = ("look", "mode", "quality", "diversity", "rerank", "fusion", "expand", "callees", "as_typed", "feedback")
 STATE = ("q", "index", *SWITCHES, "language", "repo", "path", "kind", "page")
 SCRIPTS = ("map",)
 DEFAULTS = {
     "mode": "hybrid",
+    "quality": "fast",
     "diversity": "0.5",
     "rerank": "default",
     "fusion": "default",

@@ -351,6 +351,7 @@ def test_doctor_shows_the_clusters_health_version_alias_count_and_encoder(
         (("search", "  \t "), "empty"),
         (("search", "x", "--mode", "magic"), "magic"),
         (("search", "x", "--rerank", "magic"), "magic"),
+        (("search", "x", "--quality", "finest"), "finest"),
         (("search", "!!!"), "no word"),
         (("search", "x", "-k", "0"), "-k"),
         (("search", "x" * 2_000), "1,000"),

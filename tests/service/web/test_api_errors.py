@@ -29,6 +29,7 @@ BAD_REQUESTS = [
     ("/api/search?q=x&offset=10001", 400),
     ("/api/search?q=x&mode=telepathy", 422),
     ("/api/search?q=x&rerank=telepathy", 400),
+    ("/api/search?q=x&quality=finest", 422),
     ("/api/search?q=x&fusion=telepathy", 400),
     ("/api/search?q=x&explain=perhaps", 422),
     ("/api/search?q=x&querry=y", 422),

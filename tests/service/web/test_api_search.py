@@ -30,6 +30,21 @@ def test_an_answer_says_what_happened_on_the_way(client: FlaskClient) -> None:
     assert abs(sum(one["share"] for one in why["contributions"]) - why["score"]) < 1e-9
 
 
+def test_the_best_quality_reads_the_first_results_with_the_question(client: FlaskClient) -> None:
+    def lanes(address: str) -> list[set[str]]:
+        rows = client.get(address).get_json()["results"]
+        assert all(
+            abs(sum(one["share"] for one in row["why"]["contributions"]) - row["why"]["score"]) < 1e-9 for row in rows
+        )
+        return [{one["lane"] for one in row["why"]["contributions"]} for row in rows]
+
+    address = "/api/search?q=wrap+a+paragraph+of+text+into+lines&k=10&explain=true"
+    assert all("reading" in found for found in lanes(f"{address}&quality=best"))
+    assert not any("reading" in found for found in lanes(address))
+    page = client.get("/search?q=wrap+a+paragraph+of+text&quality=best").get_data(as_text=True)
+    assert "Read with the question" in page and 'name="quality" value="best"' in page
+
+
 def test_what_was_looked_for_is_said_where_words_are_mistyped(client: FlaskClient) -> None:
     answer = client.get("/api/search?q=wrap+a+paragrpah+of+text").get_json()
     assert answer["query"] == "wrap a paragrpah of text"

@@ -1,0 +1,79 @@
+"""Reads a question and a function together: a small transformer says how well the one answers the other.
+
+A vector is made of a function before anybody asks. This model sees both, in order, so it can tell `csv to json` from
+`json_to_csv`. It takes about two milliseconds for a function, so only the first results of a search are read.
+Nogueira & Cho, "Passage Re-ranking with BERT", 2019; how it was trained: docs/research/rerankers.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Function
+from treeline.encoder.deep import (
+    ASKED,
+    FIELDS,
+    QUESTION,
+    RETRAIN,
+    Sequenced,
+    batches,
+    function_tokens,
+    open_model,
+    padded,
+    text_tokens,
+)
+from treeline.encoder.static import SHIPPED, StaticEncoder
+
+CONFIG, MODEL = "rerank.json", "rerank.onnx"
+INPUTS, OUTPUT = ("ids", "fields"), "scores"
+KIND = "model of questions and functions"
+
+
+class PairReader:
+    """Scores functions for a question (ONNX Runtime, no torch); opens its model for the first one."""
+
+    def __init__(self, folder: Path = SHIPPED, threads: int = 0) -> None:
+        """`threads` that run the model; 0: one per core."""
+        self._tokenizer = StaticEncoder.shipped().tokenizer
+        self._model, self._threads = folder / MODEL, threads
+        try:
+            config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+            self.version = str(config["version"])
+            self.weight = float(config["weight"])  # of its scores beside the fused ones
+            self.depth = int(config["depth"])  # results that it reads
+            self._limits = {field: int(config["limits"][field]) for field in (*FIELDS, "question")}
+            trained_on = config["static"]
+        except OSError as error:
+            raise InputError(f"there is no {KIND} here: {folder / CONFIG} cannot be read", RETRAIN) from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{folder / CONFIG} is no configuration of a {KIND}: {error!r}", RETRAIN) from error
+        if trained_on != (static := StaticEncoder.shipped().name):
+            raise InputError(f"the {KIND} in {folder} was trained on {trained_on}, this Treeline has {static}", RETRAIN)
+
+    def scores(self, question: str, functions: Sequence[Function]) -> NDArray[np.float32]:
+        """How well each function answers; comparable for one question only. All are 0 if no word of it is known."""
+        found = np.zeros(len(functions), dtype=np.float32)
+        asked = text_tokens(self._tokenizer, question, ASKED)[: self._limits["question"]]
+        if not asked:
+            return found
+        sequences = [self._pair(asked, function) for function in functions]
+        for rows in batches([len(ids) for ids, _ in sequences]):
+            matrices = padded([sequences[row] for row in rows])
+            found[rows] = self._session.run([OUTPUT], dict(zip(INPUTS, matrices, strict=True)))[0]
+        return found
+
+    def _pair(self, asked: list[int], function: Function) -> Sequenced:
+        ids, numbers = function_tokens(self._tokenizer, function, self._limits)
+        return asked + ids, [QUESTION] * len(asked) + numbers
+
+    @cached_property
+    def _session(self) -> Any:
+        return open_model(self._model, INPUTS, OUTPUT, KIND, self._threads)
