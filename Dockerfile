@@ -1,6 +1,7 @@
 # The service in two stages: the first builds a virtual environment, the second holds only that, git and a user
 # without rights. Dependencies are pinned by constraints.txt.
-# `docker build --build-arg EXTRAS=elasticsearch,mcp,transformers .` adds transformer encoders, cross-encoder and geoopt.
+# `docker build --build-arg EXTRAS=elasticsearch,mcp,transformers .` adds transformer encoders, cross-encoder and geoopt;
+# `deep` is what TREELINE_QUALITY=best needs.
 FROM python:3.11.14-slim-bookworm AS build
 
 ARG EXTRAS=elasticsearch,mcp

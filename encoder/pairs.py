@@ -1,7 +1,8 @@
 """Reads a question and a function together: a small transformer says how well the one answers the other.
 
 A vector is made of a function before anybody asks. This model sees both, in order, so it can tell `csv to json` from
-`json_to_csv`. It takes about two milliseconds for a function, so only the first results of a search are read.
+`json_to_csv`. It takes some five milliseconds of processor time for a function, so only the first results of a search
+are read.
 Nogueira & Cho, "Passage Re-ranking with BERT", 2019; how it was trained: docs/research/rerankers.md.
 """
 
@@ -21,6 +22,7 @@ from treeline.corpus.function import Function
 from treeline.encoder.deep import (
     ASKED,
     FIELDS,
+    LONGEST,
     QUESTION,
     RETRAIN,
     Sequenced,
@@ -55,6 +57,8 @@ class PairReader:
             raise InputError(f"there is no {KIND} here: {folder / CONFIG} cannot be read", RETRAIN) from error
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{folder / CONFIG} is no configuration of a {KIND}: {error!r}", RETRAIN) from error
+        if sum(self._limits.values()) > LONGEST:
+            raise InputError(f"the limits in {folder / CONFIG} add up to more than {LONGEST} tokens", RETRAIN)
         if trained_on != (static := StaticEncoder.shipped().name):
             raise InputError(f"the {KIND} in {folder} was trained on {trained_on}, this Treeline has {static}", RETRAIN)
 

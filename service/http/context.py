@@ -172,10 +172,11 @@ def warm_up(app: Flask) -> None:
     for name in app.jinja_env.list_templates():
         app.jinja_env.get_template(name)
     try:
-        searcher = app.extensions["treeline"].default_searcher
+        here = app.extensions["treeline"]
+        searcher = here.default_searcher
         clusters_of(searcher)
         for question in QUESTIONS:
-            answer = searcher.search(Query(question, explain=True))
+            answer = searcher.search(Query(question, quality=here.settings.quality, explain=True))
             for result in answer.results:
                 preview(result.function.language, result.function.original_string, frozenset())
         if ranked := list(answer.ranked[:MAPPED]):  # the first map took 240 ms of processor time, the others 22

@@ -66,6 +66,8 @@ def test_a_folder_that_holds_no_such_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rerank.json").write_text(json.dumps({"version": "1"}))
     with pytest.raises(InputError, match="'weight'"):
         PairReader(tmp_path)
+    with pytest.raises(InputError, match="add up to more than 192 tokens"):
+        PairReader(write_model(tmp_path, limits=LIMITS | {"code": 150}))
     with pytest.raises(InputError, match="was trained on static:1, this Treeline has"):
         PairReader(write_model(tmp_path, static="static:1"))
     with pytest.raises(InputError, match="must take ids, fields and give scores"):

@@ -1,10 +1,12 @@
 """A worker is warm before the first question, and nobody can tell otherwise."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from apiflask import APIFlask
 
+from treeline.search.reading import shipped
 from treeline.search.settings import Settings
 from treeline.service.http.context import warm_up
 
@@ -15,6 +17,17 @@ def test_pages_are_ready_and_nothing_is_counted_or_kept(app: APIFlask) -> None:
     assert len(app.jinja_env.cache) >= 10
     answer = app.test_client().get("/api/search?q=read+a+file").get_json()
     assert "cache" not in answer["timings"]
+
+
+def test_the_model_of_the_best_quality_is_opened_if_the_settings_ask_for_it(
+    shared_app: APIFlask, make_app: Callable[[Settings], APIFlask]
+) -> None:
+    settings = shared_app.extensions["treeline"].settings
+    shipped.cache_clear()
+    warm_up(make_app(replace(settings, quality="fast")))
+    assert not shipped.cache_info().currsize
+    warm_up(make_app(replace(settings, quality="best")))
+    assert shipped.cache_info().currsize
 
 
 def test_without_an_index_it_is_no_failure(tmp_path: Path, make_app: Callable[[Settings], APIFlask]) -> None:
