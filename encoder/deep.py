@@ -119,7 +119,7 @@ def open_model(path: Path, inputs: Sequence[str], output: str, what: str, thread
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads or _cores()
+    options.intra_op_num_threads = threads or cores()
     options.inter_op_num_threads = 1
     # Threads that wait must not spin: others use the machine too.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -167,7 +167,7 @@ def what_is_read(function: Function) -> str:
     return "\0".join((*fields(function), function.language))
 
 
-def _cores() -> int:
+def cores() -> int:
     """How many this process may use; macOS does not say, so all there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
