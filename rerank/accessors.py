@@ -17,6 +17,8 @@ TYPE = re.compile(r"\s*(?::|->)")  # what is left of a function without a body
 # `self.name`, `&threads[id]`, `d->tag.get()`: no argument, no operator, no second step.
 FIELD = r"[-&*!~]?[@$:\w](?:[\w$@.:?!&]|->|\[\w+\]|\(\))*"
 CONSTANT = r"\"[^\"\n]*\"|'[^'\n]*'|\[\]|\{\}|\.\.\."
+CALLED = re.compile(r"(\w+)\(\)")
+READS = re.compile(r"(?:get|is|has|as|to)(?![a-z])\w*|size|length|len|count|value|name|copy|clone")
 ACCESS = re.compile(rf"(?:(?:return\s+)?(?:{FIELD}|{CONSTANT})|{FIELD}\s*=\s*(?:{FIELD}|{CONSTANT}))?")
 ASKED_FOR = re.compile(
     r"\b(?:getters?|setters?|accessors?|propert(?:y|ies)|constants?|defaults?|hooks?|stubs?|constructors?|initiali[sz]ers?"
@@ -33,7 +35,11 @@ def is_accessor(code: str) -> bool:
     rest = code[head.end() :] if head else code
     start = BODY.search(rest)
     body = rest[start.end() :] if start else "" if TYPE.match(rest) else rest
-    return ACCESS.fullmatch(body.strip(" \t\r\n{};").removesuffix("end").strip()) is not None
+    body = body.strip(" \t\r\n{};").removesuffix("end").strip()
+    if ACCESS.fullmatch(body) is None:
+        return False
+    # A call that changes something is no access; one of the function's own name only forwards.
+    return all(READS.fullmatch(name) or len(re.findall(rf"\b{name}\b", code)) > 1 for name in CALLED.findall(body))
 
 
 def asks_for_accessors(query: str) -> bool:

@@ -25,6 +25,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from treeline.corpus.analysis import terms
 from treeline.corpus.function import lines_in
 from treeline.corpus.record import dataclass
 from treeline.graph.hyperbolic import Floats
@@ -196,8 +197,9 @@ def handed_on(head: Candidates, query: str, context: RerankContext) -> list[int]
 
 
 def stand_ins(head: Candidates, scores: Floats, tree: LocalTree, query: str, context: RerankContext) -> dict[int, int]:
-    """For each of the best candidates that is an accessor, the unit of its file that matches nearly as well and does
-    more, if there is one. None for what the query names or asks for.
+    """For each of the best candidates that is an accessor, the function of its file that matches nearly as well and
+    does more, if there is one. None for what the query names or asks for, and no function whose name has no word of the
+    query for one whose name has.
 
     The two change places, so the file keeps its own: an accessor that matches does say something about its file.
     """
@@ -218,19 +220,26 @@ def stand_ins(head: Candidates, scores: Floats, tree: LocalTree, query: str, con
     named = {JOINTS.sub(".", symbol).rpartition(".")[2] for symbol in context.symbols}
     named.update(NAME_IN_SENTENCE.findall(query))
     letters = NO_LETTER.sub("", query.lower())
+    asked = frozenset(terms(query))
+
+    def has_a_word(position: int) -> bool:
+        return not asked.isdisjoint(terms(names[position].rpartition(".")[2]))
+
     found: dict[int, int] = {}
     for accessor in idle:
         own = names[accessor].rpartition(".")[2]
         if own in named or NO_LETTER.sub("", own.lower()) == letters:
             continue
+        is_apt = has_a_word(accessor)
         for other in order:
             if (
                 tree.files[other] == tree.files[accessor]
                 and scores[accessor] - ACCESSOR <= scores[other] <= scores[accessor]
-                and (kinds[other] in FUNCTIONS or BY_KIND.get(kinds[other], 0.0) > 0)
+                and kinds[other] in FUNCTIONS
                 and other not in idle
                 and other not in found.values()
                 and (other in read or not is_short(other))  # what was not read may be an accessor too
+                and (has_a_word(other) or not is_apt)
             ):
                 found[accessor] = other
                 break

@@ -30,6 +30,7 @@ WORKING = {
     "an argument": "def ready(self):\n    return notify(READY)",
     "an operator": "int area() { return width * height; }",
     "a choice": "fn state(&self) -> S { if self.open { self.a } else { self.b } }",
+    "a call that takes something away": "def acquire(self):\n    return self.free.pop()",
     "two statements": "void reset() { a = 0; b = 0; }",
     "a call without brackets": "def ready\n  notify READY\nend",
     "a closure": "(fn) => inst.check(fn)",

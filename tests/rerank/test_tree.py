@@ -357,6 +357,8 @@ def test_an_accessor_gives_its_place_to_what_does_more_in_its_file() -> None:
     for query in ("get worker", "getter for the worker of a connection", "get_worker"):
         assert ranked(query)[0][0] == "get_worker"
     assert ranked("what get_worker does for a connection", symbols=("get_worker",))[0][0] == "get_worker"
+    assert ranked("how are workers found")[0][0] == "get_worker"  # `dispatch` has no word of it
+    assert ranked("how are connections spread")[0][0] == "dispatch"  # neither has one
     code["get_worker"] = "def get_worker(id):\n    return find(workers, id)"
     assert ranked("how are connections dispatched to the workers")[0][0] == "get_worker"
 
