@@ -39,7 +39,7 @@ class DeepEncoder:
     """Reads with a transformer (ONNX Runtime, no torch) on top of the shipped static encoder."""
 
     def __init__(self, folder: Path = SHIPPED, name: str = "", threads: int = 0) -> None:
-        """`threads` that run the model; 0: one per core. The model is opened for the first function."""
+        """`threads` that run the model; 0: one per core. The model is opened for the first text that it reads."""
         self._static = StaticEncoder.shipped()
         config = _read(folder)
         try:

@@ -231,7 +231,7 @@ class Generation:
             self._writer = self._open_writer()
             try:
                 self._check_base()
-                # A part may be started again on another machine, and then begins anew.
+                # A part may be started again on another machine, and then begins from the start.
                 elsewhere = self._part and self._journal_path and not self._journal_path.exists()
                 resumed = None if elsewhere else self._writer.resumed
                 self._journal, self._recovery = open_journal(self._journal_path, resumed)

@@ -186,7 +186,7 @@ class Journal:
 
 
 def _damaged(path: Path | None, why: str) -> TreelineError:
-    return TreelineError(f"the journal {path} is damaged: {why}", "make the index anew with --fresh")
+    return TreelineError(f"the journal {path} is damaged: {why}", "make the index again with --fresh")
 
 
 @dataclass(slots=True)

@@ -84,17 +84,20 @@ def refinement(store: Store, name: str, encoder: str = "") -> Refinement | None:
     info = store.info(name)
     if not any(is_light(spec.name) for spec in info.encoders):
         return None
-    header, _, rows = (store.artifact(name, ARTIFACT) or b'""').partition(b"\n")
-    refined = orjson.loads(header)
-    count = len(rows) // ROW if encoder in ("", refined) else 0
-    return Refinement(encoder or refined, count, info.functions)
+    refined, count = _counted(store.artifact(name, ARTIFACT))
+    return Refinement(encoder or refined, count if encoder in ("", refined) else 0, info.functions)
 
 
 def complete(engine: Engine) -> str:
     """The encoder by which every unit of the index is refined; empty if some units have static vectors."""
-    header, _, rows = (engine.artifact(ARTIFACT) or b'""').partition(b"\n")
-    name: str = orjson.loads(header)
-    return name if len(rows) // ROW >= engine.info.functions else ""
+    name, count = _counted(engine.artifact(ARTIFACT))
+    return name if count >= engine.info.functions else ""
+
+
+def _counted(data: bytes | None) -> tuple[str, int]:
+    """The encoder of a stored `Refined`, and the number of its units."""
+    header, _, rows = (data or b'""').partition(b"\n")
+    return orjson.loads(header), len(rows) // ROW
 
 
 def refine(

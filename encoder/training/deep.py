@@ -23,7 +23,7 @@ from torch.nn.functional import cross_entropy, kl_div, log_softmax, normalize, s
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder import standing
-from treeline.encoder.deep import ASKED, CONFIG, FIELDS, LONGEST, MODEL, QUESTION
+from treeline.encoder.deep import ASKED, CONFIG, FIELDS, LONGEST, MODEL, QUESTION, text_tokens
 from treeline.encoder.static import SHIPPED, StaticEncoder
 from treeline.encoder.text import fields
 from treeline.encoder.tokens import Tokenizer
@@ -210,9 +210,9 @@ class Units(NamedTuple):
     def of(cls, functions: Sequence[Function], encoder: StaticEncoder, device: str) -> Units:
         ids = np.zeros((len(functions), int(ENDS[-1])), dtype=np.int32)
         for row, function in zip(ids, functions, strict=True):
-            texts, known = fields(function)._asdict(), len(encoder.tokenizer.vocabulary)
+            texts = fields(function)._asdict()
             for field, begin in zip(FIELDS, ENDS, strict=False):
-                found = [1 + one for one in encoder.tokenizer.ids(texts[field], LIMITS[field]) if one < known]
+                found = text_tokens(encoder.tokenizer, texts[field], LIMITS[field])
                 row[begin : begin + len(found)] = found
         stripped = [replace(function, docstring="") for function in functions]
         whole, bare = (standing.strip(encoder.encode_functions(each)) for each in (functions, stripped))
@@ -236,9 +236,9 @@ class Questions(NamedTuple):
 
     @classmethod
     def of(cls, texts: Sequence[str], encoder: StaticEncoder, device: str) -> Questions:
-        ids, known = np.zeros((len(texts), ASKED), dtype=np.int32), len(encoder.tokenizer.vocabulary)
+        ids = np.zeros((len(texts), ASKED), dtype=np.int32)
         for row, text in zip(ids, texts, strict=True):
-            found = [1 + one for one in encoder.tokenizer.ids(text, ASKED) if one < known]
+            found = text_tokens(encoder.tokenizer, text, ASKED)
             row[: len(found)] = found
         static = standing.strip(encoder.encode_queries(texts))
         return cls(torch.from_numpy(ids).to(device), torch.from_numpy(static).to(device))

@@ -179,7 +179,7 @@ def await_shards(client: Elasticsearch, index: str, shards: int = 1) -> None:
     while client.cluster.health(index=index)["active_primary_shards"] < shards:
         waited = time.monotonic() - started
         if waited > READY_SECONDS:
-            return  # whoever writes to it says why it cannot
+            return  # a write to it will say why it fails
         if waited > LIKELY_SECONDS:
             for shard in range(shards):
                 if full := _full_disks(client, index, shard):

@@ -64,7 +64,7 @@ class PartWriter(ElasticsearchWriter):
         self._note(complete=True, pieces=pieces)
 
     def lead(self) -> Turn:
-        self._release()  # whoever publishes needs this part's too
+        self._release()  # the publisher needs this part's lease, too
         while True:
             missing = self._notes.missing(self._part.of)
             if self._is_over():  # then nobody needs the notes any more, and they are gone

@@ -43,7 +43,7 @@ def note(key: str) -> None:
     test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]  # without its phase
     if test and (key, test) not in _noted:
         _noted.add((key, test))
-        # With functions that no test replaces by failing ones; one write is appended whole, whoever else writes.
+        # With functions that no test replaces by failing ones; one write is appended whole beside others.
         file = _open(os.environ[NOTES], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         _write(file, f"{key}\t{test}\n".encode())
         _close(file)
