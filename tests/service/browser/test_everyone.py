@@ -131,7 +131,7 @@ def test_a_long_description_is_read_with_the_keyboard(page: Page) -> None:
     assert not [one["id"] for one in found if one["impact"] in {"serious", "critical"}]
     page.get_by_role("region", name="Description").focus()
     page.keyboard.press("End")
-    page.wait_for_function("document.activeElement.scrollTop > 0")
+    page.wait_for_function("() => document.activeElement.scrollTop > 0")
 
 
 ORDER = """() => {
