@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from treeline.graph.references import CLASSES, CONSTRUCTORS, PRIVATE, Import, last_of
 
@@ -32,9 +33,9 @@ class Packages:
     """
 
     def __init__(self, files: Iterable[File], kinds: Sequence[str]) -> None:
-        self._symbols: dict[tuple[str, str, str], int] = {}
-        self._classes: dict[tuple[str, str, str], int] = {}
-        self._holding: dict[tuple[str, str, str], File] = {}
+        self._symbols: dict[tuple[str, str, str] | None, int] = {}
+        self._classes: dict[tuple[str, str, str] | None, int] = {}
+        self._holding: dict[tuple[str, str, str] | None, File] = {}
         for file in files:
             if file.language in PACKAGE_IS_A_FOLDER:
                 for name in file.types:
@@ -45,7 +46,7 @@ class Packages:
                         self._classes.setdefault(_key(file, name), node)
 
     def symbol(self, file: File, name: str) -> int | None:
-        """The symbol of this name in the file's package; None in languages whose packages are not folders."""
+        """The symbol of this name in the file's package."""
         return self._symbols.get(_key(file, name))
 
     def holding(self, file: File, name: str) -> File | None:
@@ -57,8 +58,16 @@ class Packages:
         return self._classes.get(_key(file, name))
 
 
-def _key(file: File, name: str) -> tuple[str, str, str]:
-    return file.language, SOURCE_ROOT.sub("", posixpath.dirname(file.path)), name
+def _key(file: File, name: str) -> tuple[str, str, str] | None:
+    """The package and the name in it; None in languages whose packages are not folders."""
+    if file.language not in PACKAGE_IS_A_FOLDER:
+        return None
+    return file.language, _package(file.path), name
+
+
+@lru_cache(100_000)  # every file looks up every name that it does not define
+def _package(path: str) -> str:
+    return SOURCE_ROOT.sub("", posixpath.dirname(path))
 
 
 # Java and Kotlin keep a package's tests under another source root: `src/test/java` beside `src/main/java`.
