@@ -6,28 +6,29 @@
 from __future__ import annotations
 
 import re
-import warnings
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from functools import cache
 from operator import itemgetter
-from time import monotonic
 from typing import NamedTuple
 
-from tree_sitter import Node, Parser, Point, Query, QueryCursor, Range
-from tree_sitter_language_pack import get_language
+from tree_sitter import Node
 
 from treeline.corpus.record import dataclass
 from treeline.graph.references import MAKES, PRIVATE, Import, Reference, Relation, Symbol, SymbolKind, Typing
+from treeline.ingest.parsers.captures import (
+    BROKEN,
+    DEFINITIONS,
+    HEAD,
+    RELATION_OF,
+    captures_of,
+    recovered_captures,
+)
 from treeline.ingest.parsers.comments import NO_DOC, Doc
 from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, empty, text_of
 from treeline.ingest.parsers.names import target
-from treeline.ingest.parsers.shape import CAPTURES, DECORATOR, Marks, patterns
+from treeline.ingest.parsers.shape import CAPTURES, DECORATOR, Marks
 
-# Captures that define something; if two match the same node, the first one here counts.
-DEFINITIONS = ("function", "signature", "interface", "enum", "class", "type", "scope", "constant")
-# Their kinds in the call graph, which has no constants.
+# The kinds of definitions in the call graph, which has no constants.
 SYMBOL_OF: dict[str, SymbolKind] = {
     "function": "function",
     "signature": "function",
@@ -36,22 +37,9 @@ SYMBOL_OF: dict[str, SymbolKind] = {
     "type": "class",
     "interface": "interface",
 }
-RELATION_OF: dict[str, Relation] = {
-    "call": "calls",
-    "made": "calls",
-    "bare": "calls",
-    "extends": "extends",
-    "implements": "implements",
-    "uses": "uses",
-}
 REFERRING = (*RELATION_OF, "local", "bind", "import", *CAPTURES)
 SHAPES = frozenset(CAPTURES)
 CALLS = ("call", "made")
-BROKEN = "broken"  # what does not parse, in any language
-HEAD = "head"  # looks like a call, and names a definition
-# What is read of a function on its own.
-ALONE = frozenset({"function", "import", "local", HEAD, *RELATION_OF, *CAPTURES})
-CAPTURE = re.compile(rb"@([\w.-]+)")
 # Names of the current object, which are not variables.
 SELF = frozenset({"self", "cls", "this", "$this"})
 NO_VALUE = frozenset({"None", "null", "nil", "undefined", "nullptr", "NULL"})
@@ -60,8 +48,6 @@ FIRST_NAME = re.compile(r"[^.(\[]+")
 SHADOWED = frozenset({"bare", "uses"})
 # Code that people write is nested less deeply; generated input could make names of megabytes.
 MAX_DEPTH = 100
-# Two megabytes of real code take a second; the rest is for a busy machine.
-PATIENCE_S = 30
 EXPORTS = "exports"
 
 
@@ -98,129 +84,6 @@ class Outline(NamedTuple):
     @property
     def functions(self) -> tuple[Definition, ...]:
         return tuple(one for one in self.definitions if one.kind in ("function", "method"))
-
-
-class TooTangled(ValueError):
-    """Parsing took too long: generated nesting, for which tree-sitter's time is quadratic in the depth."""
-
-
-@cache
-def _machine(grammar: Grammar, alone: bool) -> tuple[Parser, QueryCursor, Query]:
-    """The parser and query of a language, made once per process (the query must outlive its cursor).
-
-    `alone` is for functions on their own: patterns for anything else are off.
-    """
-    language = get_language(grammar.pack or grammar.name)  # type: ignore[arg-type]
-    shapes = patterns(language, grammar.name)
-    text = f"{grammar.query}\n{shapes}\n[(ERROR) (MISSING)] @{BROKEN}".encode()
-    query = Query(language, text.decode())
-    count: int = query.pattern_count  # type: ignore[assignment] # the stub calls it a method
-    read = ALONE | {"bind"} if "@bare" in grammar.query else ALONE  # a bare name may be a variable
-    for number in range(count if alone else 0):
-        pattern = text[query.start_byte_for_pattern(number) : query.end_byte_for_pattern(number)]
-        if read.isdisjoint(name.decode() for name in CAPTURE.findall(pattern)):
-            query.disable_pattern(number)
-    with warnings.catch_warnings():
-        # Its successor, a callback, crashes the interpreter in this version of the bindings.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        patience = PATIENCE_S * 1_000_000
-        return Parser(language, timeout_micros=patience), QueryCursor(query, timeout_micros=patience), query
-
-
-def captures_of(grammar: Grammar, source: bytes, *, alone: bool = False) -> dict[str, list[Node]]:
-    """The nodes that the language's query captures, by capture name; raises `TooTangled` if that takes too long."""
-    return _captures(grammar, source, alone)[2]
-
-
-def _captures(grammar: Grammar, source: bytes, alone: bool = False) -> tuple[bytes, Node, dict[str, list[Node]]]:
-    """The text that was parsed, its root and the captured nodes."""
-    source = grammar.repair(source)
-    root, found = _captured(grammar, source, alone=alone)
-    if grammar.mend is not None and root.has_error:
-        source = grammar.mend(source)
-        root, found = _captured(grammar, source, alone=alone)
-    return source, root, found
-
-
-def _recovered(grammar: Grammar, source: bytes) -> tuple[Node, dict[str, list[Node]]]:
-    """The root and the captured nodes of a file, piece by piece where that finds more of a file with faults."""
-    source, root, found = _captures(grammar, source)
-    if _faulty(found):
-        pieces = _captures_by_piece(grammar, source)
-        more, fewer = _count(pieces) - _count(found), _faulty(found) - _faulty(pieces)
-        if more >= 0 and fewer >= 0 and more + fewer:
-            return root, pieces
-    return root, found
-
-
-def _captured(
-    grammar: Grammar, source: bytes, ranges: Sequence[Range] = (), *, alone: bool = False
-) -> tuple[Node, dict[str, list[Node]]]:
-    """The root of a text's tree and what the query captures, of the whole text or of these ranges."""
-    parser, cursor, _query = _machine(grammar, alone)
-    try:
-        if ranges:
-            parser.included_ranges = list(ranges)
-        tree = parser.parse(source)
-    except ValueError as error:
-        parser.reset()
-        raise TooTangled(f"not parsed within {PATIENCE_S} s") from error
-    finally:
-        if ranges:
-            parser.included_ranges = []
-    begun = monotonic()
-    # `captures` gives them in file order, so it holds back what it finds inside a captured node until that node ends.
-    # In a file that is one call with a function (lodash) its time is quadratic. `matches` holds nothing back.
-    found: dict[str, set[Node]] = defaultdict(set)
-    for _, match in cursor.matches(tree.root_node):
-        for capture, nodes in match.items():
-            found[capture].update(nodes)
-    if monotonic() - begun >= PATIENCE_S:
-        # After a timeout the cursor returns what it has so far, without an error.
-        raise TooTangled(f"not searched within {PATIENCE_S} s")
-    return tree.root_node, {capture: list(nodes) for capture, nodes in found.items()}
-
-
-def _captures_by_piece(grammar: Grammar, source: bytes) -> dict[str, list[Node]]:
-    """What the query captures if each top-level definition is parsed for itself, so that a fault ends with it."""
-    found: dict[str, list[Node]] = defaultdict(list)
-    begun, at, line = monotonic(), 0, 0
-    simpler = grammar.simplify(source) if grammar.simplify is not None else source
-    cuts = (cut.end() for cut in grammar.cut.finditer(source))
-    for end in (*cuts, len(source)):
-        after = line + source.count(b"\n", at, end)
-        # A piece starts where a line does.
-        piece = Range(Point(line, 0), Point(after, end - source.rfind(b"\n", 0, end) - 1), at, end)
-        ranges = [*_prefix(grammar, source, at), piece]
-        _, captures = _captured(grammar, source, ranges)
-        if simpler is not source and _faulty(captures):
-            captures = min(captures, _captured(grammar, simpler, ranges)[1], key=_faulty)
-        for capture, nodes in captures.items():
-            found[capture] += nodes
-        at, line = end, after
-        if monotonic() - begun >= PATIENCE_S:
-            raise TooTangled(f"not parsed within {PATIENCE_S} s")
-    return found
-
-
-def _prefix(grammar: Grammar, source: bytes, before: int) -> list[Range]:
-    """The text that every piece needs in front: PHP's `<?php`."""
-    opened = grammar.opening.match(source, 0, before) if grammar.opening is not None else None
-    if opened is None:
-        return []
-    line = source.count(b"\n", 0, opened.end())
-    column = opened.end() - (source.rfind(b"\n", 0, opened.end()) + 1)
-    return [Range(Point(0, 0), Point(line, column), 0, opened.end())]
-
-
-def _faulty(captures: Mapping[str, Sequence[Node]]) -> int:
-    """The bytes that do not parse."""
-    return sum(node.end_byte - node.start_byte for node in captures.get(BROKEN, ()))
-
-
-def _count(captures: Mapping[str, Sequence[Node]]) -> int:
-    """The definitions."""
-    return sum(len(captures.get(kind, ())) for kind in DEFINITIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -480,7 +343,7 @@ def outline(grammar: Grammar, source: bytes, stem: str = "") -> Outline:
 
     `stem` names a function that is the file's only export.
     """
-    root, captures = _recovered(grammar, source)
+    root, captures = recovered_captures(grammar, source)
     heads = set(captures.get(HEAD, ()))
     # If two start together: the longer first, and definitions before references.
     events = [

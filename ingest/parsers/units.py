@@ -16,11 +16,12 @@ from typing import NamedTuple
 from treeline.corpus.function import Function
 from treeline.corpus.record import dataclass
 from treeline.graph.references import FileFacts
+from treeline.ingest.parsers.captures import TooTangled
 from treeline.ingest.parsers.comments import LICENCE, Doc, leading_comment, without_doc
 from treeline.ingest.parsers.formats import Block, blocks
 from treeline.ingest.parsers.grammar import Grammar
 from treeline.ingest.parsers.names import code_tokens, docstring_tokens
-from treeline.ingest.parsers.outline import Definition, Outline, TooTangled, outline
+from treeline.ingest.parsers.outline import Definition, Outline, outline
 from treeline.ingest.parsers.registry import grammar_of
 from treeline.ingest.source import Parsed, Problem
 

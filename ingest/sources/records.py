@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from treeline.corpus.function import LINES_IN_URL, Function
 from treeline.graph.references import FileFacts
+from treeline.ingest.parsers.captures import TooTangled
 from treeline.ingest.parsers.comments import without_doc
 from treeline.ingest.parsers.names import code_tokens, docstring_tokens
-from treeline.ingest.parsers.outline import Single, TooTangled, single
+from treeline.ingest.parsers.outline import Single, single
 from treeline.ingest.parsers.registry import grammars
 from treeline.ingest.source import Parsed, Problem, ReadOptions
 

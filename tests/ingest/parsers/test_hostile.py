@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from treeline.ingest.parsers import outline as outlining
+from treeline.ingest.parsers import captures as capturing
+from treeline.ingest.parsers.captures import _machine
 from treeline.ingest.parsers.names import MAX_TARGET, dotted
-from treeline.ingest.parsers.outline import _machine
+from treeline.ingest.parsers.outline import outline
 from treeline.ingest.parsers.registry import by_suffix, grammars
 from treeline.ingest.parsers.types import typed
 from treeline.ingest.parsers.units import FileLocation, parse_file
@@ -132,7 +133,7 @@ def test_what_follows_a_fault_in_php_is_found_in_its_lines(opening: bytes) -> No
 
 @pytest.fixture
 def little_patience(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(outlining, "PATIENCE_S", 1)
+    monkeypatch.setattr(capturing, "PATIENCE_S", 1)
     _machine.cache_clear()
     yield
     _machine.cache_clear()
@@ -206,12 +207,12 @@ def test_a_file_that_is_one_big_call_takes_the_time_of_its_parts() -> None:
         for number in range(800)
     )
     wrapped = b"(function () {\n%s}.call(this));\n" % parts
-    seen = [outlining.outline(grammar, source) for source in (parts, wrapped)]
+    seen = [outline(grammar, source) for source in (parts, wrapped)]
     assert [len(one.functions) for one in seen] == [800, 800]
 
     def seconds(source: bytes) -> float:
         started = process_time()
-        outlining.captures_of(grammar, source)
+        capturing.captures_of(grammar, source)
         return process_time() - started
 
     assert seconds(wrapped) < 10 * seconds(parts)
