@@ -119,9 +119,6 @@ class Settings:
     rate_per_key: int = setting(1_200, "Requests a minute for one API key; 0: no limit.")
     rate_per_address: int = setting(300, "Requests a minute for one address without a key; 0: no limit.")
     rate_burst: int = setting(60, "How many of those requests may come at once.")
-    machines: int = setting(
-        1, "Machines that serve behind one load balancer; each allows its share of the rates above.", 1
-    )
     log_format: str = setting("json", "Log lines as `json` or `text`.", choices=("json", "text"))
     log_level: str = setting(
         "info",

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import hmac
 import logging
 import math
-import os
 import secrets
-import struct
-import threading
-import time
-import weakref
 from collections.abc import Callable
-from hashlib import blake2b
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from flask import Flask, Response, current_app, g, request
@@ -25,97 +17,10 @@ from treeline.search.settings import Settings
 from treeline.service.http import observe
 from treeline.service.http.errors import error_reply
 from treeline.service.http.keys import ApiKey, KeyFileDamaged, KeyRing, Scope
+from treeline.service.http.rate import RateLimiter
 from treeline.service.http.response import current_request
 
 log = logging.getLogger(__name__)
-
-SLOT = struct.Struct("=Qd")  # hash of the caller, and the time when its bucket is empty
-SLOTS = 65_536  # one megabyte; far more than the callers active within one burst
-PROBES = 8  # slots tried before the one that empties first is reused
-
-
-class RateLimiter:
-    """Limits calls by the generic cell rate algorithm, over a file that all worker processes share.
-
-    GCRA (ITU-T I.371) stores one number per caller, the time when its bucket is empty, so a slot is 16 bytes and a
-    decision is one comparison. The file is not memory-mapped: on a full disk a mapped page kills the process, while a
-    write only fails. If the file cannot be used, each process counts by itself.
-    """
-
-    def __init__(self, path: Path | None = None) -> None:
-        self._lock = threading.Lock()
-        self._memory = bytearray(SLOT.size * (SLOTS + PROBES))  # probes do not wrap around
-        self._file = _shared_file(path, len(self._memory)) if path else None
-        if self._file is not None:
-            weakref.finalize(self, os.close, self._file)
-
-    def wait(self, caller: str, per_minute: float, burst: int, now: float | None = None) -> float:
-        """Count one call: 0 if it is allowed, else the seconds to wait.
-
-        `burst` calls may come at once, then `per_minute`.
-        """
-        now = time.time() if now is None else now
-        interval = 60.0 / per_minute
-        who = int.from_bytes(blake2b(caller.encode("utf-8", "surrogatepass"), digest_size=8).digest()) or 1
-        with self._lock:
-            if self._file is not None:
-                try:
-                    return self._decide_shared(self._file, who, interval, burst, now)
-                except OSError as error:
-                    log.warning("rates are counted by each process: %s", error)
-                    self._file = None
-            at = who % SLOTS * SLOT.size
-            slots = memoryview(self._memory)[at : at + PROBES * SLOT.size]
-            return _decide(slots, who, interval, burst, now)[0]
-
-    def _decide_shared(self, file: int, who: int, interval: float, burst: int, now: float) -> float:
-        at, size = who % SLOTS * SLOT.size, PROBES * SLOT.size
-        fcntl.lockf(file, fcntl.LOCK_EX)
-        try:
-            slots = bytearray(os.pread(file, size, at).ljust(size, b"\0"))
-            seconds, changed = _decide(memoryview(slots), who, interval, burst, now)
-            if changed is not None:
-                os.pwrite(file, slots[changed : changed + SLOT.size], at + changed)
-            return seconds
-        finally:
-            fcntl.lockf(file, fcntl.LOCK_UN)
-
-
-def _decide(slots: memoryview, who: int, interval: float, burst: int, now: float) -> tuple[float, int | None]:
-    """The seconds to wait, and where a slot was changed."""
-    emptiest, offset, empty_at = math.inf, 0, 0.0
-    for at in range(0, len(slots), SLOT.size):
-        owner, until = SLOT.unpack_from(slots, at)
-        if not math.isfinite(until):
-            until = 0.0  # a damaged file
-        if owner == who:
-            offset, empty_at = at, until
-            break
-        if until < emptiest:
-            emptiest, offset = until, at
-    # A clock set back must not lock callers out: what is further ahead than a full burst is void.
-    empty_at = max(empty_at, now) if empty_at <= now + burst * interval + 1e-6 else now
-    late = empty_at + interval - (now + burst * interval)
-    if late > 1e-9:
-        return late, None
-    SLOT.pack_into(slots, offset, who, empty_at + interval)
-    return 0.0, offset
-
-
-def _shared_file(path: Path, size: int) -> int | None:
-    """The file, with its space allocated, so that a full disk does not matter later."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError:
-        return None
-    try:
-        os.posix_fallocate(file, 0, size)
-    except OSError:
-        os.close(file)
-        return None
-    return file
-
 
 Route = TypeVar("Route", bound=Callable[..., object])
 
@@ -141,7 +46,12 @@ class Guard:
             raise InputError(f"TREELINE_KEYS_REQUIRED={settings.keys_required!r} is not known", "use writes or all")
         self.settings = settings
         self.keys = KeyRing(settings.key_path)
-        self.limiter = RateLimiter(settings.home_path / ".run" / "rates")
+        table = settings.home_path / ".run" / "limits"
+        self.limiter = RateLimiter(table)
+        if settings.engine == "elasticsearch":
+            from treeline.service.http.rate_exchange import share_rates
+
+            share_rates(settings, self.limiter, table.with_suffix(".lock"))
 
     def check(self) -> Response | None:
         """The refusal of the current request, or None."""
@@ -205,10 +115,7 @@ class Guard:
         return self._too_often(caller, rate, max(1, self.settings.rate_burst), "requests")
 
     def _too_often(self, caller: str, rate: float, burst: int, what: str) -> Response | None:
-        # A share for each machine, instead of counting in the cluster: that would be a write a request, and a cluster
-        # that is away would decide who is let in.
-        share = self.settings.machines
-        seconds = math.ceil(self.limiter.wait(caller, rate / share, max(1, burst // share)))
+        seconds = math.ceil(self.limiter.wait(caller, rate, burst))
         if not seconds:
             return None
         headers = {"Retry-After": str(seconds)}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from treeline.service.http import guard
-from treeline.service.http.guard import RateLimiter
+from treeline.service.http import rate
+from treeline.service.http.rate import KEY_BYTES, MOST_DEBT, RateLimiter, Usage
 
 
 def allowed(limiter: RateLimiter, caller: str, times: list[float], per_minute: float = 60, burst: int = 5) -> int:
@@ -42,16 +42,16 @@ def test_a_clock_set_back_locks_nobody_out() -> None:
 
 
 def test_many_callers_do_not_grow_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "SLOTS", 64)
+    monkeypatch.setattr(rate, "SLOTS", 64)
     limiter = RateLimiter()
     before = len(limiter._memory)
     assert all(limiter.wait(f"caller {number}", 60, 5, 1000.0) == 0 for number in range(1_000))
-    assert len(limiter._memory) == before == guard.SLOT.size * (64 + guard.PROBES)
+    assert len(limiter._memory) == before == KEY_BYTES + rate.SLOT.size * (64 + rate.PROBES)
 
 
 def test_two_processes_share_one_limit(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from treeline.service.http.guard import RateLimiter\n"
+        "import sys; from pathlib import Path; from treeline.service.http.rate import RateLimiter\n"
         "limiter = RateLimiter(Path(sys.argv[1]))\n"
         "print(sum(not limiter.wait('a', 1, 100) for _ in range(100)))"
     )
@@ -70,7 +70,7 @@ def test_without_a_writable_folder_each_process_counts_for_itself(tmp_path: Path
 def test_on_a_full_disk_each_process_counts_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A mapped file would end the process with SIGBUS at the first write."""
     program = (
-        "import resource, sys; from pathlib import Path; from treeline.service.http.guard import RateLimiter\n"
+        "import resource, sys; from pathlib import Path; from treeline.service.http.rate import RateLimiter\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
         "limiter = RateLimiter(Path(sys.argv[1]))\n"
         "print(sum(not limiter.wait(f'{number % 500}', 1, 1) for number in range(1000)))"
@@ -100,3 +100,67 @@ def test_a_damaged_file_locks_nobody_out_and_lets_nobody_through(tmp_path: Path)
     again = RateLimiter(file)
     assert again.wait("a", 1, 1) == 0
     assert again.wait("a", 1, 1) > 0
+
+
+def number(limiter: RateLimiter) -> int:
+    """The hash of the only caller."""
+    [caller] = [row["caller"] for row in limiter.slots() if row["caller"]]
+    return int(caller)
+
+
+def test_what_another_machine_allowed_counts_here_too() -> None:
+    limiter = RateLimiter()
+    limiter.wait("a", 60, 5, 1000.0)
+    limiter.charge({number(limiter): Usage(3.0, 5.0)}, since=999.0, now=1000.0)
+    assert allowed(limiter, "a", [1000.0] * 5) == 1
+
+
+def test_what_was_allowed_too_much_is_owed_and_paid() -> None:
+    """Otherwise machines that learn of each other late would allow the rate each, for ever."""
+    limiter = RateLimiter()
+    assert allowed(limiter, "a", [1000.0] * 5) == 5
+    limiter.charge({number(limiter): Usage(10.0, 5.0)}, since=999.0, now=1000.0)
+    assert allowed(limiter, "a", [1010.0]) == 0
+    assert allowed(limiter, "a", [1011.0]) == 1
+
+
+def test_nobody_owes_more_than_half_a_minute() -> None:
+    limiter = RateLimiter()
+    limiter.wait("a", 60, 5, 1000.0)
+    limiter.charge({number(limiter): Usage(1e9, 5.0)}, since=999.0, now=1000.0)
+    assert limiter.wait("a", 60, 5, 1000.0) == pytest.approx(MOST_DEBT + 1)
+
+
+def test_what_was_allowed_long_ago_is_no_burst_now() -> None:
+    limiter = RateLimiter()
+    limiter.wait("a", 60, 5, 1000.0)
+    limiter.charge({number(limiter): Usage(300.0, 5.0)}, since=1000.0, now=1600.0)
+    assert allowed(limiter, "a", [1600.0] * 9) == 5
+
+
+def test_only_what_was_allowed_here_is_told_to_others() -> None:
+    limiter = RateLimiter()
+    limiter.wait("a", 60, 5, 1000.0)
+    limiter.charge({number(limiter): Usage(3.0, 5.0)}, since=999.0, now=1000.0)
+    assert allowed(limiter, "a", [1000.0] * 9) == 1
+    assert limiter.slots()["used"].sum() == pytest.approx(2.0)
+
+
+def test_the_table_holds_no_caller_in_clear_nor_a_hash_that_others_can_make(tmp_path: Path) -> None:
+    one, other = (RateLimiter(tmp_path / name) for name in "ab")
+    for limiter in (one, other):
+        limiter.wait("address 203.0.113.9", 60, 5, 1000.0)
+    assert number(one) != number(other)
+    assert b"203.0.113.9" not in (tmp_path / "a").read_bytes()
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600
+    again = RateLimiter(tmp_path / "a")
+    assert again.key() == one.key() != other.key()
+
+
+def test_processes_follow_when_one_changes_the_key(tmp_path: Path) -> None:
+    one, other = (RateLimiter(tmp_path / "rates") for _ in range(2))
+    assert allowed(one, "a", [1000.0] * 9) == 5
+    one.change_key(b"k" * KEY_BYTES)
+    assert other.key() == b"k" * KEY_BYTES
+    assert allowed(other, "a", [1000.0] * 9) == 5
+    assert allowed(one, "a", [1000.0] * 9) == 0
