@@ -72,6 +72,8 @@ class IndexInfo:
     """Whether it was current and rejected for the one before it; known of those that `Store.generations` lists."""
     token: str = ""
     """Its own alone; none in those that were made before there were any."""
+    has_replaceable_vectors: bool = True
+    """Whether `Writer.replace_vectors` works; not on Elasticsearch in an index that an older version made."""
 
     @property
     def identity(self) -> str:
@@ -194,7 +196,7 @@ class Writer(Protocol):
 
     def replace_vectors(self, encoder: str, ids: Sequence[str], vectors: Vectors) -> int:
         """Give units that are there other vectors of this encoder and leave the rest of them as it is; how many were
-        there. Raises `InputError` where the engine cannot."""
+        there. Raises `InputError` if the index is too old for it (`IndexInfo.has_replaceable_vectors`)."""
 
     def delete(self, ids: Sequence[str]) -> int: ...
 

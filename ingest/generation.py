@@ -459,8 +459,7 @@ class Generation:
             writer.put_artifact(state.ARTIFACT, self._state.dump())
             refined = refine.Refined.load(self._previous.artifact(refine.ARTIFACT) if self._previous else None)
             if refined.rows:
-                kept = refined.kept(after, self._recovery.written_ids())
-                writer.put_artifact(refine.ARTIFACT, kept.dump())
+                refined.kept(after, self._recovery.written_ids()).put(writer)
             read = chain.from_iterable(one.texts(after) for one in books)
             for name, data in texts.update(self._previous, read, after.entries):
                 writer.put_artifact(name, data)

@@ -34,6 +34,9 @@ from treeline.ingest.source import Progress, no_progress
 from treeline.ingest.state import ID, TEXT, Manifest, State, split_rows
 
 ARTIFACT = "refined"
+COUNT = "refined-count"  # of its rows, and by which encoder: a status must not read megabytes
+TOO_OLD = "an older version made it, and its vectors cannot be replaced"
+FRESH = "index it again with `--fresh`"
 ROW = ID + TEXT  # a unit's id and the hash of its text
 READ_AT_ONCE = 256  # units; as many are lost at most when the process is killed
 REPLACED_AT_ONCE = 20_000
@@ -60,6 +63,11 @@ class Refined:
     def dump(self) -> bytes:
         return orjson.dumps(self.encoder) + b"\n" + b"".join(sorted(self.rows))
 
+    def put(self, writer: Writer) -> None:
+        """Store them with a generation in the making."""
+        writer.put_artifact(ARTIFACT, self.dump())
+        writer.put_artifact(COUNT, orjson.dumps([self.encoder, len(self.rows)]))
+
     def kept(self, manifest: Manifest, written: set[bytes]) -> Refined:
         """Without units that are no longer there or whose vectors were written again."""
         there = {row[:ROW] for entry in manifest.entries.values() for row in split_rows(entry.records)}
@@ -73,6 +81,8 @@ class Refinement:
     encoder: str
     refined: int
     units: int
+    problem: str = ""
+    """Why it cannot be refined; empty if it can."""
 
     @property
     def is_complete(self) -> bool:
@@ -84,19 +94,23 @@ def refinement(store: Store, name: str, encoder: str = "") -> Refinement | None:
     info = store.info(name)
     if not any(is_light(spec.name) for spec in info.encoders):
         return None
-    refined, count = _counted(store.artifact(name, ARTIFACT))
-    return Refinement(encoder or refined, count if encoder in ("", refined) else 0, info.functions)
+    refined, count = _counted(partial(store.artifact, name))
+    problem = "" if info.has_replaceable_vectors else f"{TOO_OLD} ({FRESH})"
+    return Refinement(encoder or refined, count if encoder in ("", refined) else 0, info.functions, problem)
 
 
 def complete(engine: Engine) -> str:
     """The encoder by which every unit of the index is refined; empty if some units have static vectors."""
-    name, count = _counted(engine.artifact(ARTIFACT))
+    name, count = _counted(engine.artifact)
     return name if count >= engine.info.functions else ""
 
 
-def _counted(data: bytes | None) -> tuple[str, int]:
+def _counted(artifact: Callable[[str], bytes | None]) -> tuple[str, int]:
     """The encoder of a stored `Refined`, and the number of its units."""
-    header, _, rows = (data or b'""').partition(b"\n")
+    if (counted := artifact(COUNT)) is not None:
+        encoder, count = orjson.loads(counted)
+        return encoder, count
+    header, _, rows = (artifact(ARTIFACT) or b'""').partition(b"\n")  # stored before there was a count
     return orjson.loads(header), len(rows) // ROW
 
 
@@ -118,6 +132,8 @@ def refine(
     while True:
         with closing(store.open(name)) as engine:
             _static(engine.info)
+            if not engine.info.has_replaceable_vectors:
+                raise InputError(f"the index {name!r} cannot be refined: {TOO_OLD}", FRESH)
             pending = _pending(engine, encoder)
             read = partial(_read, engine, pending, encoder, work, progress)
             vectors = (run_idle(read) if idle else read()) if pending else None
@@ -215,13 +231,13 @@ def _swap(
 
 def _replace(store: Store, name: str, encoder: str, read: _ReadVectors, writer: Writer) -> IndexInfo:
     with closing(store.open(name)) as engine:
-        static, rows = _static(engine.info), set[bytes]()
-        for batch, vectors in read.batches(_rows(engine)):
+        static, before = _static(engine.info), Refined.load(engine.artifact(ARTIFACT))
+        refined = set(before.rows) if before.encoder == encoder else set[bytes]()
+        # Another machine may have refined some of them meanwhile.
+        for batch, vectors in read.batches([row for row in _rows(engine) if row not in refined]):
             writer.replace_vectors(static, [row[:ID].hex() for row in batch], vectors)
-            rows.update(batch)
-        before = Refined.load(engine.artifact(ARTIFACT))
-    kept = before.rows if before.encoder == encoder else frozenset()
-    writer.put_artifact(ARTIFACT, Refined(encoder, kept.union(rows)).dump())
+            refined.update(batch)
+    Refined(encoder, frozenset(refined)).put(writer)
     return writer.publish()
 
 

@@ -29,7 +29,7 @@ from treeline.engine.durable import is_locked, write_atomically
 from treeline.search.settings import Settings, as_environment, open_store
 
 if TYPE_CHECKING:
-    from treeline.engine.protocol import IndexInfo
+    from treeline.engine.protocol import IndexInfo, Store
     from treeline.ingest.refine import Refinement
     from treeline.ingest.source import Progress
 
@@ -77,28 +77,27 @@ class RefinementState:
 
 def is_on(settings: Settings) -> bool:
     """Whether indexes are refined in the background."""
-    return settings.refine != OFF and settings.engine == "embedded"
+    return settings.refine != OFF
 
 
-def state(settings: Settings, index: str) -> RefinementState | None:
-    """How far an index is refined; None if it never was and is not going to be, or cannot be read."""
-    if settings.engine != "embedded":
-        return None
+def state(settings: Settings, index: str, store: Store | None = None) -> RefinementState | None:
+    """How far an index (of `store`, if it is open) is refined; None if it never was and is not going to be, or cannot
+    be read."""
     from treeline.ingest.refine import refinement
 
     try:
-        found = refinement(open_store(settings), index)
+        found = refinement(store or open_store(settings), index)
     except TreelineError:
         return None
     if found is None or not (is_on(settings) or found.refined):
         return None
     worker = _worker(settings)
-    made = RefinementState(found.encoder, found.refined, found.units)
+    made = RefinementState(found.encoder, found.refined, found.units, problem=found.problem)
     if worker.index != index:
         return made
     if worker.process and _is_running(settings):
         return replace(made, running=True, read=worker.done)
-    return replace(made, problem=worker.problem)
+    return replace(made, problem=found.problem or worker.problem)
 
 
 def start(settings: Settings, index: str) -> str:
@@ -112,6 +111,8 @@ def start(settings: Settings, index: str) -> str:
         left = progress_of(settings, index)
         if left is None or left.is_complete:
             return ""
+        if left.problem:
+            return f"{index} is not refined: {left.problem}"
     except TreelineError as error:
         return f"{index} is not refined: {error}"
     if not _is_running(settings):
@@ -148,14 +149,12 @@ def make_way(settings: Settings, index: str) -> None:
 
 def run(settings: Settings, index: str, progress: Progress) -> Refinement:
     """Refine an index here, with all processors; a background process lets go first."""
-    _check_engine(settings)
     with _locked(settings, take_over=True):
         return _Run(settings, progress, idle=False).refine(index)
 
 
 def run_idle(settings: Settings, index: str) -> None:
     """What the background process does: refine this index, then the others. Ends at once if another one runs."""
-    _check_engine(settings)
     os.nice(NICE)
     try:
         with _locked(settings):
@@ -163,7 +162,7 @@ def run_idle(settings: Settings, index: str) -> None:
             for name in dict.fromkeys((index, *open_store(settings).names())):
                 with suppress(TreelineError):
                     left = progress_of(settings, name)
-                    if left is not None and not left.is_complete:
+                    if left is not None and not left.is_complete and not left.problem:
                         work.refine(name)
     except _Busy:
         return
@@ -251,12 +250,6 @@ def check_encoder(settings: Settings) -> str:
         raise InputError(f"{settings.refine!r} is no deep encoder", "set TREELINE_REFINE to on, off or its folder")
     encoder.check_runtime()
     return encoder.name
-
-
-def _check_engine(settings: Settings) -> None:
-    if settings.engine != "embedded":
-        hint = "index again with `--encoder deep --fresh`"
-        raise InputError("an index on Elasticsearch cannot be refined", hint)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from treeline.corpus.analysis import analyse
 from treeline.corpus.function import Address, Function
 from treeline.corpus.shape import split
 from treeline.engine.hits import Vectors
@@ -21,6 +22,7 @@ FORMAT = 6  # of mappings and documents; another one is refused instead of misre
 ARTIFACT = "artifact"
 UNITS: dict[str, Any] = {"exists": {"field": "kind"}}  # all but the artifacts, which have none
 ROLLED_BACK = "rolled_back"  # in what a generation says of itself, once it was rejected
+KEEPS_SHAPES = "keeps_shapes"  # likewise: its stored records have their shape terms
 CHUNK_BYTES = 1 << 20  # of an artifact in one document
 # `standard` keeps `self.name` together as one word; the embedded engine's words end at every sign that is no letter.
 JOINING_SIGNS = re.compile(r"[^\w\s]")
@@ -36,8 +38,8 @@ ID = "id"  # `_id` again as a column: the server keeps `_id` with the whole reco
 ADDRESS_FIELDS = ("repo", "path", "func_name.keyword", "language", "url", "kind")
 
 # Named one by one: with a wildcard among them the server unpacks each record into objects to filter it, which takes an
-# eighth more of its time in loading.
-NOT_IN_SOURCE = [ID, TERMS, SHAPES, WORDS, "leaf", "size", *(f"vector{number}" for number in range(16))]
+# eighth more of its time in loading. Shape terms stay: they are what a document cannot be made again without.
+NOT_IN_SOURCE = [ID, TERMS, WORDS, "leaf", "size", *(f"vector{number}" for number in range(16))]
 
 _stored = {"type": "keyword", "index": False, "doc_values": False}
 
@@ -159,6 +161,12 @@ def function_of(source: Mapping[str, Any]) -> Function:
     )
 
 
+def terms_of(source: Mapping[str, Any], function: Function) -> str:
+    """The analysed terms of a stored document, made again."""
+    shapes = source[SHAPES]
+    return analyse(function, shape="" if shapes == NO_TERM else shapes)
+
+
 def address_of(fields: Mapping[str, Sequence[str]]) -> Address:
     """The address from a hit's column values; an empty string has none."""
     return Address(*(fields.get(field, ("",))[0] for field in ADDRESS_FIELDS))
@@ -216,7 +224,14 @@ def info_of(name: str, generation: str, meta: Mapping[str, Any]) -> IndexInfo:
     """What a generation says of itself."""
     encoders = tuple(EncoderSpec(encoder, dimension) for encoder, dimension, _ in meta["encoders"])
     functions, created = meta.get("functions", 0), meta.get("created", "")
-    rejected = bool(meta.get(ROLLED_BACK))
     return IndexInfo(
-        name, "elasticsearch", generation, functions, encoders, created, rejected, token=meta.get("token", "")
+        name,
+        "elasticsearch",
+        generation,
+        functions,
+        encoders,
+        created,
+        rolled_back=bool(meta.get(ROLLED_BACK)),
+        token=meta.get("token", ""),
+        has_replaceable_vectors=bool(meta.get(KEEPS_SHAPES)),
     )

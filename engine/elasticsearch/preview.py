@@ -37,6 +37,11 @@ class Written:
         if not self._full:
             self._units[function.id] = (function.address, None if row is None else row.astype(np.int16))
 
+    def replace_vector(self, id: str, row: Row) -> None:
+        """Give a unit that is kept another vector; its place stays."""
+        if id in self._units:
+            self._units[id] = (self._units[id][0], None if row is None else row.astype(np.int16))
+
     def discard(self, id: str) -> None:
         self._units.pop(id, None)
 

@@ -54,7 +54,7 @@ def status(parameters: Indexed) -> Response:
     started = time.perf_counter()
     searcher = context().searcher
     facets = searcher.engine.facets()
-    found = refining.state(context().settings, searcher.info.name)
+    found = refining.state(context().settings, searcher.info.name, searcher.store)
     body = StatusBody(
         index=IndexBody.of(searcher.info),
         refinement=RefinementBody(**found.as_dict()) if found else None,

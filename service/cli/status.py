@@ -137,7 +137,7 @@ def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
         "damage": list(engine.damaged),
         "functions": engine.info.functions,
         "encoders": [{"name": spec.name, "dimension": spec.dimension} for spec in engine.info.encoders],
-        "refinement": refining.state(settings, name),
+        "refinement": refining.state(settings, name, store),
         "languages": facets.get("language", {}),
         "repositories": len(facets.get("repo", {})),
         "sources": _sources(store, name),

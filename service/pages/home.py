@@ -36,7 +36,7 @@ def home() -> BaseResponse:
     here = context()
     try:
         index, problem = here.figures(), None
-        refinement = refining.state(here.settings, index.info.name)
+        refinement = refining.state(here.settings, index.info.name, here.default_searcher.store)
     except TreelineError as error:
         index, problem, refinement = None, error, None
     page = render_template("home.html", examples=EXAMPLES, index=index, problem=problem, refinement=refinement)

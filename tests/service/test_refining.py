@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.elasticsearch_server import Cluster
 from tests.encoder.deep_model import write_model
 from tests.ingest.loading import project
 from treeline.corpus.errors import InputError
@@ -212,11 +213,29 @@ def test_the_page_and_the_api_show_how_far_it_is(shop: Path, model: Path) -> Non
     assert "parts have been read" not in client.get("/").text
 
 
-def test_elasticsearch_indexes_are_not_refined(shop: Path) -> None:
-    settings = replace(from_environment(), engine="elasticsearch", refine="on")
-    assert refining.start(settings, "default") == "" and refining.state(settings, "default") is None
-    with pytest.raises(InputError, match="Elasticsearch"):
-        refining.run(settings, "default", lambda *_: None)
+@pytest.mark.elasticsearch
+def test_an_index_on_elasticsearch_is_refined_behind_its_back_and_shown(
+    shop: Path, refine_on: None, elasticsearch_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREELINE_ENGINE", "elasticsearch")
+    monkeypatch.setenv("TREELINE_ELASTICSEARCH_URL", elasticsearch_cluster.url)
+    monkeypatch.setenv("TREELINE_INDEX", "shop")
+    settings = from_environment()
+    made = treeline("index", str(shop), "--workers", "0")
+    assert f"reading the code more closely in the background (0 of {UNITS} units done)" in made.output
+    wait_for(lambda: state(settings).refined == UNITS and not refining._is_running(settings))
+    assert f"refined by {settings.refine}" in treeline("status").output
+    assert "parts have been read" not in create_app(settings).test_client().get("/").text
+    monkeypatch.setenv("TREELINE_REFINE", "off")
+    project(shop, {"file0.py": "def buy(count):\n    return -count\n"})
+    treeline("index", str(shop), "--workers", "0")
+    client = create_app(replace(settings, refine=str(settings.refine))).test_client()
+    body = client.get("/api/status").get_json()["refinement"]
+    assert (body["running"], body["refined"], body["units"]) == (False, UNITS - 2, UNITS)
+    monkeypatch.setenv("TREELINE_REFINE", settings.refine)
+    assert f"{UNITS} units refined" in treeline("refine", "--name", "shop").output
+    assert refining.start(settings, "shop") == ""
+    open_store(settings).drop("shop")
 
 
 @pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="the system has no idle priority")
