@@ -1,5 +1,6 @@
 """What the documentation names exists: tests, files, settings, commands."""
 
+import asyncio
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -8,8 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from scripts.reference import pages
+from treeline.search.query import BY_NAME
 from treeline.search.settings import PREFIX, Settings
 from treeline.service.cli import COMMANDS, cli
+from treeline.service.mcp.server import create_server
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "research")
@@ -45,3 +48,18 @@ def test_pages_that_are_made_from_the_code_are_current() -> None:
     assert CliRunner().invoke(cli, ["status", "--help"]).exit_code == 0  # a call changes nothing on the pages
     for page, text in pages().items():
         assert page.read_text(encoding="utf-8") == text, "run make docs"
+
+
+def test_the_page_on_the_api_names_every_parameter_of_a_search() -> None:
+    text = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+    [row] = [line for line in text.splitlines() if line.startswith("| `GET /api/search?q=`")]
+    assert set(re.findall(r"`(\w+)`", row)) >= set(BY_NAME)
+
+
+def test_the_page_on_agents_names_the_tools_and_what_they_take() -> None:
+    text = (ROOT / "docs" / "how-to" / "agents.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", text, re.MULTILINE)
+    tools = asyncio.run(create_server(Settings()).list_tools())
+    assert {name: set(re.findall(r"`(\w+)`", takes)) for name, takes in rows} == {
+        tool.name: set(tool.input_schema["properties"]) for tool in tools
+    }

@@ -16,12 +16,16 @@ from mcp import Client, StdioServerParameters
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent
 
+from tests.encoder.pair_model import write_model
 from tests.made_up_source import MadeUpSource, made_up
 from treeline.corpus.errors import InputError, TreelineError
+from treeline.encoder.pairs import PairReader
 from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.sources import open_source
+from treeline.search import reading
 from treeline.search.live import LiveSearcher, open_searcher
+from treeline.search.query import Query
 from treeline.search.settings import Settings
 from treeline.service.mcp import library
 from treeline.service.mcp.indexing import allowed_folder, index_folder
@@ -285,6 +289,31 @@ def test_tools_that_are_called_at_once_open_the_index_once(home: Path, monkeypat
     opened[0].close()
 
 
+def test_the_best_quality_has_a_model_read_the_first_results(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = PairReader(write_model(tmp_path, weight=20.0))
+    monkeypatch.setattr(reading, "shipped", lambda: model)
+    settings = Settings(home=str(home))
+    searcher = open_searcher(settings)
+
+    def listed(**how: str) -> list[str]:
+        server = create_server(settings, searcher)
+        found = asyncio.run(server.call_tool("search_code", {"query": "sort or close a list", "code": False, **how}))
+        lines = text(found).splitlines()
+        return [line.split()[3].rstrip(":") for line in lines if line.startswith("[")]
+
+    def wanted(quality: str) -> list[str]:
+        answer = searcher.search(Query("sort or close a list", k=8, quality=quality))
+        return [result.function.func_name for result in answer.results]
+
+    try:
+        assert listed() == listed(quality="fast") == wanted("fast")
+        assert listed(quality="best") == wanted("best") != wanted("fast")
+    finally:
+        searcher.close()
+
+
 def test_a_structural_question_says_what_is_exact_and_what_is_not(home: Path) -> None:
     async def talk(client: Client) -> None:
         answer = text(await client.call_tool("search_code", {"query": "what calls parse_json_0", "code": False}))
@@ -302,6 +331,7 @@ def test_a_structural_question_says_what_is_exact_and_what_is_not(home: Path) ->
     ("arguments", "said"),
     [
         ({"query": "x", "mode": "magic"}, "mode: input should be 'hybrid', 'keyword' or 'dense', not 'magic'"),
+        ({"query": "x", "quality": "good"}, "quality: input should be 'fast' or 'best', not 'good'"),
         ({"query": "x", "k": 99}, "k: input should be less than or equal to 50, not '99'"),
         ({"query": "x", "k": "many"}, "k: input should be a valid integer"),
         ({}, "query: field required"),
