@@ -58,7 +58,8 @@ def test_the_page_on_the_api_names_every_parameter_of_a_search() -> None:
 
 def test_the_page_on_agents_names_the_tools_and_what_they_take() -> None:
     text = (ROOT / "docs" / "how-to" / "agents.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", text, re.MULTILINE)
+    section = text.partition("\n## The tools\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", section, re.MULTILINE)
     tools = asyncio.run(create_server(Settings()).list_tools())
     assert {name: set(re.findall(r"`(\w+)`", takes)) for name, takes in rows} == {
         tool.name: set(tool.input_schema["properties"]) for tool in tools
