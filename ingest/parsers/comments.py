@@ -13,6 +13,7 @@ from typing import NamedTuple
 OTHER = re.compile(rb"[{};]")
 STAR = re.compile(r"^[ \t]*\*+[ \t]?", re.MULTILINE)
 RULE = re.compile(r"[-=*#~_/%;+]{4,}")  # a line of dashes or the like around a comment
+SHEBANG = re.compile(rb"(?:\xef\xbb\xbf)?#!")
 RUBY_BEGIN, RUBY_END = b"=begin", b"=end"
 # Longer ones are licences or commented-out code.
 MAX_LINES = 400
@@ -71,7 +72,7 @@ def comment_above(source: bytes, start: int, comments: Comments) -> Doc:
     last = source[line_of(source, line - 1) : line - 1].strip() if line else b""
     if not (last.startswith(comments.line) or (closing and (last.endswith(closing) or last.startswith(closing)))):
         return NO_DOC
-    floor = max(0, line - MAX_BYTES)
+    floor = max(_after_shebang(source), line - MAX_BYTES)
     above = source[floor : line - 1].rstrip(b" \t\r")
     if closing == RUBY_END and _last_line(above).startswith(RUBY_END):
         begin, text = _between(above)
@@ -173,6 +174,11 @@ def without_doc(source: bytes, start: int, end: int, doc: Doc) -> bytes:
 def line_of(source: bytes, start: int) -> int:
     """The byte where the definition's line starts; 0 on the first line or where that is far away."""
     return source.rfind(b"\n", max(0, start - MAX_INDENT), start) + 1
+
+
+def _after_shebang(source: bytes) -> int:
+    """Where the text starts: after `#!/bin/sh`, which is for the system."""
+    return source.find(b"\n") + 1 if SHEBANG.match(source) else 0
 
 
 def _skip_attributes(source: bytes, line: int, comments: Comments) -> int:

@@ -46,13 +46,13 @@ Heading = tuple[int, int, str]
 
 def blocks(language: str, text: str, file: str, first_line: int = 1) -> Iterator[Block]:
     """The units of a text in this format, at most `MAX_BLOCKS`."""
-    lines = text.removeprefix("\ufeff").split("\n")
+    lines = text.removeprefix("\ufeff").removesuffix("\n").split("\n")
     if len(text) > MAX_TEXT and language not in DOCUMENTS and language != "jupyter":
         # Data: its start is enough to find it.
         lead = text[:MAX_CHARACTERS]
         found = iter((Block("file", file, lead, first_line, first_line + len(lines) - 1),))
     elif language == "jupyter":
-        found = _cells(text, file)
+        found = _cells(text, file, len(lines))
     elif language in DOCUMENTS:
         found = _sections(DOCUMENTS[language](_readable(lines)), lines, file)
     elif language in BRACED:
@@ -70,14 +70,14 @@ def _readable(lines: list[str]) -> list[str]:
     return [line if len(line) <= MAX_LINE else "" for line in lines]
 
 
-def _cells(text: str, file: str) -> Iterator[Block]:
+def _cells(text: str, file: str, last: int) -> Iterator[Block]:
     """The cells of a notebook: code under the last heading above it, and prose as sections."""
     try:
         cells = orjson.loads(text)["cells"]
         sources = [("".join(cell["source"]), cell["cell_type"] == "code") for cell in cells]
     except (ValueError, KeyError, TypeError):
         return
-    title, last = file, text.count("\n") + 1
+    title = file
     for number, (source, is_code) in enumerate(sources, 1):
         if not is_code and (heading := ATX.match(source.partition("\n")[0])):
             title = _title(heading[2])
@@ -152,8 +152,8 @@ def _braced(language: str, lines: list[str], file: str) -> Iterator[Block]:
         name = name.strip("\"'")
         # Perl's packages do not nest.
         qualified = f"{owner}.{name}" if owner and not (pod is not None and kind == "class") else name
-        start = number
-        while start > at and lines[start - 1].lstrip().startswith(("#", "//", "*", "/*", "@")):
+        start, top = number, max(at, int(lines[0].startswith("#!")))
+        while start > top and lines[start - 1].lstrip().startswith(("#", "//", "*", "/*", "@")):
             start -= 1
         above = (one for one in lines[start:number] if not one.lstrip().startswith("@"))
         doc = "\n".join(re.sub(r"^\s*(?:#+|//+|/?\*+/?) ?|\*/\s*$", "", one) for one in above).strip()

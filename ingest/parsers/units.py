@@ -40,7 +40,8 @@ ELIDED = " …"
 BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+\n")
 # Before a definition, on the same line: `export const`, `pub(crate)`, `typedef`.
 MODIFIERS = re.compile(rb"[ \t]*((?:[A-Za-z_]+(?:\([a-z]+\))?[ \t]+)*)")
-ATTRIBUTES = (b"@", b"#[", b"[[")
+# How a line with an attribute starts; `@end` and `@class` are none.
+ATTRIBUTES = {"": (b"@", b"#[", b"[["), "objc": (b"__attribute__",)}
 # Files that are known by their folder's name.
 GENERIC = frozenset({"index", "main", "mod", "init", "__init__", "lib"})
 
@@ -176,7 +177,7 @@ class _Maker:
 
     def _head(self, source: bytes, one: Definition, members: Sequence[Definition]) -> tuple[str, str]:
         """The text of a definition that is not a function, with and without its docstring."""
-        start = _declared_from(source, one)
+        start = _declared_from(source, one, ATTRIBUTES.get(self.language, ATTRIBUTES[""]))
         limit = MAX_CONSTANT if one.kind == "constant" else MAX_HEAD
         inside = [member for member in members if one.start <= member.start and member.end <= one.end]
         outside = [member for member in members if not one.start <= member.start < one.end and member.kind in FUNCTIONS]
@@ -212,7 +213,7 @@ class _Maker:
             at = max(at, one.end)
         name = PurePosixPath(self.place.path).name
         shown = _cut("\n".join(lines), MAX_TOP_LEVEL + MAX_OUTLINE)
-        yield self._unit("file", name, shown, shown, doc.text, 1, source.count(b"\n") + 1)
+        yield self._unit("file", name, shown, shown, doc.text, 1, source.removesuffix(b"\n").count(b"\n") + 1)
         for code, first in rest:
             if len(code) >= MIN_BLOCK:
                 split = blocks("text", code, name, first)
@@ -247,7 +248,7 @@ class _Maker:
         )
 
 
-def _declared_from(source: bytes, one: Definition) -> int:
+def _declared_from(source: bytes, one: Definition, attributes: tuple[bytes, ...]) -> int:
     """Where a declaration starts, with modifiers before it on its line and attributes on the lines above."""
     line = source.rfind(b"\n", max(0, one.start - MAX_SIGNATURE), one.start) + 1
     before = MODIFIERS.fullmatch(source, line, one.start)
@@ -256,7 +257,7 @@ def _declared_from(source: bytes, one: Definition) -> int:
     start = before.start(1)
     while one.kind in HEADED and line:
         above = source.rfind(b"\n", max(0, line - 1 - MAX_SIGNATURE), line - 1) + 1
-        if not source[above:line].lstrip().startswith(ATTRIBUTES):
+        if not source[above:line].lstrip().startswith(attributes):
             break
         line = above
         start = above + len(source[above:start]) - len(source[above:start].lstrip())

@@ -155,8 +155,8 @@ def test_asciidoc_and_org_headings_are_sections() -> None:
 
 def test_a_small_file_of_configuration_is_one_unit_and_a_larger_one_a_unit_for_each_key() -> None:
     assert named("small.toml", '[tool]\nname = "x"\n') == [("config", "small.toml")]
-    assert len(named("small.toml", "[a]\n" + "b = 1\n" * 28)) == 1  # with the end of the last line, 30
-    assert len(named("small.toml", "[a]\n" + "b = 1\n" * 29)) == 2
+    assert len(named("small.toml", "[a]\n" + "b = 1\n" * 29)) == 1
+    assert len(named("small.toml", "[a]\n" + "b = 1\n" * 30)) == 2
     long = "".join(f"[table{number}]\n" + "key = 1\n" * 20 for number in range(3))
     assert named("long.toml", long) == [
         ("file", "long.toml"),

@@ -7,7 +7,9 @@ from textwrap import dedent
 import pytest
 
 from tests.ingest.parsers.parsing import see
-from treeline.ingest.parsers.units import file_outline
+from treeline.corpus.function import Function
+from treeline.ingest.parsers.registry import grammar_of
+from treeline.ingest.parsers.units import FileLocation, file_outline, parse_file
 
 PYTHON = '''
     """Keeps sessions."""
@@ -72,7 +74,7 @@ def test_a_file_unit_has_its_path_docs_top_level_code_and_outline() -> None:
     assert lines[0] == "src/file.py"
     assert {"import os", "LIMIT = 10", "def load(path):", "    def open(self, request, *, force=False):"} <= set(lines)
     assert "return" not in unit.code
-    assert unit.address.lines == (1, 29)
+    assert unit.address.lines == (1, 28)
 
 
 def test_top_level_code_that_is_too_long_for_the_file_unit_becomes_blocks() -> None:
@@ -230,3 +232,80 @@ def test_a_docblock_with_words_is_one(doc: str) -> None:
 def test_directives_for_tools_are_no_documentation() -> None:
     seen = see(".go", "package a\n\n// F adds.\n//\n// Twice.\n//go:noinline\n//nolint:all\nfunc F() {}\n")
     assert seen.functions["F"].docstring == "F adds.\n\nTwice."
+
+
+@pytest.mark.parametrize("end", ["", "\n"], ids=["without", "with"])
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.py", "import os\n\nprint(os.name)"),
+        ("README.md", "# Title\n\nText."),
+        ("Build.groovy", "def build() {\n    run()\n}"),
+        ("notes.txt", "one\ntwo\nthree"),
+        ("Book.ipynb", '{"cells": [{"cell_type": "code",\n"source": ["x = 1"]}\n]}'),
+    ],
+)
+def test_a_file_ends_with_its_last_line(path: str, text: str, end: str) -> None:
+    [file] = [unit for unit in units(path, text + end) if unit.kind == "file"]
+    assert file.address.lines == (1, 3)
+
+
+def test_a_long_configuration_ends_with_its_last_line() -> None:
+    text = "".join(f"key{number}:\n  value: {number}\n" for number in range(300))
+    [file] = [unit for unit in units("values.yaml", text) if unit.kind == "file"]
+    assert file.address.lines == (1, 600)
+
+
+def test_an_empty_file_has_a_line() -> None:
+    [file] = units("__init__.py", "")
+    assert file.address.lines == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("run.sh", "LIMIT=3"),
+        ("run.sh", "go() {\n  ls\n}"),
+        ("run.py", "def go():\n    pass"),
+        ("run.rb", "def go\nend"),
+        ("run.pl", "sub go {\n  1;\n}"),
+        ("run.groovy", "def go() {\n  1\n}"),
+        ("run.php", "<?php\nfunction go() {}"),
+        ("run.js", "function go() {}"),
+        ("run.lua", "function go()\nend"),
+        ("run.R", "go <- function(x) x"),
+        ("run.jl", "function go()\nend"),
+        ("run.exs", "defmodule Go do\n  def go, do: 1\nend"),
+        ("run.nim", "proc go() =\n  discard"),
+        ("run.ps1", "function Go {\n  1\n}"),
+        ("run.bats", '@test "go" {\n  ls\n}'),
+        ("run.fish", "function go\n  ls\nend"),
+        ("run.tcl", "proc go {} {\n  puts 1\n}"),
+        ("run.hs", "go :: Int\ngo = 1"),
+        ("run.ml", "let go () = 1"),
+        ("run.clj", "(defn go [] 1)"),
+        ("run.erl", "go() -> 1."),
+    ],
+)
+def test_a_shebang_is_no_docstring(path: str, code: str) -> None:
+    said = [unit for unit in units(path, f"#!/usr/bin/env thing\n{code}\n") if unit.docstring]
+    assert not said, [(unit.kind, unit.func_name, unit.docstring) for unit in said]
+
+
+def test_a_comment_between_shebang_and_definition_is_its_docstring() -> None:
+    [constant] = [unit for unit in units("run.sh", "#!/bin/bash\n# How often.\nLIMIT=3\n") if unit.kind == "constant"]
+    assert constant.docstring == "How often."
+
+
+def test_a_class_in_objective_c_does_not_begin_with_the_end_of_the_one_before() -> None:
+    text = "@implementation One\n- (void)go {\n}\n@end\n@implementation Two\n- (void)go {\n}\n@end\n"
+    texts = {unit.func_name: unit.original_string for unit in units("a.m", text) if unit.kind == "class"}
+    assert texts["Two"].startswith("@implementation Two")
+    assert texts["One"].startswith("@implementation One")
+
+
+def units(path: str, text: str) -> tuple[Function, ...]:
+    grammar = grammar_of(path, text.encode())
+    assert grammar is not None
+    place = FileLocation("owner/name", path, "", "https://example.com/blob/0/" + path)
+    return parse_file(grammar, text.encode(), place, path, 10_000).functions
