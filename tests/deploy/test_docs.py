@@ -44,6 +44,14 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert (page.parent / link).exists(), link
 
 
+def test_every_picture_is_shown_somewhere() -> None:
+    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    shown = {
+        Path(link).name for page in pages for link in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text("utf-8"))
+    }
+    assert {picture.name for picture in (ROOT / "docs" / "images").iterdir()} <= shown
+
+
 def test_pages_that_are_made_from_the_code_are_current() -> None:
     assert CliRunner().invoke(cli, ["status", "--help"]).exit_code == 0  # a call changes nothing on the pages
     for page, text in pages().items():

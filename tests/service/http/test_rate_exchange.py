@@ -21,6 +21,7 @@ from treeline.service.http.guard import Guard
 from treeline.service.http.rate import RateLimiter
 from treeline.service.http.rate_exchange import RateExchange
 
+pytestmark = pytest.mark.elasticsearch
 PATIENCE = 120.0  # seconds; only a fault takes as long
 ADDRESS = "address 203.0.113.9"
 RATE, BURST = 1.0, 6  # a minute for each call, so that no bucket empties during a test
@@ -73,158 +74,162 @@ def exchange(*machines: Machine, times: int = 1) -> None:
         assert all(machine.exchange() for machine in machines)
 
 
-@pytest.mark.elasticsearch
-class TestOnACluster:
-    def test_what_one_machine_allowed_the_other_does_not_allow_again(self, machines: tuple[Machine, Machine]) -> None:
-        one, other = machines
-        assert one.ask(4) == 4
-        exchange(one, other)
-        assert other.ask(9) == 2
-        assert other.ask(9, "address 203.0.113.10") == BURST
-        exchange(other, one)
-        assert one.ask(9) == 0
+def test_what_one_machine_allowed_the_other_does_not_allow_again(machines: tuple[Machine, Machine]) -> None:
+    one, other = machines
+    assert one.ask(4) == 4
+    exchange(one, other)
+    assert other.ask(9) == 2
+    assert other.ask(9, "address 203.0.113.10") == BURST
+    exchange(other, one)
+    assert one.ask(9) == 0
 
-    def test_nothing_is_counted_twice(self, machines: tuple[Machine, Machine]) -> None:
-        one, other = machines
-        one.ask(2)
-        exchange(one, other, times=5)
-        one.ask(1)
-        exchange(one, other, times=5)
-        assert other.ask(9) == BURST - 3
 
-    def test_a_third_machine_counts_what_comes_after_it(
-        self, machines: tuple[Machine, Machine], server: Elasticsearch, index: str, tmp_path: Path
-    ) -> None:
-        one, other = machines
-        one.ask(2)
-        exchange(one, other)
-        third = Machine(server, index, tmp_path / "third" / "limits")
-        exchange(third, one, other)
-        exchange(third)
-        one.ask(1)
-        other.ask(1)
-        exchange(one, other, third)
-        assert third.ask(9) == BURST - 2
+def test_nothing_is_counted_twice(machines: tuple[Machine, Machine]) -> None:
+    one, other = machines
+    one.ask(2)
+    exchange(one, other, times=5)
+    one.ask(1)
+    exchange(one, other, times=5)
+    assert other.ask(9) == BURST - 3
 
-    def test_clocks_may_differ(self, machines: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch) -> None:
-        one, other = machines
-        assert one.ask(4) == 4
-        exchange(one)
-        real = time.time
-        monkeypatch.setattr(time, "time", lambda: real() - 3_600)
-        other.side._read_at -= 3_600  # by this machine's clock
-        exchange(other)
-        assert other.ask(9) == 2
 
-    def test_no_caller_is_in_the_index_in_clear(
-        self, machines: tuple[Machine, Machine], server: Elasticsearch, index: str
-    ) -> None:
-        one, other = machines
-        one.ask(1)
-        one.ask(1, "key 1a2b3c4d")
-        exchange(one, other)
-        found = server.search(index=index, size=100).body["hits"]["hits"]
-        text = json.dumps(found)
-        assert sum(len(hit["_source"].get("callers", ())) for hit in found) == 2
-        assert "203.0.113" not in text
-        assert "1a2b3c4d" not in text
+def test_a_third_machine_counts_what_comes_after_it(
+    machines: tuple[Machine, Machine], server: Elasticsearch, index: str, tmp_path: Path
+) -> None:
+    one, other = machines
+    one.ask(2)
+    exchange(one, other)
+    third = Machine(server, index, tmp_path / "third" / "limits")
+    exchange(third, one, other)
+    exchange(third)
+    one.ask(1)
+    other.ask(1)
+    exchange(one, other, third)
+    assert third.ask(9) == BURST - 2
 
-    def test_documents_of_machines_that_are_gone_are_removed(
-        self,
-        machines: tuple[Machine, Machine],
-        server: Elasticsearch,
-        index: str,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        one, other = machines
-        assert server.count(index=index)["count"] == 3  # and the key
-        monkeypatch.setattr(rate_exchange, "DEAD_AFTER_SECONDS", -1.0)
-        exchange(one)
-        assert server.count(index=index)["count"] == 2
-        monkeypatch.undo()
-        exchange(other)  # it lives after all
-        assert server.count(index=index)["count"] == 3
 
-    def test_a_document_is_bounded(
-        self, machines: tuple[Machine, Machine], server: Elasticsearch, index: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        one, other = machines
-        monkeypatch.setattr(rate_exchange, "MOST_CALLERS", 3)
-        for number in range(10):
-            one.ask(1, f"caller {number}")
-        one.ask(5, "the greedy one")
-        exchange(one, other)
-        [callers] = [row for hit in documents(server, index) if (row := hit.get("callers"))]
-        assert len(callers) == 3
-        assert other.ask(9, "the greedy one") == 1
+def test_clocks_may_differ(machines: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = machines
+    assert one.ask(4) == 4
+    exchange(one)
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() - 3_600)
+    other.side._read_at -= 3_600  # by this machine's clock
+    exchange(other)
+    assert other.ask(9) == 2
 
-    def test_a_caller_who_has_paid_is_not_told_of_any_longer(
-        self, machines: tuple[Machine, Machine], server: Elasticsearch, index: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        one, other = machines
-        one.ask(1)
-        exchange(one, other)
-        monkeypatch.setattr(rate_exchange, "KEPT_SECONDS", -3_600.0)
-        one.ask(1, "somebody else")
-        exchange(one)
-        assert not any(hit.get("callers") for hit in documents(server, index))
 
-    def test_alone_a_machine_writes_nothing_but_a_heartbeat(
-        self, server: Elasticsearch, index: str, tmp_path: Path
-    ) -> None:
-        one = Machine(server, index, tmp_path / "limits")
-        exchange(one, times=3)
-        before = writes(server, index)
-        one.ask(3)
-        exchange(one, times=5)
-        assert writes(server, index) == before == 2  # the key and itself
+def test_no_caller_is_in_the_index_in_clear(
+    machines: tuple[Machine, Machine], server: Elasticsearch, index: str
+) -> None:
+    one, other = machines
+    one.ask(1)
+    one.ask(1, "key 1a2b3c4d")
+    exchange(one, other)
+    found = server.search(index=index, size=100).body["hits"]["hits"]
+    text = json.dumps(found)
+    assert sum(len(hit["_source"].get("callers", ())) for hit in found) == 2
+    assert "203.0.113" not in text
+    assert "1a2b3c4d" not in text
 
-    def test_a_damaged_document_is_left_out(
-        self, machines: tuple[Machine, Machine], server: Elasticsearch, index: str
-    ) -> None:
-        one, other = machines
-        bad = {"callers": ["zz"], "seconds": [1.0], "full": [360.0]}
-        server.index(index=index, id="bad", document=bad)
-        server.index(index=index, id="short", document={"callers": ["01", "02"]}, refresh=True)
-        one.ask(4)
-        exchange(one, other)
-        assert other.ask(9) == 2
 
-    def test_a_removed_index_is_made_again_with_the_same_key(
-        self, machines: tuple[Machine, Machine], server: Elasticsearch, index: str
-    ) -> None:
-        one, other = machines
-        key = one.limiter.key()
-        server.indices.delete(index=index)
-        exchange(one, other, times=3)
-        assert one.limiter.key() == other.limiter.key() == key
-        one.ask(4)
-        exchange(one, other)
-        assert other.ask(9) == 2
+def test_documents_of_machines_that_are_gone_are_removed(
+    machines: tuple[Machine, Machine],
+    server: Elasticsearch,
+    index: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, other = machines
+    assert server.count(index=index)["count"] == 3  # and the key
+    monkeypatch.setattr(rate_exchange, "DEAD_AFTER_SECONDS", -1.0)
+    exchange(one)
+    assert server.count(index=index)["count"] == 2
+    monkeypatch.undo()
+    exchange(other)  # it lives after all
+    assert server.count(index=index)["count"] == 3
 
-    def test_services_share_a_limit_by_themselves(self, elasticsearch_cluster: Cluster, tmp_path: Path) -> None:
-        settings = Settings(
-            engine="elasticsearch",
-            elasticsearch_url=elasticsearch_cluster.url,
-            index=uuid.uuid4().hex,
-            rate_per_address=int(RATE),
-            rate_burst=BURST,
-        )
-        one, other = (client(replace(settings, home=str(tmp_path / home))) for home in ("one", "other"))
-        guard: Guard = other.application.extensions["treeline.guard"]
 
-        def counted(calls: int) -> bool:
-            """Whether the other has counted so many calls of one caller."""
-            return bool((guard.limiter.slots()["empty_at"] > time.time() + (calls - 0.5) * 60 / RATE).any())
+def test_a_document_is_bounded(
+    machines: tuple[Machine, Machine], server: Elasticsearch, index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = machines
+    monkeypatch.setattr(rate_exchange, "MOST_CALLERS", 3)
+    for number in range(10):
+        one.ask(1, f"caller {number}")
+    one.ask(5, "the greedy one")
+    exchange(one, other)
+    [callers] = [row for hit in documents(server, index) if (row := hit.get("callers"))]
+    assert len(callers) == 3
+    assert other.ask(9, "the greedy one") == 1
 
-        strangers = ({"REMOTE_ADDR": f"2001:db8:{number:x}::1"} for number in count())
-        until(lambda: one.get("/api/search", environ_base=next(strangers)).status_code == 200 and counted(1))
-        codes = [one.get("/api/search", environ_base=FAR).status_code for _ in range(BURST)]
-        assert codes == [200] * BURST
-        begin = time.monotonic()
-        until(lambda: counted(BURST))
-        print(f"counted elsewhere after {time.monotonic() - begin:.2f} s")
-        assert other.get("/api/search", environ_base=FAR).status_code == 429
+
+def test_a_caller_who_has_paid_is_not_told_of_any_longer(
+    machines: tuple[Machine, Machine], server: Elasticsearch, index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = machines
+    one.ask(1)
+    exchange(one, other)
+    monkeypatch.setattr(rate_exchange, "KEPT_SECONDS", -3_600.0)
+    one.ask(1, "somebody else")
+    exchange(one)
+    assert not any(hit.get("callers") for hit in documents(server, index))
+
+
+def test_alone_a_machine_writes_nothing_but_a_heartbeat(server: Elasticsearch, index: str, tmp_path: Path) -> None:
+    one = Machine(server, index, tmp_path / "limits")
+    exchange(one, times=3)
+    before = writes(server, index)
+    one.ask(3)
+    exchange(one, times=5)
+    assert writes(server, index) == before == 2  # the key and itself
+
+
+def test_a_damaged_document_is_left_out(machines: tuple[Machine, Machine], server: Elasticsearch, index: str) -> None:
+    one, other = machines
+    bad = {"callers": ["zz"], "seconds": [1.0], "full": [360.0]}
+    server.index(index=index, id="bad", document=bad)
+    server.index(index=index, id="short", document={"callers": ["01", "02"]}, refresh=True)
+    one.ask(4)
+    exchange(one, other)
+    assert other.ask(9) == 2
+
+
+def test_a_removed_index_is_made_again_with_the_same_key(
+    machines: tuple[Machine, Machine], server: Elasticsearch, index: str
+) -> None:
+    one, other = machines
+    key = one.limiter.key()
+    server.indices.delete(index=index)
+    exchange(one, other, times=3)
+    assert one.limiter.key() == other.limiter.key() == key
+    one.ask(4)
+    exchange(one, other)
+    assert other.ask(9) == 2
+
+
+def test_services_share_a_limit_by_themselves(elasticsearch_cluster: Cluster, tmp_path: Path) -> None:
+    settings = Settings(
+        engine="elasticsearch",
+        elasticsearch_url=elasticsearch_cluster.url,
+        index=uuid.uuid4().hex,
+        rate_per_address=int(RATE),
+        rate_burst=BURST,
+    )
+    one, other = (client(replace(settings, home=str(tmp_path / home))) for home in ("one", "other"))
+    guard: Guard = other.application.extensions["treeline.guard"]
+
+    def counted(calls: int) -> bool:
+        """Whether the other has counted so many calls of one caller."""
+        return bool((guard.limiter.slots()["empty_at"] > time.time() + (calls - 0.5) * 60 / RATE).any())
+
+    strangers = ({"REMOTE_ADDR": f"2001:db8:{number:x}::1"} for number in count())
+    until(lambda: one.get("/api/search", environ_base=next(strangers)).status_code == 200 and counted(1))
+    codes = [one.get("/api/search", environ_base=FAR).status_code for _ in range(BURST)]
+    assert codes == [200] * BURST
+    begin = time.monotonic()
+    until(lambda: counted(BURST))
+    print(f"counted elsewhere after {time.monotonic() - begin:.2f} s")
+    assert other.get("/api/search", environ_base=FAR).status_code == 429
 
 
 def documents(server: Elasticsearch, index: str) -> list[dict[str, list[object]]]:
