@@ -175,7 +175,10 @@ def test_a_caller_who_has_paid_is_not_told_of_any_longer(
     assert not any(hit.get("callers") for hit in documents(server, index))
 
 
-def test_alone_a_machine_writes_nothing_but_a_heartbeat(server: Elasticsearch, index: str, tmp_path: Path) -> None:
+def test_alone_a_machine_writes_nothing_but_a_heartbeat(
+    server: Elasticsearch, index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rate_exchange, "HEARTBEAT_SECONDS", 3_600.0)  # not now
     one = Machine(server, index, tmp_path / "limits")
     exchange(one, times=3)
     before = writes(server, index)
