@@ -6,7 +6,8 @@ Reading addresses and vectors back as JSON took the server as long as half of th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import numpy as np
 from elasticsearch import Elasticsearch
@@ -17,33 +18,46 @@ from treeline.engine.elasticsearch.engine import ElasticsearchEngine
 from treeline.engine.hits import Vectors, normalize
 from treeline.engine.protocol import NO_FILTERS, Filters, Hit
 
-MOST_UNITS = 400_000  # about 400 MB with vectors of 256 dimensions; of a larger load nothing is kept
+MOST_UNITS = 2_000_000  # about 1.5 GB of addresses, and 1 GB of vectors on disk; of a larger load nothing is kept
 
 Row = NDArray[np.int32] | None
 
 
 class Written:
-    """The addresses and first vectors of the units that a process wrote, in order of writing."""
+    """The addresses and first vectors of the units that a process wrote, in order of writing.
+
+    Vectors are in a temporary file; where there is no room for it, nothing is kept.
+    """
 
     def __init__(self, *, keep: bool = True) -> None:
-        self._units: dict[str, tuple[Address, NDArray[np.int16] | None]] = {}
-        self._full = not keep
+        self._units: dict[str, tuple[Address, int]] = {}
+        self._file: IO[bytes] | None = TemporaryFile(buffering=0) if keep else None  # noqa: SIM115 - closed by `close`
+        self._rows = 0
 
     def add(self, function: Function, row: Row) -> None:
         """Keep a unit; `row` are the whole numbers that the server got."""
         self._units.pop(function.id, None)  # a unit that is written again is the last in order
         if len(self._units) >= MOST_UNITS:
-            self._units, self._full = {}, True
-        if not self._full:
-            self._units[function.id] = (function.address, None if row is None else row.astype(np.int16))
+            self.close()
+        place = self._place(row)
+        if self._file is not None:
+            self._units[function.id] = (function.address, place)
 
     def replace_vector(self, id: str, row: Row) -> None:
         """Give a unit that is kept another vector; its place stays."""
+        place = self._place(row)
         if id in self._units:
-            self._units[id] = (self._units[id][0], None if row is None else row.astype(np.int16))
+            self._units[id] = (self._units[id][0], place)
 
     def discard(self, id: str) -> None:
         self._units.pop(id, None)
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._units = {}
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def __len__(self) -> int:
         return len(self._units)
@@ -59,12 +73,27 @@ class Written:
 
     def vectors(self, ids: Sequence[str], dimension: int) -> Vectors:
         """One row per id, zeros for a unit without a vector."""
+        places = np.array([self._units[id][1] for id in ids], dtype=np.int64)
         rows = np.zeros((len(ids), dimension), dtype=np.float32)
-        for number, id in enumerate(ids):
-            row = self._units[id][1]
-            if row is not None:
-                rows[number] = row
+        if self._file is not None and self._rows:
+            stored = np.memmap(self._file, np.int16, "r", shape=(self._rows, dimension))
+            rows[places >= 0] = stored[places[places >= 0]]
         return normalize(rows)
+
+    def _place(self, row: Row) -> int:
+        """Append a vector to the file; its number there, -1 for none."""
+        if row is None or self._file is None:
+            return -1
+        data = row.astype(np.int16).tobytes()
+        try:
+            is_whole = self._file.write(data) == len(data)
+        except OSError:
+            is_whole = False
+        if not is_whole:  # no space left
+            self.close()
+            return -1
+        self._rows += 1
+        return self._rows - 1
 
 
 class Preview(ElasticsearchEngine):

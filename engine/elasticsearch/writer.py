@@ -383,6 +383,7 @@ class ElasticsearchWriter:
     def _close(self) -> None:
         if self._lease is not None:
             self._bulk.close()
+            self._kept.close()
             self._lease.release()
             self._lease = None
 

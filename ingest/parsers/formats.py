@@ -152,8 +152,8 @@ def _braced(language: str, lines: list[str], file: str) -> Iterator[Block]:
         name = name.strip("\"'")
         # Perl's packages do not nest.
         qualified = f"{owner}.{name}" if owner and not (pod is not None and kind == "class") else name
-        start, top = number, max(at, int(lines[0].startswith("#!")))
-        while start > top and lines[start - 1].lstrip().startswith(("#", "//", "*", "/*", "@")):
+        start, floor = number, max(at, int(lines[0].startswith("#!")))
+        while start > floor and lines[start - 1].lstrip().startswith(("#", "//", "*", "/*", "@")):
             start -= 1
         above = (one for one in lines[start:number] if not one.lstrip().startswith("@"))
         doc = "\n".join(re.sub(r"^\s*(?:#+|//+|/?\*+/?) ?|\*/\s*$", "", one) for one in above).strip()

@@ -569,6 +569,29 @@ def test_of_a_load_beyond_the_memory_for_it_nothing_is_kept(monkeypatch: pytest.
     for number, one in enumerate((*SAMPLE[:2], *SAMPLE[:2], *SAMPLE[2:])):
         written.add(one, None)
         assert len(written) == ((1, 2, 2, 2)[number] if number < 4 else 0)
+    written.close()
+
+
+def test_without_room_for_vectors_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preview, "TemporaryFile", lambda **given: Path("/dev/full").open("wb", **given))  # noqa: SIM115
+    written = preview.Written()
+    written.add(SAMPLE[0], None)
+    assert written.knows(SAMPLE[0].id)
+    written.add(SAMPLE[1], np.ones(16, dtype=np.int32))
+    assert not len(written)
+    written.add(SAMPLE[2], None)
+    assert not len(written)
+
+
+def test_the_vectors_of_what_was_written_are_the_last_of_each_unit() -> None:
+    written = preview.Written()
+    first, second = np.arange(16, dtype=np.int32), np.arange(16, 0, -1, dtype=np.int32)
+    for one, row in ((SAMPLE[0], first), (SAMPLE[1], None), (SAMPLE[2], first), (SAMPLE[0], second)):
+        written.add(one, row)
+    written.replace_vector(SAMPLE[2].id, second)
+    rows = written.vectors([one.id for one in (SAMPLE[2], SAMPLE[1], SAMPLE[0])], 16)
+    np.testing.assert_allclose(rows, [second / np.linalg.norm(second), np.zeros(16), second / np.linalg.norm(second)])
+    written.close()
 
 
 @pytest.mark.elasticsearch
