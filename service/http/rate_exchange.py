@@ -77,16 +77,18 @@ def share_rates(settings: Settings, limiter: RateLimiter, path: Path) -> None:
 
 def _keep_exchanging(exchange: RateExchange, reference: weakref.ref[RateLimiter], path: Path) -> None:
     lock, pause = -1, PAUSE
-    while (limiter := reference()) is not None:
-        if limiter.is_shared and lock < 0:
-            lock = _lock(path)
-        if lock >= 0 or not limiter.is_shared:
-            pause = PAUSE if exchange.attempt(limiter) else min(2 * pause, LONGEST_PAUSE)
-        del limiter  # or it would live as long as this thread
-        time.sleep(pause)
-    exchange.close()
-    if lock >= 0:
-        os.close(lock)
+    try:
+        while (limiter := reference()) is not None:
+            if limiter.is_shared and lock < 0:
+                lock = _lock(path)
+            if lock >= 0 or not limiter.is_shared:
+                pause = PAUSE if exchange.attempt(limiter) else min(2 * pause, LONGEST_PAUSE)
+            del limiter  # or it would live as long as this thread
+            time.sleep(pause)
+    finally:
+        exchange.close()
+        if lock >= 0:
+            os.close(lock)  # another process takes over
 
 
 def _lock(path: Path) -> int:
