@@ -14,6 +14,7 @@ from elasticsearch import Elasticsearch
 
 from tests.elasticsearch_server import Cluster, free_port
 from tests.service.http.test_guard import FAR, client
+from tests.service_process import ServiceProcess, service
 from treeline.engine.names import internal_name
 from treeline.search.settings import Settings
 from treeline.service.http import rate_exchange
@@ -233,6 +234,47 @@ def test_services_share_a_limit_by_themselves(elasticsearch_cluster: Cluster, tm
     until(lambda: counted(BURST))
     print(f"counted elsewhere after {time.monotonic() - begin:.2f} s")
     assert other.get("/api/search", environ_base=FAR).status_code == 429
+
+
+@pytest.mark.slow
+def test_two_services_of_two_processes_each_tell_each_other_as_two_machines(
+    elasticsearch_cluster: Cluster, server: Elasticsearch, tmp_path: Path
+) -> None:
+    name = uuid.uuid4().hex
+    settings = {
+        "engine": "elasticsearch",
+        "elasticsearch_url": elasticsearch_cluster.url,
+        "index": name,
+        "first_source": "",  # without an index a search answers 503, which counts as well
+        "trust_loopback": "false",
+        "trusted_proxies": "1",
+        "workers": "2",
+        "rate_per_address": str(int(RATE)),
+        "rate_burst": str(BURST),
+    }
+    with (
+        service(tmp_path / "one", settings | {"home": str(tmp_path / "one")}) as one,
+        service(tmp_path / "other", settings | {"home": str(tmp_path / "other")}) as other,
+    ):
+        for running in (one, other):
+            running.wait_for("/healthz", 200)
+        table = RateLimiter(tmp_path / "other" / ".run" / "limits")
+
+        def ask(running: ServiceProcess, address: str) -> int:
+            return running.get("/api/search?q=x", PATIENCE, {"X-Forwarded-For": address})[0]
+
+        def counted(calls: int) -> bool:
+            return bool((table.slots()["empty_at"] > time.time() + (calls - 0.5) * 60 / RATE).any())
+
+        numbers = count()
+        until(lambda: ask(one, f"2001:db8:{next(numbers):x}::1") == 503 and counted(1))
+        assert [ask(one, "203.0.113.9") for _ in range(BURST + 1)] == [503] * BURST + [429]
+        begin = time.monotonic()
+        until(lambda: counted(BURST))
+        print(f"counted elsewhere after {time.monotonic() - begin:.2f} s")
+        assert ask(other, "203.0.113.9") == 429
+        assert len(documents(server, internal_name(f"rates-{name}"))) == 3  # two machines and the key
+    server.indices.delete(index=internal_name(f"rates-{name}"))
 
 
 def documents(server: Elasticsearch, index: str) -> list[dict[str, list[object]]]:
