@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -19,10 +20,10 @@ from treeline.rerank.candidates import DEPTH, Candidate, Candidates, scaled
 READING = "reading"  # the lane's name in explanations
 
 
-@lru_cache(maxsize=1)
-def shipped() -> PairReader:
-    """The shipped model, opened once in a process."""
-    return PairReader()
+@lru_cache(maxsize=2)
+def reader_in(folder: str = "") -> PairReader:
+    """The model in a folder (none: the shipped one), opened once in a process."""
+    return PairReader(Path(folder).expanduser()) if folder else PairReader()
 
 
 def read(

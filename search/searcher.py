@@ -238,10 +238,11 @@ class Searcher:
             return lead([*first, *rest] if rest else first, results)
 
         if plan.query.quality == BEST and plan.route.kind != "structural":
-            from treeline.search.reading import read, shipped
+            from treeline.search.reading import read, reader_in
 
             first = Candidates.of(ranked(candidates, replace(context, explain=False)))
-            candidates = lead(read(candidates, first.ids, context.query, self.engine.fetch, shipped()), results)
+            reader = reader_in(self.settings.reader)
+            candidates = lead(read(candidates, first.ids, context.query, self.engine.fetch, reader), results)
         return ranked(candidates, context)
 
     def similar(self, id_: str, k: int = 10) -> list[Hit]:

@@ -60,6 +60,9 @@ class Settings:
         "`best`: a model reads the first results together with the question; needs the extra `deep`.",
         choices=QUALITIES,
     )
+    reader: str = setting(
+        "", "Folder of another model for `best`, by `treeline lab train-pairs`; empty: the shipped one."
+    )
     diversity: float = setting(
         0.5, "How varied results are by default: 0 by relevance alone, 1 the best of each part of the tree first."
     )

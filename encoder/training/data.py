@@ -16,7 +16,7 @@ from treeline.corpus.function import Function
 from treeline.encoder.static import FIELDS
 from treeline.encoder.text import fields, first_sentence
 from treeline.encoder.tokens import CONTINUED, Tokenizer, identifier_parts, pair_keys
-from treeline.encoder.training.examples import ANSWERED, EMPTY_WORDS, GENERATED, Example, examples, vary
+from treeline.encoder.training.examples import ANSWERED, EMPTY_WORDS, GENERATED, ORDER, Example, examples, vary
 from treeline.encoder.training.grammar import question
 
 RAREST_WORD = 8  # rarer words are split into pieces: there is too little to learn a vector from
@@ -121,6 +121,8 @@ class QuestionSet:
     """With the number of the function that answers each."""
     generated: Sequence[tuple[str, int]] = ()
     """The same, written by a model."""
+    ordered: Sequence[tuple[str, int]] = ()
+    """The same, where the order of the words decides (`opposites.py`)."""
     never: Collection[str] = ()
     """Examples that duplicate one of these are dropped."""
 
@@ -145,6 +147,7 @@ def prepare(
         examples(kept, rarity, rng),
         (Example(text, number, ANSWERED) for text, number in asked.answered),
         (Example(text, number, GENERATED) for text, number in asked.generated),
+        (Example(text, number, ORDER) for text, number in asked.ordered),
         (Example(text, NO_TARGET, "question") for text in asked.unanswered),
     )
     found = [example for example in offered if essence(example.text) not in forbidden]

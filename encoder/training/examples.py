@@ -21,6 +21,7 @@ COMMENT = re.compile(r"(?:^|\s)(?:#+|//+)\s*([A-Za-z][^\n#]{10,120})$", re.MULTI
 DIRECTIVE = re.compile(r"(?i)\b(type:|noqa|pylint|todo|fixme|xxx|copyright|coding[:=])")
 FEWEST_WORDS, MOST_WORDS = 2, 24
 SENTENCE, ANSWERED, GENERATED = "sentence", "answered", "generated"  # styles with their own loss
+COMMENT_STYLE, ORDER = "comment", "order"
 HALF = 0.5  # share of functions that get the plain sentence instead of its rewording, and share that get keywords
 MOST_REWORDED = 9  # words; longer questions are rarely typed
 EMPTY_WORDS = frozenset("a an the of to for from in on at by with and or is are be this that it its as if into".split())
@@ -32,7 +33,7 @@ class Example:
 
     text: str
     target: int
-    style: str  # sentence, reworded, keywords, comment, answered or generated
+    style: str  # sentence, reworded, keywords, comment, answered, generated or order
 
 
 def examples(functions: Iterable[Function], rarity: Counter[str], rng: random.Random) -> Iterable[Example]:
@@ -53,7 +54,7 @@ def examples(functions: Iterable[Function], rarity: Counter[str], rng: random.Ra
             yield Example(as_search(" ".join(rare), rng), number, "keywords")
         remark = comment(function, rng)
         if remark:
-            yield Example(remark, number, "comment")
+            yield Example(remark, number, COMMENT_STYLE)
 
 
 def vary(wish: str, rng: random.Random) -> list[str]:

@@ -140,7 +140,7 @@ def save(student: Reader, folder: Path) -> None:
 
 
 def _of_student(file: Path, tokenizer: Tokenizer) -> tuple[Shape, dict[str, Tensor]]:
-    with safe_open(file, "pt") as stored:  # type: ignore[no-untyped-call]
+    with safe_open(file, "pt") as stored:
         heads = int(stored.metadata()["heads"])
         weights = {name: stored.get_tensor(name).float() for name in stored.keys()}  # noqa: SIM118 - no mapping
     rows, width = weights["tokens.weight"].shape

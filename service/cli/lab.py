@@ -26,6 +26,10 @@ COMMANDS = {
     "tree": ("treeline.service.cli.tree:tree", "Show the repository tree and how well it is embedded."),
     "train-encoder": ("treeline.service.cli.lab:train_encoder", "Train the static encoder."),
     "train-deep": ("treeline.service.cli.lab:train_deep", "Train the deep encoder on top of the static one."),
+    "train-pairs": (
+        "treeline.service.cli.lab:train_pairs",
+        "Train the model that reads results with the question (--quality best).",
+    ),
     "train-teacher": (
         "treeline.service.cli.lab:train_teacher",
         "Fine-tune a transformer on which functions answer questions.",
@@ -285,6 +289,76 @@ def train_deep(
     scores = run(
         read_functions(sources),
         DeepOptions(**numbers),
+        out,
+        console.print,
+        model=start,
+        answered=read_answers(answered),
+        generated=read_answers(generated),
+        never=read_lines(never),
+        version=version,
+        device=device,
+        teacher=teacher,
+    )
+    click.echo(json.dumps({"folder": str(out), "scores": scores}))
+
+
+@click.command("train-pairs")
+@click.argument("sources", nargs=-1, required=True)
+@click.option(
+    "--start",
+    default="sentence-transformers/all-MiniLM-L6-v2",
+    show_default=True,
+    help="Where the training starts: a BERT model, by name or folder, or a folder that `train-deep` wrote.",
+)
+@click.option(
+    "--teacher",
+    default="",
+    help="The sentence-transformers model whose similarities are learnt, too: a name or a folder.",
+)
+@click.option("--out", type=OutputPath(folder=True), required=True, help="Folder to write the model to.")
+@ANSWERED
+@GENERATED
+@NEVER
+@click.option("--version", "version", default="own", show_default=True, help="Written into the folder.")
+@click.option("--layers", type=click.IntRange(min=1), help="How many layers to take of those at the start.")
+@click.option("--steps", type=click.IntRange(min=1))
+@click.option("--batch", type=click.IntRange(min=1), help="Questions per step, each with 12 functions.")
+@RATE
+@click.option(
+    "--weight", type=click.FloatRange(0, min_open=True), help="Of the model's scores beside the others in a search."
+)
+@click.option("--seed", type=int)
+@DEVICE
+def train_pairs(
+    sources: tuple[str, ...],
+    start: str,
+    teacher: str,
+    out: Path,
+    answered: tuple[Path, ...],
+    generated: tuple[Path, ...],
+    never: tuple[Path, ...],
+    version: str,
+    layers: int | None,
+    steps: int | None,
+    batch: int | None,
+    rate: float | None,
+    weight: float | None,
+    seed: int | None,
+    device: str,
+) -> None:
+    """Train a transformer that reads a question and a function of SOURCES together.
+
+    It learns from docstrings, comments and names of opposite functions, from --answered questions if there are any, and
+    from the --teacher's similarities. Functions of the partitions `valid` and `test` (or of every tenth repository) are
+    held out and measured at the end. Set TREELINE_READER to the folder to use it for --quality best.
+    """
+    console = Console(stderr=True)
+    with needing_torch("training"):
+        from treeline.encoder.training.pairs import PairOptions, run
+    numbers = chosen_values(layers=layers, steps=steps, batch=batch, rate=rate, weight=weight, seed=seed)
+    scores = run(
+        read_functions(sources),
+        PairOptions(**numbers),
         out,
         console.print,
         model=start,

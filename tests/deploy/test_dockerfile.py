@@ -95,7 +95,7 @@ def test_every_package_of_the_project_is_in_the_image() -> None:
 def test_the_image_has_what_the_deep_models_run_on_and_nothing_larger() -> None:
     [extras] = [argument.partition("=")[2] for argument in of("ARG") if argument.startswith("EXTRAS=")]
     assert f"EXTRAS: ${{TREELINE_EXTRAS:-{extras}}}" in (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
-    command = [sys.executable, ROOT / "scripts" / "requirements.py", extras]
+    command = [sys.executable, str(ROOT / "scripts" / "requirements.py"), extras]
     wanted = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
     names = {re.split(r"[<>=!\[ ]", line)[0] for line in wanted if line}
     assert {"onnxruntime", "elasticsearch", "mcp"} <= names and not names & {"torch", "transformers"}

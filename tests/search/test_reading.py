@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PairReader:
     """A model that counts the question's first word and has the last say, in place of the shipped one."""
     made = PairReader(write_model(tmp_path / "model", weight=20.0))
-    monkeypatch.setattr(reading, "shipped", lambda: made)
+    monkeypatch.setattr(reading, "reader_in", lambda _folder: made)
     return made
 
 
@@ -118,7 +118,7 @@ def test_what_must_lead_still_does(
     searcher: Searcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str, lane: str
 ) -> None:
     against = PairReader(write_model(tmp_path / "model", weight=-20.0))  # what has the question's words falls
-    monkeypatch.setattr(reading, "shipped", lambda: against)
+    monkeypatch.setattr(reading, "reader_in", lambda _folder: against)
     fast, best = (searcher.search(Query(question, quality=quality)) for quality in ("fast", "best"))
 
     def leading(answer: Answer) -> list[bool]:

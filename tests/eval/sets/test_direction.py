@@ -8,6 +8,8 @@ from click.testing import CliRunner
 
 from tests.search.small_index import parsed
 from treeline.encoder.registry import load
+from treeline.encoder.training import opposites
+from treeline.encoder.training.opposites import pairs
 from treeline.eval.sets import direction
 
 FILES = {
@@ -39,7 +41,7 @@ def lonely(box):
 def test_opposites_are_found_by_name() -> None:
     functions, _ = parsed(FILES)
     names = [function.func_name for function in functions]
-    found = {(names[pair.answer], names[pair.opposite], pair.kind) for pair in direction.pairs(functions)}
+    found = {(names[pair.answer], names[pair.opposite], pair.kind) for pair in pairs(functions)}
     assert found == {
         ("csv_to_json", "json_to_csv", "arrow"),
         ("json_to_csv", "csv_to_json", "arrow"),
@@ -56,7 +58,7 @@ def test_the_functions_of_the_pairs_and_some_more_of_their_repositories_are_sear
     monkeypatch.setattr(direction, "OTHERS", 2)
     more = {f"f{number}.py": f"def other_{number}():\n    return {number}\n" for number in range(6)}
     functions = [*parsed(FILES | more)[0], *parsed(more, "owner/else")[0]]
-    chosen = direction.pairs(functions)
+    chosen = pairs(functions)
     searched = direction.pool(chosen, functions)
     asked = {functions[number].id for pair in chosen for number in (pair.answer, pair.opposite)}
     ids = [function.id for function in searched]
@@ -68,7 +70,7 @@ def test_the_functions_of_the_pairs_and_some_more_of_their_repositories_are_sear
 
 def test_right_answers_are_counted_by_kind_and_language() -> None:
     functions, _ = parsed(FILES)
-    chosen = sorted(direction.pairs(functions), key=lambda pair: pair.kind)
+    chosen = sorted(pairs(functions), key=lambda pair: pair.kind)
     rows = direction.summarise(chosen, functions, [True, False, True, True, True, True])
     half = 1.96 * (0.25 / 2) ** 0.5
     assert [(row["pairs"], row["count"], row["right"], row["margin"]) for row in rows] == [
@@ -82,19 +84,19 @@ def test_right_answers_are_counted_by_kind_and_language() -> None:
 
 
 def test_a_few_pairs_of_a_kind_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direction, "MOST", {"arrow": 1, "verb": 2, "negation": 0})
-    found = direction.pairs(parsed(FILES)[0])
+    monkeypatch.setattr(opposites, "MOST", {"arrow": 1, "verb": 2, "negation": 0})
+    found = pairs(parsed(FILES)[0])
     assert sorted(pair.kind for pair in found) == ["arrow", "verb", "verb"]
 
 
 def test_a_seed_makes_the_same_questions_again() -> None:
     functions, _ = parsed(FILES)
-    assert direction.pairs(functions, 3) == direction.pairs(functions, 3)
+    assert pairs(functions, 3) == pairs(functions, 3)
 
 
 def test_the_shipped_encoder_tells_encoding_from_decoding() -> None:
     functions, _ = parsed(FILES)
-    verbs = [pair for pair in direction.pairs(functions) if pair.kind == "verb"]
+    verbs = [pair for pair in pairs(functions) if pair.kind == "verb"]
     encoder = load()
     assert encoder is not None
     assert direction.correct(verbs, functions, encoder) == [True, True]

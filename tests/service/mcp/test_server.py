@@ -293,13 +293,14 @@ def test_the_best_quality_has_a_model_read_the_first_results(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = PairReader(write_model(tmp_path, weight=20.0))
-    monkeypatch.setattr(reading, "shipped", lambda: model)
+    monkeypatch.setattr(reading, "reader_in", lambda _folder: model)
     settings = Settings(home=str(home))
     searcher = open_searcher(settings)
 
     def listed(**how: str) -> list[str]:
         server = create_server(settings, searcher)
         found = asyncio.run(server.call_tool("search_code", {"query": "sort or close a list", "code": False, **how}))
+        assert isinstance(found, CallToolResult)
         lines = text(found).splitlines()
         return [line.split()[3].rstrip(":") for line in lines if line.startswith("[")]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from apiflask import APIFlask
 
-from treeline.search.reading import shipped
+from treeline.search.reading import reader_in
 from treeline.search.settings import Settings
 from treeline.service.http.context import warm_up
 
@@ -23,11 +23,11 @@ def test_the_model_of_the_best_quality_is_opened_if_the_settings_ask_for_it(
     shared_app: APIFlask, make_app: Callable[[Settings], APIFlask]
 ) -> None:
     settings = shared_app.extensions["treeline"].settings
-    shipped.cache_clear()
+    reader_in.cache_clear()
     warm_up(make_app(replace(settings, quality="fast")))
-    assert not shipped.cache_info().currsize
+    assert not reader_in.cache_info().currsize
     warm_up(make_app(replace(settings, quality="best")))
-    assert shipped.cache_info().currsize
+    assert reader_in.cache_info().currsize
 
 
 def test_without_an_index_it_is_no_failure(tmp_path: Path, make_app: Callable[[Settings], APIFlask]) -> None:
