@@ -45,9 +45,10 @@ class Written:
 
     def replace_vector(self, id: str, row: Row) -> None:
         """Give a unit that is kept another vector; its place stays."""
-        place = self._place(row)
         if id in self._units:
-            self._units[id] = (self._units[id][0], place)
+            address, place = self._units[id][0], self._place(row)
+            if self._file is not None:  # there was room for it
+                self._units[id] = (address, place)
 
     def discard(self, id: str) -> None:
         self._units.pop(id, None)
