@@ -33,7 +33,7 @@ from treeline.service.http.rate import KEY_BYTES, RateLimiter, Usage
 
 log = logging.getLogger(__name__)
 
-PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two exchanges; doubled while the cluster is away
+PAUSE, LONGEST_PAUSE = 1.0, 10.0  # seconds between two exchanges; doubled while the cluster is away
 ANSWER_SECONDS = 2.0
 HEARTBEAT_SECONDS = 10.0
 DEAD_AFTER_SECONDS = 60.0  # without a heartbeat; its document is then removed
