@@ -31,7 +31,8 @@ class Written:
 
     def __init__(self, *, keep: bool = True) -> None:
         self._units: dict[str, tuple[Address, int]] = {}
-        self._file: IO[bytes] | None = TemporaryFile(buffering=0) if keep else None  # noqa: SIM115 - closed by `close`
+        self._keeps = keep
+        self._file: IO[bytes] | None = None  # made for the first vector: a writer that fails to start has none to close
         self._rows = 0
 
     def add(self, function: Function, row: Row) -> None:
@@ -40,22 +41,22 @@ class Written:
         if len(self._units) >= MOST_UNITS:
             self.close()
         place = self._place(row)
-        if self._file is not None:
+        if self._keeps:
             self._units[function.id] = (function.address, place)
 
     def replace_vector(self, id: str, row: Row) -> None:
         """Give a unit that is kept another vector; its place stays."""
         if id in self._units:
             address, place = self._units[id][0], self._place(row)
-            if self._file is not None:  # there was room for it
+            if self._keeps:  # there was room for it
                 self._units[id] = (address, place)
 
     def discard(self, id: str) -> None:
         self._units.pop(id, None)
 
     def close(self) -> None:
-        """Forget everything."""
-        self._units = {}
+        """Forget everything, and keep nothing more."""
+        self._units, self._keeps = {}, False
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -83,10 +84,12 @@ class Written:
 
     def _place(self, row: Row) -> int:
         """Append a vector to the file; its number there, -1 for none."""
-        if row is None or self._file is None:
+        if row is None or not self._keeps:
             return -1
         data = row.astype(np.int16).tobytes()
         try:
+            if self._file is None:
+                self._file = TemporaryFile(buffering=0)  # noqa: SIM115 - closed by `close`
             is_whole = self._file.write(data) == len(data)
         except OSError:
             is_whole = False
