@@ -26,7 +26,15 @@ EXTRAS = PROJECT["optional-dependencies"]
 DEFAULT = declared(PROJECT["dependencies"])
 OPTIONAL = DEFAULT.union(*(declared(packages) for name, packages in EXTRAS.items() if name != "test"))
 # Modules that are imported only on the way to an extra.
-BEHIND_AN_EXTRA = ("engine/elasticsearch", "encoder/training", "service/feedback", "service/lsp", "service/mcp", "eval")
+BEHIND_AN_EXTRA = (
+    "engine/elasticsearch",
+    "encoder/training",
+    "service/feedback",
+    "service/http/rate_exchange",
+    "service/lsp",
+    "service/mcp",
+    "eval",
+)
 EVERYTHING = OPTIONAL | declared(EXTRAS["test"])
 
 
