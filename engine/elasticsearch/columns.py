@@ -96,6 +96,11 @@ class Columns:
         self._asked = 0
         self._reading = threading.Lock()
 
+    @property
+    def are_here(self) -> bool:
+        """Whether all of them are read; until then a search fetches those that it shows."""
+        return self._table is not None
+
     def table_and_rows(self, serials: Rows) -> tuple[Entries, Rows]:
         """The columns to use for these hits, and the rows that the serials are in them."""
         table = self._local()
@@ -125,10 +130,14 @@ class Columns:
                 log.warning("the addresses of the index could not be read ahead: %s", error)
 
     def _remove_others(self, folder: Path) -> None:
-        """The columns of other generations of this index; readers keep their files open."""
+        """The columns of other generations of this index, and their locks; readers keep their files open."""
         for other in folder.parent.glob(f"{self._name}-*"):
-            if other.is_dir() and len(other.name) == len(folder.name) and other != folder:
-                shutil.rmtree(other, ignore_errors=True)
+            name = other.name.removesuffix(".lock")
+            if len(name) == len(folder.name) and name != folder.name:
+                if other.is_dir():
+                    shutil.rmtree(other, ignore_errors=True)
+                else:
+                    other.unlink(missing_ok=True)
 
 
 def _private_folder() -> Path:

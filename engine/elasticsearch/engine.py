@@ -150,6 +150,11 @@ class ElasticsearchEngine:
             answer = self._client.msearch(index=self._index, searches=searches)
         return sum(len(one["hits"]["hits"]) for one in answer["responses"])
 
+    @property
+    def has_addresses(self) -> bool:
+        """Whether this machine has read all addresses; searches are slower until then."""
+        return self._columns.are_here
+
     def fetch(self, ids: Sequence[str]) -> list[Function]:
         known = self._bodies or {}
         found = {id: known[id] for id in ids if id in known}

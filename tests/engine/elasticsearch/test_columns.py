@@ -29,9 +29,9 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def some_columns(scan: Scan = lambda: ENTRIES.items()) -> Columns:
+def some_columns(scan: Scan = lambda: ENTRIES.items(), name: str = "cats", identity: str = "generation") -> Columns:
     fetched = FetchedColumns(lambda serials: {serial: ENTRIES[serial] for serial in serials}, len(ENTRIES))
-    return Columns("cats", "generation", fetched, scan)
+    return Columns(name, identity, fetched, scan)
 
 
 def ask_often(some: Columns) -> None:
@@ -54,6 +54,17 @@ def test_columns_that_are_asked_for_often_are_read_ahead() -> None:
     table, rows = some.table_and_rows(SERIALS)
     assert not isinstance(table, FetchedColumns)
     assert table.entries(rows) == [ENTRIES[2], ENTRIES[0]]
+
+
+def test_the_columns_of_the_generation_before_are_removed_with_their_lock(own_folder: Path) -> None:
+    for name, identity in (("cats", "before"), ("cats.v2", "other"), ("cats", "now")):
+        some = some_columns(name=name, identity=identity)
+        assert not some.are_here
+        ask_often(some)
+        assert is_local(some)
+        assert some.are_here
+    left = [path.name.removesuffix(".lock").rpartition("-")[0] for path in own_folder.iterdir()]
+    assert sorted(left) == ["cats", "cats", "cats.v2", "cats.v2"]
 
 
 def test_columns_that_another_process_reads_are_not_read_twice(
