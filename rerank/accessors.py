@@ -10,9 +10,15 @@ from __future__ import annotations
 import re
 
 LONGEST = 200  # characters of an accessor's code
-# Lines of annotations, then everything up to the end of the parameters or the beginning of the body.
-HEAD = re.compile(r"(?:\s*#?[@\[][^\n]*\n)*[^\n({=]*(?:\((?:[^()]|\([^()]*\))*\))?")
-BODY = re.compile(r"\{|=>?|\bdo:|\n")
+# Lines of annotations, then everything up to the end of the parameters or the beginning of the body. A bracket before
+# any name opens no parameters: in a Lisp it holds the whole function.
+HEAD = re.compile(r"(?:\s*#?[@\[][^\n]*\n)*(?:[^\n({=,;]+(?:\((?:[^()]|\([^()]*\))*\))?)?")
+BODY = re.compile(
+    r"\{|=>?|\bdo:|\n"
+    # On the line of the head: Python's statement after a colon (`: x_(x) {` is C++'s initialiser), Erlang's after `->`.
+    r"|:[ \t]+(?=(?:return|raise|yield|await|assert|del|for|while|if|with)\b|[\w.]+\([^\n{]*(?:\n|\Z))"
+    r"|->(?=[^\n]*\.\s*\Z)"
+)
 TYPE = re.compile(r"\s*(?::|->)")  # what is left of a function without a body
 # `self.name`, `&threads[id]`, `d->tag.get()`: no argument, no operator, no second step.
 FIELD = r"[-&*!~]?[@$:\w](?:[\w$@.:?!&]|->|\[\w+\]|\(\))*"
