@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from treeline.corpus.errors import InputError
 from treeline.encoder.protocol import DEEP_ENCODER, DEFAULT_ENCODER, NO_ENCODER, ONNX, Encoder
 
 
@@ -31,6 +32,8 @@ def load(name: str = DEFAULT_ENCODER, cache: Path | None = None, threads: int = 
 
         if is_deep(folder):
             return _deep(folder, name, cache, threads)
+    if folder is None and Path(name.removeprefix(ONNX)).is_absolute():  # before an import that takes seconds
+        raise InputError(f"encoder {name!r} cannot be loaded: there is no such folder", "give the folder of an encoder")
     encoder = _transformer(name)
     if cache is None:
         return encoder

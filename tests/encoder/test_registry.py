@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from treeline.corpus.errors import InputError
+from treeline.encoder import registry
 from treeline.encoder.registry import full_name
 from treeline.encoder.static import SHIPPED
 from treeline.service.cli import cli
@@ -22,6 +24,15 @@ def test_folders_are_named_in_full_and_other_names_stay(tmp_path: Path, monkeypa
     assert full_name("onnx:model") == f"onnx:{tmp_path / 'model'}"
     for name in ("static", "static:9", "none", "sentence-transformers/all-MiniLM-L6-v2", "onnx:nowhere"):
         assert full_name(name) == name
+
+
+@pytest.mark.parametrize("kind", ["", "onnx:"])
+def test_a_folder_that_is_gone_is_refused_without_a_look_for_a_transformer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(registry, "_transformer", None)
+    with pytest.raises(InputError, match=f"encoder '{kind}{tmp_path}/gone' cannot be loaded: there is no such folder"):
+        registry.load(f"{kind}{tmp_path}/gone")
 
 
 def test_an_index_made_with_a_folder_of_here_is_searched_from_anywhere(
