@@ -14,7 +14,8 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.record import dataclass
 from treeline.rerank.registry import FUSIONS
 from treeline.search.answer import Answer
-from treeline.search.query import parse
+from treeline.search.query import BY_NAME, parse
+from treeline.search.settings import Settings
 from treeline.search.structural_answer import BELOW
 from treeline.service.api.answers import facets
 from treeline.service.api.parameters import Question, SearchParameters
@@ -170,18 +171,6 @@ def facet_choices(answer: Answer, state: dict[str, str]) -> dict[str, list[Choic
 SWITCHES = ("look", "mode", "quality", "diversity", "rerank", "fusion", "expand", "callees", "as_typed", "feedback")
 STATE = ("q", "index", *SWITCHES, "language", "repo", "path", "kind", "page")
 SCRIPTS = ("map",)
-DEFAULTS = {
-    "mode": "hybrid",
-    "quality": "fast",
-    "diversity": "0.5",
-    "rerank": "default",
-    "fusion": "default",
-    "expand": "false",
-    "callees": "false",
-    "as_typed": "false",
-    "feedback": "true",
-    "page": "1",
-}
 MOST_NAMED = 5  # unknown parameters that the page lists
 
 
@@ -215,7 +204,15 @@ def link(state: dict[str, str], **change: str | int) -> str:
 
 def query_string(state: dict[str, str]) -> str:
     """The state as a query string, without defaults."""
-    return urlencode({name: value for name, value in state.items() if value and DEFAULTS.get(name) != value})
+    usual = defaults(context().settings)
+    return urlencode({name: value for name, value in state.items() if value and usual.get(name) != value})
+
+
+def defaults(settings: Settings) -> dict[str, str]:
+    """What a search does where its URL says nothing."""
+    values = {name: BY_NAME[name].default_in(settings) for name in SWITCHES if name in BY_NAME}
+    texts = {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in values.items()}
+    return {"page": "1"} | {name: text.lower() for name, text in texts.items()}
 
 
 # The steps of the page's diversity slider.

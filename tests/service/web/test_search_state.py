@@ -2,10 +2,15 @@
 
 import html
 import re
+from collections.abc import Callable
+from pathlib import Path
 
+from apiflask import APIFlask
 from flask.testing import FlaskClient
 from pytest import mark
 
+from tests.service.web.library import INDEX
+from treeline.search.settings import Settings
 from treeline.service.pages.search import phrased
 
 HTML = {"Accept": "text/html"}
@@ -54,6 +59,17 @@ def test_pages_filters_and_forms_keep_how_the_question_was_asked(client: FlaskCl
     assert '<option value="score_sum" selected>' in switches and 'name="expand" value="true" checked' in switches
     others = [form for form in forms if form is not switches]
     assert all('name="fusion" value="score_sum"' in form and 'name="expand" value="true"' in form for form in others)
+
+
+def test_links_keep_what_differs_from_the_settings_and_leave_out_the_rest(
+    library: Path, make_app: Callable[[Settings], APIFlask]
+) -> None:
+    settings = Settings(home=str(library), index=INDEX, mode="keyword", diversity=0.25, feedback=False)
+    client = make_app(settings).test_client()
+    text = page(client, "/search?q=return&mode=hybrid&diversity=0.5")
+    assert "/search?q=return&mode=hybrid&diversity=0.5&page=2" in links(text, '/search[^"]*')
+    text = page(client, "/search?q=return&mode=keyword&quality=fast&diversity=0.25&page=1")
+    assert "/search?q=return&page=2" in links(text, '/search[^"]*')
 
 
 def test_a_parameter_that_no_search_has_is_told_and_left_out(client: FlaskClient) -> None:
