@@ -27,7 +27,7 @@ from treeline.encoder.tokens import Tokenizer
 
 CONFIG, MODEL = "deep.json", "deep.onnx"
 FIELDS = ("name", "place", "docstring", "code")  # the order of a function's tokens; numbered from 1, 0 is padding
-QUESTION, ASKED = 5, 24  # the number of a question's tokens, and how many of them are read
+QUESTION, ASKED = 5, 24  # the field of a question's tokens, and how many of them are read
 LONGEST = 192  # tokens that the model takes
 INPUTS, OUTPUT = ("ids", "fields", "static"), "vectors"
 BATCH_TOKENS = 512  # of one batch, padding included; what fits the cache reads twice as fast as 8,192

@@ -62,7 +62,8 @@ def open_searcher(
 
 
 class Encoders:
-    """The encoders of an index, each loaded once; unavailable ones are retried from time to time."""
+    """The encoders of an index, each loaded once. Unavailable ones are retried from time to time, if the index needs
+    them: a deep encoder that only its questions would use is not."""
 
     def __init__(self, index: str, load: Callable[[str], Encoder | None]) -> None:
         self.by_name: dict[str, Encoder] = {}
