@@ -313,19 +313,19 @@ def train_deep(
 @click.option(
     "--teacher",
     default="",
-    help="The sentence-transformers model whose similarities are learnt, too: a name or a folder.",
+    help="The sentence-transformers model whose similarities it also learns: a name or a folder.",
 )
 @click.option("--out", type=OutputPath(folder=True), required=True, help="Folder to write the model to.")
 @ANSWERED
 @GENERATED
 @NEVER
 @click.option("--version", "version", default="own", show_default=True, help="Written into the folder.")
-@click.option("--layers", type=click.IntRange(min=1), help="How many layers to take of those at the start.")
+@click.option("--layers", type=click.IntRange(min=1), help="How many layers of the starting model to take.")
 @click.option("--steps", type=click.IntRange(min=1))
 @click.option("--batch", type=click.IntRange(min=1), help="Questions per step, each with 12 functions.")
 @RATE
 @click.option(
-    "--weight", type=click.FloatRange(0, min_open=True), help="Of the model's scores beside the others in a search."
+    "--weight", type=click.FloatRange(0, min_open=True), help="How much its scores count beside the others in a search."
 )
 @click.option("--seed", type=int)
 @DEVICE
