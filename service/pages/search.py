@@ -63,15 +63,15 @@ class Choice:
 def search() -> Response:
     """The search page. An empty query shows the empty page; after an error the switches keep their state."""
     settings = context().settings
-    state = search_state()
+    state, usual = search_state(), defaults(settings)
     common = {
         "state": state,
         "unknown": unknown_parameters(),
         "looks": LOOKS,
         "modes": MODES,
         "fusions": {name: FUSION_LABELS.get(name, name) for name in ("default", *FUSIONS)},
-        "diversity": state["diversity"] or f"{settings.diversity:g}",
-        "usual_diversity": f"{settings.diversity:g}",
+        "usual": usual,
+        "diversity": state["diversity"] or usual["diversity"],
         "diversities": DIVERSITIES,
         "feedback_on": settings.feedback,
         "indexes": context().indexes.names,

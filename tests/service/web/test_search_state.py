@@ -70,6 +70,7 @@ def test_links_keep_what_differs_from_the_settings_and_leave_out_the_rest(
     assert "/search?q=return&mode=hybrid&diversity=0.5&page=2" in links(text, '/search[^"]*')
     text = page(client, "/search?q=return&mode=keyword&quality=fast&diversity=0.25&page=1")
     assert "/search?q=return&page=2" in links(text, '/search[^"]*')
+    assert '<select name="mode" data-usual="keyword">' in text and '<option value="keyword" selected>' in text
 
 
 def test_a_parameter_that_no_search_has_is_told_and_left_out(client: FlaskClient) -> None:
