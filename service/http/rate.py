@@ -187,14 +187,15 @@ def _write(table: _Table, slot: _Slot, empty_at: float, used: float, full: float
 
 
 def _shared_file(path: Path, size: int) -> int | None:
-    """The file, with its space allocated, so that a full disk does not matter later."""
+    """The file, with its space allocated where the system can, so that a full disk does not matter later."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:
         return None
     try:
-        os.posix_fallocate(file, 0, size)
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file, 0, size)
     except OSError:
         os.close(file)
         return None

@@ -80,6 +80,18 @@ def test_on_a_full_disk_each_process_counts_for_itself(tmp_path: Path, monkeypat
     assert (done.returncode, done.stdout) == (0, "500\n"), done.stderr
 
 
+def test_a_system_that_cannot_allocate_space_shares_the_file_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """macOS has no `posix_fallocate`."""
+    monkeypatch.delattr(os, "posix_fallocate")
+    one, other = (RateLimiter(tmp_path / "rates") for _ in range(2))
+    assert one.is_shared
+    assert one.wait("a", 1, 1) == 0
+    assert other.wait("a", 1, 1) > 0
+    assert len(one.slots()) == rate.SLOTS + rate.PROBES
+
+
 def test_a_disk_that_fails_later_is_lived_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limiter = RateLimiter(tmp_path / "rates")
     assert limiter.wait("a", 1, 1) == 0
