@@ -230,10 +230,10 @@ class ElasticsearchStore:
         return found
 
     def _delete(self, name: str, generation: str) -> None:
-        """A generation, and what its loaders told each other."""
+        """A generation, and before it its loaders' notes: the next generation may get the same number."""
         with server_errors(self._client):
-            self._admin.indices.delete(index=index_name(name, generation))
             self._admin.indices.delete(index=loading_name(name, generation), ignore_unavailable=True)
+            self._admin.indices.delete(index=index_name(name, generation))
 
     def _current_or_none(self, name: str) -> str:
         try:

@@ -23,7 +23,7 @@ from treeline.encoder.static import StaticEncoder
 from treeline.engine.elasticsearch import ElasticsearchStore, writer
 from treeline.engine.elasticsearch.parts import PartWriter
 from treeline.engine.embedded import EmbeddedStore
-from treeline.engine.names import index_name
+from treeline.engine.names import index_name, loading_name
 from treeline.engine.protocol import Hit, Part
 from treeline.ingest import generation, pipeline, state
 from treeline.ingest.parts import parse_part
@@ -372,6 +372,28 @@ def test_status_shows_loaders_and_gives_them_up(
     assert "in-parts: being loaded in parts (1 complete, 2 not running)" in shown
     assert "is deleted" in run(cli, ["status", "--name", NAME, "--give-up"], catch_exceptions=False).output
     assert store.loads_in_parts() == {}
+
+
+def test_giving_up_that_is_interrupted_leaves_no_notes_for_the_next_load(
+    store: ElasticsearchStore, sources: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next load may get the same number, and would take the notes for its own."""
+    loaded_part(store, tmp_path / "1", sources, 1)
+    requests = type(store.client.indices)
+    delete, calls = requests.delete, []
+
+    def interrupted(self: Any, **given: Any) -> Any:
+        calls.append(given["index"])
+        if len(calls) > 1:
+            raise KeyboardInterrupt
+        return delete(self, **given)
+
+    monkeypatch.setattr(requests, "delete", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.give_up_parts(NAME)
+    monkeypatch.undo()
+    assert not store.client.indices.exists(index=loading_name(NAME, "000001"))
+    assert store.give_up_parts(NAME) == "000001"
 
 
 def test_a_folder_has_one_loader(tmp_path: Path, sources: list[Path]) -> None:
