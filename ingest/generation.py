@@ -408,7 +408,7 @@ class Generation:
         if self.turn.published:
             book.remove()
             return None
-        with parts.other_parts(writer, book.path.parent) as others:
+        with parts.other_parts(writer, book.path.with_name(f"{self._name}.parts")) as others:
             self.ledger.counts.update(others.merge(after, keys))
             self._recovery.refused += others.refused
             self._leave_out_refused(after)

@@ -7,12 +7,12 @@ have read the files. It makes the index hold exactly the units of that manifest,
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from treeline.corpus.analysis import analyse
 from treeline.corpus.errors import InputError, TreelineError
@@ -79,17 +79,19 @@ class OtherParts:
 
 
 @contextmanager
-def other_parts(writer: PartWriter, work: Path) -> Iterator[OtherParts]:
-    """The journals of the other parts, brought here for as long as they are needed."""
+def other_parts(writer: PartWriter, folder: Path) -> Iterator[OtherParts]:
+    """The journals of the other parts, brought to this folder for as long as they are needed."""
     journals: list[Journal] = []
     units: dict[str, UnitProgress] = {}
     refused: list[tuple[str, str]] = []
     with ExitStack() as opened:
-        with disk_errors(work):
-            folder = Path(opened.enter_context(TemporaryDirectory(prefix="parts-", dir=work)))
+        shutil.rmtree(folder, ignore_errors=True)  # left by a publisher that was killed
+        opened.callback(shutil.rmtree, folder, ignore_errors=True)
+        with disk_errors(folder.parent):
+            folder.mkdir()
         for number, checkpoint, handed_in in writer.other_parts():
             path = folder / str(number)
-            with disk_errors(work), path.open("wb") as file:
+            with disk_errors(folder), path.open("wb") as file:
                 file.writelines(handed_in)
             journal, found = open_journal(path, checkpoint)
             opened.callback(journal.close)

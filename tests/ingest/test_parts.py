@@ -234,15 +234,23 @@ def test_a_killed_loader_is_started_again(
     assert_same_as_alone(store, work=tmp_path / "alone", specs=sources)
 
 
+@pytest.mark.parametrize("same_folder", [True, False], ids=["here", "on another machine"])
 @pytest.mark.parametrize("step", ["while it publishes", "before the alias"])
 def test_a_publisher_that_is_killed_is_succeeded_by_any_part_that_is_started_again(
-    elasticsearch_cluster: Cluster, store: ElasticsearchStore, sources: list[Path], tmp_path: Path, step: str
+    elasticsearch_cluster: Cluster,
+    store: ElasticsearchStore,
+    sources: list[Path],
+    tmp_path: Path,
+    step: str,
+    same_folder: bool,
 ) -> None:
+    work = {number: tmp_path / ("work" if same_folder else str(number)) for number in (1, 2, 3)}
     for number in (1, 2):
-        loaded_part(store, tmp_path / str(number), sources, number)
-    killed(elasticsearch_cluster, tmp_path / "3", sources, 3, step)
+        loaded_part(store, work[number], sources, number)
+    killed(elasticsearch_cluster, work[3], sources, 3, step)
     assert NAME not in store.names()
-    assert loaded_part(store, tmp_path / "1", sources, 1).published
+    assert loaded_part(store, work[1], sources, 1).published
+    assert not list(work[1].iterdir())  # neither its own journals nor those that it or the killed one was handed
     assert_same_as_alone(store, work=tmp_path / "alone", specs=sources)
 
 
