@@ -22,6 +22,8 @@ from treeline.engine.hits import Vectors
 from treeline.engine.protocol import EncoderSpec, Engine, IndexInfo, Part, PartWriter, Store, Turn, Writer
 from treeline.ingest import artifacts, parts, refine, state, texts
 from treeline.ingest.journal import (
+    ALONE,
+    PART,
     Journal,
     JournalEntry,
     Recovery,
@@ -188,7 +190,7 @@ class Generation:
         self._store, self._name, self._specs, self._fingerprint = store, name, specs, fingerprint
         self._previous, self._state, self._fresh = previous, stored, fresh
         self._checkpoint_seconds = checkpoint_seconds
-        self._journal_path = work / f"{name}-{fingerprint}.journal" if work else None
+        self._journal_path = work / f"{name}-{fingerprint}{PART if part else ALONE}" if work else None
         self._journal: Journal | None = None
         self._writer: Writer | None = None
         self._last_checkpoint = 0.0

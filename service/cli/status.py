@@ -89,7 +89,10 @@ def _loads_in_parts(store: Store, settings: Settings) -> dict[str, str]:
 def _give_up(store: Store, settings: Settings) -> str:
     if settings.engine == "embedded":
         raise InputError("an index in a folder has one loader", "only loads by --part are given up")
+    from treeline.ingest.journal import PART, remove_journals
+
     generation = _on_elasticsearch(store).give_up_parts(settings.index)
+    remove_journals(settings.home_path / ".loading", settings.index, kinds=[PART])
     return f"index {settings.index!r}: generation {generation}, which was being loaded in parts, is deleted"
 
 

@@ -26,6 +26,7 @@ from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.names import index_name, loading_name
 from treeline.engine.protocol import Hit, Part
 from treeline.ingest import generation, pipeline, state
+from treeline.ingest.journal import has_unfinished_load
 from treeline.ingest.parts import parse_part
 from treeline.ingest.pipeline import LoadOptions, Summary, load
 from treeline.ingest.sources import open_source
@@ -380,6 +381,22 @@ def test_status_shows_loaders_and_gives_them_up(
     assert "in-parts: being loaded in parts (1 complete, 2 not running)" in shown
     assert "is deleted" in run(cli, ["status", "--name", NAME, "--give-up"], catch_exceptions=False).output
     assert store.loads_in_parts() == {}
+
+
+def test_a_load_in_parts_that_is_given_up_leaves_nothing_that_holds_up_a_refinement(
+    elasticsearch_cluster: Cluster, store: ElasticsearchStore, sources: list[Path], tmp_path: Path
+) -> None:
+    environment = {"TREELINE_ENGINE": "elasticsearch", "TREELINE_ELASTICSEARCH_URL": elasticsearch_cluster.url}
+    environment["TREELINE_HOME"] = str(tmp_path / "home")
+    work = tmp_path / "home" / ".loading"
+    load(store, NAME, opened(sources[1:2]), LoadOptions(work=work, workers=0, fresh=True))
+    loaded_part(store, work, sources, 1, fresh=True)
+    alone = work / f"{NAME}-{'0' * 24}.journal"  # of a load by one process, which may be resumed
+    alone.touch()
+    done = CliRunner(env=environment).invoke(cli, ["status", "--name", NAME, "--give-up"], catch_exceptions=False)
+    assert "generation 000002" in done.output
+    assert list(work.iterdir()) == [alone]
+    assert not has_unfinished_load(work, NAME, store.current(NAME))
 
 
 def test_giving_up_that_is_interrupted_leaves_no_notes_for_the_next_load(
