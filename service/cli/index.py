@@ -130,7 +130,8 @@ def index(
         from treeline.service.cli.text import show_summary
 
         show_summary(summary)
-    _refine_later(settings)
+    if summary.published or not summary.part:
+        _refine_later(settings)
 
 
 def _refine_later(settings: Settings) -> None:

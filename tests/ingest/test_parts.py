@@ -30,6 +30,8 @@ from treeline.ingest.journal import has_unfinished_load
 from treeline.ingest.parts import parse_part
 from treeline.ingest.pipeline import LoadOptions, Summary, load
 from treeline.ingest.sources import open_source
+from treeline.search.settings import Settings
+from treeline.service import refining
 from treeline.service.cli import cli
 
 ROOT = Path(__file__).parents[2]
@@ -419,6 +421,34 @@ def test_giving_up_that_is_interrupted_leaves_no_notes_for_the_next_load(
     monkeypatch.undo()
     assert not store.client.indices.exists(index=loading_name(NAME, "000001"))
     assert store.give_up_parts(NAME) == "000001"
+
+
+def test_only_the_loader_that_publishes_starts_a_refinement(
+    elasticsearch_cluster: Cluster,
+    store: ElasticsearchStore,
+    sources: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refined: list[str] = []
+
+    def start(_settings: Settings, index: str) -> str:
+        refined.append(index)
+        return ""
+
+    monkeypatch.setattr(refining, "start", start)
+    environment = {
+        "TREELINE_ENGINE": "elasticsearch",
+        "TREELINE_ELASTICSEARCH_URL": elasticsearch_cluster.url,
+        "TREELINE_REFINE": "on",
+        "TREELINE_HOME": str(tmp_path / "home"),
+    }
+    command = ["index", *map(str, sources), "--name", NAME]
+    for number in (1, 2):
+        assert not refined
+        done = CliRunner(env=environment).invoke(cli, [*command, "--part", f"{number}/2"], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+    assert refined == [NAME]
 
 
 def test_a_folder_has_one_loader(tmp_path: Path, sources: list[Path]) -> None:
