@@ -39,25 +39,24 @@ def status(
         raise InputError("--drop removes an index for good", "say which one by --name")
     settings = settings_for(engine, name)
     store = open_store(settings)
-    loading = _loads_in_parts(store, settings)
     if give_up:
         done = [_give_up(store, settings)]
     else:
         done = _manage(store, settings, roll_back=roll_back, prune=prune, drop=drop)
-    present = store.names()
+    present, loading = store.names(), _loads_in_parts(store, settings)
     names = [name] if name and not drop and (name in present or not (give_up or name in loading)) else present
     owners = project_names(settings)
     rows = [_row_or_problem(store, settings, each) | {"project": _project_row(owners.get(each))} for each in names]
     if as_json:
         import orjson
 
-        body = {"engine": settings.engine, "done": done, "indexes": rows, "loading": _loads_in_parts(store, settings)}
+        body = {"engine": settings.engine, "done": done, "indexes": rows, "loading": loading}
         click.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2))
     else:
         for line in done:
             click.echo(line)
-        for each, told in _loads_in_parts(store, settings).items():
-            click.echo(f"{each}: being loaded in parts ({told})")
+        for each, states in loading.items():
+            click.echo(f"{each}: being loaded in parts ({states})")
         _show(rows, settings, _location(store, settings))
 
 
@@ -82,7 +81,7 @@ def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | N
 
 
 def _loads_in_parts(store: Store, settings: Settings) -> dict[str, str]:
-    """How far several loaders of one index are; none in a folder."""
+    """How far the loaders are, by index; an index in a folder is not loaded in parts."""
     return {} if settings.engine == "embedded" else _on_elasticsearch(store).loads_in_parts()
 
 
