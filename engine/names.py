@@ -53,7 +53,7 @@ def internal_name(what: str) -> str:
 
 
 def loading_name(name: str, generation: str) -> str:
-    """What the loaders of a generation in parts tell each other: an index on Elasticsearch until it is published."""
+    """The index on Elasticsearch with the notes of the loaders of a generation, until it is published."""
     return internal_name(f"loading-{name}-{generation}")
 
 

@@ -195,8 +195,8 @@ class Writer(Protocol):
         """(id, reason) of every document that the engine refused so far."""
 
     def replace_vectors(self, encoder: str, ids: Sequence[str], vectors: Vectors) -> int:
-        """Give units that are there other vectors of this encoder and leave the rest of them as it is; how many were
-        there. Raises `InputError` if the index is too old for it (`IndexInfo.has_replaceable_vectors`)."""
+        """Replace the vectors of this encoder and nothing else; ids that are not there are ignored. Returns how many
+        were there. Raises `InputError` if the index is too old for it (`IndexInfo.has_replaceable_vectors`)."""
 
     def delete(self, ids: Sequence[str]) -> int: ...
 
@@ -239,10 +239,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Whether a loader that has finished its part publishes them all: it does when both of these are empty."""
+    """Whether a loader that has finished its part publishes them all. It does if both of these are empty."""
 
     missing: tuple[int, ...] = ()
-    """Parts that are not complete; the last to be so publishes."""
+    """Parts that are not complete; the loader that completes the last one publishes."""
     published: str = ""
     """The generation, when another loader has published it."""
 
@@ -254,7 +254,7 @@ class PartWriter(Writer, Protocol):
     """
 
     def complete(self, journal: Iterable[bytes]) -> None:
-        """Note that this part is written. The journal, in pieces, and the last checkpoint tell the publisher of it."""
+        """Note that this part is written, and keep its journal, in pieces, for the publisher."""
 
     def lead(self) -> Turn:
         """Take the turn to publish. While another process publishes, wait for it; take over when it dies."""
@@ -263,7 +263,7 @@ class PartWriter(Writer, Protocol):
         """Number, last checkpoint and journal of every other part."""
 
     def reconcile(self, ids: Sequence[str]) -> list[str]:
-        """Delete what is not among these, and give the preview their order; those that are not there."""
+        """Delete all units but these, and give the preview their order; returns those that are not there."""
 
 
 class Store(Protocol):

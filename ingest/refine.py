@@ -34,7 +34,7 @@ from treeline.ingest.source import Progress, no_progress
 from treeline.ingest.state import ID, TEXT, Manifest, State, split_rows
 
 ARTIFACT = "refined"
-COUNT = "refined-count"  # of its rows, and by which encoder: a status must not read megabytes
+COUNT = "refined-count"  # the encoder and the number of the rows: a status must not read megabytes
 TOO_OLD = "an older version made it, and its vectors cannot be replaced"
 FRESH = "index it again with `--fresh`"
 ROW = ID + TEXT  # a unit's id and the hash of its text

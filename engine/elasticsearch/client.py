@@ -37,7 +37,7 @@ LIKELY_SECONDS, READY_PAUSE = 0.5, 0.1  # in which it mostly is, and between two
 CONNECTIONS = 32
 BUSY = frozenset({429, 502, 503, 504})  # come back later
 OVERLOADED = 429
-# Not who asks is refused, nor how often, but that anything is written; with 503 the cluster itself is not there yet.
+# Writing is blocked: neither rights (403) nor too many requests (429) are at fault. With 503 the cluster is not up yet.
 BLOCKED, CLOSED_TO_WRITING = "cluster_block_exception", frozenset({403, OVERLOADED})
 
 PATIENCE = 180.0  # seconds without any progress until a load gives up
@@ -175,7 +175,7 @@ def patiently(ask: Callable[[], Answer]) -> Answer:
 def await_shards(client: Elasticsearch, index: str, shards: int = 1) -> None:
     """Wait until a new index can be written to; where full disks are why it cannot, say so at once."""
     started = time.monotonic()
-    # Asked again and again: a request that waits answers with an error when its time is up, and counts as a dead node.
+    # Polled: a request that waits ends in an error when its time is up, and the client then takes the node for dead.
     while client.cluster.health(index=index)["active_primary_shards"] < shards:
         waited = time.monotonic() - started
         if waited > READY_SECONDS:
@@ -191,7 +191,7 @@ def await_shards(client: Elasticsearch, index: str, shards: int = 1) -> None:
 
 
 def _full_disks(client: Elasticsearch, index: str, shard: int) -> str:
-    """Which nodes take no shard for the sake of their disks, and why, in the server's words; empty if none."""
+    """The nodes whose disks are too full for a shard, in the server's words; empty if there are none."""
     with suppress(ApiError, TransportError):
         found = client.cluster.allocation_explain(index=index, shard=shard, primary=True)
         if found.get("can_allocate") == "no":

@@ -38,7 +38,7 @@ ID = "id"  # `_id` again as a column: the server keeps `_id` with the whole reco
 ADDRESS_FIELDS = ("repo", "path", "func_name.keyword", "language", "url", "kind")
 
 # Named one by one: with a wildcard among them the server unpacks each record into objects to filter it, which takes an
-# eighth more of its time in loading. Shape terms stay: they are what a document cannot be made again without.
+# eighth more of its time in loading. Shape terms stay: a document cannot be made again without them.
 NOT_IN_SOURCE = [ID, TERMS, WORDS, "leaf", "size", *(f"vector{number}" for number in range(16))]
 
 _stored = {"type": "keyword", "index": False, "doc_values": False}

@@ -1,8 +1,8 @@
 """Several loaders that fill one generation together, each its own part; the last to finish publishes them all.
 
-While the generation is loaded, what they tell each other is in an index of its own: of every part its progress, its
-checkpoint and, once it is complete, its journal. A part has a lease of its own. Whoever publishes holds those of all
-parts and the index's, so that nobody changes what is being published.
+While the generation is loaded, an index of its own holds their notes: the progress and the checkpoint of every part
+and, once the part is complete, its journal. Each part has a lease. The publisher holds those of all parts and of the
+index, so that nobody changes what is being published.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class PartWriter(ElasticsearchWriter):
         self._release()  # the publisher needs this part's lease, too
         while True:
             missing = self._notes.missing(self._part.of)
-            if self._is_over():  # then nobody needs the notes any more, and they are gone
+            if self._is_over():  # asked after the notes were read: they are removed once it is
                 return Turn(published=self._generation)
             if missing:
                 return Turn(missing)
@@ -132,7 +132,7 @@ class PartWriter(ElasticsearchWriter):
             self._resumed = self._notes.read(f"{self._part.number}-checkpoint-{place}")
         self._meta["next_serial"] = self._progress.get("next_serial", self._part.number - 1)
         if self._progress.get("complete"):
-            self._note(complete=False)  # so that nobody publishes before it is so again
+            self._note(complete=False)  # until it is again, nobody publishes
 
     def _note(self, **news: Any) -> None:
         self._progress |= news
@@ -177,7 +177,7 @@ class PartWriter(ElasticsearchWriter):
 
 
 class Notes:
-    """What the loaders of a generation tell each other."""
+    """What the loaders of a generation leave for each other."""
 
     def __init__(self, client: Elasticsearch, name: str, generation: str) -> None:
         self._client = client
@@ -185,7 +185,7 @@ class Notes:
         self._bulk = Bulk(client, self._index)
 
     def make(self) -> None:
-        """Unless it is there: every loader may be the first."""
+        """Create the index unless it is there: any loader may be the first."""
         patient = self._client.options(request_timeout=ADMIN_SECONDS)
         with server_errors(self._client):
             if not patient.indices.exists(index=self._index):
@@ -218,7 +218,7 @@ class Notes:
         return tuple(number for number in range(1, parts + 1) if not self.progress(number).get("complete"))
 
     def remove(self) -> None:
-        """Once the generation is published or given up; the next load removes what is left of others."""
+        """Delete the index once the generation is published; otherwise it is deleted with the generation."""
         with suppress(ApiError, TransportError):
             self._client.indices.delete(index=self._index, ignore_unavailable=True)
 
@@ -247,14 +247,14 @@ class _Ordered(ElasticsearchEngine):
 def describe(client: Elasticsearch, name: str, generation: str, parts: int) -> str:
     """How far the loaders of an unfinished generation are: `1 complete, 2 loading, 3 not running`."""
     notes = Notes(client, name, generation)
-    told = []
+    states = []
     with server_errors(client):
         for number in range(1, parts + 1):
             done = notes.progress(number).get("complete")
             state = "complete" if done else "loading" if is_held(client, name, number) else "not running"
-            told.append(f"{number} {state}")
+            states.append(f"{number} {state}")
     notes.close()
-    return ", ".join(told)
+    return ", ".join(states)
 
 
 def unfinished(metas: Mapping[str, Mapping[str, Any]], current: str) -> tuple[str, Mapping[str, Any]] | None:
@@ -266,10 +266,10 @@ def unfinished(metas: Mapping[str, Mapping[str, Any]], current: str) -> tuple[st
     return None
 
 
-def refusal(name: str, generation: str, meta: Mapping[str, Any], told: str) -> InputError:
-    """For a load of another plan."""
+def refusal(name: str, generation: str, meta: Mapping[str, Any], states: str) -> InputError:
+    """The error for a load of another plan."""
     return InputError(
-        f"{meta['parts']} loaders of another plan fill generation {generation} of the index {name!r} ({told})",
+        f"{meta['parts']} loaders of another plan fill generation {generation} of the index {name!r} ({states})",
         "finish them with the sources and options that they were started with, or give them up: "
         f"`treeline status --engine elasticsearch --name {name} --give-up`",
     )

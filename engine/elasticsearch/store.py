@@ -95,20 +95,20 @@ class ElasticsearchStore:
             raise
 
     def loads_in_parts(self) -> dict[str, str]:
-        """Indexes of which several loaders fill a generation: how far they are."""
+        """How far the loaders are, by index: those of which several loaders fill a generation."""
         with server_errors(self._client):
             names = self._client.indices.get_mapping(index=loading_name("*", "*"), expand_wildcards="all")
-        told: dict[str, str] = {}
+        states: dict[str, str] = {}
         for name in sorted({name for index in names if (name := parse_loading_name(index))}):
             if found := parts.unfinished(self._metas(name), self._current_or_none(name)):
-                told[name] = parts.describe(self._client, name, found[0], found[1]["parts"])
-        return told
+                states[name] = parts.describe(self._client, name, found[0], found[1]["parts"])
+        return states
 
     def give_up_parts(self, name: str) -> str:
-        """Delete the generation that several loaders have begun; its number. Refused while one of them runs."""
+        """Delete the unpublished generation of several loaders; returns its number. Refused while one of them runs."""
         found = parts.unfinished(self._metas(check_name(name)), self._current_or_none(name))
         if found is None:
-            raise InputError(f"no loaders have left a part of the index {name!r} unpublished", "nothing was changed")
+            raise InputError(f"the index {name!r} is not being loaded in parts", "nothing was changed")
         with ExitStack() as leases:
             for part in range(found[1]["parts"] + 1):
                 leases.callback(Lease(self._client, name, part).release)
@@ -206,7 +206,7 @@ class ElasticsearchStore:
                 return found
             with server_errors(self._client):
                 if is_held(self._client, name):
-                    Lease(self._client, name).release()  # refused, unless it was given back just now
+                    Lease(self._client, name).release()  # raises, unless it was released just now
             generation = f"{max(map(int, metas), default=0) + 1:06d}"
             try:
                 with server_errors(self._client):
@@ -217,7 +217,7 @@ class ElasticsearchStore:
             except TreelineError as error:
                 if not isinstance(error.__cause__, BadRequestError):
                     raise
-            time.sleep(JOINING_PAUSE)  # this node may hear of it later than the one that was asked first
+            time.sleep(JOINING_PAUSE)  # it is made, but this node of the cluster may not know of it yet
         raise EngineUnavailable(f"generation {generation} of {name!r} is made by another loader", "try again")
 
     def _unfinished(

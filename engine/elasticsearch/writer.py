@@ -225,8 +225,8 @@ class ElasticsearchWriter:
             "encoders": _rows(encoders),
         }
         fields = {k: v for encoder, n in encoders for k, v in vector_field(n, encoder.dimension).items()}
-        told = {"treeline": meta}
-        patiently(lambda: self._client.indices.put_mapping(index=self._index, properties=fields, meta=told))
+        named = {"treeline": meta}
+        patiently(lambda: self._client.indices.put_mapping(index=self._index, properties=fields, meta=named))
         return meta
 
     def _clone(self, base: str) -> None:
@@ -299,9 +299,9 @@ class ElasticsearchWriter:
             )
 
     def _merge_away_deleted(self) -> None:
-        """Wait until replaced documents count in BM25 no more: every one of them is there twice until then.
+        """Wait until replaced documents no longer count in BM25, which otherwise counts each of them twice.
 
-        A load does not wait, as it replaces few.
+        A load replaces few, and does not wait.
         """
         patient = self._client.options(request_timeout=MERGE_SECONDS, max_retries=0)
         with suppress(ApiError, TransportError):  # the index is complete without it
@@ -320,7 +320,7 @@ class ElasticsearchWriter:
                 self._client.indices.forcemerge(index=self._index, wait_for_completion=False, **one)
 
     def _rewrite(self, rows: Mapping[str, Row], number: int) -> int:
-        """Write those of these units that are there again, with these vectors in that field; how many there were."""
+        """Write the units that are there again, with these vectors in that field; returns their number."""
         others = [f"vector{other}" for _, other in self._encoders if other != number]
         query = {"bool": {"filter": [{"ids": {"values": list(rows)}}, UNITS]}}
         with server_errors(self._client):
@@ -361,7 +361,7 @@ class ElasticsearchWriter:
         return there | {row["_id"] for row in rows if row["found"]}
 
     def _rows_by_id(self, ids: Sequence[str]) -> list[dict[str, Any]]:
-        """A row for each id. One whose shard is on no node right now has an error instead of a word on being found."""
+        """A row for each id. Raises if a shard is on no node: its rows do not say whether they were found."""
         answer = self._client.mget(index=self._index, ids=ids, source=False)
         rows: list[dict[str, Any]] = answer["docs"]
         if errors := [row["error"] for row in rows if "error" in row]:
@@ -391,7 +391,7 @@ class ElasticsearchWriter:
 def create_index(
     client: Elasticsearch, name: str, generation: str, plan: Mapping[str, Any], shards: int
 ) -> dict[str, Any]:
-    """Make an empty generation, and say what it says of itself. It is an error when there is one of this number."""
+    """Make an empty generation; returns its metadata. Fails if there is one of this number."""
     encoders = [(EncoderSpec(encoder, size), number) for number, (encoder, size) in enumerate(plan["encoders"])]
     meta = {
         **plan,

@@ -37,7 +37,7 @@ PAUSE, LONGEST_PAUSE = 1.0, 10.0  # seconds between two exchanges; doubled while
 ANSWER_SECONDS = 2.0
 HEARTBEAT_SECONDS = 10.0
 DEAD_AFTER_SECONDS = 60.0  # without a heartbeat; its document is then removed
-KEPT_SECONDS = 10.0  # that a caller whose bucket is empty is still told of
+KEPT_SECONDS = 10.0  # for which a caller stays in the document once its bucket is empty
 MOST_CALLERS = 2_000  # in one document, those with the fullest buckets: a hundred kilobytes
 MOST_MACHINES = 200
 KEY = "key"  # the id of the document with the key of the callers' hashes
@@ -56,8 +56,10 @@ SETTINGS = {"number_of_shards": 1, "auto_expand_replicas": "0-1", "hidden": True
 
 
 def share_rates(settings: Settings, limiter: RateLimiter, path: Path) -> None:
-    """Exchange in the background as long as the limiter lives; of the processes of a machine only one does, which holds
-    the lock on this path."""
+    """Exchange in the background as long as the limiter lives.
+
+    Of the processes of a machine, only the one that holds the lock on this path does.
+    """
     try:
         client = connect(
             split_commas(settings.elasticsearch_url),
