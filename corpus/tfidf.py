@@ -17,6 +17,8 @@ import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
+from treeline.corpus.arrays import read_archive
+
 COLUMNS = 2**21  # 182,000 functions have about five million different pairs; rare ones that collide hardly matter
 ARTIFACT = "tfidf"
 
@@ -25,12 +27,12 @@ class Tfidf:
     """A sparse matrix with one row per unit, in the order given."""
 
     def __init__(self, data: bytes) -> None:
-        with np.load(BytesIO(data)) as arrays:
-            self.ids: NDArray[np.bytes_] = arrays["ids"]
-            self._ends: NDArray[np.int64] = arrays["ends"]
-            self._rows: NDArray[np.int32] = arrays["rows"]
-            self._values: NDArray[np.float32] = arrays["values"].astype(np.float32)
-            self._idf: NDArray[np.float32] = arrays["idf"]
+        arrays = read_archive(data)
+        self.ids: NDArray[np.bytes_] = arrays["ids"]
+        self._ends: NDArray[np.int64] = arrays["ends"]
+        self._rows: NDArray[np.int32] = arrays["rows"]
+        self._values: NDArray[np.float32] = arrays["values"].astype(np.float32)
+        self._idf: NDArray[np.float32] = arrays["idf"]
 
     def search(self, terms: Sequence[str], k: int) -> list[tuple[str, float]]:
         """The `k` rows of largest cosine that share a term, best first."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.analysis import STOP_WORDS, parts
+from treeline.corpus.arrays import read_archive
 from treeline.corpus.record import dataclass
 
 Vectors = NDArray[np.float32]
@@ -86,15 +87,15 @@ def _dump(
 
 def _strangers(data: bytes) -> int:
     """How many functions were added or removed since the centres were fitted."""
-    with np.load(BytesIO(data), allow_pickle=False) as stored:
-        return int(stored["strangers"][0]) if "strangers" in stored else 0
+    stored = read_archive(data)
+    return int(stored["strangers"][0]) if "strangers" in stored else 0
 
 
 def load(data: bytes) -> CorpusClusters:
-    with np.load(BytesIO(data), allow_pickle=False) as stored:
-        assigned, centres = stored["assigned"], stored["centres"]
-        ids = _unpacked(stored["ids"]) if len(assigned) else ()
-        labels = _unpacked(stored["labels"]) if len(centres) else ()
+    stored = read_archive(data)
+    assigned, centres = stored["assigned"], stored["centres"]
+    ids = _unpacked(stored["ids"]) if len(assigned) else ()
+    labels = _unpacked(stored["labels"]) if len(centres) else ()
     return CorpusClusters(ids, assigned, centres, labels, {function_id: row for row, function_id in enumerate(ids)})
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from treeline.corpus.arrays import read_archive
 from treeline.corpus.record import dataclass
 from treeline.graph.embedding import (
     Embedding,
@@ -130,10 +131,8 @@ def dump(whole: GlobalEmbedding) -> bytes:
 
 
 def load(data: bytes) -> GlobalEmbedding:
-    with np.load(BytesIO(data), allow_pickle=False) as stored:
-        facts = orjson.loads(stored["facts"].tobytes())
-        return GlobalEmbedding(
-            Embedding(Points(stored["x"], stored["gap"]), facts["scale"]),
-            Quality(**facts["quality"]),
-            facts["separable"],
-        )
+    stored = read_archive(data)
+    facts = orjson.loads(stored["facts"].tobytes())
+    return GlobalEmbedding(
+        Embedding(Points(stored["x"], stored["gap"]), facts["scale"]), Quality(**facts["quality"]), facts["separable"]
+    )

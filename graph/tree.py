@@ -13,6 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from treeline.corpus.arrays import read_archive
 from treeline.corpus.function import Address
 from treeline.corpus.record import dataclass
 from treeline.graph.embedding import Nodes, depths
@@ -178,14 +179,14 @@ def dump(tree: Tree) -> bytes:
 
 
 def load(data: bytes) -> Tree:
-    with np.load(BytesIO(data), allow_pickle=False) as stored:
-        leaves = stored["leaves"].tolist()
-        return Tree(
-            stored["parents"],
-            stored["kinds"],
-            tuple(_unpacked(stored["labels"], len(stored["parents"]))),
-            dict(zip(_unpacked(stored["ids"], len(leaves)), leaves, strict=True)),
-        )
+    stored = read_archive(data)
+    leaves = stored["leaves"].tolist()
+    return Tree(
+        stored["parents"],
+        stored["kinds"],
+        tuple(_unpacked(stored["labels"], len(stored["parents"]))),
+        dict(zip(_unpacked(stored["ids"], len(leaves)), leaves, strict=True)),
+    )
 
 
 def _packed(texts: Sequence[str]) -> NDArray[np.uint8]:

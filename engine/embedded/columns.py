@@ -5,22 +5,16 @@ Hundreds of hits get their address in a fraction of a millisecond, and a million
 
 from __future__ import annotations
 
-import ctypes
-import mmap
-import os
-import threading
-import weakref
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from operator import add
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.lib.format import read_array_header_1_0, read_magic
 from numpy.typing import NDArray
 
+from treeline.corpus.arrays import map_array
 from treeline.corpus.function import Address, Function
 from treeline.corpus.record import dataclass
 from treeline.engine.embedded.manifest import Health, guarded
@@ -33,15 +27,6 @@ REPO, PATH, NAME, LANGUAGE, PARTITION, URL, FRAGMENT, KIND = range(len(COLUMNS))
 STRINGS_CACHED = 200_000  # a column
 ENTRIES_CACHED = 20_000  # some 10 MB; what is shown once is often shown again
 ID_BYTES = 16
-# Python 3.11 fails when threads parse at once, and numpy parses the header of an array: python/cpython#106905.
-_PARSING = threading.Lock()
-
-_LIBC = ctypes.CDLL(None, use_errno=True)
-_LIBC.mmap.restype = ctypes.c_void_p
-_LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
-_LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-MAP_FAILED = ctypes.c_void_p(-1).value
-
 Positions = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
@@ -69,41 +54,6 @@ class Row:
             function.kind,
         )
         return cls(serial, bytes.fromhex(function.id), len(function.original_string), values)
-
-
-def map_array(path: Path) -> NDArray[Any]:
-    """An array in a file of format 1.0, memory-mapped.
-
-    A plain array, because slicing numpy's own `memmap` is slower, and so is opening it: a generation has two dozen.
-    """
-    with path.open("rb") as file:
-        if read_magic(file) != (1, 0):
-            raise ValueError(f"{path} is not an array as `numpy.save` writes it")
-        with _PARSING:
-            shape, is_fortran, dtype = read_array_header_1_0(file)
-        mapped = np.asarray(_Mapping(file.fileno()))
-        try:
-            return np.ndarray(shape, dtype, mapped, file.tell(), order="F" if is_fortran else "C")
-        except TypeError as error:
-            raise ValueError(f"{path} is shorter than its header says") from error
-
-
-class _Mapping:
-    """The bytes of a file, memory-mapped, without the open file that Python's own mapping keeps.
-
-    A generation has two dozen, and a process may have 1,024 files open. From Python 3.13 on `trackfd=False` does this.
-    """
-
-    def __init__(self, file: int) -> None:
-        size = os.fstat(file).st_size
-        address = _LIBC.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, file, 0)
-        if address == MAP_FAILED:
-            error = ctypes.get_errno()
-            raise OSError(error, os.strerror(error))
-        read_only = True
-        self.__array_interface__ = {"data": (address, read_only), "shape": (size,), "typestr": "|u1", "version": 3}
-        # Not at exit, when threads may still read.
-        weakref.finalize(self, _LIBC.munmap, address, size).atexit = False
 
 
 class Strings(Sequence[str]):

@@ -14,11 +14,12 @@ import tantivy
 from numpy.typing import NDArray
 from tantivy import DocAddress, Document, Occur, Query, Searcher
 
+from treeline.corpus.arrays import map_array
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Function, known
 from treeline.corpus.shape import MARK, split
 from treeline.engine.durable import link_or_copy, sync_tree
-from treeline.engine.embedded.columns import Strings, Table, map_array
+from treeline.engine.embedded.columns import Strings, Table
 from treeline.engine.protocol import Filters
 from treeline.engine.text import NO_TERM, SHAPES, TERMS, WORDS, leaf
 

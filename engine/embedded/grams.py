@@ -15,7 +15,8 @@ import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
-from treeline.engine.embedded.columns import Positions, map_array
+from treeline.corpus.arrays import map_array
+from treeline.engine.embedded.columns import Positions
 from treeline.engine.text import fold
 
 BITS = 4_096

@@ -11,6 +11,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from treeline.corpus.arrays import map_array
 from treeline.corpus.function import Function
 from treeline.engine.durable import link_tree, sync_tree
 from treeline.engine.embedded import grams, vectors
@@ -56,7 +57,7 @@ class RowsBuilder:
         """Continue from a checkpoint."""
         self._open(parts)
         self.patches = list(patches)
-        self.dead = set(np.load(dead).tolist())
+        self.dead = set(map_array(dead).tolist())
         self.next_serial = next_serial
         for name, table in self._tables:
             if name != BASE:
@@ -170,7 +171,7 @@ class RowsBuilder:
         serials = np.concatenate([table.serials[rows] for (_, table), rows in zip(self._tables, kept, strict=True)])
         order = np.argsort(serials)
         for patch in self.patches:
-            changed = np.load(self._folder / patch / "serials.npy")
+            changed = map_array(self._folder / patch / "serials.npy")
             found = order[np.minimum(np.searchsorted(serials, changed, sorter=order), len(order) - 1)]
             alive = np.flatnonzero(serials[found] == changed)
             for number in range(len(self._encoders)):

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
-from treeline.engine.embedded.columns import Mask, Positions, map_array
+from treeline.corpus.arrays import map_array
+from treeline.engine.embedded.columns import Mask, Positions
 from treeline.engine.hits import NO_ROWS, Vectors
 
 CHUNK = 65_536  # rows handled at once; what the signs leave in between stays in the cache

@@ -363,11 +363,3 @@ def test_an_open_index_keeps_no_file_open_but_its_artifacts(tmp_path: Path) -> N
     del index
     gc.collect()
     assert mapped() == 0
-
-
-def test_mapped_columns_cannot_be_written(tmp_path: Path) -> None:
-    np.save(tmp_path / "column.npy", np.arange(3))
-    column = columns.map_array(tmp_path / "column.npy")
-    assert column.tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match="read-only"):
-        column[0] = 1

@@ -1,0 +1,104 @@
+"""Arrays in files as `numpy.save` and `numpy.savez` write them, read without Python's parser.
+
+numpy reads the header of an array as Python code, and so does Flask with its routes. Python 3.11 fails when two threads
+parse at once (python/cpython#106905). Here a regular expression reads the header.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import re
+import weakref
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+from zipfile import ZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+FIRST_FORMAT = b"\x93NUMPY\x01\x00"  # of all but arrays with very many fields, which we have none of
+# Numbers, truth values and bytes alone: no Python objects, no fields.
+HEADER = re.compile(
+    rb"\{'descr': '([<>|][biufS][0-9]{1,4})', 'fortran_order': (True|False), 'shape': \(([0-9, ]{0,99})\), \}\s*"
+)
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.mmap.restype = ctypes.c_void_p
+_LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+MAP_FAILED = ctypes.c_void_p(-1).value
+
+
+def map_array(path: Path) -> NDArray[Any]:
+    """The array in a file, memory-mapped, read-only.
+
+    A plain array, because slicing numpy's own `memmap` is slower, and so is opening it: a generation has two dozen.
+    """
+    with path.open("rb") as file:
+        header = _read_header(file, path.name)
+        return header.array(np.asarray(_Mapping(file.fileno())))
+
+
+def read_archive(data: bytes) -> Mapping[str, NDArray[Any]]:
+    """The arrays of an archive by `numpy.savez`, by name, read-only."""
+    arrays = {}
+    with ZipFile(BytesIO(data)) as archive:
+        for name in archive.namelist():
+            member = archive.read(name)
+            arrays[name.removesuffix(".npy")] = _read_header(BytesIO(member), name).array(member)
+    return arrays
+
+
+class _Header(NamedTuple):
+    """What the header of an array says; its numbers begin at byte `start` of the file called `name`."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    is_fortran: bool
+    start: int
+
+    def array(self, file: NDArray[np.uint8] | bytes) -> NDArray[Any]:
+        """The array in the memory of the whole file."""
+        try:
+            return np.ndarray(self.shape, self.dtype, file, self.start, order="F" if self.is_fortran else "C")
+        except TypeError as error:
+            raise ValueError(f"{self.name} is shorter than its header says") from error
+
+
+def _read_header(file: IO[bytes], name: str) -> _Header:
+    fixed = file.read(len(FIRST_FORMAT) + 2)
+    size = int.from_bytes(fixed[len(FIRST_FORMAT) :], "little")
+    found = HEADER.fullmatch(file.read(size)) if fixed.startswith(FIRST_FORMAT) else None
+    refusal = ValueError(f"{name} is not an array as `numpy.save` writes it")
+    if not found:
+        raise refusal
+    dtype, is_fortran, shape = (group.decode() for group in found.groups())
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        raise refusal from None
+    lengths = tuple(int(length) for length in shape.split(",") if length.strip())
+    return _Header(name, kind, lengths, is_fortran == "True", len(fixed) + size)
+
+
+class _Mapping:
+    """The bytes of a file, memory-mapped, without the open file that Python's own mapping keeps.
+
+    A generation has two dozen, and a process may have 1,024 files open. From Python 3.13 on `trackfd=False` does this.
+    """
+
+    def __init__(self, file: int) -> None:
+        size = os.fstat(file).st_size
+        address = _LIBC.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, file, 0)
+        if address == MAP_FAILED:
+            error = ctypes.get_errno()
+            raise OSError(error, os.strerror(error))
+        read_only = True
+        self.__array_interface__ = {"data": (address, read_only), "shape": (size,), "typestr": "|u1", "version": 3}
+        # Not at exit, when threads may still read.
+        weakref.finalize(self, _LIBC.munmap, address, size).atexit = False
