@@ -88,8 +88,16 @@ class EmbeddedStore:
         raise IndexMissing(f"the index {name!r} changes faster than it can be opened", "try again")
 
     def artifact(self, name: str, artifact: str) -> bytes | None:
-        file = self._home / name / self.current(name) / "artifacts" / artifact
-        return file.read_bytes() if file.exists() else None
+        """See the protocol; None also if it is damaged, which an open engine and `verify` name."""
+        folder = self._home / name / self.current(name)
+        try:
+            data = (folder / ARTIFACTS / artifact).read_bytes()
+        except OSError:
+            return None
+        try:
+            return data if Manifest(folder).intact_artifact(artifact, data) else None
+        except (IndexDamaged, *UNREADABLE):  # nothing says what it was, as in an old format
+            return data
 
     def verify(self, name: str) -> dict[str, tuple[str, ...]]:
         self._pointer(name)

@@ -213,6 +213,22 @@ def test_the_page_and_the_api_show_how_far_it_is(shop: Path, model: Path) -> Non
     assert "parts have been read" not in client.get("/").text
 
 
+def test_a_damaged_count_is_read_from_the_units_and_named(shop: Path, model: Path) -> None:
+    treeline("sell", "things")
+    settings = replace(settings_in(shop), refine=str(model))
+    assert refining.run(settings, settings.index, lambda *_: None).is_complete
+    store = open_store(settings)
+    count = settings.home_path / settings.index / store.current(settings.index) / "artifacts" / ingest_refine.COUNT
+    count.unlink()
+    count.write_bytes(b"[")
+    assert state(settings).refined == UNITS
+    client = create_app(settings).test_client()
+    assert client.get("/").status_code == 200
+    assert client.get("/api/status").get_json()["refinement"]["refined"] == UNITS
+    degraded = client.get("/api/search?q=sell").get_json()["degraded"]
+    assert [one["reason"] for one in degraded] == [f"artifacts/{ingest_refine.COUNT}"]
+
+
 @pytest.mark.elasticsearch
 def test_an_index_on_elasticsearch_is_refined_behind_its_back_and_shown(
     shop: Path, refine_on: None, elasticsearch_cluster: Cluster, monkeypatch: pytest.MonkeyPatch

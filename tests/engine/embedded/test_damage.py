@@ -179,6 +179,19 @@ def test_damaged_side_products_are_left_out_and_reported(tmp_path: Path) -> None
     assert engine.damaged == ("artifacts/callgraph",)
 
 
+def test_a_side_product_asked_of_the_store_is_not_answered_from_damage(tmp_path: Path) -> None:
+    store = of_two_generations(tmp_path)
+    folder = tmp_path / "x" / "000002"
+    assert store.artifact("x", "tree") == ARTIFACTS["tree"]
+    (folder / "artifacts" / "tree").write_bytes(b"elm")
+    assert store.artifact("x", "tree") is None
+    (folder / "artifacts" / "tree").unlink()
+    assert store.artifact("x", "tree") is None
+    assert store.open("x").damaged == ("artifacts/tree",)
+    (folder / manifest.FILE).write_bytes(b"")
+    assert store.artifact("x", "callgraph") == ARTIFACTS["callgraph"]  # what it was made of helps to rebuild it
+
+
 def test_verify_names_every_damaged_file_of_every_generation(tmp_path: Path) -> None:
     store = of_two_generations(tmp_path)
     assert store.verify("x") == {"000002": (), "000001": ()}
