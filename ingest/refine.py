@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -21,6 +22,7 @@ from typing import TypeVar
 import numpy as np
 import orjson
 
+from treeline.corpus.counting import counted
 from treeline.corpus.errors import IndexMissing, InputError
 from treeline.corpus.record import dataclass
 from treeline.encoder.protocol import Encoder
@@ -82,7 +84,7 @@ class Refinement:
     refined: int
     units: int
     problem: str = ""
-    """Why it cannot be refined; empty if it can."""
+    """Why it cannot be refined, or not whole; empty if it can."""
 
     @property
     def is_complete(self) -> bool:
@@ -126,24 +128,32 @@ def refine(
 ) -> Refinement:
     """Give every unit of the index the vector of `encoder`, which caches what it has read.
 
+    A unit that the index does not give back is left out; `problem` then says how many.
     `work` is the folder of the loads' journals. `idle` reads when nobody else wants the processor. `swap` opens a
     context around the swap that gives a function to be told of the new generation.
     """
+    left_out: set[bytes] = set()
     while True:
         with closing(store.open(name)) as engine:
             _static(engine.info)
             if not engine.info.has_replaceable_vectors:
                 raise InputError(f"the index {name!r} cannot be refined: {TOO_OLD}", FRESH)
-            pending = _pending(engine, encoder)
+            unrefined = _pending(engine, encoder)
+            pending = [row for row in unrefined if row not in left_out]
             read = partial(_read, engine, pending, encoder, work, progress)
             vectors = (run_idle(read) if idle else read()) if pending else None
         if vectors is not None:
             with closing(vectors):
-                _swap(store, name, encoder.name, work, vectors, (swap or _nothing)())
+                unread = vectors.unread(pending)
+                left_out.update(unread)
+                if len(unread) < len(pending):
+                    _swap(store, name, encoder.name, work, vectors, (swap or _nothing)())
         found = refinement(store, name, encoder.name)
         assert found is not None
-        if found.is_complete or not pending:
+        if found.is_complete or not unrefined:
             return found
+        if not pending:
+            return replace(found, problem=f"{counted(len(unrefined), 'unit')} cannot be read from the index ({FRESH})")
 
 
 def run_idle(call: Callable[[], Made]) -> Made:
@@ -192,6 +202,9 @@ class _ReadVectors:
         known = [row for row in rows if row in self._places]
         for batch in _batches(known, REPLACED_AT_ONCE):
             yield batch, self._vectors[[self._places[row] for row in batch]].astype(np.float32)
+
+    def unread(self, rows: Iterable[bytes]) -> list[bytes]:
+        return [row for row in rows if row not in self._places]
 
     def close(self) -> None:
         del self._vectors

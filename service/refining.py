@@ -198,7 +198,10 @@ class _Run:
             message = str(error) if isinstance(error, TreelineError) else "it was interrupted"
             _write(self.settings, Worker(index, problem=message))
             raise
-        _file(self.settings, "json").unlink(missing_ok=True)
+        if done.problem:
+            _write(self.settings, Worker(index, problem=done.problem))
+        else:
+            _file(self.settings, "json").unlink(missing_ok=True)
         return done
 
 

@@ -168,7 +168,8 @@ def refine(engine: str | None, name: str, idle: bool, as_json: bool) -> None:
 
         click.echo(orjson.dumps({"index": settings.index, **asdict(done)}, option=orjson.OPT_INDENT_2))
     else:
-        click.echo(f"index {settings.index!r}: {counted(done.refined, 'unit')} refined by {done.encoder}")
+        left_out = f"; {done.problem}" if done.problem else ""
+        click.echo(f"index {settings.index!r}: {counted(done.refined, 'unit')} refined by {done.encoder}{left_out}")
 
 
 @contextmanager

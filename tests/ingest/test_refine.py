@@ -24,6 +24,7 @@ from treeline.encoder.protocol import Vectors
 from treeline.encoder.registry import load
 from treeline.encoder.static import StaticEncoder
 from treeline.engine.embedded import EmbeddedStore, writer
+from treeline.engine.embedded.engine import EmbeddedEngine
 from treeline.ingest import refine as module
 from treeline.ingest.journal import fingerprint
 from treeline.ingest.refine import Refinement, refine, refinement
@@ -249,6 +250,29 @@ def test_a_full_disk_is_said_and_nothing_of_the_swap_stays(
     assert not (home / NAME / "building").exists()
     assert refined(home, reading).is_complete
     assert reading.read == len(FILES)
+
+
+def test_a_unit_that_the_index_does_not_give_back_is_left_out_and_said(
+    home: Path, model: Path, reading: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = next(id for id, unit in functions(home).items() if unit.func_name == "sell_3")
+    fetch, calls = EmbeddedEngine.fetch, list[int]()
+
+    def fetch_others(self: EmbeddedEngine, ids: list[str]) -> list[Function]:
+        calls.append(len(ids))
+        assert len(calls) < 10, "it does not end"
+        return [unit for unit in fetch(self, ids) if unit.id != lost]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(EmbeddedEngine, "fetch", fetch_others)
+        done = refined(home, reading)
+        assert (done.refined, done.is_complete) == (len(FILES) - 1, False)
+        assert done.problem == "1 unit cannot be read from the index (index it again with `--fresh`)"
+        before = generation(home)
+        assert refined(home, reading) == done
+        assert generation(home) == before  # nothing was there to swap in
+    assert len(deep_names(home, model)) == len(FILES) - 1
+    assert refined(home, reading).is_complete
 
 
 def test_the_space_of_read_vectors_is_reserved(tmp_path: Path) -> None:

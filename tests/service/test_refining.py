@@ -19,6 +19,7 @@ from tests.elasticsearch_server import Cluster
 from tests.encoder.deep_model import write_model
 from tests.ingest.loading import project
 from treeline.corpus.errors import InputError
+from treeline.engine.embedded.engine import EmbeddedEngine
 from treeline.ingest import refine as ingest_refine
 from treeline.ingest.project import find_project
 from treeline.search.settings import Settings, from_environment, open_store
@@ -211,6 +212,15 @@ def test_the_page_and_the_api_show_how_far_it_is(shop: Path, model: Path) -> Non
         assert "refining: 7 of 12 units read" in shown
     assert refining.run(settings, settings.index, lambda *_: None).is_complete
     assert "parts have been read" not in client.get("/").text
+
+
+def test_units_that_cannot_be_read_are_said_by_the_command_and_the_status(
+    shop: Path, refine_on: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(EmbeddedEngine, "fetch", lambda *_: [])
+    said = f"{UNITS} units cannot be read from the index"
+    assert said in treeline("refine").output
+    assert f"refined: 0 of {UNITS} units ({said}" in treeline("status").output
 
 
 def test_a_damaged_count_is_read_from_the_units_and_named(shop: Path, model: Path) -> None:
