@@ -1,6 +1,6 @@
 # The service in two stages: the first builds a virtual environment, the second holds only that, git and a user
 # without rights. Dependencies are pinned by constraints.txt.
-# `deep` adds 68 MB, ONNX Runtime, for TREELINE_QUALITY=best, TREELINE_REFINE=on and the encoder `deep`.
+# `deep` adds ONNX Runtime, 63 MB, for TREELINE_QUALITY=best, TREELINE_REFINE=on and the encoder `deep`.
 # `docker build --build-arg EXTRAS=elasticsearch,mcp,transformers .` adds transformer encoders, cross-encoder and geoopt.
 FROM python:3.11.14-slim-bookworm AS build
 
@@ -12,7 +12,7 @@ WORKDIR /src
 
 # Dependencies first: they change less often than the code, so this layer is kept between builds.
 COPY pyproject.toml constraints.txt README.md LICENSE ./
-COPY scripts/requirements.py scripts/
+COPY scripts/requirements.py scripts/remove_unused_grammars.py scripts/
 RUN python scripts/requirements.py "$EXTRAS" > requirements.txt \
     && /opt/treeline/bin/pip install --no-cache-dir --constraint constraints.txt --requirement requirements.txt
 
@@ -26,7 +26,10 @@ COPY rerank rerank
 COPY search search
 COPY service service
 COPY treeline treeline
+# ONNX Runtime requires sympy, which only its tools import; torch does need it.
 RUN /opt/treeline/bin/pip install --no-cache-dir --no-deps --constraint constraints.txt . \
+    && /opt/treeline/bin/python scripts/remove_unused_grammars.py \
+    && if ! /opt/treeline/bin/pip show --quiet torch; then /opt/treeline/bin/pip uninstall --yes sympy mpmath; fi \
     && /opt/treeline/bin/pip uninstall --yes setuptools pip \
     && find /opt/treeline/lib -type d -name tests -prune -exec rm -rf {} +
 

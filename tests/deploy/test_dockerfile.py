@@ -2,10 +2,14 @@
 
 import fnmatch
 import json
+import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+
+import tree_sitter_language_pack
 
 ROOT = Path(__file__).parents[2]
 
@@ -99,6 +103,28 @@ def test_the_image_has_what_the_deep_models_run_on_and_nothing_larger() -> None:
     wanted = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
     names = {re.split(r"[<>=!\[ ]", line)[0] for line in wanted if line}
     assert {"onnxruntime", "elasticsearch", "mcp"} <= names and not names & {"torch", "transformers"}
+
+
+def test_the_image_keeps_every_grammar_that_a_language_loads(tmp_path: Path) -> None:
+    bindings = tmp_path / "tree_sitter_language_pack" / "bindings"
+    bindings.mkdir(parents=True)
+    (bindings.parent / "__init__.py").touch()
+    folder = Path(tree_sitter_language_pack.__file__).parent / "bindings"
+    there = {file.name.split(".")[0] for file in folder.glob("*.so")}
+    for name in there:
+        (bindings / f"{name}.abi3.so").touch()
+    script = ROOT / "scripts" / "remove_unused_grammars.py"
+    subprocess.run([sys.executable, str(script)], check=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    left = {file.name.split(".")[0] for file in bindings.iterdir()}
+    modules = (ROOT / "ingest" / "parsers" / "languages").glob("[a-z]*.py")
+    loaded = {
+        grammar.pack or grammar.name
+        for module in modules
+        for grammar in import_module(f"treeline.ingest.parsers.languages.{module.stem}").GRAMMARS
+    }
+    assert left == loaded & there
+    assert {"python", "tsx", "ocaml_interface"} <= left
+    assert "cobol" in there - left
 
 
 def test_secrets_and_data_stay_out_of_the_build() -> None:
