@@ -70,6 +70,10 @@ class EngineUnavailable(TreelineError):
     code = "engine_unavailable"
 
 
+class ReaderFailed(EngineUnavailable):
+    """The model that reads results with the question failed while it read."""
+
+
 class CredentialsRefused(EngineUnavailable):
     """The engine rejects our credentials; retrying does not help."""
 

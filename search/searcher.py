@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from treeline.corpus.errors import EngineUnavailable, InputError
+from treeline.corpus.errors import EngineUnavailable, InputError, ReaderFailed
 from treeline.corpus.function import Function
 from treeline.corpus.record import dataclass
 from treeline.encoder.protocol import Encoder
@@ -30,7 +30,7 @@ from treeline.search.lanes.tfidf import Progress, no_progress
 from treeline.search.location import Locations
 from treeline.search.plan import CALLEES, EXACT, PATH, Plan, Planner
 from treeline.search.query import Query
-from treeline.search.settings import BEST, Settings
+from treeline.search.settings import BEST, FAST, Settings
 from treeline.search.structural_answer import UnresolvedCalls
 from treeline.search.structure import CALLS, Neighbour, Relatives, Structure
 
@@ -173,16 +173,26 @@ class Searcher:
         clock.lap("lanes")
         candidates = self.fuse(results, plan.query.fusion, plan.limit)
         clock.lap("fusion")
-        try:
-            candidates = self.rerank(results, candidates, plan.query.rerank)
-        except EngineUnavailable as error:  # a model or the engine is unavailable: keep the fused order
-            left_out = Degradation(f"rerank {plan.query.rerank}", str(error))
-            results = replace(results, degraded=(*results.degraded, left_out))
+        results, candidates = self._reranked(results, candidates)
         clock.lap("rerank")
         if reorder is not None and plan.query.feedback:
             candidates = lead(reorder(candidates), results)
             clock.lap("feedback")
         return Ranking(candidates, results, clock.timings)
+
+    def _reranked(
+        self, results: LaneResults, candidates: Sequence[Candidate]
+    ) -> tuple[LaneResults, Sequence[Candidate]]:
+        """The candidates in the re-ranker's order; a stage that fails is left out, and the results name it."""
+        query = results.plan.query
+        try:
+            return results, self.rerank(results, candidates, query.rerank)
+        except ReaderFailed as error:
+            fast = replace(results.plan, query=replace(query, quality=FAST))
+            results = replace(results, plan=fast)
+            return self._reranked(results.without(f"quality {query.quality}", error), candidates)
+        except EngineUnavailable as error:  # a model or the engine is unavailable: keep the fused order
+            return results.without(f"rerank {query.rerank}", error), candidates
 
     def plan(self, query: Query, lanes: Sequence[str] | None = None) -> Plan:
         """The plan of a query; with `lanes`, for these lanes instead of those of its mode and route."""

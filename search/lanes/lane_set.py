@@ -149,7 +149,7 @@ def dense_lane(
 
 @dataclass(frozen=True, slots=True)
 class Degradation:
-    """A lane that was left out of an answer, and why."""
+    """A lane or a later stage that was left out of an answer, and why."""
 
     lane: str
     reason: str
@@ -164,6 +164,10 @@ class LaneResults:
     degraded: tuple[Degradation, ...] = ()
     timings: Mapping[str, float] = field(default_factory=dict)  # milliseconds per lane
     excluded: bool = False  # whether results were dropped because of an excluded word
+
+    def without(self, stage: str, error: Exception) -> LaneResults:
+        """The results, with a stage after the lanes named as left out."""
+        return replace(self, degraded=(*self.degraded, Degradation(stage, str(error))))
 
     @cached_property
     def exact(self) -> Exact | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from onnx import TensorProto, checker, helper, numpy_helper, save_model
 
 from treeline.encoder.static import StaticEncoder
@@ -15,8 +16,11 @@ LIMITS = {"question": 16, "name": 16, "place": 12, "docstring": 24, "code": 64}
 WEIGHTS = np.array([0, 8, 4, 2, 1, 0], dtype=np.float32)  # padding, name, place, docstring, code, question
 
 
-def write_model(folder: Path, *, output: str = "scores", **config: Any) -> Path:
-    """A folder with a model that scores how often a function has the question's first word, weighted by field."""
+def write_model(folder: Path, *, output: str = "scores", weights: NDArray[np.float32] = WEIGHTS, **config: Any) -> Path:
+    """A folder with a model that scores how often a function has the question's first word, weighted by field.
+
+    With fewer weights than fields it can be opened, but fails when it reads.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     number, real = TensorProto.INT64, TensorProto.FLOAT
     nodes = [
@@ -35,7 +39,7 @@ def write_model(folder: Path, *, output: str = "scores", **config: Any) -> Path:
         [
             numpy_helper.from_array(np.array([0]), "zero"),
             numpy_helper.from_array(np.array([1]), "one"),
-            numpy_helper.from_array(WEIGHTS, "weights"),
+            numpy_helper.from_array(weights, "weights"),
         ],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)

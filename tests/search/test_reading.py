@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.encoder.functions import function
-from tests.encoder.pair_model import write_model
+from tests.encoder.pair_model import WEIGHTS, write_model
 from tests.search.small_index import NAME, shipped, small_store
 from treeline.corpus.errors import ExtraMissing, InputError
 from treeline.corpus.function import Function
@@ -147,6 +147,19 @@ def test_without_onnx_runtime_best_says_what_to_install_and_fast_goes_on(
     with pytest.raises(ExtraMissing, match="needs onnxruntime"):
         searcher.search(Query("read a file", quality="best"))
     assert names(searcher, Query("read a file"))
+
+
+def test_a_model_that_fails_while_it_reads_leaves_the_fast_order_and_is_named(
+    searcher: Searcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = PairReader(write_model(tmp_path / "model", weights=WEIGHTS[:2]))
+    monkeypatch.setattr(reading, "reader_in", lambda _folder: failing)
+    fast, best = (searcher.search(Query("read a file", quality=quality)) for quality in ("fast", "best"))
+    assert [(one.function.id, one.candidate.score) for one in best.results] == [
+        (one.function.id, one.candidate.score) for one in fast.results
+    ]
+    [left_out] = best.degraded
+    assert left_out.lane == "quality best" and "the model of questions and functions failed" in left_out.reason
 
 
 def test_an_unknown_quality_is_refused(searcher: Searcher) -> None:
