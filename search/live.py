@@ -62,8 +62,7 @@ def open_searcher(
 
 
 class Encoders:
-    """The encoders of an index, each loaded once. Unavailable ones are retried from time to time, if the index needs
-    them: a deep encoder that only its questions would use is not."""
+    """The encoders of an index, each loaded once. Unavailable ones are retried from time to time."""
 
     def __init__(self, index: str, load: Callable[[str], Encoder | None]) -> None:
         self.by_name: dict[str, Encoder] = {}
@@ -85,13 +84,20 @@ class Encoders:
     def retry(self, specs: Sequence[EncoderSpec]) -> bool:
         """Retry the unavailable ones if it is time; returns whether one was loaded."""
         absent = [spec for spec in specs if isinstance(self.by_name[spec.name], AbsentEncoder)]
-        if not absent or monotonic() - self._tried < RETRY_ENCODER:
+        absent_deep = [name for name, encoder in self._deep.items() if encoder is None]
+        if not (absent or absent_deep) or monotonic() - self._tried < RETRY_ENCODER:
             return False
         self._tried = monotonic()
+        is_loaded = False
         for spec in absent:
             with suppress(InputError):
                 self.by_name[spec.name] = self._matching(spec)
-        return not all(isinstance(self.by_name[spec.name], AbsentEncoder) for spec in absent)
+                is_loaded = True
+        for name in absent_deep:
+            with suppress(InputError):
+                self._deep[name] = self._load(name)
+                is_loaded = True
+        return is_loaded
 
     def asking(self, engine: Engine) -> Mapping[str, Encoder]:
         """The encoders of questions: the deep one for an index that it has refined whole, if it can be loaded."""

@@ -28,6 +28,7 @@ from treeline.engine.embedded.engine import EmbeddedEngine
 from treeline.ingest import refine as module
 from treeline.ingest.journal import fingerprint
 from treeline.ingest.refine import Refinement, refine, refinement
+from treeline.search import live
 from treeline.search.live import LiveSearcher
 
 ROOT = Path(__file__).parent.parent.parent
@@ -306,7 +307,7 @@ def test_questions_are_deep_once_every_unit_is_and_static_while_one_is_not(
     asked = "sell apples by the count"
 
     def asking() -> Vectors:
-        with closing(LiveSearcher(EmbeddedStore(home), NAME)) as live, live.searcher() as searcher:
+        with closing(LiveSearcher(EmbeddedStore(home), NAME)) as opened, opened.searcher() as searcher:
             vector: Vectors = searcher.encoders[static.name].encode_queries([asked])[0]
             return vector
 
@@ -324,3 +325,26 @@ def test_questions_are_deep_once_every_unit_is_and_static_while_one_is_not(
     reader.encoder.close()
     (model / "deep.onnx").unlink()  # answers go on without the model, and the log says so
     assert np.array_equal(asking(), wanted["static"]) and "are read by static" in caplog.text
+
+
+def test_a_deep_encoder_that_was_away_reads_questions_when_it_is_back(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = write_model(tmp_path / "asks", questions=True)
+    deep, static = DeepEncoder(model), StaticEncoder.shipped()
+    reader = Reading(home, model)
+    refined(home, reader)
+    reader.encoder.close()
+    asked = ["sell apples by the count"]
+    wanted = deep.encode_queries(asked)
+    model.rename(tmp_path / "away")
+    monkeypatch.setattr(live, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(live, "LOOK_FOR", 60.0)
+    monkeypatch.setattr(live, "RETRY_ENCODER", 0.0)
+    with closing(LiveSearcher(EmbeddedStore(home), NAME)) as searcher:
+        for _ in range(2):
+            with searcher.searcher() as current:
+                assert not np.allclose(current.encoders[static.name].encode_queries(asked), wanted, atol=1e-3)
+        (tmp_path / "away").rename(model)
+        with searcher.searcher() as current:
+            assert np.allclose(current.encoders[static.name].encode_queries(asked), wanted)
