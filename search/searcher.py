@@ -226,7 +226,8 @@ class Searcher:
         self, results: LaneResults, candidates: Sequence[Candidate], method: str = "default"
     ) -> Sequence[Candidate]:
         """The candidates in the re-ranker's order. Only the first `rerank_depth` and the first few of each lane are
-        reordered. With `quality=best`, the first results are read, and all are ranked again."""
+        reordered. With `quality=best`, the first results are read, and all are ranked again. A slow re-ranker runs
+        only then, once; the default one chooses what is read."""
         plan = results.plan
         vectors = self.engine.vectors if self.info.encoders else None
         context = RerankContext(
@@ -238,9 +239,9 @@ class Searcher:
             kind=plan.route.kind,
             symbols=plan.route.symbols,
         )
-        run = self._reranker(method, plan.query.k, plan.query.diversity)
 
-        def ranked(candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
+        def ranked(candidates: Sequence[Candidate], method: str, context: RerankContext) -> Sequence[Candidate]:
+            run = self._reranker(method, plan.query.k, plan.query.diversity)
             if len(candidates) <= self.settings.rerank_depth or method == "none":
                 return lead(run(candidates, context), results)
             head, rest = Candidates.of(candidates).split(self.settings.rerank_depth)
@@ -250,10 +251,11 @@ class Searcher:
         if plan.query.quality == BEST and plan.route.kind != "structural":
             from treeline.search.reading import read, reader_in
 
-            first = Candidates.of(ranked(candidates, replace(context, explain=False)))
+            quick = "default" if method in SLOW else method
+            first = Candidates.of(ranked(candidates, quick, replace(context, explain=False)))
             reader = reader_in(self.settings.reader)
             candidates = lead(read(candidates, first.ids, context.query, self.engine.fetch, reader), results)
-        return ranked(candidates, context)
+        return ranked(candidates, method, context)
 
     def similar(self, id_: str, k: int = 10) -> list[Hit]:
         """The functions nearest to this one by the default encoder's vectors, without itself."""

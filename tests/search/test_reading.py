@@ -15,6 +15,7 @@ from tests.search.small_index import NAME, shipped, small_store
 from treeline.corpus.errors import ExtraMissing, InputError
 from treeline.corpus.function import Function
 from treeline.encoder.pairs import PairReader
+from treeline.rerank import cross_encoder
 from treeline.rerank.candidates import Candidate, Contribution
 from treeline.search import reading
 from treeline.search.answer import Answer
@@ -126,6 +127,23 @@ def test_what_must_lead_still_does(
         return [lane in lanes for lanes in found]
 
     assert leading(fast) == leading(best) and leading(best)[0] and not leading(best)[-1]
+
+
+def test_a_slow_reranker_runs_once_after_the_reading(
+    searcher: Searcher, reader: PairReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    class Model:
+        def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+            asked.append(len(pairs))
+            return [float("int_to_string" in text) for _, text in pairs]
+
+    monkeypatch.setattr(cross_encoder, "load", lambda _model: Model())
+    answer = searcher.search(Query("convert a path behind the address", quality="best", rerank="cross-encoder"))
+    assert len(asked) == 1
+    lanes = {given.lane for one in answer.results for given in one.candidate.contributions}
+    assert READING in lanes and "cross-encoder score" in str(answer.results[0].candidate)
 
 
 def test_filters_hold(searcher: Searcher, reader: PairReader) -> None:
