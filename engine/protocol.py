@@ -262,6 +262,9 @@ class PartWriter(Writer, Protocol):
     def other_parts(self) -> Iterator[tuple[int, bytes, Iterator[bytes]]]:
         """Number, last checkpoint and journal of every other part."""
 
+    def read(self, ids: Sequence[str]) -> Iterator[tuple[Function, str]]:
+        """The units as this generation has them now, each with its shape terms; those that it lacks are left out."""
+
     def reconcile(self, ids: Sequence[str]) -> list[str]:
         """Delete all units but these, and give the preview their order; returns those that are not there."""
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from hashlib import blake2b
+from itertools import starmap
 from pathlib import Path
 
 from treeline.corpus.analysis import analyse
@@ -138,12 +139,7 @@ def _ambiguous(manifest: Manifest) -> dict[bytes, bytes]:
 
 
 def _differing(writer: PartWriter, wanted: Mapping[bytes, bytes]) -> set[bytes]:
-    if not wanted:
-        return set()
-    engine = writer.preview()
-    functions = engine.fetch([id.hex() for id in wanted])
-    engine.close()
-    rows = map(function_row, functions)
+    rows = starmap(function_row, writer.read([id.hex() for id in wanted])) if wanted else ()
     return {row[:ID] for row in rows if row != wanted[row[:ID]]}
 
 

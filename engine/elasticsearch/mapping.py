@@ -163,8 +163,13 @@ def function_of(source: Mapping[str, Any]) -> Function:
 
 def terms_of(source: Mapping[str, Any], function: Function) -> str:
     """The analysed terms of a stored document, made again."""
-    shapes = source[SHAPES]
-    return analyse(function, shape="" if shapes == NO_TERM else shapes)
+    return analyse(function, shape=shapes_of(source))
+
+
+def shapes_of(source: Mapping[str, Any]) -> str:
+    """The shape terms of a stored document."""
+    shapes: str = source[SHAPES]
+    return "" if shapes == NO_TERM else shapes
 
 
 def address_of(fields: Mapping[str, Sequence[str]]) -> Address:

@@ -10,18 +10,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import orjson
 from elasticsearch import ApiError, Elasticsearch, TransportError
 
 from treeline.corpus.errors import EngineUnavailable, InputError, TreelineError
-from treeline.corpus.function import Address
+from treeline.corpus.function import Address, Function
 from treeline.engine.elasticsearch.bulk import Action, Bulk
 from treeline.engine.elasticsearch.client import ADMIN_SECONDS, await_shards, patiently, server_errors
-from treeline.engine.elasticsearch.engine import PAGE, ElasticsearchEngine, read_artifact
+from treeline.engine.elasticsearch.engine import PAGE, ElasticsearchEngine, read_artifact, whole_answer
 from treeline.engine.elasticsearch.lease import SETTINGS, Lease, is_held
-from treeline.engine.elasticsearch.mapping import ROLLED_BACK, artifact_mapping, chunks
+from treeline.engine.elasticsearch.mapping import ROLLED_BACK, artifact_mapping, chunks, function_of, shapes_of
 from treeline.engine.elasticsearch.preview import Written
 from treeline.engine.elasticsearch.writer import ElasticsearchWriter
 from treeline.engine.names import alias_name, loading_name, parse_index_name
@@ -96,6 +97,17 @@ class PartWriter(ElasticsearchWriter):
                 state = self._notes.read(f"{number}-checkpoint-{progress['checkpoint']}")
                 names = (f"{number}-journal-{piece}" for piece in range(progress["pieces"]))
                 yield number, state, map(self._notes.read, names)
+
+    def read(self, ids: Sequence[str]) -> Iterator[tuple[Function, str]]:
+        with server_errors(self._client):
+            patiently(lambda: self._client.indices.refresh(index=self._index))
+        for start in range(0, len(ids), PAGE):
+            page = list(ids[start : start + PAGE])
+            query = {"ids": {"values": page}}
+            ask = partial(whole_answer, self._client, self._index, query=query, size=len(page), source=True)
+            with server_errors(self._client):
+                found = patiently(ask)["hits"]["hits"]
+            yield from ((function_of(hit["_source"]), shapes_of(hit["_source"])) for hit in found)
 
     def reconcile(self, ids: Sequence[str]) -> list[str]:
         self._check_lease()

@@ -25,7 +25,7 @@ from treeline.engine.elasticsearch.parts import PartWriter
 from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.names import index_name, loading_name
 from treeline.engine.protocol import Hit, Part
-from treeline.ingest import generation, pipeline, state
+from treeline.ingest import generation, parts, pipeline, state
 from treeline.ingest.journal import has_unfinished_load
 from treeline.ingest.parts import parse_part
 from treeline.ingest.pipeline import LoadOptions, Summary, load
@@ -194,6 +194,23 @@ def test_a_unit_of_several_parts_is_the_one_that_comes_first_in_the_list(
     (unit,) = (unit for unit in store.open(NAME).scan() if unit.func_name == "again")
     assert unit.sha == "0" * 40
     assert_same_as_alone(store, work=tmp_path / "alone", specs=specs)
+
+
+def test_a_unit_that_is_already_the_first_of_the_list_is_not_written_again(
+    store: ElasticsearchStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loops = "for one in range(9):\n        for two in range(9):\n            print(one, two)"
+    specs = [
+        records_file(tmp_path / f"{number}.jsonl", [record("again", loops, sha=str(number) * 40)])
+        for number in range(3)
+    ]
+    for number in (3, 2):
+        loaded_part(store, tmp_path / str(number), specs, number)
+    monkeypatch.setattr(parts, "_write_again", lambda *_: pytest.fail("written again"))
+    assert loaded_part(store, tmp_path / "1", specs, 1).published
+    (unit,) = (unit for unit in store.open(NAME).scan() if unit.func_name == "again")
+    assert unit.sha == "0" * 40
+    assert store.open(NAME).keyword(["~nested-loops"], 5)
 
 
 def test_what_the_engine_refuses_is_counted_once(store: ElasticsearchStore, tmp_path: Path) -> None:
