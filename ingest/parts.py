@@ -7,6 +7,7 @@ have read the files. It makes the index hold exactly the units of that manifest,
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,15 +27,16 @@ from treeline.ingest.journal import Journal, UnitProgress, open_journal
 from treeline.ingest.source import Source
 from treeline.ingest.state import ID, Entry, Manifest, entry_key, function_row, row_ids, split_rows
 
+PART = re.compile(r"(\d{1,4})/(\d{1,4})")
 PIECE_BYTES = 8_000_000  # of a journal, to hand in
 
 
 def parse_part(text: str) -> Part:
     """`2/3` → the second of three."""
-    number, slash, of = text.partition("/")
-    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
-        raise InputError(f"{text!r} is no part of a load", "write --part 2/3 for the second of three loaders")
-    return Part(int(number), int(of))
+    found = PART.fullmatch(text)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise InputError(f"{text[:80]!r} is no part of a load", "write --part 2/3 for the second of three loaders")
+    return Part(int(found[1]), int(found[2]))
 
 
 def listing(sources: Iterable[Source]) -> str:
