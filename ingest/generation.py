@@ -25,6 +25,7 @@ from treeline.ingest.journal import (
     ALONE,
     PART,
     Journal,
+    JournalDamaged,
     JournalEntry,
     Recovery,
     UnitProgress,
@@ -233,10 +234,7 @@ class Generation:
             self._writer = self._open_writer()
             try:
                 self._check_base()
-                # A part may be started again on another machine, and then begins from the start.
-                elsewhere = self._part and self._journal_path and not self._journal_path.exists()
-                resumed = None if elsewhere else self._writer.resumed
-                self._journal, self._recovery = open_journal(self._journal_path, resumed)
+                self._journal, self._recovery = self._open_journal(self._writer)
             except DiskFull:
                 self._writer.abandon()
                 if self._journal_path and self._part is None:  # other parts may be loaded on this machine
@@ -253,6 +251,18 @@ class Generation:
             return self._store.begin(self._name, self._specs, self._fingerprint, fresh=self._fresh)
         self._part_writer = self._store.begin_part(self._name, self._specs, self._part_fingerprint, self._part)
         return self._part_writer
+
+    def _open_journal(self, writer: Writer) -> tuple[Journal, Recovery]:
+        """The journal of an interrupted load; a new one for a part whose journal is on another machine.
+
+        Such a part begins from the start: `--fresh` would not help it, and the other parts keep what they wrote.
+        """
+        try:
+            return open_journal(self._journal_path, writer.resumed)
+        except JournalDamaged:
+            if self._part is None:
+                raise
+            return open_journal(self._journal_path, None)
 
     def _check_base(self) -> None:
         """Raise if another load published after we read the manifest."""
@@ -335,7 +345,7 @@ class Generation:
         writer, book = self._begin()
         if self._journal_path is None:
             return
-        writer.checkpoint(checkpoint_state(book.sync(), self._refused()))
+        writer.checkpoint(checkpoint_state(book, self._refused()))
         self._last_checkpoint = time.monotonic()
 
     def _refused(self) -> list[tuple[str, str]]:

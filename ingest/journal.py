@@ -15,6 +15,7 @@ from dataclasses import field
 from hashlib import blake2b
 from itertools import product
 from pathlib import Path
+from secrets import randbelow
 
 import orjson
 
@@ -30,6 +31,8 @@ FINGERPRINT, BASE = 24, 8
 
 # What the name of a journal ends in: of a load by one process, and of one of several loaders.
 ALONE, PART = ".journal", ".part"
+
+LARGEST_ID = 2**31 - 1  # of an SQLite file
 
 # SQLite's disk errors as error numbers of the operating system.
 DISK_ERRORS = {"full": errno.ENOSPC, "readonly": errno.EROFS, "unable to open": errno.EACCES}
@@ -51,7 +54,10 @@ class JournalEntry:
 
 
 class Journal:
-    """The chunks sent to the engine, numbered from 1. `length` is the number of the last."""
+    """The chunks sent to the engine, numbered from 1. `length` is the number of the last.
+
+    By its `id` a checkpoint knows the journal that it was made with, also in a copy of the file.
+    """
 
     def __init__(self, path: Path | None, *, new: bool = False) -> None:
         """Without a path it is in memory only."""
@@ -75,6 +81,10 @@ class Journal:
                 CREATE INDEX IF NOT EXISTS text_number ON text (number);"""
             )
             self.length: int = self._database.execute("SELECT coalesce(max(number), 0) FROM chunk").fetchone()[0]
+            self.id: int = self._database.execute("PRAGMA application_id").fetchone()[0]
+            if not self.id:
+                self.id = 1 + randbelow(LARGEST_ID)
+                self._database.execute(f"PRAGMA application_id = {self.id}")
 
     def append(self, entries: Sequence[JournalEntry]) -> None:
         numbered = list(enumerate(entries, self.length + 1))
@@ -186,11 +196,14 @@ class Journal:
                 number = next((number for words, number in DISK_ERRORS.items() if words in str(error)), 0)
                 if number or "disk I/O" in str(error):  # the second leaves the cause to `disk_errors`
                     raise (OSError(number, str(error)) if number else OSError(str(error))) from error
-                raise _damaged(self.path, str(error)) from error
+                raise JournalDamaged(self.path, str(error)) from error
 
 
-def _damaged(path: Path | None, why: str) -> TreelineError:
-    return TreelineError(f"the journal {path} is damaged: {why}", "make the index again with --fresh")
+class JournalDamaged(TreelineError):
+    """The journal cannot be read, or is not the one that the engine's checkpoint was made with."""
+
+    def __init__(self, path: Path | None, why: str) -> None:
+        super().__init__(f"the journal {path} is damaged: {why}", "make the index again with --fresh")
 
 
 @dataclass(slots=True)
@@ -249,9 +262,9 @@ class Recovery:
             self.stale.add(unit)
 
 
-def checkpoint_state(length: int, refused: list[tuple[str, str]]) -> bytes:
-    """What a checkpoint of the engine keeps for `open_journal`."""
-    return orjson.dumps({"journal": length, "refused": refused})
+def checkpoint_state(journal: Journal, refused: list[tuple[str, str]]) -> bytes:
+    """What a checkpoint of the engine keeps for `open_journal`; the journal is made durable."""
+    return orjson.dumps({"journal": journal.sync(), "id": journal.id, "refused": refused})
 
 
 def open_journal(path: Path | None, checkpoint: bytes | None) -> tuple[Journal, Recovery]:
@@ -261,8 +274,10 @@ def open_journal(path: Path | None, checkpoint: bytes | None) -> tuple[Journal, 
     stored = orjson.loads(checkpoint)
     journal, found = Journal(path), Recovery(refused=[(id_, reason) for id_, reason in stored["refused"]])
     try:
+        if stored.get("id", journal.id) != journal.id:
+            raise JournalDamaged(path, "it is not the one that the load went on with")
         if stored["journal"] > journal.length:
-            raise _damaged(path, f"{journal.length} of {stored['journal']} entries are there")
+            raise JournalDamaged(path, f"{journal.length} of {stored['journal']} entries are there")
         for number, entry in journal.read():
             if number > stored["journal"]:
                 found.doubtful.update(row_ids(entry.records))
@@ -271,7 +286,7 @@ def open_journal(path: Path | None, checkpoint: bytes | None) -> tuple[Journal, 
         journal.truncate(stored["journal"])
     except sqlite3.DatabaseError as error:
         journal.close()
-        raise _damaged(path, str(error)) from error
+        raise JournalDamaged(path, str(error)) from error
     except BaseException:
         journal.close()
         raise

@@ -49,6 +49,7 @@ from treeline.ingest.sources import open_source
 url, work, part, step, *specs = sys.argv[1:]
 owner, name, count = {{
     "in the middle": (generation.Generation, "write", 4),
+    "further on": (generation.Generation, "write", 6),
     "while it publishes": (writer.ElasticsearchWriter, "publish", 1),
     "before the alias": (writer, "flip_alias", 1),
 }}[step]
@@ -251,6 +252,23 @@ def test_a_killed_loader_is_started_again(
     assert third.published
     names = {unit.func_name for unit in store.open(NAME).scan() if unit.repo == "changing" and unit.kind == "function"}
     assert names == {f"other_f{number}" for number in range(9)}
+    assert_same_as_alone(store, work=tmp_path / "alone", specs=sources)
+
+
+@pytest.mark.parametrize("steps", [("in the middle", "further on"), ("further on", "in the middle")])
+def test_a_part_that_went_on_on_another_machine_begins_from_the_start_where_it_began(
+    elasticsearch_cluster: Cluster,
+    store: ElasticsearchStore,
+    sources: list[Path],
+    tmp_path: Path,
+    steps: tuple[str, str],
+) -> None:
+    sources = [*sources, project(tmp_path / "more", {f"f{n}.py": f"def f{n}(): pass\n" for n in range(36)})]
+    for machine, step in zip(("here", "elsewhere"), steps, strict=True):
+        killed(elasticsearch_cluster, tmp_path / machine, sources, 2, step)
+    assert loaded_part(store, tmp_path / "here", sources, 2).missing_parts == (1, 3)
+    loaded_part(store, tmp_path / "one", sources, 1)
+    assert loaded_part(store, tmp_path / "three", sources, 3).published
     assert_same_as_alone(store, work=tmp_path / "alone", specs=sources)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from tests.ingest.loading import FUNCTIONS, NAME, functions, loaded, project, record, records_file
 from treeline.corpus.errors import InputError
 from treeline.engine.embedded import EmbeddedStore
-from treeline.ingest.journal import Journal, JournalEntry, checkpoint_state, open_journal
+from treeline.ingest.journal import Journal, JournalDamaged, JournalEntry, checkpoint_state, open_journal
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import Chunk, ReadOptions, Unit
 from treeline.ingest.sources import open_source
@@ -196,9 +197,12 @@ def test_what_came_after_the_checkpoint_is_cut_off_the_journal(tmp_path: Path) -
     path = tmp_path / "a.journal"
     journal = Journal(path)
     rows = [bytes([number]) * ROW for number in range(5)]
-    journal.append([JournalEntry("unit", "1", number, records=row) for number, row in enumerate(rows)])
+    entries = [JournalEntry("unit", "1", number, records=row) for number, row in enumerate(rows)]
+    journal.append(entries[:3])
+    checkpoint = checkpoint_state(journal, [])
+    journal.append(entries[3:])
     journal.close()
-    opened, recovery = open_journal(path, checkpoint_state(3, []))
+    opened, recovery = open_journal(path, checkpoint)
     assert [number for number, _ in opened.read()] == [1, 2, 3]
     assert opened.length == 3
     opened.append([JournalEntry("unit", "1", 3, records=rows[3])])
@@ -207,3 +211,19 @@ def test_what_came_after_the_checkpoint_is_cut_off_the_journal(tmp_path: Path) -
     done = recovery.progress("unit", "1")
     assert done is not None and done.chunks == 3
     assert recovery.doubtful == {row[:16] for row in rows[3:]}
+
+
+def test_a_checkpoint_is_not_taken_up_with_another_journal(tmp_path: Path) -> None:
+    """As long as the right one, it would count files as read that the engine may not have."""
+    checkpoints = []
+    for name in ("a", "b"):
+        with closing(Journal(tmp_path / name)) as journal:
+            journal.append([JournalEntry(name, "1", 0)])
+            checkpoints.append(checkpoint_state(journal, []))
+    (tmp_path / "copy").write_bytes((tmp_path / "a").read_bytes())
+    for name in ("a", "copy"):
+        opened, recovery = open_journal(tmp_path / name, checkpoints[0])
+        opened.close()
+        assert recovery.progress("a", "1") is not None
+    with pytest.raises(JournalDamaged, match="not the one that the load went on with"):
+        open_journal(tmp_path / "a", checkpoints[1])
