@@ -63,9 +63,13 @@ class Lease:
     def release(self) -> None:
         """Make way for the next writer; when the server is away, the lease ends by itself after a while."""
         self._released.set()
-        if not self._lost:
-            with suppress(ApiError, TransportError):
-                self._client.options(ignore_status=404).delete(index=INDEX, id=self._id, refresh=False)
+        with suppress(ApiError, TransportError):
+            while not self._lost:
+                try:
+                    self._client.delete(index=INDEX, id=self._id, refresh=False, **self._version)
+                    return
+                except ConflictError:
+                    self._lost = not self._is_held()
 
     def _keep(self) -> None:
         """Say every few seconds that the writer is alive; a server that is away is the writer's to tell of."""
@@ -73,10 +77,9 @@ class Lease:
             with suppress(ApiError, TransportError):
                 try:
                     self._write()
-                except ConflictError:  # by another writer, or by a heartbeat of ours whose answer was lost
-                    found = self._found()
-                    if found is None or any(found["_source"][key] != value for key, value in self._who.items()):
-                        self._lost = True
+                except ConflictError:
+                    self._lost = not self._is_held()
+                    if self._lost:
                         return
 
     def _make_index(self) -> None:
@@ -94,6 +97,11 @@ class Lease:
         except ConflictError:  # another process was a moment earlier
             found = self._found()
             raise self._refusal(found["_source"] if found else self._who) from None
+
+    def _is_held(self) -> bool:
+        """After a conflict: whether it was with a heartbeat of ours whose answer was lost, not with another writer."""
+        found = self._found()
+        return found is not None and all(found["_source"][key] == value for key, value in self._who.items())
 
     def _found(self) -> Any:
         """The document, whose version the next write is to follow; None when there is none."""

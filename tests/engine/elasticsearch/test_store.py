@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from elasticsearch import NotFoundError
 
 from tests.elasticsearch_server import Cluster, free_port
 from tests.engine.functions import ENCODER, SAMPLE, build, function, terms_of, vectors, write
@@ -439,6 +440,31 @@ def test_a_writer_that_is_silent_is_not_taken_for_dead_and_one_that_was_writes_n
     writer.abandon()
     assert heard(server)  # the other's still
     others[0].release()
+
+
+@pytest.mark.elasticsearch
+def test_a_writer_that_was_silent_does_not_release_the_lease_of_its_successor(
+    server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = lease.Lease(server.client, NAME)
+    with monkeypatch.context() as patched:
+        patched.setattr(socket, "gethostname", lambda: "elsewhere")
+        patched.setattr(lease, "DEAD_AFTER_SECONDS", 0.0)
+        successor = lease.Lease(server.client, NAME)
+    silent.release()
+    assert heard(server)
+    successor.release()
+    with pytest.raises(NotFoundError):
+        heard(server)
+
+
+@pytest.mark.elasticsearch
+def test_a_lease_is_released_although_the_answer_to_a_heartbeat_was_lost(server: ElasticsearchStore) -> None:
+    held = lease.Lease(server.client, NAME)
+    server.client.index(index=lease.INDEX, id=NAME, document={**held._who, "at": time.time()})
+    held.release()
+    with pytest.raises(NotFoundError):
+        heard(server)
 
 
 @pytest.mark.elasticsearch
