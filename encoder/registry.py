@@ -8,6 +8,8 @@ from pathlib import Path
 from treeline.corpus.errors import InputError
 from treeline.encoder.protocol import DEEP_ENCODER, DEFAULT_ENCODER, NO_ENCODER, ONNX, Encoder
 
+TRANSFORMER_FILES = ("modules.json", "config.json", "adapter_config.json")  # sentence-transformers needs one of them
+
 
 def load(name: str = DEFAULT_ENCODER, cache: Path | None = None, threads: int = 0) -> Encoder | None:
     """The encoder of that name: `static` or `deep` (shipped), a folder with one of either kind, `onnx:FOLDER`, `none`,
@@ -32,8 +34,7 @@ def load(name: str = DEFAULT_ENCODER, cache: Path | None = None, threads: int = 
 
         if is_deep(folder):
             return _deep(folder, name, cache, threads)
-    if folder is None and Path(name.removeprefix(ONNX)).is_absolute():  # before an import that takes seconds
-        raise InputError(f"encoder {name!r} cannot be loaded: there is no such folder", "give the folder of an encoder")
+    _check_folder(name, folder)
     encoder = _transformer(name)
     if cache is None:
         return encoder
@@ -73,6 +74,17 @@ def _folder(name: str) -> Path | None:
     """The local folder that the name means; None for shipped encoders and hub models."""
     folder = Path(name.removeprefix(ONNX)).expanduser()
     return folder.resolve() if folder.is_dir() and name != NO_ENCODER and not is_shipped(name) else None
+
+
+def _check_folder(name: str, folder: Path | None) -> None:
+    """Raise if the name means a folder without a transformer, before an import that takes seconds."""
+    if folder is None:
+        wrong = "there is no such folder" if Path(name.removeprefix(ONNX)).is_absolute() else ""
+    else:
+        there = name.startswith(ONNX) or any((folder / file).is_file() for file in TRANSFORMER_FILES)
+        wrong = "" if there else "the folder has no file of an encoder"
+    if wrong:
+        raise InputError(f"encoder {name!r} cannot be loaded: {wrong}", "give the folder of an encoder")
 
 
 def _deep(folder: Path, name: str, cache: Path | None, threads: int) -> Encoder:

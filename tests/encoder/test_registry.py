@@ -35,6 +35,27 @@ def test_a_folder_that_is_gone_is_refused_without_a_look_for_a_transformer(
         registry.load(f"{kind}{tmp_path}/gone")
 
 
+def test_a_folder_without_a_model_is_refused_without_a_look_for_a_transformer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    def transformer(name: str) -> None:
+        tried.append(name)
+
+    monkeypatch.setattr(registry, "_transformer", transformer)
+    (tmp_path / "README.md").touch()
+    with pytest.raises(InputError, match=f"encoder '{tmp_path}' cannot be loaded: the folder has no file of an encod"):
+        registry.load(str(tmp_path))
+    assert tried == []
+    for file in ("modules.json", "config.json", "adapter_config.json"):
+        (tmp_path / file).touch()
+        registry.load(str(tmp_path))
+        (tmp_path / file).unlink()
+    registry.load(f"onnx:{tmp_path}")  # which says itself what it lacks
+    assert tried == [str(tmp_path)] * 3 + [f"onnx:{tmp_path}"]
+
+
 def test_an_index_made_with_a_folder_of_here_is_searched_from_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
