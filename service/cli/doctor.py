@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Literal
 
 import click
 
 from treeline.corpus.counting import counted
-from treeline.corpus.errors import CredentialsRefused, EncoderMismatch, EngineUnavailable, TreelineError
+from treeline.corpus.errors import CredentialsRefused, EncoderMismatch, EngineUnavailable, InputError, TreelineError
 from treeline.corpus.record import dataclass
 from treeline.engine.protocol import Store
 from treeline.search.settings import Settings
-from treeline.service.cli.options import index_options, settings_for
+from treeline.service.cli.options import index_options, is_named, settings_for
 
 SERVER_VERSIONS = ("8.", "9.")  # of Elasticsearch; the client refuses others
 FLOOD_STAGE = "index.blocks.read_only_allow_delete"  # set by the server when its disk is nearly full
@@ -44,8 +45,11 @@ class Finding:
 @click.option("--verify", is_flag=True, help="Read every file of every index (or the one named) and compare checksums.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
 def doctor(engine: str | None, name: str, verify: bool, as_json: bool) -> None:
-    """Check Python, the encoder, the index, Elasticsearch and the rest; exits with 1 if something needed fails."""
-    settings = settings_for(engine, name)
+    """Check Python, the encoder, the index, Elasticsearch and the rest; exits with 1 if something needed fails.
+
+    Without --name and TREELINE_INDEX, the index is that of this folder's project if it has one, else the default one.
+    """
+    settings = _of_folder(settings_for(engine, name), name)
     findings = [finding for check in CHECKS for finding in check(settings)]
     if verify:
         findings += verified(settings, name)
@@ -60,6 +64,21 @@ def doctor(engine: str | None, name: str, verify: bool, as_json: bool) -> None:
             click.echo(f"{mark} {finding.what}: {finding.detail}{hint}")
     if any(finding.needed and finding.state != "ok" for finding in findings):
         click.get_current_context().exit(1)
+
+
+def _of_folder(settings: Settings, name: str) -> Settings:
+    """The settings of the index to check; without one if none is named, and neither the project nor the default is
+    there."""
+    from treeline.ingest.project import find_project
+    from treeline.search.settings import open_store
+
+    if is_named(settings, name):
+        return settings
+    present = open_store(settings).names()
+    with suppress(InputError):  # the folder is no project
+        if (project := find_project(Path.cwd(), settings.home_path)).index in present:
+            return replace(settings, index=project.index)
+    return settings if settings.index in present else replace(settings, index="")
 
 
 def python(_settings: Settings) -> Iterator[Finding]:
@@ -94,6 +113,10 @@ def index(settings: Settings) -> Iterator[Finding]:
     from treeline.engine.names import alias_name, index_name
     from treeline.search.settings import open_store
 
+    if not settings.index:
+        hint = "`treeline QUESTION` in a repository makes one, or `treeline index SOURCE`"
+        yield Finding("index", "missing", "none yet", hint, needed=False)
+        return
     try:
         with closing(open_store(settings).open(settings.index)) as opened:
             info, there = opened.info, opened.count()

@@ -158,15 +158,20 @@ def settings_for(engine: str | None, name: str) -> Settings:
     return replace(settings, engine=engine or settings.engine, index=check_name(name) if name else settings.index)
 
 
+def is_named(settings: Settings, name: str) -> bool:
+    """Whether the option or the environment names the index; otherwise a command is about this folder's project."""
+    from treeline.search.settings import PREFIX
+
+    return bool(name) or settings.engine != "embedded" or f"{PREFIX}INDEX" in os.environ
+
+
 def target_settings(engine: str | None, name: str, *, refine: bool = True) -> Settings:
     """The settings of the index to search: the named one, else this folder's project, refreshed first.
 
     `refine`: where the settings say so, its refinement starts in the background.
     """
-    from treeline.search.settings import PREFIX
-
     settings = settings_for(engine, name)
-    if name or settings.engine != "embedded" or f"{PREFIX}INDEX" in os.environ:
+    if is_named(settings, name):
         return settings
     from treeline.service.projects import refresh_project, settings_of
 

@@ -14,7 +14,7 @@ from tests.ingest.loading import project
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.ingest.project import projects
 from treeline.search.settings import from_environment
-from treeline.service.cli import cli
+from treeline.service.cli import cli, doctor
 from treeline.service.projects import refresh_all
 
 FILES = {
@@ -49,6 +49,32 @@ def test_a_question_needs_no_command_and_no_index(folder: Path) -> None:
     assert "demo: indexed 2 files" in first.stderr
     code, again = ask("add", "up", "the", "cart")
     assert code == 0 and "total_price" in again.stdout and again.stderr == ""
+
+
+def test_doctor_checks_the_index_of_the_project_else_the_default_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "CHECKS", (doctor.index,))  # the others start programs
+
+    def told(*options: str) -> tuple[int, str]:
+        done = CliRunner().invoke(cli, ["doctor", *options])
+        return done.exit_code, done.stdout
+
+    assert told() == (
+        0,
+        "– index: none yet  → `treeline QUESTION` in a repository makes one, or `treeline index SOURCE`\n",
+    )
+    code, said = told("--name", "default")
+    assert code == 1 and "there is no index 'default'" in said
+    ask("index", str(folder), "--name", "default", "--workers", "0")
+    assert told()[1].startswith("✓ index: default: ")
+    ask("add up the cart")
+    code, said = told()
+    assert code == 0 and said.startswith(f"✓ index: {projects(from_environment().home_path)[0].index}: ")
+    assert told("--name", "default")[1].startswith("✓ index: default: ")
+    monkeypatch.setenv("TREELINE_INDEX", "other")
+    code, said = told()
+    assert code == 1 and "there is no index 'other'" in said
 
 
 def test_options_may_come_first(folder: Path) -> None:
