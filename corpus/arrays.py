@@ -6,11 +6,8 @@ parse at once (python/cpython#106905). Here a regular expression reads the heade
 
 from __future__ import annotations
 
-import ctypes
 import mmap
-import os
 import re
-import weakref
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
@@ -26,12 +23,6 @@ HEADER = re.compile(
     rb"\{'descr': '([<>|][biufS][0-9]{1,4})', 'fortran_order': (True|False), 'shape': \(([0-9, ]{0,99})\), \}\s*"
 )
 
-_LIBC = ctypes.CDLL(None, use_errno=True)
-_LIBC.mmap.restype = ctypes.c_void_p
-_LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
-_LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-MAP_FAILED = ctypes.c_void_p(-1).value
-
 
 def map_array(path: Path) -> NDArray[Any]:
     """The array in a file, memory-mapped, read-only.
@@ -40,7 +31,7 @@ def map_array(path: Path) -> NDArray[Any]:
     """
     with path.open("rb") as file:
         header = _read_header(file, path.name)
-        return header.array(np.asarray(_Mapping(file.fileno())))
+        return header.array(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def read_archive(data: bytes) -> Mapping[str, NDArray[Any]]:
@@ -62,7 +53,7 @@ class _Header(NamedTuple):
     is_fortran: bool
     start: int
 
-    def array(self, file: NDArray[np.uint8] | bytes) -> NDArray[Any]:
+    def array(self, file: mmap.mmap | bytes) -> NDArray[Any]:
         """The array in the memory of the whole file."""
         try:
             return np.ndarray(self.shape, self.dtype, file, self.start, order="F" if self.is_fortran else "C")
@@ -84,21 +75,3 @@ def _read_header(file: IO[bytes], name: str) -> _Header:
         raise refusal from None
     lengths = tuple(int(length) for length in shape.split(",") if length.strip())
     return _Header(name, kind, lengths, is_fortran == "True", len(fixed) + size)
-
-
-class _Mapping:
-    """The bytes of a file, memory-mapped, without the open file that Python's own mapping keeps.
-
-    A generation has two dozen, and a process may have 1,024 files open. From Python 3.13 on `trackfd=False` does this.
-    """
-
-    def __init__(self, file: int) -> None:
-        size = os.fstat(file).st_size
-        address = _LIBC.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, file, 0)
-        if address == MAP_FAILED:
-            error = ctypes.get_errno()
-            raise OSError(error, os.strerror(error))
-        read_only = True
-        self.__array_interface__ = {"data": (address, read_only), "shape": (size,), "typestr": "|u1", "version": 3}
-        # Not at exit, when threads may still read.
-        weakref.finalize(self, _LIBC.munmap, address, size).atexit = False

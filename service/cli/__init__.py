@@ -51,6 +51,7 @@ INTERRUPTED = 130  # a shell's exit code for Ctrl-C
 # Objects made until the garbage collector looks for cycles. Importing makes hundreds of thousands that all stay: at
 # Python's 700 the collector took a tenth of a question's processor time.
 COLLECT_AFTER = 50_000
+MOST_FILES = 10_240  # that macOS grants; two hundred indexes
 
 
 @click.group(
@@ -72,10 +73,23 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; an error is one readable line, bad input exits with 2, a failure with 1."""
     gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
+    raise_file_limit()
     leave = _Leave()
     atexit.register(leave)
     leave.code = _run()
     sys.exit(leave.code)
+
+
+def raise_file_limit() -> None:
+    """Let the process have as many files open as the system allows: an index needs three dozen, and the usual limit is
+    1,024, or 256 on macOS."""
+    with suppress(ImportError, OSError, ValueError):  # Windows has no limits; macOS may allow less than it says
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft < MOST_FILES:
+            most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 class _Leave:

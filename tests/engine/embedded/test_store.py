@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import shutil
 import subprocess
@@ -336,30 +335,3 @@ def test_a_vector_that_is_no_number_is_never_written(tmp_path: Path, broken: flo
     hits = engine.knn(vectors(SAMPLE)[0], 10)
     assert hits[0].id == SAMPLE[0].id
     assert all(np.isfinite(hit.score) for hit in hits)
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux's list of open files")
-def test_an_open_index_keeps_no_file_open_but_its_artifacts(tmp_path: Path) -> None:
-    """Agents and editors open many indexes, and a process may have 1,024 files open."""
-
-    def opened() -> list[Path]:
-        found = []
-        for file in Path("/proc/self/fd").iterdir():
-            with suppress(OSError):  # the listing's own, closed meanwhile
-                found.append(file.readlink())
-        return [file for file in found if file.is_relative_to(tmp_path)]
-
-    def mapped() -> int:
-        return Path("/proc/self/maps").read_text(encoding="utf-8").count(str(tmp_path / "x"))
-
-    store = EmbeddedStore(tmp_path)
-    build(store, "x")
-    index = store.open("x")
-    assert index.keyword(terms("parse json"), 3)
-    index.health.verify()  # it reads files in a thread of its own
-    assert [file for file in opened() if file.parent.name != "artifacts"] == []
-    assert mapped() > 20
-    index.close()
-    del index
-    gc.collect()
-    assert mapped() == 0

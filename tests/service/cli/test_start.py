@@ -9,6 +9,7 @@ import pytest
 
 from tests.ingest.loading import project
 from tests.service.cli.test_commands import FILES, ROOT, treeline
+from treeline.service import cli
 
 HEAVY = (
     "torch",
@@ -88,3 +89,17 @@ def test_an_error_that_nobody_expected_is_a_failure_with_its_traceback() -> None
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=240, cwd=ROOT)
     assert done.returncode == 1
     assert "ZeroDivisionError" in done.stderr
+
+
+def test_a_command_may_have_more_files_open_than_the_shell_says() -> None:
+    """Agents and editors open many indexes, and each keeps three dozen files open."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    program = (
+        "import resource; from treeline.service import cli;"
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, (256, {hard}));"
+        "cli.cli = lambda **_: print(resource.getrlimit(resource.RLIMIT_NOFILE)[0]);"
+        "cli.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    wanted = cli.MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, cli.MOST_FILES)
+    assert (done.stdout, done.stderr) == (f"{wanted}\n", "")
