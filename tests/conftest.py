@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+import traceback
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
@@ -28,6 +30,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "treeline"))
 # Seconds that a lane and a look for near spellings may take: on a busy machine the defaults may be too few, and an
 # answer without its dense lane is another answer. Tests of the time-outs set their own.
 PATIENCE = 30.0
+
+# Python 3.11 fails when two threads parse Python at once (python/cpython#106905): "AST constructor recursion depth
+# mismatch". pytest, Hypothesis and Flask parse all the time, and a traceback does to find where its carets go. So
+# tracebacks have none here, and the client of a cluster that is away logs none, as in the service.
+traceback._extract_caret_anchors_from_line_segment = lambda _segment: None  # type: ignore[attr-defined]
+logging.getLogger("elastic_transport").setLevel(logging.ERROR)
 
 SHARED = ("docker", "elasticsearch")  # marks of tests that share a server
 
