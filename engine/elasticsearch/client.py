@@ -34,6 +34,7 @@ ADMIN_SECONDS = 120.0  # creating, cloning and refreshing wait for shards
 BULK_SECONDS = 120.0
 READY_SECONDS = 60.0  # for a new index to be there
 LIKELY_SECONDS, READY_PAUSE = 0.5, 0.1  # in which it mostly is, and between two looks
+IDLE_SECONDS = 10.0  # without a copy being made until a load goes on with those that are there
 CONNECTIONS = 32
 BUSY = frozenset({429, 502, 503, 504})  # come back later
 OVERLOADED = 429
@@ -172,14 +173,17 @@ def patiently(ask: Callable[[], Answer]) -> Answer:
         pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def await_shards(client: Elasticsearch, index: str, shards: int = 1) -> None:
-    """Wait until a new index can be written to; where full disks are why it cannot, say so at once."""
+def await_shards(client: Elasticsearch, index: str, shards: int = 1) -> bool:
+    """Wait until an index can be written to; where full disks are why it cannot, say so at once.
+
+    Returns false if it takes too long; a write then says why it fails.
+    """
     started = time.monotonic()
     # Polled: a request that waits ends in an error when its time is up, and the client then takes the node for dead.
     while client.cluster.health(index=index)["active_primary_shards"] < shards:
         waited = time.monotonic() - started
         if waited > READY_SECONDS:
-            return  # a write to it will say why it fails
+            return False
         if waited > LIKELY_SECONDS:
             for shard in range(shards):
                 if full := _full_disks(client, index, shard):
@@ -187,6 +191,23 @@ def await_shards(client: Elasticsearch, index: str, shards: int = 1) -> None:
                         f"Elasticsearch has no room for {index}: {full}",
                         "make room on the disk, or raise the setting; then run the same command again",
                     )
+        time.sleep(READY_PAUSE)
+    return True
+
+
+def await_copies(client: Elasticsearch, index: str) -> None:
+    """Wait until a cloned index has its replicas, as long as the cluster makes any.
+
+    What is written before has one copy, and waits for that node if it goes away.
+    """
+    last_seen = time.monotonic()
+    while (health := client.cluster.health(index=index))["status"] != "green":
+        now = time.monotonic()
+        if health["initializing_shards"]:
+            last_seen = now
+        elif now - last_seen > IDLE_SECONDS:
+            log.warning("%s has fewer copies than it should: %d are on no node", index, health["unassigned_shards"])
+            return
         time.sleep(READY_PAUSE)
 
 

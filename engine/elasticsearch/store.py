@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,7 +12,7 @@ from elasticsearch import BadRequestError, Elasticsearch, NotFoundError
 
 from treeline.corpus.errors import EngineUnavailable, IndexMissing, IndexOutdated, InputError, TreelineError
 from treeline.engine.elasticsearch import parts
-from treeline.engine.elasticsearch.client import ADMIN_SECONDS, addresses, connect, server_errors
+from treeline.engine.elasticsearch.client import ADMIN_SECONDS, addresses, await_shards, connect, server_errors
 from treeline.engine.elasticsearch.engine import ElasticsearchEngine, read_artifact
 from treeline.engine.elasticsearch.lease import Lease, is_held
 from treeline.engine.elasticsearch.mapping import FORMAT, ROLLED_BACK, info_of
@@ -28,6 +29,8 @@ from treeline.engine.names import (
     prunable,
 )
 from treeline.engine.protocol import EncoderSpec, IndexInfo, Part
+
+log = logging.getLogger(__name__)
 
 JOINING_TRIES, JOINING_PAUSE = 20, 0.25  # seconds
 NO_PLAN: Mapping[str, Any] = {}
@@ -183,6 +186,10 @@ class ElasticsearchStore:
                     interrupted = (generation, meta)
                 else:
                     self._delete(name, generation)
+        if interrupted and not self._has_all_shards(name, interrupted[0]):
+            log.warning("generation %s of %s is begun again: nodes with parts of it are gone", interrupted[0], name)
+            self._delete(name, interrupted[0])
+            interrupted = None
         number = max((int(generation) for generation in metas), default=0) + 1
         generation = interrupted[0] if interrupted else f"{number:06d}"
         base = (current, metas[current]) if current and not interrupted else None
@@ -228,6 +235,12 @@ class ElasticsearchStore:
         if found and not (plan and all(found[1].get(key) == value for key, value in plan.items())):
             raise parts.refusal(name, *found, parts.describe(self._client, name, found[0], found[1]["parts"]))
         return found
+
+    def _has_all_shards(self, name: str, generation: str) -> bool:
+        index = index_name(name, generation)
+        with server_errors(self._client):
+            settings = self._admin.indices.get_settings(index=index)[index]["settings"]
+            return await_shards(self._admin, index, int(settings["index"]["number_of_shards"]))
 
     def _delete(self, name: str, generation: str) -> None:
         """A generation, and before it its loaders' notes: the next generation may get the same number."""

@@ -14,7 +14,14 @@ from elasticsearch import ApiError, BadRequestError, Elasticsearch, TransportErr
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.corpus.function import Function
 from treeline.engine.elasticsearch.bulk import Action, Bulk
-from treeline.engine.elasticsearch.client import ADMIN_SECONDS, await_shards, patiently, reason, server_errors
+from treeline.engine.elasticsearch.client import (
+    ADMIN_SECONDS,
+    await_copies,
+    await_shards,
+    patiently,
+    reason,
+    server_errors,
+)
 from treeline.engine.elasticsearch.engine import PAGE, ElasticsearchEngine, whole_answer
 from treeline.engine.elasticsearch.lease import Lease
 from treeline.engine.elasticsearch.mapping import (
@@ -238,6 +245,7 @@ class ElasticsearchWriter:
             if ALREADY_THERE not in reason(error):
                 raise
         await_shards(self._client, self._index, self._client.cluster.health(index=base)["active_primary_shards"])
+        await_copies(self._client, self._index)
 
     def _publish(self) -> None:
         """Check the count and move the alias; all of it may be done twice."""

@@ -3,14 +3,17 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests.elasticsearch_server import Cluster
 from tests.made_up_source import MadeUpSource
-from tests.survival.cluster import INDEX, Trial
+from tests.survival.cluster import INDEX, Trial, wait_for
 from treeline.corpus.errors import TreelineError
+from treeline.engine.elasticsearch import client
 from treeline.engine.elasticsearch.engine import HANGING_SECONDS
+from treeline.engine.names import alias_name
 from treeline.eval.bench import scale
 from treeline.search.live import LiveSearcher
 from treeline.search.query import Query
@@ -53,6 +56,48 @@ def test_a_node_killed_under_search_and_load_loses_nothing_and_search_goes_on(tr
     longest = trial.settings.lane_timeout + LONGEST
     assert searches["longest_ms"] < longest * 1000
     assert searches["failing_seconds"] < longest, searches["failures"]
+
+
+def test_a_load_writes_to_a_clone_only_once_it_has_its_replicas(trial: Trial) -> None:
+    """Else the node with the only copy could go away, and the load would wait for it."""
+    slow = {"indices.recovery.max_bytes_per_sec": "500kb"}
+    trial.admin.cluster.put_settings(persistent=slow)
+    try:
+        with trial.store.begin(INDEX, trial.store.info(INDEX).encoders, "copied") as writer:
+            states = {row["index"]: row["health"] for row in rows_of(trial, "index,health")}
+            writer.abandon()
+    finally:
+        trial.admin.cluster.put_settings(persistent=dict.fromkeys(slow))
+    assert states[max(states)] == "green"
+
+
+def test_an_unfinished_generation_without_its_shards_is_begun_again(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoders, before = trial.store.info(INDEX).encoders, set(trial.ids())
+    with trial.store.begin(INDEX, encoders, "lost") as writer:
+        writer.checkpoint(b"half")
+    index = max(row["index"] for row in rows_of(trial, "index"))
+    trial.admin.indices.put_settings(index=index, settings={"auto_expand_replicas": False, "number_of_replicas": 0})
+    shards: Any = trial.admin.cat.shards(index=index, h="node", format="json")
+    node = next(node for node in trial.cluster.nodes if node.name == shards[0]["node"])
+    node.kill()
+    try:
+        wait_for(lambda: trial.admin.cluster.health(index=index)["status"] == "red")
+        monkeypatch.setattr(client, "READY_SECONDS", 2.0)
+        with trial.store.begin(INDEX, encoders, "lost") as writer:
+            resumed = writer.resumed
+            writer.abandon()
+    finally:
+        trial.cluster.start(node)
+        trial.wait_until_well()
+    assert resumed is None
+    assert trial.ids() == before
+
+
+def rows_of(trial: Trial, columns: str) -> list[dict[str, str]]:
+    found: Any = trial.admin.cat.indices(index=f"{alias_name(INDEX)}-*", h=columns, format="json")
+    return list(found)
 
 
 def test_a_rolling_restart_fails_no_search(trial: Trial) -> None:
