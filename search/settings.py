@@ -189,15 +189,19 @@ def open_store(settings: Settings) -> Store:
     if settings.engine == "elasticsearch":
         from treeline.engine.elasticsearch import ElasticsearchStore
 
-        return ElasticsearchStore(
-            split_commas(settings.elasticsearch_url),
-            user=settings.elasticsearch_user,
-            password=settings.elasticsearch_password,
-            api_key=settings.elasticsearch_api_key,
-            ca=settings.elasticsearch_ca,
-            shards=settings.elasticsearch_shards,
-        )
+        return ElasticsearchStore(**cluster(settings), shards=settings.elasticsearch_shards)
     raise InputError(f"there is no engine {settings.engine!r}", f"choose one of: {', '.join(ENGINES)}")
+
+
+def cluster(settings: Settings) -> dict[str, Any]:
+    """Where the Elasticsearch cluster is, and how to sign in: arguments of `connect` and `ElasticsearchStore`."""
+    return {
+        "urls": split_commas(settings.elasticsearch_url),
+        "user": settings.elasticsearch_user,
+        "password": settings.elasticsearch_password,
+        "api_key": settings.elasticsearch_api_key,
+        "ca": settings.elasticsearch_ca,
+    }
 
 
 def split_commas(value: str) -> list[str]:

@@ -38,7 +38,7 @@ from treeline.encoder.training.layers import (
     start,
     write_int8,
 )
-from treeline.encoder.training.models import device_of, warm_then_cosine
+from treeline.encoder.training.models import device_of, optimise
 from treeline.encoder.training.run import learnable, split
 from treeline.encoder.training.teacher import TeacherVectors, teach
 from treeline.encoder.training.trainer import Case, figures, highest, mean_reciprocal_rank
@@ -207,31 +207,20 @@ def train(
     drawn = np.array([DRAWN.get(style, 1.0) for style in styles])
     groups = {bare: (styles == SENTENCE) == bare for bare in (True, False)}
     share = float(drawn[groups[True]].sum() / drawn.sum())
-    student.to(device).train()
-    own = [value for name, value in student.named_parameters() if name.startswith(LEARNT)]
-    given = [value for name, value in student.named_parameters() if not name.startswith(LEARNT)]
-    rates = [{"params": given, "lr": options.rate}, {"params": own, "lr": options.rate * NEW}]
-    optimiser = torch.optim.AdamW(rates, weight_decay=0.01)
-    schedule = warm_then_cosine(optimiser, options.steps)
-    for step in range(options.steps):
+
+    def loss() -> Tensor:
         bare = bool(rng.random() < share)
         chosen = drawn if goal else drawn * groups[bare]
         numbers = torch.from_numpy(rng.choice(labelled, options.batch, p=chosen / chosen.sum())).to(device)
         shown = _shown(targets[numbers], hard[numbers], options)
         with torch.autocast(device, torch.bfloat16, enabled=device != "cpu"):
             if goal:
-                loss = _taught(student, units, questions, goal, numbers, shown, options)
-            else:
-                asked = known.queries[numbers].float()
-                loss = _labelled(student, units, asked, targets[numbers], shown, bare, options)
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(student.parameters(), 1.0)
-        optimiser.step()
-        schedule.step()
-        if step % 100 == 0 or step == options.steps - 1:
-            say(f"step {step + 1} of {options.steps}: loss {loss.item():.3f}")
-    moved = PartOfTheWay(student.eval(), options.way)
+                return _taught(student, units, questions, goal, numbers, shown, options)
+            asked = known.queries[numbers].float()
+            return _labelled(student, units, asked, targets[numbers], shown, bare, options)
+
+    optimise(student.to(device), loss, say, steps=options.steps, rate=options.rate, new=LEARNT, faster=NEW)
+    moved = PartOfTheWay(student, options.way)
     return score(moved, held_out, answered, encoder, device, asks=goal is not None)
 
 

@@ -1,4 +1,4 @@
-"""The transformers that training loads by name, the device they run on, and the learning-rate schedule."""
+"""The transformers that training loads by name, the device they run on, and the steps of training one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
+from torch import Tensor, nn
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.hub import loaded
@@ -114,3 +115,36 @@ def warm_then_cosine(optimiser: torch.optim.Optimizer, steps: int) -> torch.opti
         return min(1.0, (step + 1) / warm_up) * 0.5 * (1 + math.cos(math.pi * min(1.0, step / max(1, steps))))
 
     return torch.optim.lr_scheduler.LambdaLR(optimiser, height)
+
+
+def optimise(
+    student: nn.Module,
+    loss: Callable[[], Tensor],
+    say: Callable[[str], None],
+    *,
+    steps: int,
+    rate: float,
+    new: tuple[str, ...],
+    faster: float,
+    betas: tuple[float, float] = (0.9, 0.999),
+) -> None:
+    """Take so many steps down the loss, which is computed anew for each.
+
+    Parameters whose names start with one of `new`, which no model brings, learn so many times `faster`.
+    """
+    student.train()
+    own = [value for name, value in student.named_parameters() if name.startswith(new)]
+    given = [value for name, value in student.named_parameters() if not name.startswith(new)]
+    rates = [{"params": given, "lr": rate}, {"params": own, "lr": rate * faster}]
+    optimiser = torch.optim.AdamW(rates, weight_decay=0.01, betas=betas)
+    schedule = warm_then_cosine(optimiser, steps)
+    for step in range(steps):
+        here = loss()
+        optimiser.zero_grad(set_to_none=True)
+        here.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(student.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+        if step % 100 == 0 or step == steps - 1:
+            say(f"step {step + 1} of {steps}: loss {here.item():.3f}")
+    student.eval()

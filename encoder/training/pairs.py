@@ -46,7 +46,7 @@ from treeline.encoder.training.layers import (
     start,
     write_int8,
 )
-from treeline.encoder.training.models import device_of, warm_then_cosine
+from treeline.encoder.training.models import device_of, optimise
 from treeline.encoder.training.opposites import pairs
 from treeline.encoder.training.run import learnable, split
 from treeline.encoder.training.teacher import teach
@@ -160,13 +160,8 @@ def train(
     for number, other in opposites.items():
         opposite[number] = other
     opposite = opposite.to(device)
-    student.to(device).train()
-    named = list(student.named_parameters())
-    own, given = ([value for name, value in named if name.startswith("head.") == new] for new in (True, False))
-    rates = [{"params": given, "lr": options.rate}, {"params": own, "lr": options.rate * NEW}]
-    optimiser = torch.optim.AdamW(rates, weight_decay=0.01, betas=(0.9, 0.98))
-    schedule = warm_then_cosine(optimiser, options.steps)
-    for step in range(options.steps):
+
+    def loss() -> Tensor:
         numbers = torch.from_numpy(rng.choice(len(drawn), options.batch, p=drawn / drawn.sum())).to(device)
         right = targets[numbers][:, None]
         others = torch.cat([_some(first[numbers], options.near), _some(taught_first[numbers], options.taught)], dim=1)
@@ -177,15 +172,10 @@ def train(
         cosines = (judge.queries[numbers][:, None].float() * vectors.float()).sum(2)
         with torch.autocast(device, torch.bfloat16, enabled=device != "cpu"):
             scores = sequences.score(student, numbers, shown, bare)
-        loss = _loss(scores, cosines, _again(shown), options, taught=bool(teacher))
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(student.parameters(), 1.0)
-        optimiser.step()
-        schedule.step()
-        if step % 100 == 0 or step == options.steps - 1:
-            say(f"step {step + 1} of {options.steps}: loss {loss.item():.3f}")
-    student.eval()
+        return _loss(scores, cosines, _again(shown), options, taught=bool(teacher))
+
+    own, betas = ("head.",), (0.9, 0.98)
+    optimise(student.to(device), loss, say, steps=options.steps, rate=options.rate, new=own, faster=NEW, betas=betas)
 
 
 def _some(candidates: Tensor, count: int) -> Tensor:

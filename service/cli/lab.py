@@ -7,7 +7,7 @@ import gzip
 import json
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -230,106 +230,78 @@ def train_encoder(
     click.echo(json.dumps({"folder": str(out), "scores": scores}))
 
 
+def trains_a_transformer(command: Callable[..., None]) -> Callable[..., None]:
+    """What `train-deep` and `train-pairs` have in common; `_train` takes it."""
+    shared = (
+        click.argument("sources", nargs=-1, required=True),
+        click.option(
+            "--start",
+            default="sentence-transformers/all-MiniLM-L6-v2",
+            show_default=True,
+            help="Where the training starts: a BERT model, by name or folder, or a folder that `train-deep` wrote.",
+        ),
+        click.option(
+            "--teacher",
+            default="",
+            help="A sentence-transformers model to learn from as well: a name or a folder.",
+        ),
+        click.option("--out", type=OutputPath(folder=True), required=True, help="Folder to write the model to."),
+        ANSWERED,
+        GENERATED,
+        NEVER,
+        click.option("--version", default="own", show_default=True, help="Written into the folder."),
+        click.option("--layers", type=click.IntRange(min=1), help="How many layers of the starting model to take."),
+        click.option("--steps", type=click.IntRange(min=1)),
+        click.option("--batch", type=click.IntRange(min=2), help="Questions per step."),
+        RATE,
+        click.option("--seed", type=int),
+        DEVICE,
+    )
+    for option in reversed(shared):
+        command = option(command)
+    return command
+
+
 @click.command("train-deep")
-@click.argument("sources", nargs=-1, required=True)
-@click.option(
-    "--start",
-    default="sentence-transformers/all-MiniLM-L6-v2",
-    show_default=True,
-    help="The BERT model whose token vectors and layers the training starts from: a name or a folder.",
-)
-@click.option(
-    "--teacher",
-    default="",
-    help="The sentence-transformers model whose vectors of functions and questions are learnt: a name or a folder.",
-)
-@click.option("--out", type=OutputPath(folder=True), required=True, help="Folder to write the encoder to.")
-@ANSWERED
-@GENERATED
-@NEVER
-@click.option("--version", "version", default="own", show_default=True, help="Written into the folder.")
-@click.option("--layers", type=click.IntRange(min=1), help="How many of the model's layers to take.")
-@click.option("--steps", type=click.IntRange(min=1))
-@click.option("--batch", type=click.IntRange(min=2), help="Questions per step.")
-@RATE
+@trains_a_transformer
 @click.option(
     "--way",
     type=click.FloatRange(0, 1, min_open=True),
     help="How much of each vector is the transformer's; the rest is the static encoder's.",
 )
-@click.option("--seed", type=int)
-@DEVICE
-def train_deep(
-    sources: tuple[str, ...],
-    start: str,
-    teacher: str,
-    out: Path,
-    answered: tuple[Path, ...],
-    generated: tuple[Path, ...],
-    never: tuple[Path, ...],
-    version: str,
-    layers: int | None,
-    steps: int | None,
-    batch: int | None,
-    rate: float | None,
-    way: float | None,
-    seed: int | None,
-    device: str,
-) -> None:
+def train_deep(**chosen: Any) -> None:
     """Train a transformer that corrects the static vectors of the functions of SOURCES.
 
     It learns the --teacher's vectors, or without one from docstrings, and from --answered questions if there are any.
     Functions of the partitions `valid` and `test` (or of every tenth repository) are held out and measured at the end.
     Use the folder as an --encoder, or as TREELINE_REFINE.
     """
-    console = Console(stderr=True)
     with needing_torch("training"):
         from treeline.encoder.training.deep import DeepOptions, run
-    numbers = chosen_values(layers=layers, steps=steps, batch=batch, rate=rate, way=way, seed=seed)
-    scores = run(
-        read_functions(sources),
-        DeepOptions(**numbers),
-        out,
-        console.print,
-        model=start,
-        answered=read_answers(answered),
-        generated=read_answers(generated),
-        never=read_lines(never),
-        version=version,
-        device=device,
-        teacher=teacher,
-    )
-    click.echo(json.dumps({"folder": str(out), "scores": scores}))
+    _train(run, DeepOptions, **chosen)
 
 
 @click.command("train-pairs")
-@click.argument("sources", nargs=-1, required=True)
-@click.option(
-    "--start",
-    default="sentence-transformers/all-MiniLM-L6-v2",
-    show_default=True,
-    help="Where the training starts: a BERT model, by name or folder, or a folder that `train-deep` wrote.",
-)
-@click.option(
-    "--teacher",
-    default="",
-    help="The sentence-transformers model whose similarities it also learns: a name or a folder.",
-)
-@click.option("--out", type=OutputPath(folder=True), required=True, help="Folder to write the model to.")
-@ANSWERED
-@GENERATED
-@NEVER
-@click.option("--version", "version", default="own", show_default=True, help="Written into the folder.")
-@click.option("--layers", type=click.IntRange(min=1), help="How many layers of the starting model to take.")
-@click.option("--steps", type=click.IntRange(min=1))
-@click.option("--batch", type=click.IntRange(min=1), help="Questions per step, each with 12 functions.")
-@RATE
+@trains_a_transformer
 @click.option(
     "--weight", type=click.FloatRange(0, min_open=True), help="How much its scores count beside the others in a search."
 )
-@click.option("--seed", type=int)
-@DEVICE
-def train_pairs(
+def train_pairs(**chosen: Any) -> None:
+    """Train a transformer that reads a question and a function of SOURCES together.
+
+    It learns from docstrings, comments and names of opposite functions, from --answered questions if there are any, and
+    from the --teacher's similarities. Functions of the partitions `valid` and `test` (or of every tenth repository) are
+    held out and measured at the end. Set TREELINE_READER to the folder to use it for --quality best.
+    """
+    with needing_torch("training"):
+        from treeline.encoder.training.pairs import PairOptions, run
+    _train(run, PairOptions, **chosen)
+
+
+def _train(
+    run: Callable[..., dict[str, float]],
+    options: Callable[..., Any],
+    *,
     sources: tuple[str, ...],
     start: str,
     teacher: str,
@@ -338,29 +310,15 @@ def train_pairs(
     generated: tuple[Path, ...],
     never: tuple[Path, ...],
     version: str,
-    layers: int | None,
-    steps: int | None,
-    batch: int | None,
-    rate: float | None,
-    weight: float | None,
-    seed: int | None,
     device: str,
+    **numbers: float | None,
 ) -> None:
-    """Train a transformer that reads a question and a function of SOURCES together.
-
-    It learns from docstrings, comments and names of opposite functions, from --answered questions if there are any, and
-    from the --teacher's similarities. Functions of the partitions `valid` and `test` (or of every tenth repository) are
-    held out and measured at the end. Set TREELINE_READER to the folder to use it for --quality best.
-    """
-    console = Console(stderr=True)
-    with needing_torch("training"):
-        from treeline.encoder.training.pairs import PairOptions, run
-    numbers = chosen_values(layers=layers, steps=steps, batch=batch, rate=rate, weight=weight, seed=seed)
+    """Train by `run`, with those of the `numbers` that were given as its options."""
     scores = run(
         read_functions(sources),
-        PairOptions(**numbers),
+        options(**chosen_values(**numbers)),
         out,
-        console.print,
+        Console(stderr=True).print,
         model=start,
         answered=read_answers(answered),
         generated=read_answers(generated),

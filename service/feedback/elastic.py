@@ -15,7 +15,7 @@ from treeline.corpus.errors import EngineUnavailable
 from treeline.engine.elasticsearch.client import connect
 from treeline.engine.names import internal_name
 from treeline.search.feedback import COLUMNS, SIMILAR_FROM, Signal, Votes, question_terms, similarity
-from treeline.search.settings import Settings, split_commas
+from treeline.search.settings import Settings, cluster
 from treeline.service.feedback import SALT_BYTES, pseudonym
 
 log = logging.getLogger(__name__)
@@ -53,13 +53,7 @@ class ElasticsearchFeedback:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> ElasticsearchFeedback:
-        client = connect(
-            split_commas(settings.elasticsearch_url),
-            user=settings.elasticsearch_user,
-            password=settings.elasticsearch_password,
-            api_key=settings.elasticsearch_api_key,
-            ca=settings.elasticsearch_ca,
-        )
+        client = connect(**cluster(settings))
         return cls(client, internal_name(f"feedback-{settings.index}"))
 
     def record(

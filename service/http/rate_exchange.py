@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from treeline.corpus.errors import TreelineError
 from treeline.engine.elasticsearch.client import await_shards, connect, server_errors
 from treeline.engine.names import internal_name
-from treeline.search.settings import Settings, split_commas
+from treeline.search.settings import Settings, cluster
 from treeline.service.http.rate import KEY_BYTES, RateLimiter, Usage
 
 log = logging.getLogger(__name__)
@@ -61,13 +61,7 @@ def share_rates(settings: Settings, limiter: RateLimiter, path: Path) -> None:
     Of the processes of a machine, only the one that holds the lock on this path does.
     """
     try:
-        client = connect(
-            split_commas(settings.elasticsearch_url),
-            user=settings.elasticsearch_user,
-            password=settings.elasticsearch_password,
-            api_key=settings.elasticsearch_api_key,
-            ca=settings.elasticsearch_ca,
-        )
+        client = connect(**cluster(settings))
     except TreelineError as error:  # searching says so too; the service starts
         log.warning("this machine counts rates by itself: %s", error)
         return
