@@ -37,6 +37,8 @@ def status(
 
     if drop and not name:
         raise InputError("--drop removes an index for good", "say which one by --name")
+    if (drop or give_up) and sum((drop, give_up, roll_back, prune is not None)) > 1:
+        raise InputError("--drop and --give-up go alone", "give one of these options at a time")
     settings = settings_for(engine, name)
     store = open_store(settings)
     if give_up:
