@@ -266,20 +266,18 @@ def _required(declarator: Node) -> list[Import]:
     return [Import(module, text_of(part), text_of(part)) for part in parts]
 
 
-GRAMMARS: tuple[Grammar, ...] = (
-    Grammar(
-        name="javascript",
-        query=QUERY + ONLY_JAVASCRIPT,
-        functions_of=functions_of,
-        constants_of=constants_of,
-        comments=COMMENTS,
-        doc_of=doc_of,
-        imports_of=imports_of,
-        bindings_of=bindings_of,
-        returns_of=returns_of,
-        inner_after=WRAPPER,
-        wrap=(b"(", b"\n)"),
-    ),
+JAVASCRIPT = Grammar(
+    name="javascript",
+    query=QUERY + ONLY_JAVASCRIPT,
+    functions_of=functions_of,
+    constants_of=constants_of,
+    comments=COMMENTS,
+    doc_of=doc_of,
+    imports_of=imports_of,
+    bindings_of=bindings_of,
+    returns_of=returns_of,
+    inner_after=WRAPPER,
+    wrap=(b"(", b"\n)"),
 )
 
 TYPES = """
@@ -319,21 +317,7 @@ def repair(source: bytes) -> bytes:
 
 
 def _typescript(pack: str, query: str) -> Grammar:
-    return Grammar(
-        name="typescript",
-        pack=pack,
-        query=query + TYPES,
-        functions_of=functions_of,
-        constants_of=constants_of,
-        comments=COMMENTS,
-        doc_of=doc_of,
-        imports_of=imports_of,
-        bindings_of=bindings_of,
-        returns_of=returns_of,
-        inner_after=WRAPPER,
-        wrap=(b"(", b"\n)"),
-        repair=repair,
-    )
+    return replace(JAVASCRIPT, name="typescript", pack=pack, query=query + TYPES, repair=repair)
 
 
 # Vue, Svelte and Astro: the scripts of a component; its markup is top-level code.
@@ -356,7 +340,7 @@ def _component(name: str) -> Grammar:
 
 GRAMMARS = (
     *map(_component, ("vue", "svelte", "astro")),
-    *GRAMMARS,
+    JAVASCRIPT,
     _typescript("typescript", WITHOUT_JSX),
     _typescript("tsx", QUERY),
 )
