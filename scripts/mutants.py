@@ -1,7 +1,7 @@
 """Mutation testing: plants small faults, one at a time, and counts how many the tests notice.
 
 usage: scripts/mutants.py [--count 100] [--seed 0] [--seconds 900] [--jobs 2] [--only engine/embedded,search]
-                          [--tests engine,search] [--json FILE]
+                          [--tests engine,search] [--json FILE] [--again FILE] [--slow]
 
 A fault is one change of the syntax tree: another comparison, a number off by one (a large one doubled), `and` for
 `or`, a negated condition, swapped arguments, a statement left out. First all quick tests of the rooms run once, with a
@@ -28,7 +28,7 @@ import sys
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -46,12 +46,24 @@ ROOMS = ("engine", "ingest", "search", "rerank", "graph", "eval")
 TESTED = (*ROOMS, "corpus", "survival", "service")  # folders of tests
 LEFT_OUT = ("engine/elasticsearch", "eval/bench", "eval/report", "eval/torture")  # servers, pictures, speed
 MOST_FILES = 5  # of tests for a constant that no function uses by name
-MOST_SECONDS = 20.0  # of processors, for the tests of a fault, by what they took without it
 LEAST = 0.8
 # Seconds for the tests of a fault, and how many times the processor's seconds without it they may take; beyond that
 # they hang, which counts as noticed.
 HANGS, HANGS_TIMES = 120.0, 20
-MARKS = "not (slow or elasticsearch or docker or browser or transformers or shared)"
+SERVERS = "elasticsearch or docker or browser"
+QUICK = f"not (slow or transformers or shared or {SERVERS})"
+SLOW = f"(slow or transformers or shared) and not ({SERVERS})"
+
+
+@dataclass
+class Effort:
+    """Which tests run, and for how many seconds of a processor for a fault, by what they take without it."""
+
+    marks: str = QUICK
+    seconds: float = 20.0
+
+
+EFFORT = Effort()
 PRELOADED = ("pytest", "numpy", "tantivy", "orjson", "click", "rich.console", "xxhash", "tree_sitter")
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -75,8 +87,8 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 }
 # Calls whose exchanged arguments mean the same, or fail in every test.
 NOT_EXCHANGED = frozenset(
-    """isinstance getattr setattr hasattr max min maximum minimum logical_and logical_or hypot union1d intersect1d
-    array_equal allclose isclose""".split()
+    """isinstance getattr setattr hasattr max min maximum minimum logical_and logical_or fmax fmin hypot union1d
+    intersect1d array_equal allclose isclose""".split()
 )
 ROUND = 100  # a larger number is a limit that nobody means to the last digit: it is doubled
 SILENT = re.compile(r"^(log|warnings|progress)\b|\.debug\(|\.info\(|\.warning\(")
@@ -378,7 +390,7 @@ class Chosen:
 
 def run_pytest(arguments: Sequence[str], plugins: Sequence[object]) -> int:
     base = Path(f"{'/dev/shm' if Path('/dev/shm').is_dir() else '/tmp'}/mutants-{os.getpid()}")  # noqa: S108
-    options = ["-q", "-p", "no:cacheprovider", "-m", MARKS, f"--basetemp={base}"]
+    options = ["-q", "-p", "no:cacheprovider", "-m", EFFORT.marks, f"--basetemp={base}"]
     try:
         return int(pytest.main([*options, *arguments], plugins=list(plugins)))
     finally:
@@ -431,11 +443,11 @@ class Selection:
     """The tests for a fault, and the seconds that they take without it."""
 
     tests: Sequence[str] = ()
-    seconds: float = MOST_SECONDS
+    seconds: float = field(default_factory=lambda: EFFORT.seconds)
 
 
 def reached_by(faults: Sequence[Fault], folders: Sequence[str], jobs: int, limit: float) -> dict[str, Selection]:
-    """The tests that reach each fault, quickest first, as many as fit into `MOST_SECONDS`."""
+    """The tests that reach each fault, quickest first, as many as the effort allows."""
     files = [path for folder in folders for path in (ROOT / "tests" / folder).rglob("test_*.py")]
     files.sort(key=lambda path: (-path.stat().st_size, path))
     names = [path.relative_to(ROOT).as_posix() for path in files]
@@ -463,7 +475,7 @@ def reached_by(faults: Sequence[Fault], folders: Sequence[str], jobs: int, limit
 def select(seconds: Mapping[str, float]) -> Selection:
     quickest = sorted(seconds, key=lambda test: (seconds[test], test))
     spent = list(accumulate(seconds[test] for test in quickest))
-    count = bisect_right(spent, MOST_SECONDS)
+    count = bisect_right(spent, EFFORT.seconds)
     return Selection(quickest[:count], spent[count - 1] if count else 0.0)
 
 
@@ -484,8 +496,9 @@ def run_tests(tests: Sequence[str], *plugins: object) -> int:
     return run_pytest(["-x", *dict.fromkeys(test.partition("::")[0] for test in tests)], [*chosen, *plugins])
 
 
-def try_fault(fault: Fault, tests: Sequence[str], scratch: Path, failure: Path) -> int:
-    plant({fault.module: Planter(fault.number).visit(parse(fault.module))}, scratch)
+def try_fault(fault: Fault | None, module: str, tests: Sequence[str], scratch: Path, failure: Path) -> int:
+    """Run the tests with the fault, or with the module as it is, planted in the same way."""
+    plant({module: Planter(fault.number).visit(parse(module)) if fault else parse(module)}, scratch)
     return run_tests(tests, FirstFailure(failure))
 
 
@@ -494,11 +507,12 @@ def outcome(fault: Fault, chosen: Selection, scratch: Path) -> str:
     tests, limit, failure = list(chosen.tests), HANGS + HANGS_TIMES * chosen.seconds, scratch / "failure"
     while tests:
         failure.unlink(missing_ok=True)
-        code = forked(partial(try_fault, fault, tests, scratch, failure), limit)
+        code = forked(partial(try_fault, fault, fault.module, tests, scratch, failure), limit)
         if code in (None, 0):
             return "hung" if code is None else "survived"
         failed = failure.read_text(encoding="utf-8") if failure.exists() else ""
-        if failed not in tests or forked(partial(run_tests, [failed]), limit) == 0:
+        without = partial(try_fault, None, fault.module, [failed], scratch, failure)
+        if failed not in tests or forked(without, limit) == 0:
             return "noticed"
         tests.remove(failed)
     return "untested"
@@ -515,7 +529,7 @@ def judge(faults: Sequence[Fault], reached: Mapping[str, Selection], end: float,
                 chosen = Selection(tests_of(fault.module))
                 if fault.module not in sound:
                     alone = partial(run_tests, chosen.tests)
-                    sound[fault.module] = bool(chosen.tests) and forked(alone, HANGS_TIMES * MOST_SECONDS) == 0
+                    sound[fault.module] = bool(chosen.tests) and forked(alone, HANGS_TIMES * EFFORT.seconds) == 0
                 usable = sound[fault.module]
             if not usable:
                 fault.outcome = "untested"  # its tests fail without any fault, or there are none
@@ -537,6 +551,11 @@ def sample(only: str, count: int, seed: int) -> list[Fault]:
     return random.Random(seed).sample(every, min(count, len(every)))
 
 
+def survivors(file: Path) -> list[Fault]:
+    every = [Fault(**each) for each in json.loads(file.read_text(encoding="utf-8"))]
+    return [replace(fault, outcome="") for fault in every if fault.outcome in {"survived", "unreached"}]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--count", type=int, default=100)
@@ -546,13 +565,17 @@ def main() -> int:
     parser.add_argument("--only", default="", help="modules whose path starts with one of these")
     parser.add_argument("--tests", default=",".join(TESTED), help="folders of tests that may notice a fault")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--again", type=Path, help="the --json of an earlier run: try what survived in it")
+    parser.add_argument("--slow", action="store_true", help="only the slow tests, up to five minutes for a fault")
     options = parser.parse_args()
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     for name in PRELOADED:
         importlib.import_module(name)
     end = time.monotonic() + options.seconds
-    faults = sample(options.only, options.count, options.seed)
+    if options.slow:
+        EFFORT.marks, EFFORT.seconds = SLOW, 300.0
+    faults = survivors(options.again) if options.again else sample(options.only, options.count, options.seed)
     reached = reached_by(faults, options.tests.split(","), options.jobs, options.seconds)
     print(f"tests reach {len(reached)} of {len(faults)} places", flush=True)
     files = [Path(f"/tmp/treeline-mutants-{os.getpid()}-{job}") for job in range(options.jobs)]  # noqa: S108

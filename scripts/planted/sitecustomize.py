@@ -15,7 +15,8 @@ from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
 
-CODE, NOTES = "TREELINE_PLANTED", "TREELINE_REACHED"
+# Not TREELINE_…: the service refuses settings that it does not know.
+CODE, NOTES = "PLANTED_CODE", "PLANTED_NOTES"
 PROBE = "__treeline_reached__"  # the built-in function that a probe calls
 _open, _write, _close = os.open, os.write, os.close
 _noted: set[tuple[str, str]] = set()
