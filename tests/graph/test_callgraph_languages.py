@@ -1122,3 +1122,14 @@ def test_a_method_of_the_outer_class_is_in_scope_of_an_inner_one() -> None:
     graph = graph_of(files, "java")
     steps = graph.walk(graph.named("Outer.Inner.twice"), ("calls",), "out")
     assert names(graph, (step.node for step in steps)) == {"Outer.java:Outer.area"}
+
+
+def test_a_type_is_found_by_the_whole_path_of_its_module() -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/shapes.py": "class Box:\n    def go(self):\n        return 1\n",
+        "use.py": "import pkg.shapes\n\ndef run(one: pkg.shapes.Box):\n    return one.go()\n",
+    }
+    graph = graph_of(files, "python")
+    steps = graph.walk(graph.named("Box.go"), ("calls",), "in", 1)
+    assert names(graph, (step.node for step in steps)) == {"use.py:run"}

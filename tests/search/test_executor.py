@@ -3,6 +3,8 @@
 import os
 import threading
 from collections.abc import Callable, Iterator
+from contextvars import copy_context
+from queue import SimpleQueue
 from time import perf_counter, sleep
 
 import pytest
@@ -139,3 +141,13 @@ def test_a_forked_process_makes_threads_of_its_own(side_by_side: Executor) -> No
         values = side_by_side.run({"lane": lambda: 2}, {"lane": 10.0}).values
         os._exit(0 if values == {"lane": 2} else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_call_that_ends_just_when_it_is_late_is_not_overdue() -> None:
+    pool, replies = module._Pool(1), SimpleQueue[module._Call]()
+    call = module._Call("lane", lambda: "found", replies, copy_context())
+    assert pool.submit(call)
+    assert replies.get(timeout=LONG) is call
+    assert not pool.give_up(call)
+    assert (call.value, call.overdue, pool.overdue) == ("found", False, 0)
+    pool.tasks.put(None)

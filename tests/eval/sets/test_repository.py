@@ -101,6 +101,19 @@ def test_in_one_index_the_repository_has_to_be_right_too(folder: Path, checkouts
     assert scores(questions, 2, found, together=True)["repository_1"] == 0
 
 
+@pytest.mark.parametrize("together", [False, True])
+def test_every_metric_has_a_name_for_files_and_one_for_people(folder: Path, checkouts: Path, together: bool) -> None:
+    data = repository.dataset(repository.read(folder, checkouts), together=together)
+    names = {metric.name: (metric.label, metric.share) for metric in data.metrics}
+    assert names == {
+        "ndcg_10": ("NDCG@10", True),
+        "hit_1": ("hit@1", True),
+        "recall_10": ("recall@10", True),
+        "files_10": ("distinct files@10", False),
+        **({"repository_1": ("right repository first", True)} if together else {}),
+    }
+
+
 def test_hand_written_cases_name_files_and_symbols(tmp_path: Path, checkouts: Path) -> None:
     cases = [
         {"query": "open the settings", "relevant_files": ["src/reader.py"], "relevant_symbols": []},

@@ -6,6 +6,7 @@ import json
 from textwrap import dedent
 
 from treeline.corpus.function import Function
+from treeline.ingest.parsers.formats import MAX_CHARACTERS
 from treeline.ingest.parsers.registry import grammar_of, language_of
 from treeline.ingest.parsers.units import FileLocation, parse_file
 from treeline.ingest.source import MAX_FUNCTION_BYTES
@@ -386,3 +387,9 @@ def test_a_notebook_is_its_cells() -> None:
 def test_the_text_above_the_first_heading_describes_the_file() -> None:
     whole, *_ = units("guide.md", "One.\nTwo.\nThree.\n\n# Title\nText.\n\n## Second\nMore.\n")
     assert (whole.kind, whole.docstring, whole.code) == ("file", "One.\nTwo.\nThree.", "Title\n  Second")
+
+
+def test_a_long_line_is_kept_up_to_a_limit() -> None:
+    for size in (3 * MAX_CHARACTERS, 5 * MAX_CHARACTERS):
+        kept = max(len(unit.original_string) for unit in units("notes.txt", "x" * size))
+        assert kept == min(size, 4 * MAX_CHARACTERS)

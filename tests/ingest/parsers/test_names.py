@@ -7,7 +7,7 @@ from time import process_time
 import pytest
 
 from treeline.ingest.parsers import names
-from treeline.ingest.parsers.names import code_tokens
+from treeline.ingest.parsers.names import MAX_CHAIN, MAX_TARGET, code_tokens, target
 
 
 def test_comments_are_dropped_and_strings_stay_whole() -> None:
@@ -39,3 +39,18 @@ def test_names_are_remembered_until_there_are_too_many(monkeypatch: pytest.Monke
     assert set(known) == {b"a::b", b"c"}
     assert known[b"d"] == "d"
     assert set(known) == {b"d"}
+
+
+def test_of_a_very_long_name_the_last_part_is_left() -> None:
+    longest = b"first." + b"n" * (MAX_TARGET - 6)
+    assert target(longest, 0, len(longest)).startswith("first.nn")
+    longer = b"first." + b"n" * (MAX_TARGET - 10) + b".last"
+    assert target(longer, 0, len(longer)) == "?.last"
+
+
+def test_a_chain_may_be_longer_than_a_name() -> None:
+    steps = b".step" * 60
+    longest = b"open('" + b"x" * (MAX_CHAIN - 8 - len(steps)) + b"')" + steps
+    assert len(longest) == MAX_CHAIN
+    assert target(longest, 0, MAX_CHAIN, chained=True) == "open()" + steps.decode()
+    assert target(b"x" + longest, 0, MAX_CHAIN + 1, chained=True) == "?.step"

@@ -22,3 +22,8 @@ def test_imports_are_told_in_order_so_that_the_last_of_one_name_holds() -> None:
 def test_the_symbol_spans_the_lines_of_the_text() -> None:
     symbol = single(grammars()["python"], b"def f():\n    return 1", "Stored.f", first_line=7).symbol
     assert (symbol.name, symbol.first_line, symbol.last_line) == ("Stored.f", 7, 8)
+
+
+def test_functions_inside_a_function_are_marked_with_their_bytes() -> None:
+    source = b"def outer():\n    def inner(): pass\n    return inner"
+    assert single(grammars()["python"], source, "outer").marks.inner == [("inner", 17, 34)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow  # type: ignore[import-untyped]
@@ -13,6 +14,7 @@ from pyarrow import parquet
 
 from tests.ingest.reading import read
 from tests.ingest.sources.test_codesearchnet import SOURCE
+from treeline.ingest.sources import shards
 
 URL = f"https://github.com/owner/name/blob/{'a' * 40}/pkg/sums.py#L11-L13"
 
@@ -136,3 +138,29 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, kind: str) -> None:
     functions, refused, megabytes = said.stdout.split()
     assert (functions, refused) == ("0", "True")
     assert int(megabytes) < 250
+
+
+def group(size: int = 0, rows: int = 0, **column: int) -> Any:
+    """What a file says of a group of rows with one column."""
+    told = {"total_uncompressed_size": 0, "total_compressed_size": 0, "num_values": 0, **column}
+    return SimpleNamespace(
+        total_byte_size=size, num_rows=rows, num_columns=1, column=lambda number: SimpleNamespace(**told)
+    )
+
+
+@pytest.mark.parametrize(
+    ("most", "more", "said"),
+    [
+        ({"size": shards.MAX_GROUP_BYTES}, "size", "is over"),
+        (
+            {"total_compressed_size": 10, "total_uncompressed_size": 10 * shards.MAX_RATIO + shards.SLACK_BYTES},
+            "total_uncompressed_size",
+            "unpacks to more than",
+        ),
+        ({"rows": 10, "num_values": 10 * shards.MAX_VALUES + shards.SLACK_VALUES}, "num_values", "values in 10 rows"),
+    ],
+)
+def test_a_group_of_rows_is_refused_from_one_beyond_each_limit(most: dict[str, int], more: str, said: str) -> None:
+    shards._check_group(3, group(**most))
+    with pytest.raises(ValueError, match=f"row group 3.*{said}"):
+        shards._check_group(3, group(**{**most, more: most[more] + 1}))
