@@ -51,6 +51,13 @@ def test_a_misspelt_name_is_near_what_was_meant() -> None:
     assert found.near("nothing_like_this", 3) == []
 
 
+def test_lines_and_nodes_may_be_more_than_a_byte_counts() -> None:
+    found = graph(facts("m.py", " ".join(f"f{number}" for number in range(1, 301)), "f300>f299"))
+    (node,) = found.named("f300")
+    assert (found.symbol(node).line, found.symbol(node).kind) == (300, "function")
+    assert callers(found, "f299") == {"m.py:f300"}
+
+
 @st.composite
 def edge_lists(draw: st.DrawFn) -> list[tuple[int, int, Relation]]:
     node = st.integers(0, 11)

@@ -106,6 +106,17 @@ def test_a_tree_too_wide_for_its_depth_is_an_error_that_says_what_to_do() -> Non
     embed(parents, weights)  # and it is still placed for whoever takes it as it is
 
 
+@pytest.mark.parametrize(
+    ("parents", "weights", "neighbours"),
+    [([-1, 0, 1, 1], [0, 1, 1, 1], 3), ([-1, 0, 1, 1], [0, 2, 2, 2], 3), ([-1, 0, 0, 0, 0, 0], [0, 1, 1, 1, 1, 1], 5)],
+)
+def test_the_node_with_most_neighbours_for_its_edges_says_how_far_apart_they_must_be(
+    parents: list[int], weights: list[float], neighbours: int
+) -> None:
+    wanted = -np.log(np.tan(np.pi / (2 * neighbours))) / weights[1]
+    assert separating_scale(np.array(parents), np.array(weights, dtype=float)) == pytest.approx(wanted)
+
+
 def test_a_star_and_a_path_are_kept_almost_exactly() -> None:
     star = np.array([-1, 0, 0, 0, 0], dtype=np.int32)
     path = np.array([-1, 0, 1, 2, 3], dtype=np.int32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from tests.ingest.loading import NAME, loaded, project
 from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.protocol import Engine
 from treeline.graph import callgraph, corpus_clusters, global_embedding, tree
-from treeline.ingest import artifacts
+from treeline.ingest import artifacts, pipeline
+from treeline.ingest.workers import Workers
 
 FILES = 20
 
@@ -116,3 +118,21 @@ def test_an_index_that_lost_everything_has_side_products_of_nothing(tmp_path: Pa
     assert len(callgraph.load(stored(engine, artifacts.CALLGRAPH))) == 0
     assert not tree.load(stored(engine, artifacts.TREE)).leaves
     assert not corpus_clusters.load(stored(engine, artifacts.CLUSTERS)).ids
+
+
+def test_repositories_go_to_workers_in_trips_of_limited_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trips: list[int] = []
+
+    class Counting(Workers):
+        def call(self, work: Any, *given: Any) -> Any:
+            if work is artifacts.resolve:
+                trips.append(len(given[0]))
+            return super().call(work, *given)
+
+    monkeypatch.setattr(pipeline, "Workers", Counting)
+    three = [project(tmp_path / name, {"m.py": module(0)}) for name in ("a", "b", "c")]
+    loaded(tmp_path / "together", *three)
+    assert trips == [3]
+    monkeypatch.setattr(artifacts, "FACTS_A_TRIP", 1)
+    loaded(tmp_path / "apart", *three)
+    assert trips == [3, 1, 1, 1]

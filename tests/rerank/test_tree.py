@@ -363,6 +363,25 @@ def test_an_accessor_gives_its_place_to_what_does_more_in_its_file() -> None:
     assert ranked("how are connections dispatched to the workers")[0][0] == "get_worker"
 
 
+@pytest.mark.parametrize(
+    ("query", "symbols", "first"),
+    [
+        ("get worker", (), "get_worker"),
+        ("what get_worker returns for a worker", ("get_worker",), "get_worker"),
+        ("how a worker is dispatched", (), "dispatch_worker"),
+    ],
+)
+def test_an_accessor_that_the_query_names_keeps_its_place(query: str, symbols: tuple[str, ...], first: str) -> None:
+    code = {"get_worker": "def get_worker(id):\n    return workers[id]"}
+    made = units(("threads.py", "", "function", 1.0), ("threads.py", "", "function", 0.95), ("x.py", "", "class", 0.0))
+    rows = [
+        one._replace(id=name, address=one.address._replace(func_name=name, url=f"https://x/{name}#L1-L{length}"))
+        for one, name, length in zip(made, ("get_worker", "dispatch_worker", "Z"), (2, 20, 20), strict=True)
+    ]
+    context = RerankContext(query, codes=lambda ids: [code[id_] for id_ in ids], symbols=symbols)
+    assert TreeRanking()(rows, context)[0].id == first
+
+
 def test_a_type_that_is_asked_for_does_not_fill_the_page_with_its_members() -> None:
     rows = units(
         ("session.py", "Session", "class", 1.0),

@@ -170,3 +170,12 @@ def test_a_changed_text_file_is_no_answer_and_no_error() -> None:
     assert mined.grammar_of("README.txt") is None
     assert mined.functions_in("notes.txt", b"some text") == {}
     assert mined.grammar_of("app.py") is not None
+
+
+def test_a_hunk_spans_the_lines_that_are_new() -> None:
+    patch = (
+        "diff --git a/m.py b/m.py\n--- a/m.py\n+++ b/m.py\n@@ -3,2 +5,4 @@ def f():\n+x\n"
+        "@@ -9 +12 @@\n+y\n@@ -20,3 +22,0 @@\n-z\n"
+        "diff --git a/gone.py b/gone.py\n--- a/gone.py\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n"
+    )
+    assert list(mined._hunks(patch)) == [("m.py", [(5, 8), (12, 12), (22, 22)])]

@@ -41,7 +41,7 @@ def test_repeated_urls_are_counted(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("query,language,identifier,url\n", "has no predictions"),
-        ("query,url\n", "has no column identifier, language"),
+        ("query,url\n", r"p\.csv has no column identifier, language \(it needs "),
         ("query,language,identifier,url\nwhat is this,python,f,u\n", "1 unknown queries, the first is 'what is this'"),
         ("query,language,identifier,url\nq\n", "cannot be read"),
         ("", "has no column"),

@@ -124,3 +124,15 @@ def test_an_inner_function_belongs_to_a_short_outer_one_and_stands_alone_in_a_lo
 
 def test_a_long_callback_is_found() -> None:
     assert see(".js", "work(function () {\n" + "  step();\n" * 80 + "});\n").names == ["work(callback)"]
+
+
+def test_what_a_module_exports_is_a_constant_unless_it_is_a_function_or_a_module() -> None:
+    source = """
+        module.exports.limit = 5;
+        exports.names = ["a", "b"];
+        module.exports.run = function () { return go(); };
+        module.exports.paths = require("./paths");
+        exports.stop = () => halt();
+    """
+    found = see(".js", source)
+    assert (found.kind("constant"), found.names) == (["limit", "names"], ["run", "stop"])

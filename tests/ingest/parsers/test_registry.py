@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from treeline.ingest.parsers.outline import single
 from treeline.ingest.parsers.registry import by_suffix, grammars
 
@@ -47,3 +49,12 @@ def test_a_function_on_its_own_is_understood_in_every_language() -> None:
         calls = [(one.source, one.target) for one in seen.references if one.relation == "calls"]
         assert calls == [("Stored.name", "g")], language
         assert all(one.line >= 40 for one in seen.references), language
+
+
+def test_the_grammars_are_a_mapping_of_languages() -> None:
+    known = grammars()
+    assert len(known) == len(list(known)) == len(set(known)) > 30
+    assert all(known[name].name for name in ("python", "go", "rust"))
+    assert "klingon" not in known
+    with pytest.raises(KeyError):
+        known["klingon"]

@@ -309,3 +309,15 @@ def units(path: str, text: str) -> tuple[Function, ...]:
     assert grammar is not None
     place = FileLocation("owner/name", path, "", "https://example.com/blob/0/" + path)
     return parse_file(grammar, text.encode(), place, path, 10_000).functions
+
+
+def test_a_function_may_be_as_long_as_the_limit_and_no_longer() -> None:
+    source = "def short():\n    return 1\n"
+    size = len("def short():\n    return 1")
+    grammar = grammar_of("m.py", source.encode())
+    assert grammar is not None
+    place = FileLocation("o/r", "m.py", "", "file:///m")
+    kept = parse_file(grammar, source.encode(), place, "m.py", size)
+    assert ([unit.func_name for unit in kept.functions if unit.kind == "function"], kept.problems) == (["short"], ())
+    (problem,) = parse_file(grammar, source.encode(), place, "m.py", size - 1).problems
+    assert problem.reason == f"function short of {size} bytes is over {size - 1}"
