@@ -136,3 +136,8 @@ def test_what_a_module_exports_is_a_constant_unless_it_is_a_function_or_a_module
     """
     found = see(".js", source)
     assert (found.kind("constant"), found.names) == (["limit", "names"], ["run", "stop"])
+
+
+def test_a_short_function_far_down_a_file_keeps_its_inner_functions() -> None:
+    outer = "function outer() {\n  function inner() { return 1; }\n  return inner;\n}\n"
+    assert see(".js", "let a = 1;\n" * 300 + outer).names == ["outer"]
