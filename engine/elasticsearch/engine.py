@@ -6,7 +6,7 @@ import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from elasticsearch import ConnectionTimeout, Elasticsearch, NotFoundError
@@ -50,6 +50,7 @@ EXACT_SECONDS = 2.0  # the server's time included
 EXACT_PAGE = 100  # candidates read at once
 SHORTEST_WILDCARD = 3  # letters; fewer are in most words
 SEVERAL_WORDS = 3  # are looked for as a phrase, which needs no wildcard
+FEW_CANDIDATES = 30  # are read at once where the words within a phrase stand in so few units
 MOST_ENDINGS = 1_000  # of the last word of a phrase
 PARTS_UP_TO = 50_000  # units: more have so many words that going through all of them takes a second
 WILDCARDS = re.compile(r"[*?\\]")
@@ -269,20 +270,20 @@ class ElasticsearchEngine:
         for hit in self._all(PAGE, **columns("serial", *ADDRESS_FIELDS)):
             yield hit["fields"]["serial"][0], (id_of(hit), address_of(hit["fields"]))
 
-    def _exact(
-        self, matcher: Matcher, k: int, filters: Filters, stages: Sequence[list[dict[str, Any]]]
-    ) -> Sequence[Hit]:
+    def _exact(self, matcher: Matcher, k: int, filters: Filters, stages: Sequence[Stage]) -> Sequence[Hit]:
         """The candidates of each stage by size; each is read until k match."""
         found: dict[int, None] = {}
-        for narrowing in stages:
-            query = {"bool": {"filter": [UNITS, *narrowing, *clauses(filters)]}}
-            for page in self._pages(query, EXACT_PAGE, matcher):
+        for stage in stages:
+            query = {"bool": {"filter": [UNITS, *stage.filters, *clauses(filters)]}}
+            size, have_all = stage.first or EXACT_PAGE, True
+            for page in self._pages(query, size, matcher):
                 page.sort(key=lambda hit: (*matcher.rank(hit["_source"]["func_name"], hit["sort"][0]), hit["sort"][1]))
                 new = [hit for hit in page if hit["sort"][1] not in found]
                 found.update((hit["sort"][1], None) for hit in matcher.first(new, texts_of, k - len(found)))
-                if len(found) >= k or matcher.timed_out:
+                have_all = len(page) < size
+                if stage.first or len(found) >= k or matcher.timed_out:
                     break
-            if len(found) >= k or matcher.timed_out:
+            if (stage.first and have_all) or len(found) >= k or matcher.timed_out:
                 break
         serials = np.array(list(found), dtype=np.int64)
         hits = Hits(*self._columns.table_and_rows(serials), np.arange(len(serials), 0.0, -1.0))
@@ -372,20 +373,32 @@ def texts_of(hit: Mapping[str, Any]) -> tuple[str, str]:
     return source.get("original_string", source["code"]), source.get("docstring", "")
 
 
-def exact_stages(matcher: Matcher, *, whole_words: bool) -> list[list[dict[str, Any]]]:
-    """Filters for the candidates of an exact search, stage by stage: the best ones come first.
+class Stage(NamedTuple):
+    """Filters for the candidates of an exact search. With `first` they let every match pass, and only so many are read:
+    if there are no more, the search ends."""
+
+    filters: list[dict[str, Any]]
+    first: int = 0
+
+
+def exact_stages(matcher: Matcher, *, whole_words: bool) -> list[Stage]:
+    """Stage by stage: the best candidates come first.
 
     The first and the last word of the text may be parts of longer ones, unless `whole_words`. Looking for parts goes
-    through the whole dictionary of words.
+    through the whole dictionary of words, which takes most of the time; few units have the words between in order.
     """
     wanted: list[dict[str, Any]] = []
+    inner: list[dict[str, Any]] = []
     for literal in matcher.literals:
         parts = literal.split()
         several = len(parts) >= SEVERAL_WORDS
+        between = [_in_order(parts[1:-1], "phrase")] if len(parts) > SEVERAL_WORDS else []
         if several and len(parts[-1]) >= SHORTEST_WILDCARD:
             wanted.append(_in_order(parts[1:], "phrase_prefix", max_expansions=MOST_ENDINGS))
-        elif len(parts) > SEVERAL_WORDS:
-            wanted.append(_in_order(parts[1:-1], "phrase"))
+            ending = [{"prefix": {WORDS: word}} for word in words(parts[-1]).split()[-1:] if parts[-1].endswith(word)]
+            inner += between and [*between, *ending]
+        else:
+            wanted += between
         found = words(literal).split()
         for at, word in enumerate(found):
             edge = (at == 0 and literal.startswith(word)) or (at == len(found) - 1 and literal.endswith(word))
@@ -394,13 +407,13 @@ def exact_stages(matcher: Matcher, *, whole_words: bool) -> list[list[dict[str, 
             elif not several and len(word) >= SHORTEST_WILDCARD:
                 wanted.append({"wildcard": {WORDS: f"*{word}*"}})
     if not matcher.name:
-        return [wanted]
+        return [Stage(inner, FEW_CANDIDATES), Stage(wanted)] if inner else [Stage(wanted)]
     own = {"term": {"leaf": {"value": matcher.name, "case_insensitive": True}}}
     if whole_words:
-        return [[own], wanted]
+        return [Stage([own]), Stage(wanted)]
     name = WILDCARDS.sub(r"\\\g<0>", matcher.name)
     longer = {"wildcard": {"func_name.keyword": {"value": f"*{name}*", "case_insensitive": True}}}
-    return [[own], [longer], wanted]
+    return [Stage([own]), Stage([longer]), Stage(wanted)]
 
 
 def _in_order(parts: Sequence[str], kind: str, **options: Any) -> dict[str, Any]:

@@ -109,6 +109,10 @@ def test_a_pattern_that_explodes_is_stopped(store: Store, name: str) -> None:
         ("x(foo|bar)y", ["x", "y"]),
         ("a[bc]d", ["a", "d"]),
         ("[]a]b", ["b"]),
+        (r"a[^]b]cd", ["a", "cd"]),
+        (r"a[\]b]cd", ["a", "cd"]),
+        (r"load\.json", ["load.json"]),
+        ("(ab)?cd", ["cd"]),
         ("(?x) foo  # comment", []),
         (r"\bname\b", ["name"]),
     ],
@@ -123,3 +127,29 @@ def test_a_name_is_not_found_across_two_that_stand_side_by_side(store: Store, na
     assert [hit.address.func_name for hit in engine.phrase("abc", 10)] == ["abc_long_name"]
     assert [hit.address.func_name for hit in engine.phrase("y", 10)] == ["y"]
     engine.close()
+
+
+@pytest.mark.parametrize("others", [5, 29, 30, 60])
+def test_a_phrase_is_found_among_many_units_with_its_inner_words(store: Store, name: str, others: int) -> None:
+    """However few or many have them: the words at its ends may be parts of longer ones."""
+    near = [
+        function(
+            f"near_{number}",
+            code=f"def near_{number}():\n    # reads all lines of paper {number}\n    return {number}\n",
+        )
+        for number in range(others)
+    ]
+    far = [
+        function(name, code=f"def {name}():\n    # {'x' * 50} {text}\n    return 0\n")
+        for name, text in (("whole", "read all lines of file"), ("longer", "unread all lines of filenames"))
+    ]
+    build(store, name, (*near, *far))
+    exact = store.open(name)
+    try:
+        assert [hit.address.func_name for hit in exact.phrase("read all lines of file", 4)] == ["whole", "longer"]
+        assert len(exact.phrase("read all lines of files", 4)) == 0
+        found = [hit.address.func_name for hit in exact.phrase("reads all lines of pap", 100)]
+        assert sorted(found) == sorted(one.func_name for one in near)
+        assert len(exact.phrase("reads all lines of pap", 4)) == 4
+    finally:
+        exact.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from treeline.engine.text import Matcher, required_literals
+from treeline.engine.text import Matcher
 
 
 @pytest.mark.parametrize(
@@ -48,27 +48,3 @@ def test_a_phrase_matches_across_lines_and_in_any_of_the_texts() -> None:
     assert not matcher.matches("return  none")
     assert not matcher.matches("None return")
     assert not matcher.matches()
-
-
-@pytest.mark.parametrize(
-    ("pattern", "literals"),
-    [
-        (r"load\.json", ["load.json"]),
-        ("Load.*File", ["load", "file"]),
-        (r"a[^]b]cd", ["a", "cd"]),
-        (r"a[]b]cd", ["a", "cd"]),
-        (r"a[\]b]cd", ["a", "cd"]),
-        (r"a[^b]cd", ["a", "cd"]),
-        (r"\w+_id", ["_id"]),
-        ("colou?r", ["colo", "r"]),
-        ("ab{2,3}c", ["a", "c"]),
-        ("ab+c", ["ab", "c"]),
-        ("(ab)?cd", ["cd"]),
-        ("ab|cd", []),
-        ("(ab|cd)ef", ["ef"]),
-        ("two words", ["two", "words"]),
-        ("(?x) a b", []),
-    ],
-)
-def test_what_every_match_of_an_expression_contains(pattern: str, literals: list[str]) -> None:
-    assert required_literals(pattern) == literals
