@@ -130,6 +130,14 @@ class Classes:
         """The classes whose last or whole name this is."""
         return self._by_name.get(name, ())
 
+    def called(self, name: str) -> Sequence[int]:
+        """The classes whose whole name this is."""
+        return [node for node in self.named(name) if self._names[node] == name]
+
+    def within(self, node: int, name: str) -> Sequence[int]:
+        """The classes of this name inside a class."""
+        return self.called(f"{self._names[node]}.{name}")
+
     def is_class(self, node: int) -> bool:
         return self._kinds[node] in CLASSES
 

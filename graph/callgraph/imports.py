@@ -105,6 +105,21 @@ class Imports:
             self._through_stars[key] = next((scope for scope in handed if scope and not scope.outside), None)
         return self._through_stars[key]
 
+    def elixir_module(self, file: File, own: int | None, parts: Sequence[str]) -> tuple[Scope, int]:
+        """The module that an expression begins with, by its whole name, an alias or as one inside its own, and how many
+        parts the name has."""
+        count = next((at for at, part in enumerate(parts) if not part[:1].isupper()), len(parts))
+        seen = self._aliases[file.path].get(parts[0])
+        whole = ".".join([seen.module if seen else parts[0], *parts[1:count]])
+        found = (self._classes.within(own, whole) if own is not None else ()) or self._classes.called(whole)
+        return Scope(found[:1], how=IMPORTED) if found else Scope(outside=True), count
+
+    def elixir_function(self, file: File, name: str) -> Scope | None:
+        """The function of an imported module that a bare call reaches."""
+        modules = (node for seen in file.imports if seen.name == "*" for node in self._classes.called(seen.module))
+        found = next((member for node in modules if (member := self._classes.member(node, name)) is not None), None)
+        return None if found is None else Scope((found,), how=IMPORTED)
+
     def _own(self, module: File, name: str, passes: int) -> Scope | None:
         """What a module itself defines or imports by name."""
         node = module.nodes.get(name)

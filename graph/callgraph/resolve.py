@@ -118,7 +118,7 @@ UNWRAPPING = frozenset(
     as_mut clone pop remove peek front back lock read write borrow borrow_mut ok value Value get_mut at""".split()
 )
 TYPED = frozenset({"go", "java", "typescript", "rust", "c", "cpp", "csharp", "kotlin", "scala", "swift"})
-BARE_NAME_IS_OWN_METHOD = frozenset({"java", "ruby", "csharp", "kotlin", "cpp"})
+BARE_NAME_IS_OWN_METHOD = frozenset({"java", "ruby", "csharp", "kotlin", "cpp", "elixir"})
 
 Found = tuple[Sequence[int], str]  # symbols, and how they were found
 NOTHING: Found = ((), "")
@@ -259,7 +259,13 @@ class Resolver:
             found = self._imports.rust_path(place.file, [first, *steps[:taken]])
             if found is not None:
                 return _valued(found[0]), found[1]
+        if place.file.language == "elixir" and first[:1].isupper():
+            module, count = self._imports.elixir_module(place.file, own, [first, *steps])
+            return _valued(module), count - 1
         value = self._name(place, first, is_called=not steps or steps[0] == "()")
+        if place.file.language == "elixir" and value == NO_VALUE:
+            imported = self._imports.elixir_function(place.file, first)
+            return (_valued(imported) if imported else NO_VALUE), 0
         if place.file.language == "cpp" and value == NO_VALUE and steps and steps[0] not in ("()", "[]"):
             # A namespace. Names in the graph do not include it.
             return (OUTSIDE, 0) if first == "std" else (self._name(place, steps[0]), 1)

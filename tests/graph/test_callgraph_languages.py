@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from textwrap import dedent
 
 import pytest
 
@@ -1133,3 +1134,46 @@ def test_a_type_is_found_by_the_whole_path_of_its_module() -> None:
     graph = graph_of(files, "python")
     steps = graph.walk(graph.named("Box.go"), ("calls",), "in", 1)
     assert names(graph, (step.node for step in steps)) == {"use.py:run"}
+
+
+@pytest.mark.parametrize(
+    ("alias", "call"),
+    [
+        ("", "Shop.Net.Pool.open(x)"),
+        ("alias Shop.Net.Pool", "Pool.open(x)"),
+        ("alias Shop.Net", "Net.Pool.open(x)"),
+        ("alias Shop.Net.Pool, as: Workers", "Workers.open(x)"),
+        ("alias Shop.Net.{Cart, Pool}", "Pool.open(x)"),
+        ("import Shop.Net.Pool", "open(x)"),
+    ],
+)
+def test_an_elixir_module_is_known_by_its_name_and_its_aliases(alias: str, call: str) -> None:
+    module = "defmodule {} do\n  def open(x), do: x\nend\n"
+    files = {
+        "lib/net/pool.ex": module.format("Shop.Net.Pool"),
+        "lib/door.ex": module.format("Shop.Door"),
+        "lib/use.ex": f"defmodule Use do\n  {alias}\n  def run(x), do: {call}\nend\n",
+    }
+    graph = graph_of(files, "elixir")
+    steps = graph.walk(graph.named("Shop.Net.Pool.open"), ("calls",), "in", 1)
+    assert names(graph, (step.node for step in steps)) == {"lib/use.ex:Use.run"}
+    assert not graph.walk(graph.named("Shop.Door.open"), ("calls",), "in", 1)
+
+
+def test_elixir_calls_of_its_own_module_of_one_inside_it_and_of_none() -> None:
+    source = """
+        defmodule Shop do
+          defmodule Cart do
+            def sum(x), do: x
+          end
+          def pay(x), do: check(Cart.sum(x))
+          def check(x), do: Enum.sum(x)
+        end
+    """
+    graph = graph_of({"lib/shop.ex": dedent(source)}, "elixir")
+
+    def callers(name: str) -> set[str]:
+        return names(graph, (step.node for step in graph.walk(graph.named(name), ("calls",), "in", 1)))
+
+    assert callers("Shop.check") == {"lib/shop.ex:Shop.pay"}
+    assert callers("Shop.Cart.sum") == {"lib/shop.ex:Shop.pay"}

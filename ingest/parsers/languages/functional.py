@@ -136,14 +136,18 @@ def _elixir_body(node: Node) -> int:
     return next((child.start_byte for child in node.named_children if child.type == "do_block"), 0)
 
 
+ALIASED = re.compile(r",\s*as:\s*(\w+)")
+
+
 def _elixir_imports(call: Node) -> list[Import]:
+    """`alias Shop.{Cart, Order}` names two modules, `alias Shop.Cart, as: Basket` one by another name."""
     module = text_of(_first_argument(call))
-    keyword = text_of(call.child_by_field_name("target"))
-    return (
-        [Import(module, "", module.rpartition(".")[2]) if keyword == "alias" else Import(module, "*", "")]
-        if module
-        else []
-    )
+    if text_of(call.child_by_field_name("target")) != "alias":
+        return [Import(module, "*", "")] if module else []
+    common, _, several = module.partition("{")
+    modules = [common + one.strip() for one in several.rstrip("}").split(",")] if several else [module]
+    given = ALIASED.search(text_of(call))
+    return [Import(one, "", given[1] if given else one.rpartition(".")[2]) for one in modules if one]
 
 
 def _elixir_target(node: Node) -> tuple[int, int]:
