@@ -118,7 +118,7 @@ UNWRAPPING = frozenset(
     as_mut clone pop remove peek front back lock read write borrow borrow_mut ok value Value get_mut at""".split()
 )
 TYPED = frozenset({"go", "java", "typescript", "rust", "c", "cpp", "csharp", "kotlin", "scala", "swift"})
-BARE_NAME_IS_OWN_METHOD = frozenset({"java", "ruby", "csharp", "kotlin", "cpp", "elixir"})
+BARE_NAME_IS_OWN_METHOD = frozenset({"java", "ruby", "csharp", "kotlin", "cpp", "elixir", "scala", "swift"})
 
 Found = tuple[Sequence[int], str]  # symbols, and how they were found
 NOTHING: Found = ((), "")

@@ -1177,3 +1177,25 @@ def test_elixir_calls_of_its_own_module_of_one_inside_it_and_of_none() -> None:
 
     assert callers("Shop.check") == {"lib/shop.ex:Shop.pay"}
     assert callers("Shop.Cart.sum") == {"lib/shop.ex:Shop.pay"}
+
+
+@pytest.mark.parametrize(
+    ("language", "path", "source"),
+    [
+        (
+            "swift",
+            "Pool.swift",
+            "class Pool {\n  func open(_ x: Int) -> Int { x }\n  func close(_ x: Int) -> Int { open(x) }\n}\n",
+        ),
+        (
+            "scala",
+            "Pool.scala",
+            "class Pool {\n  def open(x: Int) = x\n  def close(x: Int) = open(x)\n}\n"
+            "object Door { def open(x: Int) = x }\n",
+        ),
+    ],
+)
+def test_a_bare_call_in_a_class_is_of_its_own_method(language: str, path: str, source: str) -> None:
+    graph = graph_of({path: source}, language)
+    steps = graph.walk(graph.named("Pool.open"), ("calls",), "in", 1)
+    assert names(graph, (step.node for step in steps)) == {f"{path}:Pool.close"}
