@@ -102,3 +102,13 @@ def test_a_lane_that_fails_stops_the_evaluation(searcher: LiveSearcher) -> None:
 
     with pytest.raises(InputError, match="dense lane failed on 'n largest elements of a list': timed out"):
         LaneCache(Failing(searcher)).answer(KEYWORD, CASE, 10)
+
+
+def test_each_switch_is_on_in_the_row_that_is_named_after_it() -> None:
+    rows = {variant.name: variant for variant in ablations()}
+    assert (rows["with expansion"].expand, rows["with expansion"].callees) == (True, False)
+    assert (rows["with callees"].expand, rows["with callees"].callees) == (False, True)
+    assert rows["no re-ranker"].rerank == "none"
+    assert rows["lane: tfidf"].lanes == ("tfidf",)
+    assert (rows["fusion: rrf"].fusion, rows["fusion: rrf"].rerank) == ("rrf", "none")
+    assert rows["re-rank: algorithm1"].rerank == "algorithm1"

@@ -1182,3 +1182,8 @@ def test_marks_of_optional_values_are_left_out_of_names(suffix: str) -> None:
 
 def test_a_parameter_of_php_has_its_type() -> None:
     assert see(".php", "<?php\nfunction f(Queue $q) { $q->push(); }\n").targets("calls", "f") == [":Queue.push"]
+
+
+def test_operators_of_haskell_are_named_wherever_they_stand() -> None:
+    source = "module A where\nx <+> y = x + y\na `plus` b = a\n(<.>) a b = a\nplain x = x\n"
+    assert see(".hs", source).names == ["<+>", "plus", "<.>", "plain"]

@@ -194,3 +194,12 @@ def test_three_loops_inside_each_other_are_seen() -> None:
         ".py", "def f(a):\n    for b in a:\n        for c in b:\n            for d in c:\n                g(d)\n"
     )
     assert {"~nested-loops", "~triple-loops"} <= found["f"]
+
+
+@pytest.mark.parametrize(
+    ("returned", "makes"),
+    [("lambda x: go(x)", True), ("inner", True), ("(inner)", True), ("go(inner)", False), ("outer", False)],
+)
+def test_a_function_that_returns_one_it_makes_is_a_decorator(returned: str, makes: bool) -> None:
+    source = f"def wrap(go):\n    def inner(x):\n        return x\n    outer = go\n    return {returned}\n"
+    assert ("~decorator" in shapes(".py", source)["wrap"]) is makes
