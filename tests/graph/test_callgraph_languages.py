@@ -1199,3 +1199,25 @@ def test_a_bare_call_in_a_class_is_of_its_own_method(language: str, path: str, s
     graph = graph_of({path: source}, language)
     steps = graph.walk(graph.named("Pool.open"), ("calls",), "in", 1)
     assert names(graph, (step.node for step in steps)) == {f"{path}:Pool.close"}
+
+
+def test_a_name_that_is_bound_again_among_others_loses_its_class_in_python() -> None:
+    source = """
+        class Client:
+            def go(self): return 1
+
+        class Server:
+            def go(self): return 2
+
+        def kept():
+            one = Client()
+            return one.go()
+
+        def lost():
+            one = Client()
+            one, two = pair()
+            return one.go()
+    """
+    graph = graph_of({"m.py": dedent(source)}, "python")
+    steps = graph.walk(graph.named("Client.go"), ("calls",), "in", 1)
+    assert names(graph, (step.node for step in steps)) == {"m.py:kept"}

@@ -118,3 +118,10 @@ def test_unjudged_results_cost_places_in_all_and_none_within() -> None:
     for ending in ("", "_covered", "_covered_list_10"):
         assert measured[f"ndcg_within{ending}"] == pytest.approx(1.0), ending
         assert measured[f"ndcg_all{ending}"] == pytest.approx(0.5), ending
+
+
+def test_coverage_counts_judged_urls_that_are_indexed_and_queries_with_an_answer_among_them() -> None:
+    judged = {"sort": {"a": 1.0, "b": 0.0}, "read": {"c": 0.0, "d": 3.0}, "parse": {"e": 2.0, "f": 0.0}}
+    assert codesearchnet.coverage_of(judged, {"a", "c", "e", "f"}.__contains__) == codesearchnet.Coverage(
+        judged=6, present=4, queries=3, with_answer=2
+    )
