@@ -124,10 +124,10 @@ def test_repositories_go_to_workers_in_trips_of_limited_size(tmp_path: Path, mon
     trips: list[int] = []
 
     class Counting(Workers):
-        def call(self, work: Any, *given: Any) -> Any:
-            if work is artifacts.resolve:
+        def call(self, function: Any, *given: Any, **named: Any) -> Any:
+            if function is artifacts.resolve:
                 trips.append(len(given[0]))
-            return super().call(work, *given)
+            return super().call(function, *given, **named)
 
     monkeypatch.setattr(pipeline, "Workers", Counting)
     three = [project(tmp_path / name, {"m.py": module(0)}) for name in ("a", "b", "c")]

@@ -16,7 +16,16 @@ from treeline.graph.hyperbolic import distance, distances
 from treeline.graph.local_tree import local_tree as whole_tree
 from treeline.rerank.candidates import Candidate, Candidates, Contribution, RerankContext
 from treeline.rerank.evidence import label_match, lists_changes, local_tree, path_facts, query_words, superseded
-from treeline.rerank.tree import CLASS, FILE, FUNCTIONS_STEP, REPOSITORY, REPOSITORY_STEP, TreeRanking, cut
+from treeline.rerank.tree import (
+    CLASS,
+    FILE,
+    FUNCTIONS_STEP,
+    REPOSITORY,
+    REPOSITORY_STEP,
+    TreeRanking,
+    answering_wholes,
+    cut,
+)
 
 
 def unit(number: int, path: str, name: str, kind: str, score: float, repo: str = "o/r") -> Candidate:
@@ -563,3 +572,25 @@ def test_up_to_three_neighbouring_words_of_a_query_are_read_as_one_too() -> None
     assert query_words("open the Thread pool") == {
         *terms("open the thread pool openthe thethread threadpool openthethread thethreadpool")
     }
+
+
+def test_the_unit_around_several_functions_is_their_class_else_their_file() -> None:
+    rows = units(
+        *(
+            ("shop.py", f"Shop.{name}", "method", score)
+            for name, score in (("open", 1.0), ("pay", 0.95), ("close", 0.9))
+        ),
+        ("shop.py", "Shop", "class", 0.7),
+        ("shop.py", "Door", "class", 0.8),
+        ("shop.py", "shop.py", "file", 0.75),
+    )
+
+    def around(rows: list[Candidate]) -> dict[str, str]:
+        head = Candidates.of(rows)
+        found = answering_wholes(head, np.array([one.score for one in rows]), local_tree(head))
+        return {rows[whole].address.func_name: rows[best].address.func_name for whole, best in found.items()}
+
+    assert around(rows) == {"Shop": "Shop.open"}
+    assert around([one for one in rows if one.address.func_name != "Shop"]) == {"shop.py": "Shop.open"}
+    assert around([one for one in rows if one.address.kind != "file" and one.address.func_name != "Shop"]) == {}
+    assert around(rows[1:]) == {}  # two are not several
