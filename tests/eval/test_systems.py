@@ -109,6 +109,7 @@ def test_each_switch_is_on_in_the_row_that_is_named_after_it() -> None:
     assert (rows["with expansion"].expand, rows["with expansion"].callees) == (True, False)
     assert (rows["with callees"].expand, rows["with callees"].callees) == (False, True)
     assert rows["no re-ranker"].rerank == "none"
+    assert (rows["no routing"].lanes, rows["no dense lane"].lanes) == (("keyword", "dense"), ("keyword",))
     assert rows["lane: tfidf"].lanes == ("tfidf",)
     assert (rows["fusion: rrf"].fusion, rows["fusion: rrf"].rerank) == ("rrf", "none")
     assert rows["re-rank: algorithm1"].rerank == "algorithm1"

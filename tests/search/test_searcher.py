@@ -404,3 +404,12 @@ def test_an_empty_index_answers_with_nothing(tmp_path_factory: pytest.TempPathFa
     for mode in MODES:
         assert searcher.search(Query("convert int to string", mode=mode)).results == ()
     searcher.close()
+
+
+def test_closing_a_searcher_closes_its_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = small_store(tmp_path).open(NAME)
+    close, closed = engine.close, list[bool]()
+    monkeypatch.setattr(engine, "close", lambda: closed.append(True))
+    Searcher(engine, {}, Settings()).close()
+    close()
+    assert closed == [True]
