@@ -128,7 +128,7 @@ def optimise(
     faster: float,
     betas: tuple[float, float] = (0.9, 0.999),
 ) -> None:
-    """Take so many steps down the loss, which is computed anew for each.
+    """Take so many steps down the loss, which is computed before each.
 
     Parameters whose names start with one of `new`, which no model brings, learn so many times `faster`.
     """

@@ -53,6 +53,7 @@ SEVERAL_WORDS = 3  # are looked for as a phrase, which needs no wildcard
 FEW_CANDIDATES = 30  # are read at once where the words within a phrase stand in so few units
 MOST_ENDINGS = 1_000  # of the last word of a phrase
 PARTS_UP_TO = 50_000  # units: more have so many words that going through all of them takes a second
+PLAIN_WORD = re.compile(r"[a-z0-9]+")
 WILDCARDS = re.compile(r"[*?\\]")
 TEXTS = ["original_string", "code", "docstring", "func_name"]
 # The serial alone, from a column: unpacking a record takes longer than finding it.
@@ -395,8 +396,9 @@ def exact_stages(matcher: Matcher, *, whole_words: bool) -> list[Stage]:
         between = [_in_order(parts[1:-1], "phrase")] if len(parts) > SEVERAL_WORDS else []
         if several and len(parts[-1]) >= SHORTEST_WILDCARD:
             wanted.append(_in_order(parts[1:], "phrase_prefix", max_expansions=MOST_ENDINGS))
-            ending = [{"prefix": {WORDS: word}} for word in words(parts[-1]).split()[-1:] if parts[-1].endswith(word)]
-            inner += between and [*between, *ending]
+            inner += between
+            if between and PLAIN_WORD.fullmatch(parts[-1]):  # what the analyser does not cut
+                inner.append({"prefix": {WORDS: parts[-1]}})
         else:
             wanted += between
         found = words(literal).split()
