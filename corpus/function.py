@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 
 # The call graph stores line numbers in 32 bits; no file has a line number of ten digits.
 LINES_IN_URL = re.compile(r"#L(\d{1,9})(?:-L?(\d{1,9}))?$")
@@ -79,7 +79,7 @@ def lines_in(url: str) -> tuple[int, int] | None:
     return first, int(found[2] or first)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Function:
     """One unit. `original_string` is the source as written; `code` is the same without its docstring.
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.errors import EncoderMismatch, InputError
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.corpus.record import dataclass
 
 Vectors = NDArray[np.float32]
 
@@ -47,7 +47,7 @@ def unit(vectors: NDArray[Any]) -> Vectors:
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AbsentEncoder:
     """Stands for an encoder that cannot be loaded; every call raises the reason."""
 

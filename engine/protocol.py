@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Protocol, Self
 from uuid import uuid4
 
 from treeline.corpus.errors import EncoderMismatch
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
-from treeline.corpus.record import dataclass
 
 if TYPE_CHECKING:  # numpy takes longer to import than `--help` takes to answer
     from treeline.engine.hits import Vectors
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hit:
     """One found function: its id, the lane's own score, and where it lives (so that ranking needs no fetch)."""
 
@@ -23,7 +23,7 @@ class Hit:
     address: Address
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filters:
     """What a search is narrowed to; an empty string means no restriction."""
 
@@ -42,7 +42,7 @@ class Filters:
 NO_FILTERS = Filters()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EncoderSpec:
     """Which encoder made an index's vectors, and their dimension."""
 
@@ -58,7 +58,7 @@ class EncoderSpec:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IndexInfo:
     """What an index is made of; `encoders` is empty for a keyword-only index, the first is the default."""
 
@@ -222,7 +222,7 @@ class Writer(Protocol):
         """Leave a checkpointed but unpublished generation in place, to be resumed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """The share of one of several loaders: `Part(2, 3)` is the second of three."""
 
@@ -237,7 +237,7 @@ class Part:
         return f"{self.number}/{self.of}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn:
     """Whether a loader that has finished its part publishes them all. It does if both of these are empty."""
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from treeline.corpus.analysis import STOP_WORDS, parts
 from treeline.corpus.arrays import read_archive
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 
 Vectors = NDArray[np.float32]
 
@@ -28,7 +28,7 @@ BLOCK = 16_384
 REFIT_AFTER = 0.2  # of the functions
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CorpusClusters:
     """Each function's cluster, the centres, and a few words that label each cluster."""
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.errors import TreelineError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.graph import hyperbolic
 from treeline.graph.hyperbolic import Floats, Points
 
@@ -34,7 +34,7 @@ class NotSeparable(TreelineError):
     code = "not_separable"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Embedding:
     """Where each node lies; a tree distance is the hyperbolic distance divided by `scale`."""
 
@@ -171,7 +171,7 @@ def _angle_to_parent(parent: Points, step: Points, angle: Floats) -> Floats:
     return result
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quality:
     """How well an embedding keeps the tree; measured on a sample if the tree has too many pairs."""
 

@@ -15,7 +15,7 @@ import orjson
 from numpy.typing import NDArray
 
 from treeline.corpus.arrays import read_archive
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.graph.embedding import (
     Embedding,
     Nodes,
@@ -31,7 +31,7 @@ from treeline.graph.hyperbolic import Floats, Points
 from treeline.graph.tree import REPOSITORY, Tree
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GlobalEmbedding:
     """Every node's point in the one disk, the embedding's quality, and whether its branches are separated."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 
 Floats = NDArray[np.float64]
 
@@ -20,7 +20,7 @@ TINY = np.finfo(float).tiny  # avoids a division by a zero length
 MEAN_STEPS = 12
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Points:
     """Points inside the unit ball: coordinates (n, d) and their gaps 1 − ‖x‖² (n,)."""
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address
-from treeline.corpus.record import dataclass
 from treeline.graph.embedding import embed
 from treeline.graph.embedding import heights as path_lengths
 from treeline.graph.tree import Kind
@@ -22,7 +22,7 @@ DRAWN_REACH = 5.0
 DIGITS = 6
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MapNode:
     """One node: its point in the unit disk, its parent (an index into the nodes), and what it stands for.
 
@@ -40,7 +40,7 @@ class MapNode:
     address: Address | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DiskMap:
     """The drawn tree, parents before children, and the average distortion of the embedding used for ranking."""
 

@@ -13,14 +13,14 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address
-from treeline.corpus.record import dataclass
 from treeline.graph.embedding import Nodes
 from treeline.graph.hyperbolic import Floats
 from treeline.graph.tree import SEPARATOR, scopes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LocalTree:
     """Parents and edge weights (node 0 is the lowest common ancestor), and each candidate's leaf and path."""
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.errors import InputError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.graph import hyperbolic
 from treeline.graph.embedding import Embedding, Nodes, average_distortion, centred, embed, heights, tree_distance
 from treeline.graph.hyperbolic import Floats, Points
@@ -27,7 +27,7 @@ POOL = 200_000  # pairs from which those of a step are drawn
 MEASURED = 20_000  # separate pairs, on which the two embeddings are compared
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refined:
     """The better of the two embeddings, with the average distortion before and after."""
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.arrays import read_archive
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address
-from treeline.corpus.record import dataclass
 from treeline.graph.embedding import Nodes, depths
 
 Kind = Literal["root", "repository", "folder", "file", "class", "function"]
@@ -25,7 +25,7 @@ TYPES = frozenset({"class", "interface", "type", "enum"})  # units that have mem
 SEPARATOR = "\0"  # no path on any system contains it
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summary:
     """Counts and depths of a tree."""
 
@@ -36,7 +36,7 @@ class Summary:
     fan_out: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tree:
     """Every node's parent (−1 for the root, node 0; parents come first), label and kind, and each function's node."""
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from treeline.corpus.errors import TreelineError
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address
-from treeline.corpus.record import dataclass
 from treeline.engine.durable import write_atomically
 from treeline.engine.hits import Vectors
 from treeline.engine.protocol import Engine
@@ -42,7 +42,7 @@ Addresses = list[tuple[str, Address]]
 Resolved = list[tuple[str, bytes]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Changes:
     """What changed between the last generation (if any) and the new one."""
 
@@ -61,7 +61,7 @@ class Changes:
         return (self.previous.artifact(name) or None) if len(self.added) + len(self.removed) <= few else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallGraphUnderWay:
     """Repositories being resolved, and the kept parts of the last call graph (None if all are resolved again)."""
 

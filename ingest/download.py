@@ -21,7 +21,7 @@ from urllib.parse import quote, urlsplit
 import orjson
 
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.ingest.source import ReadOptions
 
 OFFICIAL = "https://s3.amazonaws.com/code-search-net/CodeSearchNet/v2"
@@ -57,7 +57,7 @@ ZIP_MARK, PARQUET_MARK = b"PK\x03\x04", b"PAR1"
 KINDS = {ZIP_MARK: "a zip archive", PARQUET_MARK: "a parquet file"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RemoteFile:
     """A file to download, with its size (0: unknown), hash (`sha256:…`) and first bytes, where known."""
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.errors import DiskFull, EncoderMismatch, IndexMissing, InputError, TreelineError
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.corpus.record import dataclass
 from treeline.encoder.protocol import DEFAULT_ENCODER, Encoder
 from treeline.encoder.registry import is_light
 from treeline.engine.hits import Vectors
@@ -92,7 +92,7 @@ class Ledger:
         return entry, fresh
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Start:
     """What a load starts from; for a new index `previous` is None and the manifest empty."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.corpus.roles import folder_left_out, why_left_out
 from treeline.ingest.parsers.registry import LOCK_FILES, language_of, may_be_read
 from treeline.ingest.source import ReadOptions
@@ -210,7 +210,7 @@ def _parse(line: str) -> _Pattern | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IgnoreRules:
     """The ignore files from the top of a repository down to one folder, the deepest last."""
 

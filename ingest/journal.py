@@ -11,7 +11,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import product
 from pathlib import Path
@@ -20,7 +20,7 @@ from secrets import randbelow
 import orjson
 
 from treeline.corpus.errors import TreelineError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.engine.durable import disk_errors
 from treeline.ingest.source import Problem
 from treeline.ingest.state import Manifest, PackedFacts, dump_problems, load_problems, row_ids
@@ -38,7 +38,7 @@ LARGEST_ID = 2**31 - 1  # of an SQLite file
 DISK_ERRORS = {"full": errno.ENOSPC, "readonly": errno.EROFS, "unable to open": errno.EACCES}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JournalEntry:
     """One chunk of a file (or its end, which is empty): function rows, facts, problems, counts."""
 

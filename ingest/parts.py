@@ -18,8 +18,8 @@ from pathlib import Path
 
 from treeline.corpus.analysis import analyse
 from treeline.corpus.errors import InputError, TreelineError
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.corpus.record import dataclass
 from treeline.encoder.protocol import Encoder
 from treeline.engine.durable import disk_errors
 from treeline.engine.protocol import Part, PartWriter
@@ -55,7 +55,7 @@ def pieces(journal: Path) -> Iterator[bytes]:
             yield piece
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OtherParts:
     """What the other loaders read."""
 

@@ -13,7 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -21,7 +21,7 @@ from typing import Any, Self
 import orjson
 
 from treeline.corpus.errors import InputError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.engine.durable import disk_errors
 from treeline.engine.protocol import EncoderSpec, IndexInfo, Part, Store
 from treeline.ingest import artifacts
@@ -35,7 +35,7 @@ from treeline.ingest.state import Manifest, entry_key
 from treeline.ingest.workers import BatchResult, Clock, Task, Workers, outcome, peak_memory_kb, processors
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Summary:
     """`read` = indexed + updated + unchanged + duplicate + rejected; `total` is what the index now holds."""
 
@@ -180,7 +180,7 @@ SPARE_BATCHES = 6
 VECTOR_CACHE = "vectors.sqlite"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LoadOptions:
     """How to load. `work` is the folder of journals and, unless `rejects` is given, of rejects."""
 

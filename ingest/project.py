@@ -23,7 +23,7 @@ import orjson
 
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import EncoderMismatch, IndexMissing, IndexOutdated, InputError, TreelineError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.engine.durable import disk_errors
 from treeline.ingest.source import Listing, Progress, ReadOptions, Stamp, no_progress
 
@@ -50,7 +50,7 @@ CREATE TABLE rules (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, ctime
     WITHOUT ROWID;"""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Project:
     """`name` is its display name, `index` the name of its index."""
 
@@ -59,7 +59,7 @@ class Project:
     index: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refreshed:
     """What a refresh did. `files` is how many the index covers."""
 
@@ -305,7 +305,7 @@ class _Known:
             cursor.execute("COMMIT")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Refreshing:
     project: Project
     store: Store

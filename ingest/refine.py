@@ -24,7 +24,7 @@ import orjson
 
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import IndexMissing, InputError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.encoder.protocol import Encoder
 from treeline.encoder.registry import check_shipped, is_light
 from treeline.engine.durable import disk_errors
@@ -48,7 +48,7 @@ PAUSE = 0.5
 Made = TypeVar("Made")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refined:
     """The units of a generation that have deep vectors, and whose."""
 
@@ -76,7 +76,7 @@ class Refined:
         return Refined(self.encoder, frozenset(row for row in self.rows & there if row[:ID] not in written))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refinement:
     """How far an index is refined: so many of its `units`, by this encoder."""
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, Protocol
 
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.corpus.record import dataclass
 from treeline.graph.references import FileFacts
 
 # Raise it when parsers or readers change their output, so that unchanged files are read again.
@@ -49,7 +49,7 @@ class SourceText(NamedTuple):
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parsed:
     """The result of parsing one chunk. A file's facts may be spread over several chunks."""
 
@@ -128,7 +128,7 @@ class Rejected(NamedTuple):
         return Parsed(problems=self.problems)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnitList:
     """A source whose units are known in advance."""
 
@@ -189,7 +189,7 @@ def default_cache() -> Path:
     return Path("~/.cache/treeline").expanduser()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ReadOptions:
     """How sources are opened and read."""
 

@@ -11,14 +11,13 @@ import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
-from dataclasses import field
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
 import orjson
 
 from treeline.corpus.errors import IndexOutdated, TreelineError
 from treeline.corpus.function import Function
-from treeline.corpus.record import dataclass
 from treeline.graph.references import FileFacts, Import, Reference, Symbol, Typing
 from treeline.ingest.source import Problem
 

@@ -21,8 +21,8 @@ from typing import IO, Any, NamedTuple, ParamSpec, Self, TypeVar
 
 from treeline.corpus.analysis import analyse
 from treeline.corpus.errors import TreelineError
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.corpus.record import dataclass
 from treeline.encoder.protocol import Encoder
 from treeline.encoder.registry import load
 from treeline.engine.hits import Vectors
@@ -42,7 +42,7 @@ class Task(NamedTuple):
     known: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChunkResult:
     """A chunk's functions: rows of all, and those to write. `kept` are ids whose text, and so vector, is known."""
 
@@ -57,7 +57,7 @@ class ChunkResult:
     texts: tuple[PackedText, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BatchResult:
     """Everything of a batch; `vectors` has a row for each function to write that is not kept, in order."""
 

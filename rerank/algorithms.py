@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.graph.local_tree import local_tree
 from treeline.rerank.candidates import DEPTH, Candidate, RerankContext, arrange
 from treeline.rerank.clustering import Clusterer, by_average_score
@@ -18,7 +18,7 @@ from treeline.rerank.clustering import Clusterer, by_average_score
 Weigh = Callable[[Sequence[float]], float]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Algorithm1:
     """One result per cluster."""
 
@@ -39,7 +39,7 @@ class Algorithm1:
         return arrange(candidates, order, clusters=labels.tolist(), reasons=reasons)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Algorithm2:
     """The first `length` results divided among the clusters.
 

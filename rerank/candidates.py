@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Protocol, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address
-from treeline.corpus.record import dataclass
 from treeline.engine.hits import Keys, Part, Rows, Scores, Shared
 from treeline.engine.protocol import Hit
 from treeline.graph.hyperbolic import Floats
@@ -58,7 +58,7 @@ class Candidate(NamedTuple):
     reason: str = ""  # what the re-ranker did to it, in words
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RerankContext:
     """What a re-ranker gets besides the list: the query, and functions that return vectors, texts and code by id."""
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from treeline.corpus.errors import InputError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.rerank.candidates import Candidate, RerankContext, arrange, scaled
 
 MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
@@ -44,7 +44,7 @@ def load(model: str) -> Any:
         ) from error
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CrossEncoded:
     """Orders the first `depth` by fused and model score, each scaled; the rest keep their order."""
 

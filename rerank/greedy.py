@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.graph.local_tree import local_tree
 from treeline.rerank.candidates import DEPTH, Candidate, RerankContext, arrange, scaled
 
@@ -37,7 +37,7 @@ def greedy_order(scores: NDArray[np.float64], similar: NDArray[np.float64], pena
     return order
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Greedy:
     """The re-ranker; scores are scaled to 0…1, so that the penalty means the same for every query."""
 

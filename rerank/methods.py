@@ -7,7 +7,7 @@ from zlib import crc32
 
 import numpy as np
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.rerank.algorithms import Algorithm1, Algorithm2
 from treeline.rerank.candidates import DEPTH, Candidate, RerankContext, Reranker, arrange
 from treeline.rerank.clustering import hyperbolic_kmeans, kmeans, spectral
@@ -16,7 +16,7 @@ from treeline.rerank.greedy import Greedy
 from treeline.rerank.tree import DIVERSITY, TreeRanking
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RerankOptions:
     """The options of all methods; each uses its own."""
 
@@ -33,7 +33,7 @@ def unchanged(candidates: Sequence[Candidate], context: RerankContext) -> Sequen
     return arrange(candidates, [])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RandomOrder:
     """A random order, the floor of the paper's table; the same for the same query and seed."""
 

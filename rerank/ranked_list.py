@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.engine.hits import Keys, Rows, Scores, run_starts, scores_of
 from treeline.engine.protocol import Hit
 from treeline.rerank.candidates import ABSENT, LANE_HEAD, Candidate, Candidates, Evidence, LaneColumns, Positions
@@ -25,7 +25,7 @@ class QueryTraits(NamedTuple):
     words: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RankedList:
     """One lane's hits, best first; `stages` says how each was found (may be empty)."""
 

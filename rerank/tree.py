@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.analysis import terms
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import lines_in
-from treeline.corpus.record import dataclass
 from treeline.graph.hyperbolic import Floats
 from treeline.rerank.accessors import asks_for_accessors, is_accessor
 from treeline.rerank.candidates import (
@@ -274,7 +274,7 @@ def answering_wholes(head: Candidates, fused: Floats, tree: LocalTree) -> dict[i
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TreeRanking:
     """`diversity` goes from 0, the fused order, to 1, the best of each cluster first (the paper's Algorithm 1)."""
 

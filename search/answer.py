@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import NamedTuple
 
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
-from treeline.corpus.record import dataclass
 from treeline.engine.hits import Distinct
 from treeline.rerank.candidates import Candidate, Candidates
 from treeline.search.lanes.lane_set import Degradation
@@ -47,7 +47,7 @@ class Result(NamedTuple):
     members: tuple[Member, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """One page of results, with the plan and what happened on the way."""
 

@@ -11,14 +11,14 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from contextvars import Context, copy_context
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic, perf_counter
 from typing import Generic, Protocol, TypeVar
 
 from treeline.corpus.errors import EngineUnavailable, TreelineError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 
 Value = TypeVar("Value")
 
@@ -32,7 +32,7 @@ PROBE_EVERY = 5.0
 LATE, HANGING = "no answer within", "does not answer"  # how reasons for a missing call start
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome(Generic[Value]):
     """What came back in time, why the rest is missing, and the milliseconds each call took."""
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol
 
 from treeline.corpus.analysis import terms
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.rerank.candidates import Candidate
 
 Signal = Literal["up", "down", "open"]
@@ -25,7 +25,7 @@ OPENS_PER_PLACE = 5.0  # opens for half a place
 MOST_BY_OPENS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Votes:
     """The votes on one function for one query, and how similar (0–1) that query is to ours."""
 
@@ -73,7 +73,7 @@ def similarity(ours: frozenset[str], theirs: frozenset[str]) -> float:
     return len(ours & theirs) / len(ours | theirs) if ours and theirs else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lift:
     """How many places votes move a result (negative: down), and the counts behind it."""
 

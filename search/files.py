@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.engine.protocol import Hit
 from treeline.graph.references import last_of
 from treeline.graph.tree import FILE, FOLDER, REPOSITORY
@@ -42,7 +42,7 @@ class Target(NamedTuple):
     line: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class References:
     """What names refer to: in the whole file, and in the lines of one unit, which takes precedence."""
 
@@ -56,7 +56,7 @@ class References:
         return self.everywhere.get(name)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Files:
     """The files of a searcher's index, while that is open."""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.graph import tree as trees
 from treeline.graph.tree import FILE, FOLDER, Tree
@@ -34,7 +34,7 @@ INSTALLED = re.compile(r".*/(?:site|dist)-packages/")  # in front of a path in a
 NO_LINE = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Location:
     """A file or folder, and a line. The path may be a suffix of an indexed path, or the other way round."""
 

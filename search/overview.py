@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from treeline.corpus.errors import EngineUnavailable
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.engine.protocol import Hit, IndexInfo
 from treeline.graph import corpus_clusters
 from treeline.graph.corpus_clusters import CorpusClusters
@@ -39,7 +39,7 @@ def per_generation(read: Callable[[Searcher], Value]) -> Callable[[LiveSearcher]
     return of_current
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overview:
     """Counts of an index."""
 
@@ -83,7 +83,7 @@ def cluster_of(candidate: Candidate, clusters: CorpusClusters | None) -> tuple[i
     return cluster, "" if cluster is None else clusters.labels[cluster]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Similar:
     """The units nearest to one, whether each is in its cluster, and the cluster's label."""
 

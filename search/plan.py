@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from typing import Literal
 
 from treeline.corpus.errors import InputError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters
 from treeline.graph.callgraph import Direction
 from treeline.graph.references import Relation
@@ -74,7 +74,7 @@ def nothing(_name: str) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Route:
     """The kind of a query, its symbols, and its number of words; for a structural question, which edges to follow from
     the symbols, and how far."""
@@ -115,7 +115,7 @@ class Route:
         return (KEYWORD, DENSE, GRAPH, *text_calls, *path)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """What a search looks for and how."""
 

@@ -12,7 +12,7 @@ from dataclasses import field, fields, replace
 from typing import Any, Literal, NamedTuple, Self
 
 from treeline.corpus.errors import InputError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.engine.protocol import NO_FILTERS, Filters
 from treeline.search.settings import FAST, MODES, QUALITIES, Settings
 
@@ -21,7 +21,7 @@ DEFAULT = "default"  # stands for the default method
 Value = int | float | str | bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Switch:
     """One switch of a search. `scope` says what it sets: the query, one of its filters, or how the answer is shown."""
 
@@ -126,7 +126,7 @@ def method_names(switch: Switch) -> dict[str, str]:
     return dict.fromkeys(switch.choices, "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Query:
     """The text as typed, and its switches."""
 

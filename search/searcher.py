@@ -11,8 +11,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from treeline.corpus.errors import EngineUnavailable, InputError, ReaderFailed
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.corpus.record import dataclass
 from treeline.encoder.protocol import Encoder
 from treeline.engine.hits import ids_of
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo
@@ -47,7 +47,7 @@ SLOW = frozenset({"cross-encoder"})  # re-rankers that take seconds: other searc
 PATIENCE = 0.25
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ranking:
     """A ranked list without bodies, with the lanes' results and the timings."""
 

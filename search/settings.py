@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treeline.corpus.errors import InputError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.engine.names import check_name
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def setting(default: Any, help_text: str, least: float = 0, choices: tuple[str, 
     return field(default=default, metadata={"help": help_text, "least": least, "choices": choices})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Settings:
     """All settings, with their defaults."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treeline.corpus.counting import counted
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.graph.callgraph import Direction
 from treeline.graph.references import Relation
 from treeline.search.structure import INHERITS
@@ -17,7 +17,7 @@ VERBS = {"calls": "call", "inherits": "extend or implement", "uses": "use", "dep
 NOUNS = {"calls": "function", "inherits": "class", "uses": "function or class", "depends": "function or class"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnresolvedCalls:
     """How many functions contain a call of this name that is not in the graph: of something else, or unresolved."""
 
@@ -35,7 +35,7 @@ class UnresolvedCalls:
         return f"{least}{what} {verb} {self.symbol}{'(' * self.called} in the code"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exact:
     """The answer of the call graph: its units, and what is no unit of its own (a module's top level)."""
 

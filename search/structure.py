@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 
 from treeline.corpus import roles
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters
 from treeline.graph.callgraph import CallGraph, Direction, GraphSymbol, Step
 from treeline.graph.references import CONSTRUCTORS, Relation, last_of
@@ -43,7 +43,7 @@ PARTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Phrase:
     """One form of a question. If it is also ordinary English, the symbol must look like an identifier."""
 
@@ -186,7 +186,7 @@ def defined(question: str) -> tuple[str, bool]:
     return "", False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Neighbour:
     """A symbol that a walk reached. `id` is empty for a class or a module, which has no function id."""
 
@@ -203,7 +203,7 @@ class Neighbour:
     via: str  # the symbol it was reached from
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Structure:
     """The symbols of a name, and everything reached from them, nearest first."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.search.settings import Settings
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -95,7 +95,7 @@ class Evaluation(BaseModel):
         return next((system for system in self.systems if system.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResultFile:
     """A result file and its content."""
 
@@ -137,7 +137,7 @@ HEADLINE_DATASET = "codesearchnet"
 DATASETS = {HEADLINE_DATASET: "CodeSearchNet"}  # display names
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryRow:
     """One row of the per-query table: the text if known, each system's value, focus minus baseline."""
 

@@ -24,7 +24,7 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.engine.durable import is_locked, write_atomically
 from treeline.ingest.source import ReadOptions
 from treeline.ingest.sources.git import check_url, is_git_url, url_and_ref
@@ -51,7 +51,7 @@ class JobRunning(TreelineError):
     code = "job_running"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Job:
     """One change of an index, and how far it is."""
 

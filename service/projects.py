@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.ingest.source import Progress, ReadOptions, no_progress
 from treeline.search.settings import Settings, open_store
 
@@ -24,7 +24,7 @@ DEFAULT_ENCODER = "static"
 REFRESH_ALL_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RefreshedAll:
     """What a refresh of several projects did."""
 

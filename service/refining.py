@@ -24,7 +24,7 @@ import orjson
 
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.engine.durable import is_locked, write_atomically
 from treeline.search.settings import Settings, as_environment, open_store
 
@@ -39,7 +39,7 @@ LET_GO_SECONDS = 10.0  # that a background process has to end
 NICE = 10  # of the background process; its reading is idle besides
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Worker:
     """The process that refines: which index, and how far it is."""
 
@@ -52,7 +52,7 @@ class Worker:
     """Why the last one ended."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RefinementState:
     """What an index's refinement looks like: the units with deep vectors, and those read and not yet swapped in."""
 
@@ -172,7 +172,7 @@ class _Busy(InputError):
     """Another process refines."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Run:
     """The work under the lock; reports its progress to the file."""
 

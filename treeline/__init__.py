@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from treeline.corpus.errors import IndexMissing, InputError, TreelineError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Member:
     """A unit inside a match that fits the query too."""
 
@@ -56,7 +56,7 @@ class Member:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Match:
     """One result of a search. `first_line` and `last_line` are 0 where they are not known; a file, class or section has
     its best `members`."""
@@ -78,7 +78,7 @@ class Match:
     members: tuple[Member, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Neighbor:
     """A function that calls another, or is called by it. `id` is empty where it is outside the index."""
 

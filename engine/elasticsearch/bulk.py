@@ -14,7 +14,7 @@ import orjson
 from elasticsearch import ApiError, Elasticsearch, TransportError
 
 from treeline.corpus.errors import EngineUnavailable
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.engine.elasticsearch.client import (
     BULK_SECONDS,
     BUSY,
@@ -33,7 +33,7 @@ RESULT_FIELDS = "items.*._id,items.*.status,items.*.error"
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Action:
     """One thing to do: index a document (its JSON), or delete one (nothing)."""
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.arrays import map_array
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
-from treeline.corpus.record import dataclass
 from treeline.engine.embedded.manifest import Health, guarded
 from treeline.engine.hits import Ids
 from treeline.engine.protocol import Filters
@@ -31,7 +31,7 @@ Positions = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """One unit on its way into a table; `serial` is its number for life, in order of writing."""
 

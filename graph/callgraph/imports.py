@@ -7,7 +7,7 @@ import sys
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.graph.callgraph.classes import ONE_SCOPE, Classes, File
 from treeline.graph.callgraph.storage import IMPORTED
 from treeline.graph.references import Import, last_of
@@ -18,7 +18,7 @@ INNER_CLASSES = frozenset({"java", "kotlin"})  # imported by the name of the out
 PASSES = 5  # re-exports that are followed (`from .url import parse_url` in a package's `__init__`)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
     """What a dotted name has resolved to so far: symbols, or the files of a module."""
 

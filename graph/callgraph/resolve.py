@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from posixpath import dirname
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.graph.callgraph.classes import ONE_SCOPE, SPREAD, Classes, File, Packages
 from treeline.graph.callgraph.imports import RUST_PATHS, Imports, Modules, Scope, dialect
 from treeline.graph.callgraph.storage import (
@@ -127,7 +127,7 @@ STEPS = re.compile(r"\(\)|\[\]|[^.()\[\]]+")
 MAX_STEPS = 40  # of resolving one expression; ends types that refer to each other in a circle
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Value(Scope):
     """What an expression has resolved to so far: symbols or files, or an object of a class."""
 
@@ -139,7 +139,7 @@ NO_VALUE = Value()
 OUTSIDE = Value(outside=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where an expression is written, which decides what its names refer to."""
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.graph.references import last_of
 
 # How an edge was found; a stored graph encodes it by its position in `HOWS`.
@@ -103,7 +103,7 @@ EDGES = ("nodes", "relations", "hows")
 POINTING = frozenset({"members", "out.nodes", "in.nodes"})  # arrays that hold node numbers
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """The graph of one repository; `ids` are the functions' ids, in node order."""
 

@@ -8,7 +8,7 @@ from dataclasses import field
 
 from tree_sitter import Node
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import SLASHES, Comments, Doc, comment_above
 
@@ -91,7 +91,7 @@ def field_body(node: Node) -> int:
     return body.start_byte if body is not None else 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(kw_only=True, eq=False)
 class Grammar:
     """One language.
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
 
 from tree_sitter import Node
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.graph.references import MAKES, PRIVATE, Import, Reference, Relation, Symbol, SymbolKind, Typing
 from treeline.ingest.parsers.captures import (
     BROKEN,
@@ -86,7 +86,7 @@ class Outline(NamedTuple):
         return tuple(one for one in self.definitions if one.kind in ("function", "method"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Scope:
     """A definition that encloses the current position."""
 
@@ -384,7 +384,7 @@ def outline(grammar: Grammar, source: bytes, stem: str = "") -> Outline:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Single:
     """The result of parsing a function on its own; `name` is the parser's, empty if it found no function."""
 

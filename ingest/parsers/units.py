@@ -13,8 +13,8 @@ from dataclasses import field
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.corpus.record import dataclass
 from treeline.graph.references import FileFacts
 from treeline.ingest.parsers.captures import TooTangled
 from treeline.ingest.parsers.comments import LICENCE, Doc, leading_comment, without_doc
@@ -144,7 +144,7 @@ def _stem(path: str) -> str:
     return pure.parent.name if pure.stem in GENERIC and pure.parent.name else pure.stem
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Maker:
     """Makes the records of one file."""
 

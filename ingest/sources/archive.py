@@ -12,7 +12,7 @@ import tarfile
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from io import BufferedIOBase
 from itertools import accumulate
@@ -21,7 +21,7 @@ from typing import IO, NamedTuple
 from urllib.parse import quote
 
 from treeline.corpus.errors import InputError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.ingest.ignore import (
     EXCLUDED,
     IGNORE_FILES,
@@ -50,7 +50,7 @@ MAX_HEADER = 1 << 20
 HINT = "it may be damaged or cut off: fetch it again, or unpack it and give the folder"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Member:
     """A member of an archive, a file or something else (`kind`). Readable until the next one is taken."""
 
@@ -268,7 +268,7 @@ def _top(listed: Sequence[_Entry]) -> str:
     return tops.pop() if len(tops) == 1 else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Choice:
     """Decides which members are read; counts the others by reason. `read` returns the text of an ignore file."""
 

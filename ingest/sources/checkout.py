@@ -13,7 +13,7 @@ from hashlib import new
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 
 SETTINGS = {
     "core.hooksPath": os.devnull,
@@ -54,7 +54,7 @@ SCP = re.compile(r"(?:[\w.-]+@)?([\w.-]+):(?!//)(.+)")
 MAX_BYTES = 10_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checkout:
     """The top of a working tree; `web` is the remote's web address, empty if there is none."""
 
@@ -132,7 +132,7 @@ REMOTE_REFS = "refs/remotes/origin"
 SHA1_LETTERS = 40
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PublishedFiles:
     """The newest local commit that the remote has (empty: none), and the blob id of each of its files."""
 

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from pickletools import genops
 from typing import IO, Any, Protocol
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected
 from treeline.ingest.sources.records import KNOWN, parse_records
 from treeline.ingest.sources.shards import DAMAGE, position_of
@@ -189,7 +189,7 @@ class Stored(Protocol):
     def open(self) -> AbstractContextManager[IO[bytes]]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Records:
     """Numbered records that a worker turns into functions."""
 
@@ -216,7 +216,7 @@ def flat(record: Any) -> dict[str, object] | str:
     return fields
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pool:
     """The pool as a unit. Problems give the number of their record."""
 

@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
@@ -21,7 +21,7 @@ import numpy as np
 import orjson
 
 from treeline.corpus.errors import InputError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected, Unreadable, leads_out, readable
 from treeline.ingest.sources.records import KNOWN, parse_records
 
@@ -48,7 +48,7 @@ class Opened(Protocol):
     def open(self) -> AbstractContextManager[IO[bytes]]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lines:
     """Raw JSON lines, parsed in a worker."""
 
@@ -288,7 +288,7 @@ SLACK_VALUES = 1_000_000
 MAX_BATCH_BYTES = 16_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rows:
     """Some rows, still in columns. Problems give the number of their row."""
 

@@ -18,8 +18,8 @@ from itertools import chain
 from pathlib import Path
 
 from treeline.corpus.analysis import parts, terms
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.corpus.record import dataclass
 from treeline.engine.hits import ids_of, select, with_scores
 from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.graph.callgraph import ARTIFACT, POSSIBLE, CallGraph, GraphSymbol, Step, load
@@ -87,14 +87,14 @@ class StoredGraph:
         return self._graph
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExactList(RankedList):
     """The functions of an exact answer, with the answer itself."""
 
     exact: Exact = field(kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextCallsList(RankedList):
     """The functions found; `complete` if all functions with the words of the call were checked. For a base class,
     `classes` are those that name it, and the functions are their members."""

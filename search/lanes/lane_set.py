@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from unicodedata import normalize
 
 from treeline.corpus.analysis import analyse, terms
 from treeline.corpus.errors import InputError
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.corpus.record import dataclass
 from treeline.encoder.protocol import Encoder
 from treeline.engine.hits import Distinct, ids_of, scores_of, select, with_scores
 from treeline.engine.protocol import Engine, Filters
@@ -147,7 +147,7 @@ def dense_lane(
     return RankedList(lane, hits, above=float(scores_of(hits)[0]) - encoder.usual)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Degradation:
     """A lane or a later stage that was left out of an answer, and why."""
 

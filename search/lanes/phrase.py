@@ -14,8 +14,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import field, replace
 
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.corpus.record import dataclass
 from treeline.engine.hits import Hits, ids_of, select, with_scores
 from treeline.engine.protocol import Engine, Filters, Hit
 from treeline.rerank.evidence import DOCUMENTS, asks_for_documents, is_heading, lists_changes
@@ -33,7 +33,7 @@ VALUE = re.compile(r"\d|[/\\$={}<>@^*|]|^[(\[]*[\"'`“‘]|[\"'`”’][)\].,:;
 FEW = 3  # most places of an unquoted query: text that occurs in more is not a quotation
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PhraseList(RankedList):
     """The units found. `missing` are required phrases that no unit has, `stopped` those whose search timed out."""
 

@@ -18,7 +18,7 @@ import click
 
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import CredentialsRefused, EncoderMismatch, EngineUnavailable, InputError, TreelineError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.engine.protocol import Store
 from treeline.search.settings import Settings
 from treeline.service.cli.options import index_options, is_named, settings_for
@@ -29,7 +29,7 @@ ANSWER_SECONDS = 60  # for a program to print its version; a browser's first sta
 State = Literal["ok", "missing", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """The result of one check; `needed` if the settings require it."""
 

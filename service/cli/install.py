@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from treeline.corpus.errors import InputError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.service.cli import jsonc
 
 NAME = "treeline"
@@ -32,7 +32,7 @@ more of one place, `outline` what a file defines, `find_callers` and `find_calle
 CURSOR_HEAD = "---\ndescription: How to find code\nalwaysApply: true\n---\n"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Agent:
     """The files where an agent keeps its servers and instructions, in the project or (`~/`) the home folder."""
 

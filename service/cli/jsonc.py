@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 BLANK = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
@@ -20,7 +20,7 @@ INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 PLAIN_INDENT = "  "
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Member:
     key: str
     start: int  # of the key
@@ -28,7 +28,7 @@ class _Member:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Object:
     start: int  # of the brace
     end: int  # of the closing brace

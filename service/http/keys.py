@@ -19,7 +19,7 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from treeline.corpus.errors import InputError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.search.settings import Settings
 
 Scope = Literal["read", "write"]
@@ -29,7 +29,7 @@ KEY = re.compile(r"^tl_(?P<id>[0-9a-f]{8})_(?P<secret>[A-Za-z0-9_-]{43})$")
 NOBODY = hashlib.sha256(b"").hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApiKey:
     """A key as stored: everything but its secret."""
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from treeline.corpus.errors import InputError
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
-from treeline.corpus.record import dataclass
 from treeline.engine.protocol import NO_FILTERS, Hit
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.location import Location, innermost
@@ -28,7 +28,7 @@ CALLABLE = frozenset({"function", "method"})
 WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """A unit, or one line of it, in a file."""
 
@@ -39,7 +39,7 @@ class Place:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outlined:
     """A unit of a file with the units inside it."""
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 
 from treeline.corpus.analysis import terms
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.corpus.record import dataclass
 from treeline.search.answer import Member
 from treeline.service.present.text import summary, visible
 
@@ -32,7 +32,7 @@ NEXT = "… more with offset={}"
 CUT_LINE = "… {:,} lines left out: a larger max_tokens shows all"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """One item of a list: a function, a short note on why it is there, and what matches inside it."""
 

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from treeline.corpus.errors import InputError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.search.answer import Answer
 from treeline.service.api.parameters import SearchParameters
 from treeline.service.http.context import context, search_or_cached
@@ -35,7 +35,7 @@ WAYS: dict[str, tuple[str, dict[str, str]]] = {
 FIRST, SECOND = "plain", "usual"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """One result, and its rank in the other ranking."""
 
@@ -53,7 +53,7 @@ class Row:
         return f"{'up' if self.rank < self.other else 'down'} from {self.other}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """The best results of one ranking."""
 

@@ -17,8 +17,8 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
 from treeline.corpus.errors import TreelineError
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address
-from treeline.corpus.record import dataclass
 from treeline.engine.protocol import Hit
 from treeline.ingest.state import ARTIFACT as STATE
 from treeline.ingest.state import sources_in
@@ -80,7 +80,7 @@ class Part(NamedTuple):
     code: Markup
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileView:
     """A highlighted and linked file, made once for all its parts."""
 

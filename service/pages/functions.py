@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import InputError
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
-from treeline.corpus.record import dataclass
 from treeline.graph.tree import FUNCTION, KINDS
 from treeline.search.location import Locations
 from treeline.search.overview import find_similar, locations
@@ -33,7 +33,7 @@ MOST_NEIGHBOURS = 30
 MOST_SIBLINGS = 15
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One node on the path from the repository to the function."""
 
@@ -42,7 +42,7 @@ class Step:
     href: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sibling:
     """Another function of the same class or file."""
 
@@ -51,7 +51,7 @@ class Sibling:
     here: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Siblings:
     """The siblings shown, and how many more come before and after them."""
 
@@ -60,7 +60,7 @@ class Siblings:
     after: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LikeView:
     """One row of the panel of similar functions."""
 
@@ -69,7 +69,7 @@ class LikeView:
     same_cluster: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LikesView:
     """The panel of similar functions: its rows, and the label of the cluster they share."""
 
@@ -77,7 +77,7 @@ class LikesView:
     rows: list[LikeView]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnresolvedView:
     """A note that more functions have an unresolved call of this name, and a link to the search that lists them."""
 

@@ -7,14 +7,14 @@ from typing import Any
 from apiflask import APIBlueprint, APIFlask
 from flask import Response, current_app, render_template
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 
 blueprint = APIBlueprint("reference", __name__, enable_openapi=False)
 
 ORDER = ("Search", "Functions", "Files", "Sources", "Feedback", "Evaluation", "Service")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parameter:
     name: str
     place: str
@@ -25,7 +25,7 @@ class Parameter:
     default: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Operation:
     """One method of one path."""
 

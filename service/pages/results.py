@@ -8,8 +8,8 @@ from functools import partial
 
 from markupsafe import Markup
 
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
-from treeline.corpus.record import dataclass
 from treeline.graph.corpus_clusters import CorpusClusters
 from treeline.rerank.candidates import Candidate
 from treeline.search.answer import WHOLES, Answer, Result
@@ -30,7 +30,7 @@ LANES = {
 BAR_WIDTH = 120
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlaceView:
     """A function's name and location, ready to show (hidden characters written out) and link."""
 
@@ -46,7 +46,7 @@ class PlaceView:
     file: str = ""  # its URL in the code view
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaneView:
     """One bar of "why here"."""
 
@@ -57,7 +57,7 @@ class LaneView:
     stage: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResultView:
     """One result of the list."""
 

@@ -11,7 +11,7 @@ from flask import Response, render_template, request
 from pydantic import ValidationError
 
 from treeline.corpus.errors import InputError
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.rerank.registry import FUSIONS
 from treeline.search.answer import Answer
 from treeline.search.query import BY_NAME, parse
@@ -49,7 +49,7 @@ FUSION_LABELS = {"default": "Default", "adaptive": "Weighted by question", "rrf"
 STRUCTURAL = re.compile(r"\b(call|use|extend|inherit|implement)(s|ers?|ed)?\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """A filter's value: its number of results, its link, and whether it is on."""
 

@@ -13,7 +13,7 @@ from pygments.token import Comment, Keyword, Literal, Name, Number, Operator, St
 from pygments.util import ClassNotFound
 
 from treeline.corpus.analysis import UNSPACED, WORD, spans, terms
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 from treeline.search.answer import joined_head
 from treeline.service.present.text import INVISIBLE, character_name, code_point
 
@@ -46,7 +46,7 @@ CLASSES: tuple[tuple[_TokenType, str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Snippet:
     """Highlighted code, and how many lines of it are not shown."""
 

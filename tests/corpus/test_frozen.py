@@ -1,4 +1,4 @@
-"""Records behave as the standard library's frozen dataclasses with slots."""
+"""Frozen classes behave as the standard library's frozen dataclasses with slots."""
 
 import copy
 import dataclasses
@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from treeline.corpus.record import dataclass
+from treeline.corpus.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Point:
     """A point."""
 
@@ -37,23 +37,23 @@ class Standard:
         object.__setattr__(self, "total", self.x + self.y)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place(Point):
     name: str = "here"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Options:
     deep: bool
     depth: int = 3
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Identity:
     x: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Folded:
     """Its own equality, and the hash of its fields."""
 
@@ -127,14 +127,3 @@ def test_methods_of_the_class_are_kept() -> None:
     assert Folded("A") == Folded("a")
     assert hash(Folded("A")) == hash(Folded("A"))
     assert repr(Folded("A")) == "folded"
-
-
-def test_other_dataclasses_are_the_standard_librarys() -> None:
-    @dataclass
-    class Box:
-        x: int = 0
-
-    box = Box()
-    box.x = 3
-    assert box == Box(3)
-    assert dataclasses.is_dataclass(Box)
