@@ -3,155 +3,27 @@
 from __future__ import annotations
 
 import json
-from textwrap import dedent
 
-from treeline.corpus.function import Function
+from tests.ingest.parsers.parsing import units
 from treeline.ingest.parsers.formats import MAX_CHARACTERS
-from treeline.ingest.parsers.registry import grammar_of, language_of
-from treeline.ingest.parsers.units import FileLocation, parse_file
-from treeline.ingest.source import MAX_FUNCTION_BYTES
-
-
-def units(file: str, source: str) -> list[Function]:
-    text = dedent(source).lstrip("\n").encode()
-    grammar = grammar_of(file, text)
-    assert grammar is not None
-    location = FileLocation("o/r", file, "", "file:///f")
-    return list(parse_file(grammar, text, location, file, MAX_FUNCTION_BYTES).functions)
+from treeline.ingest.parsers.registry import language_of
 
 
 def named(file: str, source: str) -> list[tuple[str, str]]:
     return [(unit.kind, unit.func_name) for unit in units(file, source)]
 
 
-def test_markdown_sections_are_named_by_the_path_of_their_headings() -> None:
-    found = units(
-        "guide.md",
-        """
-        # Guide
-        Welcome.
-
-        ## Install
-        ```sh
-        # not a heading
-        pip install shop
-        ```
-
-        ### From source
-        Clone it.
-
-        Usage
-        -----
-        Call `run`.
-        """,
+def test_the_unit_of_a_document_is_its_headings_and_a_section_its_text() -> None:
+    whole, *_ = units(
+        "guide.md", "# Guide\nWelcome.\n\n## Install\n### From source\nClone it.\n\nUsage\n-----\nCall `run`.\n"
     )
-    assert [(unit.kind, unit.func_name) for unit in found] == [
-        ("file", "guide.md"),
-        ("section", "Guide"),
-        ("section", "Install"),
-        ("section", "Install > From source"),
-        ("section", "Usage"),
-    ]
-    assert found[3].docstring == "Clone it."
-    assert [unit.address.lines for unit in found[1:]] == [(1, 2), (4, 8), (10, 11), (13, 15)]
-    assert found[0].code == "Guide\n  Install\n    From source\n  Usage"
-
-
-def test_what_only_looks_like_a_heading_in_markdown_is_none() -> None:
-    source = """
-    ---
-    title: Not a heading
-    ---
-    # One *bold* [link](x) `code` #
-    ####### Seven signs
-    #
-    ~~~
-    # In a fence
-    ```
-    # Still in it
-    ~~~
-    a | b
-    -----
-    - an item
-    ---
-        code
-    ---
-    two
-    --
-    ```
-    # Not closed by the same signs with words
-    ``` word
-    # In a fence
-    """
-    assert named("guide.md", source) == [("file", "guide.md"), ("section", "One bold link code")]
-    assert named("guide.md", "Two\n---\nText.\n\nOne\n===\nMore.\n")[1:] == [("section", "Two"), ("section", "One")]
-    assert named("guide.md", "# " + "a" * 200)[1:] == [("section", "a" * 120)]
-    assert named("guide.md", "# " + "a" * 998)[1:] == [("section", "a" * 120)]
-    assert named("guide.md", "# " + "a" * 999) == [("section", "guide.md")]  # a line of data
-
-
-def test_what_only_looks_like_a_heading_in_restructured_text_is_none() -> None:
-    source = """
-    Title
-    =====
-
-    Longer than its line
-    ====================
-    Shorter below
-    ====
-    --
-    No
-    --
-
-      Indented
-      ========
-
-    Last
-    ----
-    """
-    assert named("guide.rst", source)[1:] == [
-        ("section", "Title"),
-        ("section", "Longer than its line"),
-        ("section", "Last"),
-    ]
-
-
-def test_a_document_without_headings_is_prose() -> None:
+    assert whole.code == "Guide\n  Install\n    From source\n  Usage"
     (only,) = units("notes.md", "Some words.\nAnd more.\n")
-    assert (only.kind, only.func_name) == ("section", "notes.md")
     assert (only.code, only.docstring) == ("Some words.", "And more.")
 
 
 def test_a_document_of_many_sections_is_cut_off() -> None:
     assert len(units("guide.md", "".join(f"# Title {number}\n" for number in range(500)))) == 400
-
-
-def test_restructured_text_takes_levels_from_the_order_of_its_underlines() -> None:
-    source = """
-    =====
-    Guide
-    =====
-
-    Install
-    =======
-    Do it.
-
-    Source
-    ------
-    Clone.
-    """
-    assert named("guide.rst", source) == [
-        ("file", "guide.rst"),
-        ("section", "Guide"),
-        ("section", "Install"),
-        ("section", "Install > Source"),
-    ]
-    assert [unit.address.lines for unit in units("guide.rst", source)[1:]] == [(1, 3), (5, 7), (9, 11)]
-
-
-def test_asciidoc_and_org_headings_are_sections() -> None:
-    assert ("section", "Install") in named("guide.adoc", "= Guide\n\n== Install\nDo it.\n")
-    assert ("section", "Install") in named("guide.org", "* Guide\n** Install\nDo it.\n")
 
 
 def test_a_small_file_of_configuration_is_one_unit_and_a_larger_one_a_unit_for_each_key() -> None:
@@ -194,134 +66,15 @@ def test_comments_above_a_key_belong_to_it_and_other_lines_to_the_key_before() -
     assert build.original_string.startswith("# Builds it.\n# Quickly.\nbuild:")
 
 
-def test_perl_and_groovy_functions_are_found_by_their_braces() -> None:
-    perl = """
-    package Shop;
-    our $limit = 3;
-    # Adds one.
-    sub add {
-        my ($x) = @_;
-        return $x + 1;
-    }
-    sub close { 1 }
-    """
-    found = units("Shop.pm", perl)
-    assert [(unit.kind, unit.func_name) for unit in found] == [
-        ("class", "Shop"),
-        ("method", "Shop.add"),
-        ("method", "Shop.close"),
-        ("file", "Shop.pm"),
-    ]
-    assert found[1].docstring == "Adds one."
-    assert "our $limit" in found[-1].original_string and "return" not in found[-1].original_string
-    assert [unit.address.lines for unit in found[:-1]] == [(1, 1), (4, 7), (8, 8)]
-    groovy = "class Shop {\n    def add(int x) {\n        x + 1\n    }\n}\n"
-    assert named("Shop.groovy", groovy)[:2] == [("class", "Shop"), ("method", "Shop.add")]
-
-
-def test_groovy_has_constructors_blocks_and_docs_and_no_functions_inside_functions() -> None:
-    groovy = """
-    package shop
-    limit = 3
-
-    /**
-     * Sells.
-     */
-    @Final
-    class Shop {
-        Shop(int limit) {
-            this.limit = limit
-        }
-        Other(int limit) {
-            wrong()
-        }
-        // Adds one.
-        @Override
-        int add(int x) {
-            int inner(int y) {
-                y
-            }
-            if (x) {
-                x + 1
-            }
-        }
-        class Till {
-            void open() { }
-        }
-    }
-
-    def after() {
-        1
-    }
-
-    stage('Build it') {
-        sh 'make'
-    }
-    """
-    found = {unit.func_name: unit for unit in units("Shop.groovy", groovy)}
-    assert [(unit.kind, name) for name, unit in found.items()] == [
-        ("class", "Shop"),
-        ("method", "Shop.Shop"),
-        ("method", "Shop.add"),
-        ("class", "Shop.Till"),
-        ("method", "Shop.Till.open"),
-        ("function", "after"),
-        ("function", "stage(Build it)"),
-        ("file", "Shop.groovy"),
-    ]
-    assert found["Shop"].docstring == "Sells." and found["Shop"].address.lines == (8, 28)
-    assert found["Shop.add"].docstring == "Adds one." and found["Shop.add"].address.lines == (17, 24)
-    assert found["Shop.Till.open"].address.lines == (26, 26)
-    assert found["stage(Build it)"].address.lines == (34, 36)
-    whole = found["Shop.groovy"].original_string
-    assert "limit = 3" in whole and "wrong()" in whole and "class Shop" in whole
-    assert "x + 1" not in whole and "sh 'make'" not in whole
-
-
-def test_perl_is_documented_in_pod_and_its_packages_do_not_nest() -> None:
-    perl = """
-    package Shop::Till;
-
-    =head1 NAME
-
-    Shop::Till - takes money
-
-    =head2 open
-
-    Opens the drawer.
-
-      sub not_code { 1 }
-
-    =cut
-
-    sub open {
-        my $self = shift;
-    }
-
-    package Shop::Door {
-        sub open {
-            1;
-        }
-    }
-
-    subtest 'it closes' => sub {
-        ok(1);
-    };
-
-    __END__
-
-    sub never { 1 }
-    """
-    found = units("Till.pm", perl)
-    assert [(unit.kind, unit.func_name, unit.docstring) for unit in found] == [
-        ("class", "Shop::Till", "Shop::Till - takes money"),
-        ("method", "Shop::Till.open", "Opens the drawer.\n\n  sub not_code { 1 }"),
-        ("class", "Shop::Door", ""),
-        ("method", "Shop::Door.open", "Opens the drawer.\n\n  sub not_code { 1 }"),
-        ("method", "Shop::Till.subtest(it closes)", ""),
-        ("file", "Till.pm", "Shop::Till - takes money"),
-    ]
-    assert [unit.address.lines for unit in found[:-1]] == [(1, 1), (15, 17), (19, 23), (20, 22), (25, 27)]
+def test_the_file_unit_of_perl_and_groovy_has_what_is_outside_of_functions() -> None:
+    *_, perl = units("Shop.pm", "package Shop;\nour $limit = 3;\nsub add {\n    return 1;\n}\n")
+    assert "our $limit" in perl.original_string and "return" not in perl.original_string
+    inside = "    Other(int limit) {\n        wrong()\n    }\n    int add(int x) {\n        x + 1\n    }\n"
+    stage = "stage('Build it') {\n    sh 'make'\n}\n"
+    *_, groovy = units("Shop.groovy", f"package shop\nlimit = 3\n\nclass Shop {{\n{inside}}}\n\n{stage}")
+    text = groovy.original_string
+    assert "limit = 3" in text and "wrong()" in text and "class Shop" in text
+    assert "x + 1" not in text and "sh 'make'" not in text
 
 
 def test_any_other_text_is_cut_at_blank_lines() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.ingest.parsers.parsing import units
 from treeline.ingest.parsers import captures as capturing
 from treeline.ingest.parsers.captures import _machine
 from treeline.ingest.parsers.names import MAX_TARGET, dotted
@@ -216,3 +217,20 @@ def test_a_file_that_is_one_big_call_takes_the_time_of_its_parts() -> None:
         return process_time() - started
 
     assert seconds(wrapped) < 10 * seconds(parts)
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("a.js", "const a = require();"),
+        ("a.go", "package a\nfunc f() { x := new() }"),
+        ("a.rb", "require()\nload()"),
+        ("a.php", "<?php define();"),
+        ("a.scm", "(define)(define x)()"),
+        ("a.clj", "(ns)(defn)()"),
+        ("a.el", "(cl-defun)(defvar)"),
+        ("a.lisp", "(defun)(defclass)"),
+    ],
+)
+def test_a_call_without_the_expected_arguments_is_no_fault(file: str, source: str) -> None:
+    assert all(unit.kind != "function" or unit.func_name for unit in units(file, source))

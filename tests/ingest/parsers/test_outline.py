@@ -1,6 +1,6 @@
 """A lone function's references and imports come in the order of its text; the parser hands them out in none."""
 
-from treeline.ingest.parsers.outline import single
+from treeline.ingest.parsers.outline import outline, single
 from treeline.ingest.parsers.registry import grammars
 
 NAMES = [f"name_{number}" for number in range(200)]
@@ -27,3 +27,14 @@ def test_the_symbol_spans_the_lines_of_the_text() -> None:
 def test_functions_inside_a_function_are_marked_with_their_bytes() -> None:
     source = b"def outer():\n    def inner(): pass\n    return inner"
     assert single(grammars()["python"], source, "outer").marks.inner == [("inner", 17, 34)]
+
+
+def test_lines_stay_what_they_are_where_a_macro_over_several_lines_is_blanked() -> None:
+    source = b"""int f(const char* text, int x) __attribute__((format(printf,
+  1, 2))) ;
+static DWORD WINAPI run(void* data) { return 0; }
+
+int after(void) { return 1; }
+"""
+    defined = outline(grammars()["cpp"], source)
+    assert ("after", 5) in {(one.name, one.first_line) for one in defined.definitions}

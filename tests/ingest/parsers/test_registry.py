@@ -1,21 +1,11 @@
-"""Languages are found by themselves, and each has its test."""
+"""The table of languages: suffixes, first bytes, grammars, and functions on their own."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
 from treeline.ingest.parsers.outline import single
-from treeline.ingest.parsers.registry import by_suffix, grammars
-
-LANGUAGES = {"python", "java", "go", "javascript", "typescript", "php", "ruby"}
-
-
-def test_every_language_is_there_and_has_a_test_file() -> None:
-    assert set(grammars()) >= LANGUAGES
-    for language in LANGUAGES:
-        assert (Path(__file__).parent / f"test_{language}.py").exists()
+from treeline.ingest.parsers.registry import by_suffix, grammars, language_of
 
 
 def test_a_suffix_names_its_language() -> None:
@@ -58,3 +48,29 @@ def test_the_grammars_are_a_mapping_of_languages() -> None:
     assert "klingon" not in known
     with pytest.raises(KeyError):
         known["klingon"]
+
+
+def test_a_file_of_matlab_is_not_taken_for_objective_c() -> None:
+    said = {
+        "matlab": [b"% A script.\nx = 1;\n", b"function y = f(x)\ny = x;\nend\n"],
+        "objc": [b"#import <A.h>\n", b"// %\n@implementation A\n@end\n", b""],
+    }
+    assert {language: [language_of("a.m", head) for head in heads] for language, heads in said.items()} == {
+        language: [language] * len(heads) for language, heads in said.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("head", "language"),
+    [
+        (b"module a;\nimport std.stdio : writeln;\nvoid main() { writeln(1); }\n", "d"),
+        (b"struct A { int b; }\nint c(int d) { return d ? 1 : 2; }\n", "d"),
+        (b"/* Probes. */\nprovider memcached {\n   probe conn__create(void *ptr);\n};\n", "text"),
+        (b"#!/usr/sbin/dtrace -s\nBEGIN { trace(1); }\n", "text"),
+        (b"python$target:::gc-start,\npython$target:::gc-done\n/self->trace/\n{ trace(arg0); }\n", "text"),
+        (b"syscall::read:entry\n{ @[execname] = count(); }\n", "text"),
+        (b"build/a.o: src/a.c src/a.h\n", "text"),
+    ],
+)
+def test_a_file_of_dtrace_or_make_is_not_taken_for_d(head: bytes, language: str) -> None:
+    assert language_of("a.d", head) == language

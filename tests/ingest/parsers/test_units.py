@@ -1,4 +1,4 @@
-"""Units other than functions in the seven languages in depth: class heads, constants, types, files; and outlines."""
+"""The texts of units: functions without their docstrings, heads of classes, files; and outlines."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from textwrap import dedent
 
 import pytest
 
-from tests.ingest.parsers.parsing import see
-from treeline.corpus.function import Function
-from treeline.ingest.parsers.registry import grammar_of
-from treeline.ingest.parsers.units import FileLocation, file_outline, parse_file
+from tests.ingest.parsers.parsing import names, parse, unit, units
+from treeline.ingest.parsers.units import file_outline
 
 PYTHON = '''
     """Keeps sessions."""
@@ -42,170 +40,46 @@ PYTHON = '''
     app = load("x")
 '''
 
+LONG = "  step();\n" * 80
+
 
 def test_a_class_unit_is_its_head_without_the_bodies_of_its_methods() -> None:
-    unit = see(".py", PYTHON).units["class", "Session"]
-    assert unit.docstring == "One session.\n\n    Signed."
-    assert unit.original_string.startswith("@dataclass\nclass Session(Base):")
-    assert "def open(self, request, *, force=False):" in unit.code
-    assert 'name: str = ""' in unit.code
-    assert "store.read" not in unit.original_string and "Open it" not in unit.original_string
-    assert "Signed" in unit.original_string and "Signed" not in unit.code
-    assert unit.address.lines == (10, 23)
+    session = unit("file.py", PYTHON, "Session")
+    assert session.original_string.startswith("@dataclass\nclass Session(Base):")
+    assert "def open(self, request, *, force=False):" in session.code
+    assert 'name: str = ""' in session.code
+    assert "store.read" not in session.original_string and "Open it" not in session.original_string
+    assert "Signed" in session.original_string and "Signed" not in session.code
 
 
 def test_a_member_below_a_comment_is_indented_once_in_its_class() -> None:
     code = "class Shop {\n    /** Sells it. */\n    void sell() { go(); }\n    int x;\n}\n"
-    lines = see(".java", code).units["class", "Shop"].original_string.splitlines()
+    lines = unit("Shop.java", code, "Shop").original_string.splitlines()
     assert [line.removesuffix("…").rstrip() for line in lines] == ["class Shop {", "    void sell()", "    int x;", "}"]
 
 
-def test_module_variables_and_upper_case_class_variables_are_constants() -> None:
-    seen = see(".py", PYTHON)
-    assert seen.kind("constant") == ["LIMIT", "lifetime", "Session.KEY", "app"]
-    assert seen.units["constant", "lifetime"].docstring == "How long a session lives."
-    assert seen.units["constant", "LIMIT"].original_string == "LIMIT = 10"
+def test_the_text_of_a_constant_is_its_line() -> None:
+    assert unit("file.py", PYTHON, "LIMIT").original_string == "LIMIT = 10"
 
 
 def test_a_file_unit_has_its_path_docs_top_level_code_and_outline() -> None:
-    unit = see(".py", PYTHON).units["file", "file.py"]
-    assert unit.docstring == "Keeps sessions."
-    lines = unit.code.splitlines()
+    file = unit("file.py", PYTHON, "file.py")
+    lines = file.code.splitlines()
     assert lines[0] == "src/file.py"
     assert {"import os", "LIMIT = 10", "def load(path):", "    def open(self, request, *, force=False):"} <= set(lines)
-    assert "return" not in unit.code
-    assert unit.address.lines == (1, 28)
+    assert "return" not in file.code
 
 
 def test_top_level_code_that_is_too_long_for_the_file_unit_becomes_blocks() -> None:
     source = "".join(f"setup({number}, 'some longer argument')\n" + "\n" * (number % 9 == 0) for number in range(300))
-    seen = see(".py", "def f():\n    return 1\n" + source)
-    assert len(seen.kind("file")) > 3
-    assert all(f"setup({number}," in "".join(unit.code for unit in seen.units.values()) for number in range(300))
-
-
-def test_methods_and_functions_are_told_apart() -> None:
-    seen = see(".py", PYTHON)
-    assert seen.kind("method") == ["Session.open"]
-    assert seen.kind("function") == ["load"]
-
-
-@pytest.mark.parametrize(
-    ("suffix", "source", "expected"),
-    [
-        (
-            ".go",
-            """
-            package shop
-            // Limit is the most.
-            const Limit = 3
-            var (
-                a = 1
-            )
-            type Store struct { count int }
-            type Closer interface { Close() }
-            type Handler func(int) int
-            func (s *Store) Add(item int) int { return next(item) }
-            """,
-            [
-                ("constant", "Limit"),
-                ("constant", "a"),
-                ("class", "Store"),
-                ("interface", "Closer"),
-                ("type", "Handler"),
-                ("method", "Store.Add"),
-            ],
-        ),
-        (
-            ".java",
-            """
-            public class Store {
-                public static final int LIMIT = 3;
-                private int count;
-                int add(int item) { return next(item); }
-                enum State { OPEN }
-            }
-            interface Closing { void close(); }
-            record Item(int id) {}
-            """,
-            [
-                ("class", "Store"),
-                ("constant", "Store.LIMIT"),
-                ("method", "Store.add"),
-                ("enum", "Store.State"),
-                ("interface", "Closing"),
-                ("class", "Item"),
-            ],
-        ),
-        (
-            ".ts",
-            """
-            export const limit = 3;
-            export type Id = string | number;
-            export interface Closing { close(): void }
-            export enum State { Open }
-            export class Store { add(item: number) { return next(item); } }
-            """,
-            [
-                ("constant", "limit"),
-                ("type", "Id"),
-                ("interface", "Closing"),
-                ("enum", "State"),
-                ("class", "Store"),
-                ("method", "Store.add"),
-            ],
-        ),
-        (
-            ".php",
-            """
-            <?php
-            const LIMIT = 3;
-            define('OTHER', 4);
-            interface Closing { public function close(); }
-            trait Counting { public function count() { return 1; } }
-            enum State { case Open; }
-            class Store { const KEY = 'k'; public function add($item) { return next($item); } }
-            """,
-            [
-                ("constant", "LIMIT"),
-                ("constant", "OTHER"),
-                ("interface", "Closing"),
-                ("class", "Counting"),
-                ("method", "Counting.count"),
-                ("enum", "State"),
-                ("class", "Store"),
-                ("constant", "Store.KEY"),
-                ("method", "Store.add"),
-            ],
-        ),
-        (
-            ".rb",
-            """
-            module Shop
-              LIMIT = 3
-              class Store < Base
-                def add(item)
-                  item + 1
-                end
-              end
-            end
-            """,
-            [
-                ("class", "Shop"),
-                ("constant", "Shop.LIMIT"),
-                ("class", "Shop.Store"),
-                ("method", "Shop.Store.add"),
-            ],
-        ),
-    ],
-)
-def test_every_kind_is_found_in_the_other_languages(suffix: str, source: str, expected: list[tuple[str, str]]) -> None:
-    assert list(see(suffix, source).units) == [*expected, ("file", f"file{suffix}")]
+    blocks = units("file.py", "def f():\n    return 1\n" + source)
+    assert sum(block.kind == "file" for block in blocks) > 3
+    assert all(f"setup({number}," in "".join(block.code for block in blocks) for number in range(300))
 
 
 def test_methods_that_stand_outside_of_their_type_are_named_in_its_head() -> None:
-    seen = see(".go", "package a\ntype Store struct { count int }\nfunc (s *Store) Add(item int) int { return 1 }\n")
-    assert "func (s *Store) Add(item int) int" in seen.units["class", "Store"].code
+    source = "package a\ntype Store struct { count int }\nfunc (s *Store) Add(item int) int { return 1 }\n"
+    assert "func (s *Store) Add(item int) int" in unit("store.go", source, "Store").code
 
 
 def test_an_outline_gives_kind_name_lines_and_signature() -> None:
@@ -219,19 +93,14 @@ def test_an_outline_gives_kind_name_lines_and_signature() -> None:
 
 @pytest.mark.parametrize("doc", ["{@inheritdoc}", "@param int $a\n * @return string", "@inheritDoc"])
 def test_a_docblock_without_words_is_no_docstring(doc: str) -> None:
-    seen = see(".php", f"<?php\n/**\n * {doc}\n */\nfunction f($a) {{ return 1; }}\n")
-    assert seen.functions["f"].docstring == ""
+    assert unit("a.php", f"<?php\n/**\n * {doc}\n */\nfunction f($a) {{ return 1; }}\n", "f").docstring == ""
 
 
 @pytest.mark.parametrize("doc", ["Adds.\n * @param int $a", "@return the number of rows that were changed by it"])
 def test_a_docblock_with_words_is_one(doc: str) -> None:
-    seen = see(".php", f"<?php\n/**\n * {doc}\n */\nfunction f($a) {{ return 1; }}\n")
-    assert seen.functions["f"].docstring == doc.replace("\n * ", "\n")
-
-
-def test_directives_for_tools_are_no_documentation() -> None:
-    seen = see(".go", "package a\n\n// F adds.\n//\n// Twice.\n//go:noinline\n//nolint:all\nfunc F() {}\n")
-    assert seen.functions["F"].docstring == "F adds.\n\nTwice."
+    assert unit("a.php", f"<?php\n/**\n * {doc}\n */\nfunction f($a) {{ return 1; }}\n", "f").docstring == doc.replace(
+        "\n * ", "\n"
+    )
 
 
 @pytest.mark.parametrize("end", ["", "\n"], ids=["without", "with"])
@@ -292,11 +161,6 @@ def test_a_shebang_is_no_docstring(path: str, code: str) -> None:
     assert not said, [(unit.kind, unit.func_name, unit.docstring) for unit in said]
 
 
-def test_a_comment_between_shebang_and_definition_is_its_docstring() -> None:
-    [constant] = [unit for unit in units("run.sh", "#!/bin/bash\n# How often.\nLIMIT=3\n") if unit.kind == "constant"]
-    assert constant.docstring == "How often."
-
-
 def test_a_class_in_objective_c_does_not_begin_with_the_end_of_the_one_before() -> None:
     text = "@implementation One\n- (void)go {\n}\n@end\n@implementation Two\n- (void)go {\n}\n@end\n"
     texts = {unit.func_name: unit.original_string for unit in units("a.m", text) if unit.kind == "class"}
@@ -304,20 +168,92 @@ def test_a_class_in_objective_c_does_not_begin_with_the_end_of_the_one_before() 
     assert texts["One"].startswith("@implementation One")
 
 
-def units(path: str, text: str) -> tuple[Function, ...]:
-    grammar = grammar_of(path, text.encode())
-    assert grammar is not None
-    place = FileLocation("owner/name", path, "", "https://example.com/blob/0/" + path)
-    return parse_file(grammar, text.encode(), place, path, 10_000).functions
-
-
 def test_a_function_may_be_as_long_as_the_limit_and_no_longer() -> None:
     source = "def short():\n    return 1\n"
     size = len("def short():\n    return 1")
-    grammar = grammar_of("m.py", source.encode())
-    assert grammar is not None
-    place = FileLocation("o/r", "m.py", "", "file:///m")
-    kept = parse_file(grammar, source.encode(), place, "m.py", size)
-    assert ([unit.func_name for unit in kept.functions if unit.kind == "function"], kept.problems) == (["short"], ())
-    (problem,) = parse_file(grammar, source.encode(), place, "m.py", size - 1).problems
+    parsed = parse("m.py", source.encode(), size)
+    assert ([unit.func_name for unit in parsed.functions if unit.kind == "function"], parsed.problems) == (
+        ["short"],
+        (),
+    )
+    (problem,) = parse("m.py", source.encode(), size - 1).problems
     assert problem.reason == f"function short of {size} bytes is over {size - 1}"
+
+
+def test_a_docstring_is_taken_out_of_the_code_and_nothing_else_is() -> None:
+    source = '''
+        @cached
+        def load(path: Path, retries=3):
+            # a remark before the docstring
+            """Load it.
+
+            With a second paragraph.
+            """
+            return deep_call(path)
+            # left over
+    '''
+    load = unit("file.py", source, "load")
+    assert load.docstring_tokens == ("Load", "it", ".")
+    assert "Load it" in load.original_string
+    assert load.code == load.original_string.replace('    """Load it.\n\n    With a second paragraph.\n    """\n', "")
+    java = unit("A.java", "class A {\n  /** Adds one. */\n  void add() { go(); }\n}\n", "A.add")
+    assert (java.docstring, java.code) == ("Adds one.", "void add() { go(); }")
+
+
+def test_a_docstring_with_code_behind_it_on_its_line_is_taken_out() -> None:
+    function = unit("file.py", 'if True:\n    def f(): "One line."; return 1\n', "f")
+    assert function.docstring == "One line."
+    assert "One line" not in function.code
+    assert function.code.endswith("return 1")
+
+
+@pytest.mark.parametrize(
+    ("literal", "docstring"),
+    [
+        ('"""Text."""', "Text."),
+        ("'Text.'", "Text."),
+        (r'r"""A \d."""', r"A \d."),
+        ('u"""Text."""', "Text."),
+        ('"""One """ """two."""', "One two."),
+        ('f"""No {docstring}."""', ""),
+        ('b"""No docstring."""', ""),
+        ('x = """No docstring."""', ""),
+        ('"""No""".format()', ""),
+    ],
+)
+def test_only_a_plain_string_is_a_docstring(literal: str, docstring: str) -> None:
+    function = unit("file.py", f"def f():\n    {literal}\n    return 1\n", "f")
+    assert function.docstring == docstring
+    assert (literal in function.code) is not bool(docstring)
+
+
+def test_a_function_that_is_only_its_docstring_keeps_its_header() -> None:
+    assert unit("file.py", 'def f():\n    """Only this."""\n', "f").code == "def f():"
+
+
+def test_windows_line_ends_and_a_byte_order_mark_do_no_harm() -> None:
+    function = unit("file.py", '\ufeffdef f():\r\n    """Doc."""\r\n    return 1\r\n', "f")
+    assert (function.docstring, function.code) == ("Doc.", "def f():\r\n    return 1")
+
+
+@pytest.mark.parametrize(("behind", "docstring"), [(" ", "Adds."), ("\t\r", "Adds."), ("\n", ""), (" \n  ", "")])
+def test_an_empty_line_parts_a_comment_from_its_method_and_blanks_do_not(behind: str, docstring: str) -> None:
+    source = f"class A {{\n  /** Adds. */{behind}\n  void add() {{ }}\n}}\n"
+    assert unit("A.java", source, "A.add").docstring == docstring
+
+
+def test_an_inner_function_belongs_to_a_short_outer_one_and_stands_alone_in_a_long_one() -> None:
+    inner = "  function inner() {\n    return 1;\n  }\n"
+    assert names("file.js", f"function outer() {{\n{inner}}}\n") == ["outer"]
+    assert names("file.js", f"function outer() {{\n{LONG}{inner}}}\n") == ["outer", "outer.inner"]
+    assert names("file.js", "let a = 1;\n" * 300 + f"function outer() {{\n{inner}}}\n") == ["outer"]
+
+
+def test_a_long_callback_is_a_function() -> None:
+    assert names("file.js", f"work(function () {{\n{LONG}}});\n") == ["work(callback)"]
+
+
+def test_a_deprecated_method_of_objective_c_is_in_the_text_of_its_protocol() -> None:
+    deprecated = 'API_DEPRECATED_WITH_REPLACEMENT("open:", macos(10.10, API_TO_BE), ios(8.0, API_TO_BE))'
+    code = f"@protocol Loader <NSObject>\n@required\n- (BOOL)canOpen:(nullable NSURL *)url {deprecated};\n@end\n"
+    assert deprecated in unit("Loader.m", f"#import <Foundation/Foundation.h>\n{code}", "Loader").original_string
