@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help serve test compose-test lint fix types pytest bench eval csn docs readme constraints system clean audit torture fuzz mutants cluster
+.PHONY: help serve test compose-test lint fix types pytest bench eval csn docs readme constraints system clean audit torture fuzz mutants cluster snapshots
 
 PINS := pyproject.toml constraints.txt
 EXTRAS := elasticsearch,lsp,mcp
@@ -15,6 +15,8 @@ JOBS ?= 2
 SEED ?= 0
 FUNCTIONS ?= 182431
 DATA ?= ../shared/codesearchnet
+# No carets in tracebacks: to place them Python 3.11 parses code, and it fails when two threads do (python/cpython#106905).
+export PYTHONNODEBUGRANGES := 1
 export TREELINE_EVAL_DATA ?= $(abspath $(dir $(wildcard $(DATA)/queries.csv)))
 
 help: ## this list
@@ -30,6 +32,9 @@ pytest: .venv/.installed-test ## the tests alone, on JOBS cores; PYTEST_FLAGS="-
 
 compose-test: .venv/.installed-test system ## the compose file in a real Docker engine, by the README's commands
 	@.venv/bin/python -m pytest tests/deploy/test_compose_up.py
+
+snapshots: .venv/.installed-test ## write the expected output of the parsers and the call graph anew; read the diff
+	@UPDATE_SNAPSHOTS=1 .venv/bin/python -m pytest -q tests/ingest/parsers/test_fixtures.py tests/graph/test_fixtures.py
 
 lint: .venv/.installed-test ## style, without changing anything
 	@.venv/bin/ruff check --quiet $(CODE)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
-import traceback
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
@@ -16,9 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.elasticsearch_download import VERSION, ServerMissing
 from tests.elasticsearch_server import Cluster, running
-from treeline.corpus.errors import TreelineError
 from treeline.search import plan
-from treeline.search.settings import Settings
 
 # How long an example takes says more about a shared machine than about the code. The same examples every time: whether
 # a change is sound must not be a matter of luck. `HYPOTHESIS_PROFILE=explore` looks for new ones.
@@ -29,45 +25,21 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "treeline"))
 
 # Seconds that a lane and a look for near spellings may take: on a busy machine the defaults may be too few, and an
 # answer without its dense lane is another answer. Tests of the time-outs set their own.
-PATIENCE = 30.0
+TIMEOUT = 30.0
 
-# Python 3.11 fails when two threads parse Python at once (python/cpython#106905): "AST constructor recursion depth
-# mismatch". pytest, Hypothesis and Flask parse all the time, and a traceback does to find where its carets go. So
-# tracebacks have none here, and the client of a cluster that is away logs none, as in the service.
-traceback._extract_caret_anchors_from_line_segment = lambda _segment: None  # type: ignore[attr-defined]
+# The client of a cluster that is away logs no tracebacks, as in the service: to place their carets Python 3.11 parses
+# code, and it fails when two threads do that at once (python/cpython#106905). So `make test` also switches carets off.
 logging.getLogger("elastic_transport").setLevel(logging.ERROR)
 
 SHARED = ("docker", "elasticsearch")  # marks of tests that share a server
 
 
 @pytest.fixture(scope="session", autouse=True)
-def patient_searches() -> Iterator[None]:
-    defaults = Settings.__init__.__kwdefaults__
-    assert defaults is not None
+def long_timeouts() -> Iterator[None]:
+    """For commands, and for servers in processes of their own, by the environment."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "SPELLING_SECONDS", PATIENCE)
-        patch.setitem(defaults, "lane_timeout", PATIENCE)
-        yield
-
-
-# How a hint begins. An error has two parts, what was wrong and what to do, and both are text: nothing else would notice
-# if they changed places.
-ADVICE = re.compile(
-    "(?:add|ask|check|choose|correct|download|escape|give|install|leave|look|make|put|rebuild|rename|run|say|see|set|take"
-    "|train|try|unpack|unset|use|wait|write) "
-)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def errors_say_first_what_was_wrong() -> Iterator[None]:
-    make = TreelineError.__init__
-
-    def checked(error: TreelineError, message: str, hint: str = "") -> None:
-        assert not ADVICE.match(message), f"an error begins with what to do: {message}"
-        make(error, message, hint)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TreelineError, "__init__", checked)
+        patch.setattr(plan, "SPELLING_SECONDS", TIMEOUT)
+        patch.setenv("TREELINE_LANE_TIMEOUT", str(TIMEOUT))
         yield
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
+from tests.conftest import TIMEOUT
 from tests.service.web.library import INDEX, make_library
 from treeline.search.settings import Settings
 from treeline.service.app import create_app
@@ -25,11 +27,11 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def make_app() -> Iterator[Callable[[Settings], APIFlask]]:
-    """Applications that are closed at the end."""
+    """Applications that wait for their lanes on a busy machine, and are closed at the end."""
     made: list[APIFlask] = []
 
     def make(settings: Settings) -> APIFlask:
-        made.append(create_app(settings))
+        made.append(create_app(replace(settings, lane_timeout=TIMEOUT)))
         return made[-1]
 
     yield make
