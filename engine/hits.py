@@ -11,8 +11,8 @@ from typing import Any, Literal, Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address
-from treeline.engine.protocol import Hit
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -29,6 +29,15 @@ def normalize(vectors: NDArray[Any]) -> Vectors:
     rows = rows if finite.all() else np.where(finite, rows, np.float32(0))
     lengths = np.sqrt(np.add.reduce(rows * rows, axis=1, keepdims=True))
     return np.asarray(rows / np.where(lengths > 0, lengths, 1), dtype=np.float32)
+
+
+@frozen
+class Hit:
+    """One found function: its id, the lane's own score, and where it lives (so that ranking needs no fetch)."""
+
+    id: str
+    score: float
+    address: Address
 
 
 class Entries(Protocol):

@@ -11,16 +11,7 @@ from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
 
 if TYPE_CHECKING:  # numpy takes longer to import than `--help` takes to answer
-    from treeline.engine.hits import Vectors
-
-
-@frozen
-class Hit:
-    """One found function: its id, the lane's own score, and where it lives (so that ranking needs no fetch)."""
-
-    id: str
-    score: float
-    address: Address
+    from treeline.engine.hits import Hit, Vectors
 
 
 @frozen

@@ -11,7 +11,8 @@ import orjson
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
-from treeline.engine.protocol import NO_FILTERS, Filters, Hit
+from treeline.engine.hits import Hit
+from treeline.engine.protocol import NO_FILTERS, Filters
 
 # Results of each query kept in a report, to see why a query did badly.
 SHOWN = 5

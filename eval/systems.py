@@ -9,7 +9,8 @@ from time import perf_counter
 from typing import Protocol
 
 from treeline.corpus.errors import InputError
-from treeline.engine.protocol import Hit, IndexInfo
+from treeline.engine.hits import Hit
+from treeline.engine.protocol import IndexInfo
 from treeline.eval.dataset import Case, Ranked, System
 from treeline.rerank.candidates import DEPTH, Candidate
 from treeline.rerank.registry import FUSIONS

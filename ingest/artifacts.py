@@ -9,23 +9,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, suppress
-from hashlib import blake2b
-from pathlib import Path
+from contextlib import closing
 from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treeline.corpus.errors import TreelineError
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address
-from treeline.engine.durable import write_atomically
 from treeline.engine.hits import Vectors
 from treeline.engine.protocol import Engine
-from treeline.ingest import state
+from treeline.graph.facts import unpack_facts
 from treeline.ingest.source import Progress
-from treeline.ingest.state import State, unpack_facts
+from treeline.ingest.state import State
 from treeline.ingest.workers import Workers, outcome
 
 if TYPE_CHECKING:
@@ -124,59 +120,6 @@ def leave_out(changes: Changes, _workers: Workers, _progress: Progress) -> Build
                 yield name, b""
 
     return build_all
-
-
-def obtain(engine: Engine, name: str, cache: Path | None = None) -> bytes | None:
-    """An artifact as stored, or built now if it was left out; `cache` is a folder to keep it in."""
-    stored = engine.artifact(name)
-    if stored or name not in MAKERS or engine.artifact(state.ARTIFACT) is None:
-        return stored
-    file = None
-    if cache is not None:
-        digest = blake2b(engine.info.identity.encode(), digest_size=8).hexdigest()
-        file = cache / "artifacts" / f"{engine.info.name}-{digest}.{name}"
-        with suppress(OSError):
-            return file.read_bytes()
-    data = MAKERS[name](engine)
-    if file is not None and data is not None:
-        with suppress(OSError, TreelineError):
-            file.parent.mkdir(parents=True, exist_ok=True)
-            for old in file.parent.glob(f"{engine.info.name}-*.{name}"):
-                old.unlink(missing_ok=True)
-            write_atomically(file, data)
-    return data
-
-
-def _all_new(engine: Engine) -> Changes:
-    return Changes(None, (), (), State(engine.artifact(state.ARTIFACT) or b""), frozenset())
-
-
-def _make_callgraph(engine: Engine) -> bytes:
-    changes = _all_new(engine)
-    with closing(changes.state), Workers(0, {}, 0) as workers:
-        return _callgraph(engine, changes, begin_callgraph(changes, workers), _AllAddresses(engine))
-
-
-def _make_clusters(engine: Engine) -> bytes | None:
-    return _clusters(engine, _all_new(engine), _AllAddresses(engine))
-
-
-def _make_tree(engine: Engine) -> bytes:
-    from treeline.graph import tree
-
-    return tree.dump(tree.grow(engine.addresses()))
-
-
-def _make_embedding(engine: Engine) -> bytes:
-    return dict(_tree(engine, _all_new(engine), _AllAddresses(engine)))[EMBEDDING]
-
-
-MAKERS: dict[str, Callable[[Engine], bytes | None]] = {
-    CALLGRAPH: _make_callgraph,
-    CLUSTERS: _make_clusters,
-    TREE: _make_tree,
-    EMBEDDING: _make_embedding,
-}
 
 
 def _build(view: Engine, changes: Changes, graph: CallGraphUnderWay, progress: Progress) -> Iterator[tuple[str, bytes]]:

@@ -22,8 +22,9 @@ import orjson
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.frozen import frozen
 from treeline.engine.durable import disk_errors
+from treeline.graph.facts import PackedFacts
 from treeline.ingest.source import Problem
-from treeline.ingest.state import Manifest, PackedFacts, dump_problems, load_problems, row_ids
+from treeline.ingest.state import Manifest, dump_problems, load_problems, row_ids
 from treeline.ingest.texts import PackedText
 
 # Hexadecimal digits of a load's fingerprint, in the name of its journal; the first say from which generation it starts.

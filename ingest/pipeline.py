@@ -24,13 +24,13 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.engine.durable import disk_errors
 from treeline.engine.protocol import EncoderSpec, IndexInfo, Part, Store
+from treeline.graph.facts import VERSION as STATE_VERSION
 from treeline.ingest import artifacts
 from treeline.ingest.generation import Generation, Start, start
 from treeline.ingest.journal import fingerprint
 from treeline.ingest.parts import listing
 from treeline.ingest.source import READER_VERSION, Problem, Progress, Source, Unit, Unreadable, no_progress
 from treeline.ingest.sources import check_overlap, disambiguate, is_missing
-from treeline.ingest.state import VERSION as STATE_VERSION
 from treeline.ingest.state import Manifest, entry_key
 from treeline.ingest.workers import BatchResult, Clock, Task, Workers, outcome, peak_memory_kb, processors
 

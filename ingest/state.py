@@ -6,8 +6,6 @@ unchanged files needs no parsing.
 
 from __future__ import annotations
 
-import sqlite3
-import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
@@ -16,21 +14,15 @@ from hashlib import blake2b
 
 import orjson
 
-from treeline.corpus.errors import IndexOutdated, TreelineError
+from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Function
-from treeline.graph.references import FileFacts, Import, Reference, Symbol, Typing
+from treeline.graph.facts import ARTIFACT as ARTIFACT
+from treeline.graph.facts import VERSION, PackedFacts, open_state, packed_facts
 from treeline.ingest.source import Problem
-
-# Raise it when indexed documents change for the same input, so that old indexes are rebuilt.
-VERSION = 4
-ARTIFACT = "state"
 
 # A function's row: its id, a hash of its text, a hash of the rest (position, commit, partition, shape).
 ID, TEXT, REST = 16, 8, 8
 ROW = ID + TEXT + REST
-
-# Packed facts: a repository and its facts, so that the call graph is resolved repository by repository.
-PackedFacts = tuple[tuple[str, bytes], ...]
 
 
 def function_row(function: Function, shape: str = "") -> bytes:
@@ -63,41 +55,6 @@ def entry_key(source: str, unit: str) -> str:
     return f"{source}\0{unit}"
 
 
-def pack_facts(facts: Iterable[FileFacts]) -> PackedFacts:
-    """Compressed JSON for each repository."""
-    by_repo: dict[str, list[FileFacts]] = defaultdict(list)
-    for fact in facts:
-        by_repo[fact.repo].append(fact)
-    # Level 1 is a third larger than level 6 and five times as fast.
-    return tuple(
-        (repo, zlib.compress(orjson.dumps([_fact_row(fact) for fact in some]), 1)) for repo, some in by_repo.items()
-    )
-
-
-def unpack_facts(repo: str, packed: bytes) -> Iterator[FileFacts]:
-    for path, language, symbols, imports, references, *types in orjson.loads(zlib.decompress(packed)):
-        yield FileFacts(
-            repo,
-            path,
-            language,
-            tuple(Symbol(*symbol) for symbol in symbols),
-            tuple(Import(*imported) for imported in imports),
-            tuple(Reference(*seen) for seen in references),
-            tuple(Typing(*typing) for typing in types[0]) if types else (),
-        )
-
-
-def _fact_row(fact: FileFacts) -> tuple[object, ...]:
-    return (
-        fact.path,
-        fact.language,
-        [(symbol.name, symbol.kind, symbol.first_line, symbol.last_line) for symbol in fact.symbols],
-        [(imported.module, imported.name, imported.alias) for imported in fact.imports],
-        [(seen.relation, seen.source, seen.target, seen.line) for seen in fact.references],
-        [(typing.name, typing.value) for typing in fact.types],
-    )
-
-
 @dataclass(slots=True)
 class Entry:
     """One file: its source, digest, function rows and problems."""
@@ -126,9 +83,8 @@ class State:
     """The database stored with a generation; empty for a new index."""
 
     def __init__(self, data: bytes = b"") -> None:
-        self._database = sqlite3.connect(":memory:", isolation_level=None)
+        self._database = open_state(data)
         if data:
-            self._read(data)
             return
         self._database.executescript(
             f"""PRAGMA user_version = {VERSION};
@@ -136,15 +92,6 @@ class State:
                                records BLOB, problems TEXT);
             CREATE TABLE facts (unit INTEGER, repo TEXT, packed BLOB);"""
         )
-
-    def _read(self, data: bytes) -> None:
-        try:
-            self._database.deserialize(data)
-            version = self._database.execute("PRAGMA user_version").fetchone()[0]
-        except sqlite3.DatabaseError as error:
-            raise TreelineError(f"the index's record of its sources is damaged: {error}", "use --fresh") from error
-        if version != VERSION:
-            raise IndexOutdated("the index's record of its sources", version, VERSION)
 
     def manifest(self) -> Manifest:
         rows = self._database.execute("SELECT source, name, digest, records, problems FROM unit ORDER BY position")
@@ -200,14 +147,7 @@ class State:
 
     def facts(self, repos: Collection[str] | None = None) -> dict[str, list[bytes]]:
         """The packed facts of these (or all) repositories, by file key."""
-        found: dict[str, list[bytes]] = defaultdict(list)
-        rows = self._database.execute(
-            "SELECT repo, packed FROM facts JOIN unit ON unit.id = facts.unit ORDER BY source, name, facts.rowid"
-        )
-        for repo, packed in rows:
-            if repos is None or repo in repos:
-                found[repo].append(packed)
-        return dict(found)
+        return packed_facts(self._database, repos)
 
     def dump(self) -> bytes:
         self._database.execute("VACUUM")

@@ -1,36 +1,24 @@
-"""The text of indexed files, kept compressed with a generation, so that pages can show files whose folder is gone.
-
-Each text is one zlib frame. Frames lie in segments, artifacts that are never changed, so the next generation shares
-them with the one before. The artifact `files` is a small SQLite database that says where the frame of each file is.
-"""
+"""Writes the text of indexed files into an index; `engine/texts.py` reads it and says how it is stored."""
 
 from __future__ import annotations
 
 import sqlite3
-import threading
 import zlib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from treeline.corpus.errors import TreelineError
 from treeline.engine.protocol import Engine
+from treeline.engine.texts import ARTIFACT, open_database, segment_name
 from treeline.ingest.source import SourceText
 
-ARTIFACT = "files"
-VERSION = 1
 # Level 1 packs code to a third, in a fortieth of the time that parsing it takes.
 LEVEL = 1
 SEGMENT_BYTES = 8_000_000
 SMALL_BYTES = 1_000_000
 MOST_SMALL = 8  # segments; each change of a few files adds one
 MOST_BYTES = 2_000_000_000  # of all frames; the text of files beyond it is not kept
-SCHEMA = f"""PRAGMA user_version = {VERSION};
-CREATE TABLE file (repo TEXT, path TEXT, unit INTEGER, language TEXT, size INTEGER, lines INTEGER,
-                   segment INTEGER, start INTEGER, length INTEGER, PRIMARY KEY (repo, path, unit)) WITHOUT ROWID;
-CREATE INDEX file_unit ON file (unit);
-CREATE TABLE segment (number INTEGER PRIMARY KEY, size INTEGER);"""
 
 
 class PackedText(NamedTuple):
@@ -42,15 +30,6 @@ class PackedText(NamedTuple):
     size: int
     lines: int
     frame: bytes
-
-
-class FileEntry(NamedTuple):
-    """A file whose text is kept; `size` is in bytes."""
-
-    path: str
-    language: str
-    size: int
-    lines: int
 
 
 def pack(texts: Iterable[SourceText]) -> tuple[PackedText, ...]:
@@ -76,7 +55,7 @@ def update(
     keeps no texts gets no artifact.
     """
     stored = previous.artifact(ARTIFACT) if previous is not None else None
-    with closing(_database(stored or b"")) as database:
+    with closing(open_database(stored or b"")) as database:
         kept = {_number(unit) for unit in units}
         gone = [(number,) for (number,) in database.execute("SELECT DISTINCT unit FROM file") if number not in kept]
         database.executemany("DELETE FROM file WHERE unit = ?", gone)
@@ -89,63 +68,15 @@ def update(
         if previous is not None:
             for segment in _wasteful(database, writer.fresh):
                 for row in database.execute("SELECT * FROM file WHERE segment = ?", (segment,)).fetchall():
-                    frame = previous.artifact_part(_name(segment), row[7], row[8])
+                    frame = previous.artifact_part(segment_name(segment), row[7], row[8])
                     if frame is not None:
                         yield from writer.add(row[2], (row[0], row[1], *row[3:6]), frame)
                 database.execute("DELETE FROM segment WHERE number = ?", (segment,))
-                yield _name(segment), b""
+                yield segment_name(segment), b""
         yield from writer.flush()
         if stored or writer.fresh:
             database.execute("VACUUM")
             yield ARTIFACT, database.serialize()
-
-
-class FileTexts:
-    """The texts of one open generation; safe to use from several threads."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._lock = threading.Lock()
-        self._files = _database(engine.artifact(ARTIFACT) or b"")
-
-    def repositories(self) -> list[tuple[str, int, int]]:
-        """Each repository with how many files of it are kept, and their bytes."""
-        rows = self._rows("SELECT repo, count(*), sum(size) FROM file GROUP BY repo ORDER BY repo")
-        return [(repo, files, size) for repo, files, size in rows]
-
-    def files(self, repo: str, folder: str = "") -> list[FileEntry]:
-        """Every file of a repository below a folder (`src/`), by path."""
-        query = "SELECT path, language, size, lines FROM file WHERE repo = ? AND path >= ? AND path < ? GROUP BY path"
-        return [FileEntry(*row) for row in self._rows(query, repo, folder, f"{folder}\U0010ffff")]
-
-    def entry(self, repo: str, path: str) -> FileEntry | None:
-        found = self._rows("SELECT path, language, size, lines FROM file WHERE repo = ? AND path = ?", repo, path)
-        return FileEntry(*found[0]) if found else None
-
-    def read(self, repo: str, path: str) -> bytes | None:
-        """A file as it was when it was indexed; None where its text is not kept. Raises where it is damaged."""
-        found = self._rows("SELECT segment, start, length, size FROM file WHERE repo = ? AND path = ?", repo, path)
-        if not found:
-            return None
-        segment, start, length, size = found[0]
-        frame = self._engine.artifact_part(_name(segment), start, length)
-        if frame is None:
-            return None
-        unpacker = zlib.decompressobj()
-        try:
-            content = unpacker.decompress(frame, size + 1)
-        except zlib.error as error:
-            raise _damaged(path, str(error)) from error
-        if len(content) != size or not unpacker.eof:
-            raise _damaged(path, f"{len(content)} of {size} bytes are there")
-        return content
-
-    def close(self) -> None:
-        self._files.close()
-
-    def _rows(self, query: str, *given: object) -> list[tuple[Any, ...]]:
-        with self._lock:
-            return self._files.execute(query, given).fetchall()
 
 
 class _SegmentWriter:
@@ -179,7 +110,7 @@ class _SegmentWriter:
     def flush(self) -> Iterator[tuple[str, bytes]]:
         if self._number >= 0:
             self._database.execute("INSERT OR REPLACE INTO segment VALUES (?, ?)", (self._number, self._size))
-            yield _name(self._number), b"".join(self._frames)
+            yield segment_name(self._number), b"".join(self._frames)
         self._frames, self._size, self._number = [], 0, -1
 
     def _free_number(self) -> int:
@@ -199,27 +130,7 @@ def _wasteful(database: sqlite3.Connection, fresh: Collection[int]) -> list[int]
     return sorted({*half_empty, *(small if len(small) > MOST_SMALL else ())})
 
 
-def _database(data: bytes) -> sqlite3.Connection:
-    database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    if data:
-        database.deserialize(data)
-        if database.execute("PRAGMA user_version").fetchone()[0] == VERSION:
-            return database
-        database.close()  # of another version: texts are stored again as files change
-        database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    database.executescript(SCHEMA)
-    return database
-
-
-def _name(segment: int) -> str:
-    return f"{ARTIFACT}-{segment:06d}"
-
-
 def _number(unit: str) -> int:
     """A unit's key as a number that SQLite takes."""
     digest = blake2b(unit.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
-
-
-def _damaged(path: str, why: str) -> TreelineError:
-    return TreelineError(f"the kept text of {path} is damaged: {why}", "rebuild the index with --fresh")

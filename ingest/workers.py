@@ -26,8 +26,9 @@ from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder
 from treeline.encoder.registry import load
 from treeline.engine.hits import Vectors
+from treeline.graph.facts import PackedFacts, pack_facts
 from treeline.ingest.source import Chunk, Problem
-from treeline.ingest.state import ID, TEXT, PackedFacts, function_row, pack_facts, rows_by_id
+from treeline.ingest.state import ID, TEXT, function_row, rows_by_id
 from treeline.ingest.texts import PackedText, pack
 
 

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address
-from treeline.engine.hits import Keys, Part, Rows, Scores, Shared
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit, Keys, Part, Rows, Scores, Shared
 from treeline.graph.hyperbolic import Floats
 from treeline.graph.local_tree import nearest_above
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from treeline.corpus.frozen import frozen
-from treeline.engine.hits import Keys, Rows, Scores, run_starts, scores_of
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit, Keys, Rows, Scores, run_starts, scores_of
 from treeline.rerank.candidates import ABSENT, LANE_HEAD, Candidate, Candidates, Evidence, LaneColumns, Positions
 
 # A fusion method: takes ranked lists, lane weights, traits of the query and a limit; returns fused candidates.

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from treeline.corpus.frozen import frozen
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
+from treeline.engine.texts import FileEntry
 from treeline.graph.references import last_of
 from treeline.graph.tree import FILE, FOLDER, REPOSITORY
 from treeline.ingest.parsers.registry import grammar_of
-from treeline.ingest.texts import FileEntry
 from treeline.search.searcher import Searcher
 from treeline.search.structure import EVERYTHING
 

@@ -33,8 +33,8 @@ from treeline.search.searcher import Searcher
 from treeline.search.settings import Settings, open_store
 
 if TYPE_CHECKING:
+    from treeline.engine.texts import FileTexts
     from treeline.graph.callgraph import CallGraph
-    from treeline.ingest.texts import FileTexts
 
 log = logging.getLogger(__name__)
 

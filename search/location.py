@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.frozen import frozen
-from treeline.engine.protocol import Engine, Filters, Hit
+from treeline.engine.hits import Hit
+from treeline.engine.protocol import Engine, Filters
 from treeline.graph import tree as trees
 from treeline.graph.tree import FILE, FOLDER, Tree
 
@@ -88,7 +89,7 @@ class Locations:
     @classmethod
     def of(cls, engine: Engine) -> Locations | None:
         """The locations of an open index; None if it has no tree."""
-        from treeline.ingest.artifacts import obtain
+        from treeline.search.artifacts import obtain
 
         data = obtain(engine, "tree")
         return cls(trees.load(data)) if data else None

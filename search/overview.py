@@ -9,7 +9,8 @@ from weakref import WeakKeyDictionary
 
 from treeline.corpus.errors import EngineUnavailable
 from treeline.corpus.frozen import frozen
-from treeline.engine.protocol import Hit, IndexInfo
+from treeline.engine.hits import Hit
+from treeline.engine.protocol import IndexInfo
 from treeline.graph import corpus_clusters
 from treeline.graph.corpus_clusters import CorpusClusters
 from treeline.rerank.candidates import Candidate

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.corpus.function import Function, handed_on, module_of
-from treeline.engine.protocol import NO_FILTERS, Filters, Hit
+from treeline.engine.hits import Hit
+from treeline.engine.protocol import NO_FILTERS, Filters
 from treeline.search.location import Location, innermost, parse_location
 from treeline.search.overview import locations
 from treeline.search.structural_answer import first_named

@@ -14,8 +14,8 @@ from treeline.corpus.errors import EngineUnavailable, InputError, ReaderFailed
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder
-from treeline.engine.hits import ids_of
-from treeline.engine.protocol import NO_FILTERS, Engine, Filters, Hit, IndexInfo
+from treeline.engine.hits import Hit, ids_of
+from treeline.engine.protocol import NO_FILTERS, Engine, Filters, IndexInfo
 from treeline.graph.callgraph import CallGraph, Direction
 from treeline.graph.references import Relation
 from treeline.rerank.candidates import Candidate, Candidates, RerankContext, Reranker, with_tree_distances
@@ -35,7 +35,7 @@ from treeline.search.structural_answer import UnresolvedCalls
 from treeline.search.structure import CALLS, Neighbour, Relatives, Structure
 
 if TYPE_CHECKING:
-    from treeline.ingest.texts import FileTexts
+    from treeline.engine.texts import FileTexts
 
 Reorder = Callable[[Sequence[Candidate]], Sequence[Candidate]]  # the last stage: feedback
 
@@ -95,7 +95,7 @@ class Searcher:
     @cached_property
     def texts(self) -> FileTexts:
         """The texts of the index's files; empty if texts were not kept."""
-        from treeline.ingest.texts import FileTexts
+        from treeline.engine.texts import FileTexts
 
         return FileTexts(self.engine)
 

@@ -10,9 +10,9 @@ from treeline.engine.protocol import Engine
 from treeline.graph import corpus_clusters, global_embedding, network
 from treeline.graph import tree as trees
 from treeline.graph.local_tree import local_tree
-from treeline.ingest.artifacts import obtain
 from treeline.rerank.candidates import Candidate
 from treeline.rerank.clustering import hyperbolic_kmeans
+from treeline.search.artifacts import obtain
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -29,9 +29,9 @@ from treeline.engine.elasticsearch.mapping import (
     too_long,
     words,
 )
-from treeline.engine.hits import Hits, Vectors, normalize
+from treeline.engine.hits import Hit, Hits, Vectors, normalize
 from treeline.engine.names import index_name
-from treeline.engine.protocol import NO_FILTERS, Filters, Hit, IndexInfo
+from treeline.engine.protocol import NO_FILTERS, Filters, IndexInfo
 from treeline.engine.text import MOST_NEIGHBOURS, MOST_TERMS, SHAPES, TERMS, WORDS, Matcher, casings
 
 PAGE = 1_000

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from treeline.corpus.function import Address, Function
 from treeline.engine.elasticsearch.engine import ElasticsearchEngine
-from treeline.engine.hits import Vectors, normalize
-from treeline.engine.protocol import NO_FILTERS, Filters, Hit
+from treeline.engine.hits import Hit, Vectors, normalize
+from treeline.engine.protocol import NO_FILTERS, Filters
 
 MOST_UNITS = 2_000_000  # about 1.5 GB of addresses, and 1 GB of vectors on disk; of a larger load nothing is kept
 

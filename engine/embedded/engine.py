@@ -23,8 +23,8 @@ from treeline.engine.embedded.grams import Grams
 from treeline.engine.embedded.manifest import ARTIFACTS, Health, guarded
 from treeline.engine.embedded.vectors import Matrix
 from treeline.engine.embedded.words import Vocabulary, expand
-from treeline.engine.hits import Hits, Vectors, normalize
-from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Filters, Hit, IndexInfo
+from treeline.engine.hits import Hit, Hits, Vectors, normalize
+from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Filters, IndexInfo
 from treeline.engine.text import MOST_TERMS, WORDS, Matcher, complete_name
 
 SCANNED_AT_ONCE = 1_000

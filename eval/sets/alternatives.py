@@ -18,7 +18,7 @@ from treeline.corpus.analysis import terms
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder.tokens import identifier_parts
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 from treeline.eval.dataset import Case, DataSet, Metric
 from treeline.eval.harness import Output, evaluation_settings, finish, output_options, run
 from treeline.eval.metrics import count_distinct, ndcg, reciprocal_rank

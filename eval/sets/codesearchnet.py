@@ -14,7 +14,8 @@ from rich.console import Console
 
 from treeline.corpus.errors import InputError
 from treeline.encoder.static import StaticEncoder
-from treeline.engine.protocol import Engine, Filters, Hit
+from treeline.engine.hits import Hit
+from treeline.engine.protocol import Engine, Filters
 from treeline.eval.dataset import Case, DataSet, Metric, System, evaluate
 from treeline.eval.harness import (
     Output,

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from treeline.corpus.errors import InputError
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 from treeline.eval.dataset import Case, DataSet, Metric, read_jsonl
 from treeline.eval.harness import (
     Output,

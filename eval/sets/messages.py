@@ -15,7 +15,7 @@ import click
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 from treeline.eval.dataset import Case, DataSet, Metric
 from treeline.eval.harness import (
     Output,

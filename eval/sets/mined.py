@@ -18,7 +18,7 @@ from rich.console import Console
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 from treeline.eval.dataset import Case, DataSet, Evaluation, Metric, join, read_jsonl
 from treeline.eval.harness import (
     Output,

@@ -22,8 +22,8 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder import standing
 from treeline.encoder.static import StaticEncoder
-from treeline.engine.hits import concatenate
-from treeline.engine.protocol import Engine, Filters, Hit
+from treeline.engine.hits import Hit, concatenate
+from treeline.engine.protocol import Engine, Filters
 from treeline.eval.dataset import Case, DataSet, Evaluation, Ranked, System, SystemScores
 from treeline.eval.report.document import PAPER_HEAD, Document
 from treeline.eval.systems import DEFAULT, HYBRID, LaneCache, Stages, Variant
@@ -32,11 +32,11 @@ from treeline.graph import tree as trees
 from treeline.graph.global_embedding import embed_split
 from treeline.graph.hyperbolic import Points, at_origin
 from treeline.graph.tree import Tree
-from treeline.ingest.artifacts import obtain
 from treeline.rerank.algorithms import Algorithm1, Algorithm2
 from treeline.rerank.candidates import Candidate, RerankContext, Reranker
 from treeline.rerank.clustering import Clusterer, Labels, hyperbolic_kmeans_points, lloyd
 from treeline.rerank.methods import RandomOrder, unchanged
+from treeline.search.artifacts import obtain
 from treeline.search.lanes.keyword import ENOUGH, chunks
 
 LIST = 10  # results per list

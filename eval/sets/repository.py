@@ -23,7 +23,7 @@ from rich.console import Console
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 from treeline.eval.dataset import Case, DataSet, Evaluation, Metric, Ranked, System, evaluate, join
 from treeline.eval.harness import Output, bar, choice_options, evaluation_settings, finish, loading, output_options
 from treeline.eval.indexes import ENGINE, sources_searcher

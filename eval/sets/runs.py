@@ -10,7 +10,7 @@ from pathlib import Path
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 from treeline.eval.dataset import Case, Ranked, System
 from treeline.eval.metrics import OFFICIAL_DEPTH
 

@@ -14,7 +14,7 @@ import click
 
 from treeline.corpus.errors import InputError
 from treeline.encoder.training.grammar import mistyped as with_a_slip
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 from treeline.eval.dataset import Case, DataSet, Metric, read_jsonl
 from treeline.eval.harness import (
     Output,

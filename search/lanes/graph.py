@@ -20,8 +20,8 @@ from pathlib import Path
 from treeline.corpus.analysis import parts, terms
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.engine.hits import ids_of, select, with_scores
-from treeline.engine.protocol import Engine, Filters, Hit
+from treeline.engine.hits import Hit, ids_of, select, with_scores
+from treeline.engine.protocol import Engine, Filters
 from treeline.graph.callgraph import ARTIFACT, POSSIBLE, CallGraph, GraphSymbol, Step, load
 from treeline.graph.references import CONSTRUCTORS, Relation, last_of
 from treeline.rerank.candidates import Candidate
@@ -79,7 +79,7 @@ class StoredGraph:
         if not self._loaded:
             with self._lock:
                 if not self._loaded:
-                    from treeline.ingest.artifacts import obtain
+                    from treeline.search.artifacts import obtain
 
                     data = obtain(self._engine, ARTIFACT, self._cache)
                     self._graph = load(data) if data else None

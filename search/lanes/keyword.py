@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from treeline.corpus.analysis import analyse, terms
 from treeline.corpus.shape import read_query
-from treeline.engine.hits import concatenate
-from treeline.engine.protocol import Engine, Filters, Hit
+from treeline.engine.hits import Hit, concatenate
+from treeline.engine.protocol import Engine, Filters
 from treeline.rerank.expansion import BACKGROUND, expand
 from treeline.rerank.ranked_list import RankedList
 from treeline.search.plan import KEYWORD

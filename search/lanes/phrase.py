@@ -16,8 +16,8 @@ from dataclasses import field, replace
 
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.engine.hits import Hits, ids_of, select, with_scores
-from treeline.engine.protocol import Engine, Filters, Hit
+from treeline.engine.hits import Hit, Hits, ids_of, select, with_scores
+from treeline.engine.protocol import Engine, Filters
 from treeline.rerank.evidence import DOCUMENTS, asks_for_documents, is_heading, lists_changes
 from treeline.rerank.ranked_list import RankedList
 from treeline.search.plan import EXACT, Plan

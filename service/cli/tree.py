@@ -104,7 +104,7 @@ def _measured(graph: nx.DiGraph[int]) -> str:
 def _describe_split(engine: Engine) -> None:
     """What a disk for each repository is worth."""
     from treeline.graph import global_embedding, tree
-    from treeline.ingest.artifacts import obtain
+    from treeline.search.artifacts import obtain
 
     stored = obtain(engine, "tree")
     if stored is None:

@@ -13,7 +13,8 @@ from pathlib import Path
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
-from treeline.engine.protocol import NO_FILTERS, Hit
+from treeline.engine.hits import Hit
+from treeline.engine.protocol import NO_FILTERS
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.location import Location, innermost
 from treeline.search.query import Query

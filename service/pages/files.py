@@ -19,7 +19,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 from treeline.ingest.state import ARTIFACT as STATE
 from treeline.ingest.state import sources_in
 from treeline.search.answer import signature_of

@@ -16,7 +16,8 @@ from treeline.corpus.function import Function
 from treeline.encoder.registry import load
 from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.engine.embedded import EmbeddedStore
-from treeline.engine.protocol import EncoderSpec, Engine, Hit, Store
+from treeline.engine.hits import Hit
+from treeline.engine.protocol import EncoderSpec, Engine, Store
 from treeline.ingest.source import ReadOptions
 from treeline.ingest.sources import open_source
 

@@ -14,8 +14,8 @@ import pytest
 from tests.engine.functions import ENCODER, OTHER_ENCODER, SAMPLE, build, function, terms_of, vectors, write
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import IndexMissing, InputError, TreelineError
-from treeline.engine.hits import normalize
-from treeline.engine.protocol import Filters, Hit, Store
+from treeline.engine.hits import Hit, normalize
+from treeline.engine.protocol import Filters, Store
 
 MORE = tuple(function(f"extra_{number}", path="src/extra.py", line=10 * number + 1) for number in range(30))
 

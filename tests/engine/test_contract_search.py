@@ -12,7 +12,8 @@ import pytest
 from tests.engine.functions import ENCODER, SAMPLE, build, function, terms_of, vectors
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import EncoderMismatch
-from treeline.engine.protocol import Engine, Filters, Hit, Store
+from treeline.engine.hits import Hit
+from treeline.engine.protocol import Engine, Filters, Store
 
 BY_NAME = {one.func_name: one for one in SAMPLE}
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from treeline.corpus.function import Address
 from treeline.engine.hits import (
     Distinct,
+    Hit,
     Hits,
     Ids,
     Keys,
@@ -25,7 +26,6 @@ from treeline.engine.hits import (
     select,
     with_scores,
 )
-from treeline.engine.protocol import Hit
 
 
 class Numbered:

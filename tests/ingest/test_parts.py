@@ -23,8 +23,9 @@ from treeline.encoder.static import StaticEncoder
 from treeline.engine.elasticsearch import ElasticsearchStore, writer
 from treeline.engine.elasticsearch.parts import PartWriter
 from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.hits import Hit
 from treeline.engine.names import index_name, loading_name
-from treeline.engine.protocol import Hit, Part
+from treeline.engine.protocol import Part
 from treeline.ingest import generation, parts, pipeline, state
 from treeline.ingest.journal import has_unfinished_load
 from treeline.ingest.parts import parse_part

@@ -23,6 +23,7 @@ from treeline.ingest import artifacts
 from treeline.ingest import project as projects
 from treeline.ingest.project import Project, Refreshed, find_project, forget, refresh, watch
 from treeline.ingest.source import Parsed
+from treeline.search.artifacts import obtain
 
 CODE = "def {0}(x):\n    return {0}_helper(x)\n\n\ndef {0}_helper(x):\n    return x\n"
 
@@ -364,12 +365,12 @@ def test_the_call_graph_is_made_when_it_is_first_looked_at(root: Path, store: St
     found = refreshed(root, store, home).project
     with closing(store.open(found.index)) as engine:
         assert not engine.artifact(artifacts.CALLGRAPH)
-        made = artifacts.obtain(engine, artifacts.CALLGRAPH, home / ".cache")
+        made = obtain(engine, artifacts.CALLGRAPH, home / ".cache")
         assert made is not None
         assert len(callgraph.load(made)) == 4
-        assert artifacts.obtain(engine, artifacts.CALLGRAPH, home / ".cache") == made
+        assert obtain(engine, artifacts.CALLGRAPH, home / ".cache") == made
         for name in (artifacts.TREE, artifacts.EMBEDDING, artifacts.CLUSTERS):
-            assert artifacts.obtain(engine, name)
+            assert obtain(engine, name)
     assert len(list((home / ".cache" / "artifacts").iterdir())) == 1
 
 

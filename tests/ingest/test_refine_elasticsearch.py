@@ -23,8 +23,9 @@ from treeline.encoder.registry import load as load_encoder
 from treeline.encoder.static import StaticEncoder
 from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.hits import Hit
 from treeline.engine.names import index_name
-from treeline.engine.protocol import Engine, Hit, Store
+from treeline.engine.protocol import Engine, Store
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.refine import Refinement, complete, refine, refinement
 from treeline.ingest.source import ReadOptions

@@ -9,9 +9,9 @@ import pytest
 from tests.ingest.loading import NAME, loaded, project
 from treeline.corpus.errors import TreelineError
 from treeline.engine.embedded import EmbeddedStore
+from treeline.engine.texts import FileTexts
 from treeline.ingest import texts
 from treeline.ingest.source import ReadOptions
-from treeline.ingest.texts import FileTexts
 
 START = {
     "src/a.py": "def stays():\n    return 'the same'\n",

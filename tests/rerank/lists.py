@@ -1,7 +1,7 @@
 """Ranked lists for tests, written as strings of one-letter ids."""
 
 from treeline.corpus.function import Address
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 from treeline.rerank.ranked_list import RankedList
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rerank.lists import address, ranked
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 from treeline.rerank.candidates import LANE_HEAD, Candidates
 from treeline.rerank.fusion import (
     LEAST_DENSE,

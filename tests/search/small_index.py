@@ -11,7 +11,8 @@ from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder
 from treeline.encoder.registry import load
 from treeline.engine.embedded import EmbeddedStore
-from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Engine, Filters, Hit, IndexInfo, Store
+from treeline.engine.hits import Hit
+from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Engine, Filters, IndexInfo, Store
 from treeline.graph import callgraph
 from treeline.graph.callgraph.build import build
 from treeline.graph.references import FileFacts

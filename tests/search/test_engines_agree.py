@@ -14,7 +14,8 @@ from treeline.corpus.function import Function
 from treeline.encoder.registry import load as load_encoder
 from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.engine.embedded import EmbeddedStore
-from treeline.engine.protocol import NO_FILTERS, Engine, Filters, Hit
+from treeline.engine.hits import Hit
+from treeline.engine.protocol import NO_FILTERS, Engine, Filters
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import ReadOptions
 from treeline.ingest.sources import open_source

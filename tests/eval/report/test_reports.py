@@ -9,7 +9,7 @@ from rich.console import Console
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 from treeline.eval.dataset import Case, DataSet, Metric, Ranked, System, evaluate
 from treeline.eval.harness import Output, finish
 from treeline.eval.metrics import reciprocal_rank

@@ -10,7 +10,7 @@ from tests.search.small_index import NAME, parsed, publish
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address, Function
 from treeline.engine.embedded import EmbeddedStore
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 from treeline.eval.sets import alternatives
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 from treeline.eval.dataset import evaluate
 from treeline.eval.sets import codesearchnet
 from treeline.eval.sets.runs import Predictions

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address, Function
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 from treeline.eval.sets import docstrings
 
 

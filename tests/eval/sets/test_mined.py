@@ -7,7 +7,7 @@ import pytest
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 from treeline.eval.sets import mined
 from treeline.eval.sets.mined import changed_functions, question
 

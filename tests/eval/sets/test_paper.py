@@ -10,12 +10,13 @@ from tests.encoder.functions import function
 from treeline.corpus.analysis import analyse
 from treeline.corpus.errors import InputError
 from treeline.engine.embedded import EmbeddedStore
-from treeline.engine.protocol import NO_FILTERS, Engine, Filters, Hit
+from treeline.engine.hits import Hit
+from treeline.engine.protocol import NO_FILTERS, Engine, Filters
 from treeline.eval.dataset import Case, DataSet, Metric, Ranked, System, evaluate
 from treeline.eval.metrics import reciprocal_rank
 from treeline.eval.sets import paper
 from treeline.graph import tree as trees
-from treeline.ingest.artifacts import obtain
+from treeline.search.artifacts import obtain
 from treeline.search.live import LiveSearcher
 
 CASE = Case("q", "return the median of data", {})

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 from treeline.eval.command import command
 from treeline.eval.sets import repository
 

@@ -9,7 +9,8 @@ from ir_measures import nDCG
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
-from treeline.engine.protocol import Filters, Hit
+from treeline.engine.hits import Hit
+from treeline.engine.protocol import Filters
 from treeline.eval.dataset import Case
 from treeline.eval.metrics import ndcg
 from treeline.eval.sets import runs

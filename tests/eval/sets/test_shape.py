@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from treeline.corpus.function import Address
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 from treeline.eval.sets import shape
 from treeline.ingest.sources import open_source
 

@@ -11,7 +11,7 @@ import pytest
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 from treeline.eval.sets import web
 
 SHARED = Path(__file__).parents[4] / "shared" / "codesearchnet"

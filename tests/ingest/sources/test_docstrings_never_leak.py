@@ -13,7 +13,7 @@ from tests.ingest.reading import SHARED, read
 from treeline.corpus.analysis import analyse, terms
 from treeline.corpus.function import Function
 from treeline.engine.embedded import EmbeddedStore
-from treeline.engine.protocol import Hit
+from treeline.engine.hits import Hit
 
 WORDS = "marmalade penguins juggle quietly"
 SOURCES = {

@@ -1,0 +1,86 @@
+"""The facts of an index's files, from which its call graph is made; packed by repository.
+
+They lie in the SQLite database that is stored with each generation (`ingest/state.py` writes it), so a call graph that
+a load left out can be made when somebody first asks for it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+
+import orjson
+
+from treeline.corpus.errors import IndexOutdated, TreelineError
+from treeline.graph.references import FileFacts, Import, Reference, Symbol, Typing
+
+ARTIFACT = "state"
+# Raise it when indexed documents change for the same input, so that old indexes are rebuilt.
+VERSION = 4
+
+# A repository and its facts, so that the call graph is resolved repository by repository.
+PackedFacts = tuple[tuple[str, bytes], ...]
+
+
+def open_state(data: bytes) -> sqlite3.Connection:
+    """The database of a generation in memory; empty without data. Raises if it is damaged or of another version."""
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    if not data:
+        return database
+    try:
+        database.deserialize(data)
+        version = database.execute("PRAGMA user_version").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        raise TreelineError(f"the index's record of its sources is damaged: {error}", "use --fresh") from error
+    if version != VERSION:
+        raise IndexOutdated("the index's record of its sources", version, VERSION)
+    return database
+
+
+def packed_facts(database: sqlite3.Connection, repos: Collection[str] | None = None) -> dict[str, list[bytes]]:
+    """The packed facts of these (or all) repositories, in the order of their files."""
+    facts: dict[str, list[bytes]] = defaultdict(list)
+    rows = database.execute(
+        "SELECT repo, packed FROM facts JOIN unit ON unit.id = facts.unit ORDER BY source, name, facts.rowid"
+    )
+    for repo, packed in rows:
+        if repos is None or repo in repos:
+            facts[repo].append(packed)
+    return dict(facts)
+
+
+def pack_facts(facts: Iterable[FileFacts]) -> PackedFacts:
+    """Compressed JSON for each repository."""
+    by_repo: dict[str, list[FileFacts]] = defaultdict(list)
+    for fact in facts:
+        by_repo[fact.repo].append(fact)
+    # Level 1 is a third larger than level 6 and five times as fast.
+    return tuple(
+        (repo, zlib.compress(orjson.dumps([_fact_row(fact) for fact in some]), 1)) for repo, some in by_repo.items()
+    )
+
+
+def unpack_facts(repo: str, packed: bytes) -> Iterator[FileFacts]:
+    for path, language, symbols, imports, references, *types in orjson.loads(zlib.decompress(packed)):
+        yield FileFacts(
+            repo,
+            path,
+            language,
+            tuple(Symbol(*symbol) for symbol in symbols),
+            tuple(Import(*imported) for imported in imports),
+            tuple(Reference(*seen) for seen in references),
+            tuple(Typing(*typing) for typing in types[0]) if types else (),
+        )
+
+
+def _fact_row(fact: FileFacts) -> tuple[object, ...]:
+    return (
+        fact.path,
+        fact.language,
+        [(symbol.name, symbol.kind, symbol.first_line, symbol.last_line) for symbol in fact.symbols],
+        [(imported.module, imported.name, imported.alias) for imported in fact.imports],
+        [(seen.relation, seen.source, seen.target, seen.line) for seen in fact.references],
+        [(typing.name, typing.value) for typing in fact.types],
+    )

@@ -1,0 +1,87 @@
+"""The side products of an index for its readers: as stored, or made now if the load left them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from treeline.corpus.errors import TreelineError
+from treeline.engine.durable import write_atomically
+from treeline.engine.protocol import Engine
+from treeline.graph import facts
+from treeline.graph.references import FileFacts
+
+TREE, EMBEDDING, CALLGRAPH, CLUSTERS = "tree", "embedding", "callgraph", "clusters"
+VECTORS_AT_ONCE = 10_000
+
+
+def obtain(engine: Engine, name: str, cache: Path | None = None) -> bytes | None:
+    """An artifact as stored, or built now if it was left out; `cache` is a folder to keep it in."""
+    stored = engine.artifact(name)
+    if stored or name not in MAKERS or engine.artifact(facts.ARTIFACT) is None:
+        return stored
+    file = None
+    if cache is not None:
+        digest = blake2b(engine.info.identity.encode(), digest_size=8).hexdigest()
+        file = cache / "artifacts" / f"{engine.info.name}-{digest}.{name}"
+        with suppress(OSError):
+            return file.read_bytes()
+    data = MAKERS[name](engine)
+    if file is not None and data is not None:
+        with suppress(OSError, TreelineError):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            for old in file.parent.glob(f"{engine.info.name}-*.{name}"):
+                old.unlink(missing_ok=True)
+            write_atomically(file, data)
+    return data
+
+
+def _callgraph(engine: Engine) -> bytes:
+    from treeline.graph.callgraph.build import build
+
+    return build(_facts(engine), engine.addresses())
+
+
+def _facts(engine: Engine) -> Iterator[FileFacts]:
+    with closing(facts.open_state(engine.artifact(facts.ARTIFACT) or b"")) as database:
+        packed = facts.packed_facts(database)
+    for repo, pieces in packed.items():
+        for piece in pieces:
+            yield from facts.unpack_facts(repo, piece)
+
+
+def _clusters(engine: Engine) -> bytes | None:
+    from treeline.graph import corpus_clusters
+
+    if not engine.info.encoders:
+        return None
+    pairs = list(engine.addresses())
+    ids = [id_ for id_, _ in pairs]
+    starts = range(0, len(ids), VECTORS_AT_ONCE)
+    vectors = [engine.vectors(ids[start : start + VECTORS_AT_ONCE]) for start in starts]
+    empty = np.zeros((0, engine.info.encoders[0].dimension), dtype=np.float32)
+    return corpus_clusters.build(ids, np.concatenate([empty, *vectors]), [address.func_name for _, address in pairs])
+
+
+def _tree(engine: Engine) -> bytes:
+    from treeline.graph import tree
+
+    return tree.dump(tree.grow(engine.addresses()))
+
+
+def _embedding(engine: Engine) -> bytes:
+    from treeline.graph import global_embedding, tree
+
+    return global_embedding.dump(global_embedding.embed_whole(tree.grow(engine.addresses())))
+
+
+MAKERS: dict[str, Callable[[Engine], bytes | None]] = {
+    CALLGRAPH: _callgraph,
+    CLUSTERS: _clusters,
+    TREE: _tree,
+    EMBEDDING: _embedding,
+}
