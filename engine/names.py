@@ -52,11 +52,6 @@ def internal_name(what: str) -> str:
     return f"{PREFIX}.{what}"
 
 
-def loading_name(name: str, generation: str) -> str:
-    """The index on Elasticsearch with the notes of the loaders of a generation, until it is published."""
-    return internal_name(f"loading-{name}-{generation}")
-
-
 # One more alias, on the current generations of all indexes together, for whoever looks at everything (Kibana).
 ALL_CURRENT = internal_name("current")
 
@@ -65,12 +60,6 @@ def parse_index_name(index: str) -> tuple[str, str] | None:
     """Name and generation, when it is an index of functions."""
     found = INDEX.fullmatch(index)
     return (found[1], index[-6:]) if found else None
-
-
-def parse_loading_name(index: str) -> str:
-    """The index whose loaders' notes these are; empty when it is something else."""
-    found = re.fullmatch(rf"{re.escape(internal_name('loading-'))}({NAME.pattern}){GENERATION}", index)
-    return found[1] if found else ""
 
 
 def _short(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, Self
 from uuid import uuid4
 
@@ -213,53 +213,6 @@ class Writer(Protocol):
         """Leave a checkpointed but unpublished generation in place, to be resumed."""
 
 
-@frozen
-class Part:
-    """The share of one of several loaders: `Part(2, 3)` is the second of three."""
-
-    number: int
-    of: int
-
-    def takes(self, position: int) -> bool:
-        """Whether the file at this position of the list is its own; files are dealt out in turn."""
-        return position % self.of == self.number - 1
-
-    def __str__(self) -> str:
-        return f"{self.number}/{self.of}"
-
-
-@frozen
-class Turn:
-    """Whether a loader that has finished its part publishes them all. It does if both of these are empty."""
-
-    missing: tuple[int, ...] = ()
-    """Parts that are not complete; the loader that completes the last one publishes."""
-    published: str = ""
-    """The generation, when another loader has published it."""
-
-
-class PartWriter(Writer, Protocol):
-    """A writer of one part of a generation that several processes fill together; the last to finish publishes it.
-
-    `abandon` leaves what the others wrote.
-    """
-
-    def complete(self, journal: Iterable[bytes]) -> None:
-        """Note that this part is written, and keep its journal, in pieces, for the publisher."""
-
-    def lead(self) -> Turn:
-        """Take the turn to publish. While another process publishes, wait for it; take over when it dies."""
-
-    def other_parts(self) -> Iterator[tuple[int, bytes, Iterator[bytes]]]:
-        """Number, last checkpoint and journal of every other part."""
-
-    def read(self, ids: Sequence[str]) -> Iterator[tuple[Function, str]]:
-        """The units as this generation has them now, each with its shape terms; those that it lacks are left out."""
-
-    def reconcile(self, ids: Sequence[str]) -> list[str]:
-        """Delete all units but these, and give the preview their order; returns those that are not there."""
-
-
 class Store(Protocol):
     """A place that holds named indexes: a directory, or an Elasticsearch cluster."""
 
@@ -271,10 +224,6 @@ class Store(Protocol):
     def begin(self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, *, fresh: bool = False) -> Writer:
         """Start the next generation as a copy of the current one (`fresh`: empty), or resume an interrupted
         one with the same fingerprint. Only one writer an index: a second is refused with `InputError`."""
-
-    def begin_part(self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, part: Part) -> PartWriter:
-        """Start or resume one part of a new generation that begins empty. All parts have one fingerprint: a load of
-        another is refused with `InputError` until this one is published or given up."""
 
     def generations(self, name: str) -> list[IndexInfo]:
         """Complete generations, newest first; the current one is marked by `current`."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 from typing import Self
 
@@ -19,13 +18,11 @@ from treeline.corpus.function import Function
 from treeline.encoder.protocol import DEFAULT_ENCODER, Encoder
 from treeline.encoder.registry import is_light
 from treeline.engine.hits import Vectors
-from treeline.engine.protocol import EncoderSpec, Engine, IndexInfo, Part, PartWriter, Store, Turn, Writer
-from treeline.ingest import artifacts, parts, refine, state, texts
+from treeline.engine.protocol import EncoderSpec, Engine, IndexInfo, Store, Writer
+from treeline.ingest import artifacts, refine, state, texts
 from treeline.ingest.journal import (
-    ALONE,
-    PART,
+    JOURNAL,
     Journal,
-    JournalDamaged,
     JournalEntry,
     Recovery,
     UnitProgress,
@@ -33,7 +30,7 @@ from treeline.ingest.journal import (
     open_journal,
     remove_journals,
 )
-from treeline.ingest.source import Problem, Progress, Source
+from treeline.ingest.source import Problem, Progress
 from treeline.ingest.state import Entry, Manifest, State, row_ids
 from treeline.ingest.workers import BatchResult, ChunkResult, Clock, Workers, load_encoders
 
@@ -182,25 +179,19 @@ class Generation:
         work: Path | None,
         fresh: bool,
         checkpoint_seconds: float,
-        part: Part | None = None,
-        part_fingerprint: str = "",
     ) -> None:
-        """`part_fingerprint` is what all parts of a load have in common; `fingerprint` is this one's own."""
         self.ledger = Ledger()
         self.removed = 0
         self._store, self._name, self._specs, self._fingerprint = store, name, specs, fingerprint
         self._previous, self._state, self._fresh = previous, stored, fresh
         self._checkpoint_seconds = checkpoint_seconds
-        self._journal_path = work / f"{name}-{fingerprint}{PART if part else ALONE}" if work else None
+        self._journal_path = work / f"{name}-{fingerprint}{JOURNAL}" if work else None
         self._journal: Journal | None = None
         self._writer: Writer | None = None
         self._last_checkpoint = 0.0
         # An interrupt during a write leaves the writer unusable; the last checkpoint is intact.
         self._mid_write = False
         self._recovery = Recovery()
-        self._part, self._part_fingerprint = part, part_fingerprint
-        self._part_writer: PartWriter | None = None
-        self.turn: Turn | None = None
 
     @property
     def begun(self) -> bool:
@@ -211,7 +202,7 @@ class Generation:
         return self._writer is not None and self._writer.resumed is not None
 
     def __enter__(self) -> Self:
-        if self._part or (self._journal_path and self._journal_path.exists()):
+        if self._journal_path and self._journal_path.exists():
             self._begin()
         return self
 
@@ -231,13 +222,13 @@ class Generation:
 
     def _begin(self) -> tuple[Writer, Journal]:
         if self._writer is None or self._journal is None:
-            self._writer = self._open_writer()
+            self._writer = self._store.begin(self._name, self._specs, self._fingerprint, fresh=self._fresh)
             try:
                 self._check_base()
-                self._journal, self._recovery = self._open_journal(self._writer)
+                self._journal, self._recovery = open_journal(self._journal_path, self._writer.resumed)
             except DiskFull:
                 self._writer.abandon()
-                if self._journal_path and self._part is None:  # other parts may be loaded on this machine
+                if self._journal_path:
                     remove_journals(self._journal_path.parent, self._name)
                 raise
             except BaseException as error:  # `__exit__` is not called if `__enter__` fails
@@ -245,24 +236,6 @@ class Generation:
                 raise
             self._last_checkpoint = time.monotonic()
         return self._writer, self._journal
-
-    def _open_writer(self) -> Writer:
-        if self._part is None:
-            return self._store.begin(self._name, self._specs, self._fingerprint, fresh=self._fresh)
-        self._part_writer = self._store.begin_part(self._name, self._specs, self._part_fingerprint, self._part)
-        return self._part_writer
-
-    def _open_journal(self, writer: Writer) -> tuple[Journal, Recovery]:
-        """The journal of an interrupted load; a new one for a part whose journal is on another machine.
-
-        Such a part begins from the start: `--fresh` would not help it, and the other parts keep what they wrote.
-        """
-        try:
-            return open_journal(self._journal_path, writer.resumed)
-        except JournalDamaged:
-            if self._part is None:
-                raise
-            return open_journal(self._journal_path, None)
 
     def _check_base(self) -> None:
         """Raise if another load published after we read the manifest."""
@@ -383,84 +356,14 @@ class Generation:
         if not has and not may_empty and self._functions_now():
             writer.abandon()
             book.remove()
-            raise self._would_become_empty()
+            raise InputError(
+                f"index {self._name!r} would become empty, so it stays as it was: nothing was found to index",
+                "check that the sources still exist; `treeline status --drop` removes an index",
+            )
         gone = had.union(self._recovery.written_ids()) - has
         self.removed = len(had - has)
-        return self._publish(had, has, gone, after, [book], workers, clock, progress, make_artifacts, hold_interrupts)
-
-    def finish_part(
-        self,
-        after: Manifest,
-        keys: Iterable[str],
-        sources: Sequence[Source],
-        encoders: Mapping[str, Encoder],
-        workers: Workers,
-        clock: Clock,
-        progress: Progress,
-        make_artifacts: artifacts.Make,
-        hold_interrupts: Callable[[], None],
-    ) -> IndexInfo | None:
-        """Hand in this part. The last one to do so publishes all of them; `turn` says who did, or who is missing.
-
-        `keys` are all files of all parts in the order of reading; `after` gets those of the others.
-        """
-        _, book = self._begin()
-        writer = self._part_writer
-        assert writer is not None
-        assert book.path is not None
-        self._mid_write = True
-        with clock("write"):
-            self._checkpoint()
-            writer.complete(parts.pieces(book.path))
-        with clock("wait"):
-            progress("waiting for another loader to publish", 0, 0)
-            self.turn = writer.lead()
-        if self.turn.missing:
-            return None
-        if self.turn.published:
-            book.remove()
-            return None
-        with parts.other_parts(writer, book.path.with_name(f"{self._name}.parts")) as others:
-            self.ledger.counts.update(others.merge(after, keys))
-            self._recovery.refused += others.refused
-            self._leave_out_refused(after)
-            has = after.all_ids()
-            if not has and self._functions_now():
-                raise self._would_become_empty()
-            with clock("write"):
-                progress("comparing with the index", 0, 0)
-                parts.repair(writer, after, sources, encoders)
-            # What two loaders wrote was counted by both.
-            twice = self.ledger.counts["indexed"] - len(self._refused()) - len(has)
-            self.ledger.counts.update({"indexed": -twice, "duplicate": twice})
-            books = [book, *others.journals]
-            return self._publish(
-                set(), has, set(), after, books, workers, clock, progress, make_artifacts, hold_interrupts
-            )
-
-    def _leave_out_refused(self, after: Manifest) -> None:
-        refused = {bytes.fromhex(id_) for id_, _ in self._refused()}
-        if refused:
-            for entry in after.entries.values():
-                entry.records = state.exclude_ids(entry.records, refused)
-
-    def _publish(
-        self,
-        had: set[bytes],
-        has: set[bytes],
-        gone: set[bytes],
-        after: Manifest,
-        books: Sequence[Journal],
-        workers: Workers,
-        clock: Clock,
-        progress: Progress,
-        make_artifacts: artifacts.Make,
-        hold_interrupts: Callable[[], None],
-    ) -> IndexInfo:
-        """Delete what is gone, build the side products, publish; `books` are the journals of what was read now."""
-        writer, book = self._begin()
         with clock("artifacts"):
-            touched = self._state.replace(after, chain.from_iterable(one.facts(after) for one in books))
+            touched = self._state.replace(after, book.facts(after))
             changes = artifacts.Changes(self._previous, _hex(has - had), _hex(had - has), self._state, touched)
             made = make_artifacts(changes, workers, progress)
         with clock("write"):
@@ -472,8 +375,7 @@ class Generation:
             refined = refine.Refined.load(self._previous.artifact(refine.ARTIFACT) if self._previous else None)
             if refined.rows:
                 refined.kept(after, self._recovery.written_ids()).put(writer)
-            read = chain.from_iterable(one.texts(after) for one in books)
-            for name, data in texts.update(self._previous, read, after.entries):
+            for name, data in texts.update(self._previous, book.texts(after), after.entries):
                 writer.put_artifact(name, data)
             for name, data in made(writer.preview):
                 writer.put_artifact(name, data)
@@ -491,17 +393,17 @@ class Generation:
             remove_journals(self._journal_path.parent, self._name)
         return info
 
+    def _leave_out_refused(self, after: Manifest) -> None:
+        refused = {bytes.fromhex(id_) for id_, _ in self._refused()}
+        if refused:
+            for entry in after.entries.values():
+                entry.records = state.exclude_ids(entry.records, refused)
+
     def _remove_left_journals(self, current: str) -> None:
         """Remove what a load left that failed after it had published; nobody can resume it."""
         if self._journal_path:
             with suppress(OSError):  # on a read-only disk it does no harm
                 remove_journals(self._journal_path.parent, self._name, except_base=current)
-
-    def _would_become_empty(self) -> InputError:
-        return InputError(
-            f"index {self._name!r} would become empty, so it stays as it was: nothing was found to index",
-            "check that the sources still exist; `treeline status --drop` removes an index",
-        )
 
     def _functions_now(self) -> int:
         """How many units the current generation holds, also under --fresh, which does not open it."""

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import product
 from pathlib import Path
 from secrets import randbelow
 
@@ -30,8 +29,7 @@ from treeline.ingest.texts import PackedText
 # Hexadecimal digits of a load's fingerprint, in the name of its journal; the first say from which generation it starts.
 FINGERPRINT, BASE = 24, 8
 
-# What the name of a journal ends in: of a load by one process, and of one of several loaders.
-ALONE, PART = ".journal", ".part"
+JOURNAL = ".journal"  # at the end of its name
 
 LARGEST_ID = 2**31 - 1  # of an SQLite file
 
@@ -306,25 +304,20 @@ def _base_digits(generation: str) -> str:
     return blake2b(generation.encode(), digest_size=BASE // 2).hexdigest()
 
 
-def journals(folder: Path, name: str, end: str = ALONE) -> Iterator[Path]:
+def journals(folder: Path, name: str, suffix: str = "") -> Iterator[Path]:
     """The journals of loads of this index, not those of an index whose name only begins like it."""
-    return folder.glob(f"{name}-{'[0-9a-f]' * FINGERPRINT}{end}")
+    return folder.glob(f"{name}-{'[0-9a-f]' * FINGERPRINT}{JOURNAL}{suffix}")
 
 
 def has_unfinished_load(folder: Path, name: str, generation: str) -> bool:
-    """Whether a load by one process that starts from this generation runs or can be resumed.
-
-    The engine itself refuses to write while several loaders fill a generation.
-    """
+    """Whether a load that starts from this generation runs or can be resumed."""
     return any(_starts_from(path, name, generation) for path in journals(folder, name))
 
 
-def remove_journals(
-    folder: Path, name: str, *, kinds: Iterable[str] = (ALONE, PART), except_base: str | None = None
-) -> None:
+def remove_journals(folder: Path, name: str, *, except_base: str | None = None) -> None:
     """Those of loads of this index, with whatever sources, except loads that start from a generation."""
-    for kind, suffix in product(kinds, ("", "-wal", "-shm")):
-        for path in journals(folder, name, kind + suffix):
+    for suffix in ("", "-wal", "-shm"):
+        for path in journals(folder, name, suffix):
             if except_base is None or not _starts_from(path, name, except_base):
                 path.unlink(missing_ok=True)
 

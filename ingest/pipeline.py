@@ -23,13 +23,11 @@ import orjson
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.engine.durable import disk_errors
-from treeline.engine.protocol import EncoderSpec, IndexInfo, Part, Store
-from treeline.graph.facts import VERSION as STATE_VERSION
+from treeline.engine.protocol import EncoderSpec, IndexInfo, Store
 from treeline.ingest import artifacts
 from treeline.ingest.generation import Generation, Start, start
 from treeline.ingest.journal import fingerprint
-from treeline.ingest.parts import listing
-from treeline.ingest.source import READER_VERSION, Problem, Progress, Source, Unit, Unreadable, no_progress
+from treeline.ingest.source import Problem, Progress, Source, Unit, Unreadable, no_progress
 from treeline.ingest.sources import check_overlap, disambiguate, is_missing
 from treeline.ingest.state import Manifest, entry_key
 from treeline.ingest.workers import BatchResult, Clock, Task, Workers, outcome, peak_memory_kb, processors
@@ -47,10 +45,6 @@ class Summary:
     published: bool
     """False if nothing had changed, so the last generation stays."""
     resumed: bool
-    part: str = ""
-    """`2/3` if this was one of several loaders; its counts are of its own part unless it published."""
-    missing_parts: tuple[int, ...] = ()
-    """Parts that are to be loaded before anything is published."""
     units: Mapping[str, int]
     """How many files or shards were read, unchanged and removed."""
     read: int
@@ -112,9 +106,7 @@ class Reader:
     advance: Callable[[int], None]
     notice: Callable[[Sequence[Problem]], None]
     """Receives the problems of files that are not read now."""
-    part: Part | None = None
-    keys: dict[str, None] = field(default_factory=dict)
-    """All files in order, those of other parts included."""
+    keys: set[str] = field(default_factory=set)
     units: Counter[str] = field(default_factory=Counter)
     _repeated: Counter[str] = field(default_factory=Counter)
 
@@ -140,11 +132,7 @@ class Reader:
             self._repeated[key] += 1
             again = f"{unit.key} ({self._repeated[key] + 1})"
             key, unit = entry_key(source, again), Unreadable(again, "another one of the source has the same name")
-        position = len(self.keys)
-        self.keys[key] = None
-        if self.part and not self.part.takes(position):
-            self.advance(unit.size)
-            return
+        self.keys.add(key)
         with self.clock("read"):
             digest = unit.digest
         known = self.generation.knows(self.before.entries.get(key), key, digest)
@@ -199,8 +187,6 @@ class LoadOptions:
     """Skip the call graph, tree and clusters; `artifacts.obtain` makes them when needed."""
     may_empty: bool = False
     """Whether the index may become empty; refused by default, because an unmounted folder looks empty."""
-    part: Part | None = None
-    """Read only this part of the files; others read the rest at the same time, and the last one publishes."""
     resumable: bool = True
     """Keep a journal and checkpoints; a small load is quicker to repeat."""
     checkpoint_seconds: float = 15.0
@@ -215,8 +201,6 @@ def load(
     once = {source.name: source for source in sources}
     started = start(store, name, options.encoders, options.work / VECTOR_CACHE, fresh=options.fresh)
     try:
-        if options.part and (started.previous is not None or options.remove):
-            raise InputError(f"several loaders fill a new index, and {name!r} is there already", "add --fresh")
         names = {*started.before.sources, *once} - {*options.remove}
         for source in once.values():
             check_overlap(source, names)
@@ -270,56 +254,27 @@ class _Load:
         here = SMALL_BYTES if self.start.previous is not None or self.bytes_total < SMALL_BYTES else 0
         with self._generation() as generation, Workers(count, self.start.light_encoders(), here) as workers:
             self._keep_other_sources(generation)
-            reading = Reader(
-                self.sources,
-                before,
-                self.after,
-                generation,
-                self.clock,
-                self._advance,
-                self._be_strict,
-                self.options.part,
-            )
+            reading = Reader(self.sources, before, self.after, generation, self.clock, self._advance, self._be_strict)
             self._load(reading, generation, workers, count + SPARE_BATCHES)
             reading.units["removed"] = len(before.entries.keys() - self.after.entries.keys())
             may_empty = self.options.may_empty or bool(self.options.remove)
             make = artifacts.leave_out if self.options.lazy_artifacts else artifacts.build
             hold = self.interrupts.hold
-            info: IndexInfo | None
-            if self.options.part:
-                info = generation.finish_part(
-                    self.after,
-                    reading.keys,
-                    self.sources,
-                    self.start.encoders,
-                    workers,
-                    self.clock,
-                    self.progress,
-                    make,
-                    hold,
-                )
-            else:
-                info = generation.finish(
-                    before, self.after, workers, self.clock, self.progress, make, hold, may_empty=may_empty
-                )
+            info = generation.finish(
+                before, self.after, workers, self.clock, self.progress, make, hold, may_empty=may_empty
+            )
         return self._summary(info, generation, reading, time.perf_counter() - begun)
 
     def _generation(self) -> Generation:
         previous = self.start.previous
         specs = tuple(EncoderSpec(encoder.name, encoder.dimension) for encoder in self.start.encoders.values())
         plan = (
-            "fresh" if self.options.fresh or self.options.part else "",
+            "fresh" if self.options.fresh else "",
             *(f"{spec.name}/{spec.dimension}" for spec in specs),
             *sorted(source.name for source in self.sources),
             *sorted(self.options.remove),
             self.options.reading,
         )
-        part, together = self.options.part, ""
-        if part:
-            versions = f"{READER_VERSION}/{STATE_VERSION}"  # all loaders have to be of one
-            plan = (*plan, f"{part.of} parts", versions, listing(self.sources))
-            together = fingerprint("", plan)
-            plan = (*plan, f"part {part}")
         return Generation(
             self.store,
             self.name,
@@ -330,8 +285,6 @@ class _Load:
             self.options.work if self.options.resumable else None,
             self.options.fresh,
             self.options.checkpoint_seconds,
-            part,
-            together,
         )
 
     def _base(self) -> str:
@@ -377,15 +330,13 @@ class _Load:
         if self.options.strict and problems:
             raise InputError(str(problems[0]), "correct it, or leave out --strict")
 
-    def _summary(self, info: IndexInfo | None, generation: Generation, reading: Reader, seconds: float) -> Summary:
+    def _summary(self, info: IndexInfo, generation: Generation, reading: Reader, seconds: float) -> Summary:
         changing = {source.name for source in self.sources}
         entries = [entry for entry in self.after.entries.values() if entry.source in changing]
         full = {entry.source for entry in entries if entry.records}
         refused = generation.refused()
         problems = [*(problem for entry in entries for problem in entry.problems), *refused]
-        part, turn = self.options.part, generation.turn
-        own = f"{self.name}.part-{part.number}" if part and info is None else self.name
-        rejects = self.options.rejects or self.options.work / f"{own}.rejects.jsonl"
+        rejects = self.options.rejects or self.options.work / f"{self.name}.rejects.jsonl"
         if problems or self.options.rejects:
             write_rejects(rejects, problems)
         else:
@@ -395,13 +346,11 @@ class _Load:
         passed_over = sum((Counter(source.left_out) for source in self.sources), Counter[str]())
         return Summary(
             index=self.name,
-            engine=info.engine if info else "elasticsearch",
-            generation=info.generation if info else turn.published if turn else "",
+            engine=info.engine,
+            generation=info.generation,
             sources=tuple(self.after.sources),
             encoders=tuple(self.start.encoders),
-            published=generation.begun and info is not None,
-            part=str(part) if part else "",
-            missing_parts=turn.missing if turn else (),
+            published=generation.begun,
             resumed=generation.resumed,
             units={kind: reading.units[kind] for kind in ("read", "unchanged", "removed")},
             read=counts.total() + len(problems),
@@ -412,7 +361,7 @@ class _Load:
             rejected=len(problems),
             reasons=reasons(problems),
             removed=generation.removed,
-            total=info.functions if info else 0,
+            total=info.functions,
             rejects_file=str(rejects) if problems else "",
             passed_over=dict(sorted(passed_over.items(), key=lambda row: (-row[1], row[0]))),
             empty=tuple(sorted(changing - full)),

@@ -1,4 +1,4 @@
-"""One writer per index on Elasticsearch, or per part of one: a lease document, kept alive by heartbeats."""
+"""One writer per index on Elasticsearch: a lease document, kept alive by heartbeats."""
 
 from __future__ import annotations
 
@@ -33,10 +33,9 @@ class Lease:
     """Held by a writer until released. Another takes it over when the writer is silent for long, or at once when it
     died on this machine."""
 
-    def __init__(self, client: Elasticsearch, name: str, part: int = 0) -> None:
+    def __init__(self, client: Elasticsearch, name: str) -> None:
         self._client = client.options(request_timeout=ADMIN_SECONDS)
-        self._id = _id(name, part)
-        self._what = f"part {part} of the index {name!r}" if part else f"the index {name!r}"
+        self._id = name
         self._who = {"host": socket.gethostname(), "process": _process(os.getpid())}
         self._version: dict[str, Any] = {"op_type": "create"}
         self._lost = False
@@ -55,7 +54,7 @@ class Lease:
         """Raise when another writer has taken over: what is written now would be mixed with its own."""
         if self._lost:
             raise TreelineError(
-                f"another process has taken over the writing of {self._what}: this one was not heard of for "
+                f"another process has taken over the writing of the index {self._id!r}: this one was not heard of for "
                 f"{DEAD_AFTER_SECONDS:.0f} s",
                 "run the command again when it has finished",
             )
@@ -120,22 +119,9 @@ class Lease:
     def _refusal(self, holder: dict[str, Any]) -> InputError:
         process = str(holder["process"]).partition(":")[0]
         return InputError(
-            f"{self._what} is being written by process {process} on {holder['host']}",
+            f"the index {self._id!r} is being written by process {process} on {holder['host']}",
             f"wait until it has finished, or {DEAD_AFTER_SECONDS:.0f} s after it has died",
         )
-
-
-def is_held(client: Elasticsearch, name: str, part: int = 0) -> bool:
-    """Whether a process that lives writes this index, or this part of it."""
-    try:
-        found = client.get(index=INDEX, id=_id(name, part))
-    except NotFoundError:
-        return False
-    return _is_alive(found["_source"])
-
-
-def _id(name: str, part: int) -> str:
-    return f"{name}/{part}" if part else name
 
 
 def _is_alive(holder: dict[str, Any]) -> bool:

@@ -29,9 +29,9 @@ class Written:
     Vectors are in a temporary file; where there is no room for it, nothing is kept.
     """
 
-    def __init__(self, *, keep: bool = True) -> None:
+    def __init__(self) -> None:
         self._units: dict[str, tuple[Address, int]] = {}
-        self._keeps = keep
+        self._keeps = True
         self._file: IO[bytes] | None = None  # made for the first vector: a writer that fails to start has none to close
         self._rows = 0
 

@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
-from elasticsearch import BadRequestError, Elasticsearch, NotFoundError
+from elasticsearch import Elasticsearch, NotFoundError
 
-from treeline.corpus.errors import EngineUnavailable, IndexMissing, IndexOutdated, InputError, TreelineError
-from treeline.engine.elasticsearch import parts
+from treeline.corpus.errors import IndexMissing, IndexOutdated
 from treeline.engine.elasticsearch.client import ADMIN_SECONDS, addresses, await_shards, connect, server_errors
 from treeline.engine.elasticsearch.engine import ElasticsearchEngine, read_artifact
-from treeline.engine.elasticsearch.lease import Lease, is_held
+from treeline.engine.elasticsearch.lease import Lease
 from treeline.engine.elasticsearch.mapping import FORMAT, ROLLED_BACK, info_of
-from treeline.engine.elasticsearch.parts import PartWriter
-from treeline.engine.elasticsearch.writer import ElasticsearchWriter, create_index, flip_alias
+from treeline.engine.elasticsearch.writer import ElasticsearchWriter, flip_alias
 from treeline.engine.names import (
     alias_name,
     check_name,
     index_name,
-    loading_name,
     newest_before,
     parse_index_name,
-    parse_loading_name,
     prunable,
 )
-from treeline.engine.protocol import EncoderSpec, IndexInfo, Part
+from treeline.engine.protocol import EncoderSpec, IndexInfo
 
 log = logging.getLogger(__name__)
-
-JOINING_TRIES, JOINING_PAUSE = 20, 0.25  # seconds
-NO_PLAN: Mapping[str, Any] = {}
 
 
 class ElasticsearchStore:
@@ -80,44 +72,6 @@ class ElasticsearchStore:
             lease.release()
             raise
 
-    def begin_part(self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, part: Part) -> PartWriter:
-        specs = [[encoder.name, encoder.dimension] for encoder in encoders]
-        plan: dict[str, Any] = {
-            "fingerprint": fingerprint,
-            "base": "",
-            "wanted": specs,
-            "parts": part.of,
-            "format": FORMAT,
-        }
-        self._unfinished(name, self._metas(name), plan)  # before the lease: a wrong plan is the better reason to refuse
-        lease = Lease(self._client, name, part.number)
-        try:
-            return PartWriter(self._client, name, *self._join(name, plan), part, lease)
-        except BaseException:
-            lease.release()
-            raise
-
-    def loads_in_parts(self) -> dict[str, str]:
-        """How far the loaders are, by index: those of which several loaders fill a generation."""
-        with server_errors(self._client):
-            names = self._client.indices.get_mapping(index=loading_name("*", "*"), expand_wildcards="all")
-        states: dict[str, str] = {}
-        for name in sorted({name for index in names if (name := parse_loading_name(index))}):
-            if found := parts.unfinished(self._metas(name), self._current_or_none(name)):
-                states[name] = parts.describe(self._client, name, found[0], found[1]["parts"])
-        return states
-
-    def give_up_parts(self, name: str) -> str:
-        """Delete the unpublished generation of several loaders; returns its number. Refused while one of them runs."""
-        found = parts.unfinished(self._metas(check_name(name)), self._current_or_none(name))
-        if found is None:
-            raise InputError(f"the index {name!r} is not being loaded in parts", "nothing was changed")
-        with ExitStack() as leases:
-            for part in range(found[1]["parts"] + 1):
-                leases.callback(Lease(self._client, name, part).release)
-            self._delete(name, found[0])
-        return found[0]
-
     def generations(self, name: str) -> list[IndexInfo]:
         self.current(name)
         return [info_of(name, generation, meta) for generation, meta in self._readable(name).items()]
@@ -158,20 +112,18 @@ class ElasticsearchStore:
 
     def drop(self, name: str) -> None:
         self.current(name)
-        metas = self._metas(name)
-        loading = parts.unfinished(metas, self.current(name))
-        with ExitStack() as leases:
-            for part in range(loading[1]["parts"] + 1 if loading else 1):
-                leases.callback(Lease(self._client, name, part).release)
-            for generation in metas:
+        lease = Lease(self._client, name)
+        try:
+            for generation in self._metas(name):
                 self._delete(name, generation)
+        finally:
+            lease.release()
 
     def _begin(
         self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, fresh: bool, lease: Lease
     ) -> ElasticsearchWriter:
         metas = self._metas(name)
         live = self._current_or_none(name)
-        self._unfinished(name, metas)
         current = "" if fresh else live
         specs = [[encoder.name, encoder.dimension] for encoder in encoders]
         plan: dict[str, Any] = {"fingerprint": fingerprint, "base": current, "wanted": specs}
@@ -204,38 +156,6 @@ class ElasticsearchStore:
             self._shards,
         )
 
-    def _join(self, name: str, plan: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-        """The generation that loaders of this plan fill. Of several that begin it at once one succeeds, and the others
-        join it."""
-        for _ in range(JOINING_TRIES):
-            metas = self._metas(name)
-            if found := self._unfinished(name, metas, plan):
-                return found
-            with server_errors(self._client):
-                if is_held(self._client, name):
-                    Lease(self._client, name).release()  # raises, unless it was released just now
-            generation = f"{max(map(int, metas), default=0) + 1:06d}"
-            try:
-                with server_errors(self._client):
-                    made = create_index(
-                        self._admin, name, generation, {**plan, "encoders": plan["wanted"]}, self._shards
-                    )
-                return generation, made
-            except TreelineError as error:
-                if not isinstance(error.__cause__, BadRequestError):
-                    raise
-            time.sleep(JOINING_PAUSE)  # it is made, but this node of the cluster may not know of it yet
-        raise EngineUnavailable(f"generation {generation} of {name!r} is made by another loader", "try again")
-
-    def _unfinished(
-        self, name: str, metas: Mapping[str, Mapping[str, Any]], plan: Mapping[str, Any] = NO_PLAN
-    ) -> tuple[str, Mapping[str, Any]] | None:
-        """The generation that several loaders of this plan have begun; one of another plan is refused."""
-        found = parts.unfinished(metas, self._current_or_none(name))
-        if found and not (plan and all(found[1].get(key) == value for key, value in plan.items())):
-            raise parts.refusal(name, *found, parts.describe(self._client, name, found[0], found[1]["parts"]))
-        return found
-
     def _has_all_shards(self, name: str, generation: str) -> bool:
         index = index_name(name, generation)
         with server_errors(self._client):
@@ -243,9 +163,7 @@ class ElasticsearchStore:
             return await_shards(self._admin, index, int(settings["index"]["number_of_shards"]))
 
     def _delete(self, name: str, generation: str) -> None:
-        """A generation, and before it its loaders' notes: the next generation may get the same number."""
         with server_errors(self._client):
-            self._admin.indices.delete(index=loading_name(name, generation), ignore_unavailable=True)
             self._admin.indices.delete(index=index_name(name, generation))
 
     def _current_or_none(self, name: str) -> str:

@@ -84,7 +84,6 @@ class ElasticsearchWriter:
                 self._resume()
         self._encoders = [(EncoderSpec(encoder, size), number) for encoder, size, number in self._meta["encoders"]]
         self._next_serial: int = self._meta["next_serial"]
-        self._step = 1  # from one serial to the next
         self._functions: int = self._meta["functions"]
         self._has_more_than_written = self._functions > 0
 
@@ -113,7 +112,7 @@ class ElasticsearchWriter:
                 continue
             actions[function.id] = Action(function.id, body)  # the last of two with one id wins
             written[function.id] = (function, vector.get(first))
-            self._next_serial += self._step
+            self._next_serial += 1
         refused = self._do(list(actions.values()))
         self._rejected.extend(refused)
         done = actions.keys() - {id for id, _ in refused}

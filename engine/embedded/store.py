@@ -9,13 +9,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from treeline.corpus.errors import IndexDamaged, IndexMissing, IndexOutdated, InputError
+from treeline.corpus.errors import IndexDamaged, IndexMissing, IndexOutdated
 from treeline.engine.durable import WriterLock, disk_errors, write_atomically
 from treeline.engine.embedded.engine import EmbeddedEngine, read_info
 from treeline.engine.embedded.manifest import ARTIFACTS, Manifest
 from treeline.engine.embedded.writer import CURRENT, EmbeddedWriter, pointer_lock, read_pointer
 from treeline.engine.names import check_name, newest_before, prunable
-from treeline.engine.protocol import EncoderSpec, IndexInfo, Part, PartWriter
+from treeline.engine.protocol import EncoderSpec, IndexInfo
 
 log = logging.getLogger(__name__)
 
@@ -62,10 +62,6 @@ class EmbeddedStore:
         except BaseException:
             lock.release()
             raise
-
-    def begin_part(self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, part: Part) -> PartWriter:
-        """Not possible: a folder has one writer."""
-        raise InputError("an index in a folder has one loader", "leave out --part, or use --engine elasticsearch")
 
     def generations(self, name: str) -> list[IndexInfo]:
         self._pointer(name)

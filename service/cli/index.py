@@ -61,7 +61,6 @@ LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
 @click.option("--ref", default="", metavar="REF", help="Git: branch, tag or commit.")
 @click.option("--rejects", type=OutputPath(), metavar="FILE", help="Where to list what was rejected.")
 @click.option("--workers", type=click.IntRange(0), help="Worker processes; default: one per core.")
-@click.option("--part", default="", metavar="2/3", help="Elasticsearch: be the second of three loaders of one index.")
 @click.option("--json", "as_json", is_flag=True, help="The summary as JSON, and nothing else on stdout.")
 def index(
     sources: tuple[str, ...],
@@ -79,7 +78,6 @@ def index(
     ref: str,
     rejects: Path | None,
     workers: int | None,
-    part: str,
     as_json: bool,
 ) -> None:
     """Load code into an index, or update it.
@@ -120,7 +118,6 @@ def index(
             remove=remove,
             rejects=rejects,
             workers=workers,
-            part=part,
         )
     if as_json:
         import orjson
@@ -130,8 +127,7 @@ def index(
         from treeline.service.cli.text import show_summary
 
         show_summary(summary)
-    if summary.published or not summary.part:
-        _refine_later(settings)
+    _refine_later(settings)
 
 
 def _refine_later(settings: Settings) -> None:
@@ -203,11 +199,9 @@ def index_sources(
     remove: tuple[str, ...] = (),
     rejects: Path | None = None,
     workers: int | None = None,
-    part: str = "",
 ) -> Summary:
     """Load the sources into the index of the settings."""
     from treeline.encoder.registry import full_name
-    from treeline.ingest.parts import parse_part
     from treeline.ingest.pipeline import LoadOptions, load
     from treeline.ingest.sources import CODESEARCHNET, open_source
     from treeline.search.settings import open_store
@@ -226,7 +220,6 @@ def index_sources(
         reading=fingerprint(reading),
         rejects=rejects,
         workers=workers,
-        part=parse_part(part) if part else None,
     )
     opened = [open_source(spec, reading) for spec in specs]
     refining.make_way(settings, settings.index)

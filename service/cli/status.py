@@ -12,7 +12,6 @@ from treeline.corpus.errors import REBUILD, EngineUnavailable, IndexMissing, Inp
 from treeline.service.cli.options import how_to_index, index_options, settings_for
 
 if TYPE_CHECKING:
-    from treeline.engine.elasticsearch import ElasticsearchStore
     from treeline.engine.protocol import IndexInfo, Store
     from treeline.graph.embedding import Quality
     from treeline.ingest.project import Project
@@ -26,39 +25,30 @@ if TYPE_CHECKING:
     "--prune", type=click.IntRange(1), metavar="KEEP", help="Remove rejected generations and all but the newest KEEP."
 )
 @click.option("--drop", is_flag=True, help="Delete the index given by --name.")
-@click.option("--give-up", is_flag=True, help="Delete what the loaders of an unfinished `index --part` wrote.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
-def status(
-    engine: str | None, name: str, roll_back: bool, prune: int | None, drop: bool, give_up: bool, as_json: bool
-) -> None:
+def status(engine: str | None, name: str, roll_back: bool, prune: int | None, drop: bool, as_json: bool) -> None:
     """Show the indexes (or the one named), or manage the generations of one."""
     from treeline.search.settings import open_store
     from treeline.service.projects import project_names
 
     if drop and not name:
         raise InputError("--drop removes an index for good", "say which one by --name")
-    if (drop or give_up) and sum((drop, give_up, roll_back, prune is not None)) > 1:
-        raise InputError("--drop and --give-up go alone", "give one of these options at a time")
+    if drop and (roll_back or prune is not None):
+        raise InputError("--drop cannot be combined with --roll-back or --prune", "give one of these options")
     settings = settings_for(engine, name)
     store = open_store(settings)
-    if give_up:
-        done = [_give_up(store, settings)]
-    else:
-        done = _manage(store, settings, roll_back=roll_back, prune=prune, drop=drop)
-    present, loading = store.names(), _loads_in_parts(store, settings)
-    names = [name] if name and not drop and (name in present or not (give_up or name in loading)) else present
+    done = _manage(store, settings, roll_back=roll_back, prune=prune, drop=drop)
+    names = [name] if name and not drop else store.names()
     owners = project_names(settings)
     rows = [_row_or_problem(store, settings, each) | {"project": _project_row(owners.get(each))} for each in names]
     if as_json:
         import orjson
 
-        body = {"engine": settings.engine, "done": done, "indexes": rows, "loading": loading}
+        body = {"engine": settings.engine, "done": done, "indexes": rows}
         click.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2))
     else:
         for line in done:
             click.echo(line)
-        for each, states in loading.items():
-            click.echo(f"{each}: being loaded in parts ({states})")
         _show(rows, settings, _location(store, settings))
 
 
@@ -80,28 +70,6 @@ def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | N
         removed = store.prune(name, prune)
         done.append(f"generations removed: {', '.join(removed) or 'none'}")
     return done
-
-
-def _loads_in_parts(store: Store, settings: Settings) -> dict[str, str]:
-    """How far the loaders are, by index; an index in a folder is not loaded in parts."""
-    return {} if settings.engine == "embedded" else _on_elasticsearch(store).loads_in_parts()
-
-
-def _give_up(store: Store, settings: Settings) -> str:
-    if settings.engine == "embedded":
-        raise InputError("an index in a folder has one loader", "only loads by --part are given up")
-    from treeline.ingest.journal import PART, remove_journals
-
-    generation = _on_elasticsearch(store).give_up_parts(settings.index)
-    remove_journals(settings.home_path / ".loading", settings.index, kinds=[PART])
-    return f"index {settings.index!r}: generation {generation}, which was being loaded in parts, is deleted"
-
-
-def _on_elasticsearch(store: Store) -> ElasticsearchStore:
-    from treeline.engine.elasticsearch import ElasticsearchStore
-
-    assert isinstance(store, ElasticsearchStore)
-    return store
 
 
 def _row_or_problem(store: Store, settings: Settings, name: str) -> dict[str, Any]:
@@ -185,9 +153,11 @@ def _location(store: Store, settings: Settings) -> str:
     """The location of the indexes, without credentials."""
     if settings.engine == "embedded":
         return str(settings.home_path)
+    from treeline.engine.elasticsearch import ElasticsearchStore
     from treeline.engine.elasticsearch.client import addresses
 
-    return addresses(_on_elasticsearch(store).client)
+    assert isinstance(store, ElasticsearchStore)
+    return addresses(store.client)
 
 
 def _show(rows: list[dict[str, Any]], settings: Settings, place: str) -> None:

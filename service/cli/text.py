@@ -258,14 +258,6 @@ def show_summary(summary: Summary) -> None:
     for source in summary.gone:
         command = f"treeline index --name {summary.index} --remove {quote(source)}"
         say(f"  no longer there: {source} ({command} removes it)")
-    if summary.part and not summary.published:
-        if summary.missing_parts:
-            left = ", ".join(map(str, summary.missing_parts))
-            what = f"nothing is published before the others are (missing: {left})"
-        else:
-            what = f"another loader has published generation {summary.generation}"
-        say(f"part {summary.part} of index {summary.index!r} is loaded; {what} ({seconds:.1f} s)")
-        return
     if not summary.total:
         click.echo(f"treeline: index {summary.index!r} is empty: there is nothing to search in it", err=True)
     if not summary.published:

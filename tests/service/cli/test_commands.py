@@ -259,9 +259,9 @@ def test_status_tells_what_there_is_and_manages_generations(tmp_path: Path) -> N
     careless = treeline(home, "status", "--drop")
     assert careless.returncode == 2
     assert "--name" in careless.stderr
-    for other in ("--roll-back", "--give-up"):
-        both = treeline(home, "status", "--drop", "--name", "default", other)
-        assert (both.returncode, "go alone" in both.stderr) == (2, True)
+    for other in (["--roll-back"], ["--prune", "1"]):
+        both = treeline(home, "status", "--drop", "--name", "default", *other)
+        assert (both.returncode, "cannot be combined" in both.stderr) == (2, True)
     assert treeline(home, "status", "--drop", "--name", "default").returncode == 0
     assert "no index yet" in treeline(home, "status").stdout
 
