@@ -1,6 +1,6 @@
 # The service in two stages: the first builds a virtual environment, the second holds only that, git and a user
 # without rights. Dependencies are pinned by constraints.txt.
-# `deep` adds ONNX Runtime, 63 MB, for TREELINE_QUALITY=best, TREELINE_REFINE=on and the encoder `deep`.
+# `deep` adds ONNX Runtime, 63 MB, for TREELINE_QUALITY=best and the encoder `deep`.
 # `docker build --build-arg EXTRAS=elasticsearch,mcp,transformers .` adds transformer encoders, cross-encoder and geoopt.
 FROM python:3.11.14-slim-bookworm AS build
 

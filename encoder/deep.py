@@ -38,8 +38,8 @@ Sequenced = tuple[list[int], list[int]]  # token ids, and the field of each
 class DeepEncoder:
     """Reads with a transformer (ONNX Runtime, no torch) on top of the shipped static encoder."""
 
-    def __init__(self, folder: Path = SHIPPED, name: str = "", threads: int = 0) -> None:
-        """`threads` that run the model; 0: one per core. The model is opened for the first text that it reads."""
+    def __init__(self, folder: Path = SHIPPED, name: str = "") -> None:
+        """The model is opened for the first text that it reads."""
         self._static = StaticEncoder.shipped()
         config = _read(folder)
         try:
@@ -57,12 +57,12 @@ class DeepEncoder:
                 f"the deep encoder in {folder} was trained on {made_for}, this Treeline ships {self._static.name}",
                 RETRAIN,
             )
-        self._model, self._threads = folder / MODEL, threads
+        self._model = folder / MODEL
 
     @classmethod
-    def shipped(cls, name: str = DEEP_ENCODER, threads: int = 0) -> DeepEncoder:
+    def shipped(cls, name: str = DEEP_ENCODER) -> DeepEncoder:
         """The shipped encoder; `deep:VERSION` requires the version that an index was made with."""
-        encoder = cls(threads=threads)
+        encoder = cls()
         if name not in (DEEP_ENCODER, encoder.name):
             raise EncoderMismatch(
                 f"the index was made with encoder {name!r}, this Treeline ships {encoder.name!r}", REBUILD
@@ -109,7 +109,7 @@ class DeepEncoder:
 
     @cached_property
     def _session(self) -> Any:
-        return open_model(self._model, INPUTS, OUTPUT, "deep encoder", self._threads)
+        return open_model(self._model, INPUTS, OUTPUT, "deep encoder")
 
 
 def open_model(path: Path, inputs: Sequence[str], output: str, what: str, threads: int = 0) -> Any:

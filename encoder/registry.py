@@ -11,12 +11,11 @@ from treeline.encoder.protocol import DEEP_ENCODER, DEFAULT_ENCODER, NO_ENCODER,
 TRANSFORMER_FILES = ("modules.json", "config.json", "adapter_config.json")  # sentence-transformers needs one of them
 
 
-def load(name: str = DEFAULT_ENCODER, cache: Path | None = None, threads: int = 0) -> Encoder | None:
+def load(name: str = DEFAULT_ENCODER, cache: Path | None = None) -> Encoder | None:
     """The encoder of that name: `static` or `deep` (shipped), a folder with one of either kind, `onnx:FOLDER`, `none`,
     or a sentence-transformers model.
 
-    With `cache`, function vectors of slow encoders are kept in that file by content. `threads` run the deep encoder;
-    0: one per core.
+    With `cache`, function vectors of slow encoders are kept in that file by content.
     """
     if name == NO_ENCODER:
         return None
@@ -25,7 +24,7 @@ def load(name: str = DEFAULT_ENCODER, cache: Path | None = None, threads: int = 
     if is_light(name):
         return StaticEncoder.shipped(name)
     if is_shipped(name):
-        return _deep(SHIPPED, name, cache, threads)
+        return _deep(SHIPPED, name, cache)
     if is_static(Path(name)):
         return StaticEncoder(Path(name), name)
     folder = _folder(name)
@@ -33,7 +32,7 @@ def load(name: str = DEFAULT_ENCODER, cache: Path | None = None, threads: int = 
         from treeline.encoder.deep import is_deep
 
         if is_deep(folder):
-            return _deep(folder, name, cache, threads)
+            return _deep(folder, name, cache)
     _check_folder(name, folder)
     encoder = _transformer(name)
     if cache is None:
@@ -87,10 +86,10 @@ def _check_folder(name: str, folder: Path | None) -> None:
         raise InputError(f"encoder {name!r} cannot be loaded: {wrong}", "give the folder of an encoder")
 
 
-def _deep(folder: Path, name: str, cache: Path | None, threads: int) -> Encoder:
+def _deep(folder: Path, name: str, cache: Path | None) -> Encoder:
     from treeline.encoder.deep import DeepEncoder, what_is_read
 
-    encoder = DeepEncoder.shipped(name, threads) if is_shipped(name) else DeepEncoder(folder, name, threads)
+    encoder = DeepEncoder.shipped(name) if is_shipped(name) else DeepEncoder(folder, name)
     if cache is None:
         return encoder
     from treeline.encoder.cache import CachedEncoder, digest

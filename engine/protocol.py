@@ -63,8 +63,6 @@ class IndexInfo:
     """Whether it was current and rejected for the one before it; known of those that `Store.generations` lists."""
     token: str = ""
     """Its own alone; none in those that were made before there were any."""
-    has_replaceable_vectors: bool = True
-    """Whether `Writer.replace_vectors` works; not on Elasticsearch in an index that an older version made."""
 
     @property
     def identity(self) -> str:
@@ -184,10 +182,6 @@ class Writer(Protocol):
     @property
     def rejected(self) -> list[tuple[str, str]]:
         """(id, reason) of every document that the engine refused so far."""
-
-    def replace_vectors(self, encoder: str, ids: Sequence[str], vectors: Vectors) -> int:
-        """Replace the vectors of this encoder and nothing else; ids that are not there are ignored. Returns how many
-        were there. Raises `InputError` if the index is too old for it (`IndexInfo.has_replaceable_vectors`)."""
 
     def delete(self, ids: Sequence[str]) -> int: ...
 

@@ -19,7 +19,7 @@ from treeline.encoder.protocol import DEFAULT_ENCODER, Encoder
 from treeline.encoder.registry import is_light
 from treeline.engine.hits import Vectors
 from treeline.engine.protocol import EncoderSpec, Engine, IndexInfo, Store, Writer
-from treeline.ingest import artifacts, refine, state, texts
+from treeline.ingest import artifacts, state, texts
 from treeline.ingest.journal import (
     JOURNAL,
     Journal,
@@ -372,9 +372,6 @@ class Generation:
             self._checkpoint()
         with clock("artifacts"):
             writer.put_artifact(state.ARTIFACT, self._state.dump())
-            refined = refine.Refined.load(self._previous.artifact(refine.ARTIFACT) if self._previous else None)
-            if refined.rows:
-                refined.kept(after, self._recovery.written_ids()).put(writer)
             for name, data in texts.update(self._previous, book.texts(after), after.entries):
                 writer.put_artifact(name, data)
             for name, data in made(writer.preview):

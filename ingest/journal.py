@@ -309,11 +309,6 @@ def journals(folder: Path, name: str, suffix: str = "") -> Iterator[Path]:
     return folder.glob(f"{name}-{'[0-9a-f]' * FINGERPRINT}{JOURNAL}{suffix}")
 
 
-def has_unfinished_load(folder: Path, name: str, generation: str) -> bool:
-    """Whether a load that starts from this generation runs or can be resumed."""
-    return any(_starts_from(path, name, generation) for path in journals(folder, name))
-
-
 def remove_journals(folder: Path, name: str, *, except_base: str | None = None) -> None:
     """Those of loads of this index, with whatever sources, except loads that start from a generation."""
     for suffix in ("", "-wal", "-shm"):

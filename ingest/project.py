@@ -12,7 +12,7 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import field, replace
 from hashlib import blake2b
@@ -28,7 +28,7 @@ from treeline.engine.durable import disk_errors
 from treeline.ingest.source import Listing, Progress, ReadOptions, Stamp, no_progress
 
 if TYPE_CHECKING:
-    from treeline.engine.protocol import IndexInfo, Store
+    from treeline.engine.protocol import Store
     from treeline.ingest.sources.folder import Folder
 
 FOLDER = ".projects"
@@ -175,26 +175,6 @@ def refresh(
             raise TreelineError(f"another process is indexing {project.root}", "ask again when it has finished")
         refreshing = _Refreshing(project, store, home, options, encoders, max_files, progress, fingerprint)
         return refreshing.run(database, generation or _current(project, store))
-
-
-@contextmanager
-def publishing(project: Project, store: Store, home: Path) -> Iterator[Callable[[IndexInfo], None]]:
-    """Keep refreshes out while somebody else publishes a generation with the same units.
-
-    Gives a function to call with the new generation, which the next refresh then takes for its own.
-    """
-    with _opened(project, home) as database:
-        if not _lock(database, PATIENCE_S):
-            raise TreelineError(f"another process is indexing {project.root}", "try again when it has finished")
-        before = _current(project, store)
-
-        def tell(info: IndexInfo) -> None:
-            database.execute("UPDATE project SET generation = ? WHERE generation = ?", (info.generation, before))
-            database.execute("COMMIT")
-            with suppress(TreelineError):
-                store.prune(project.index, keep=1)
-
-        yield tell
 
 
 def watch(

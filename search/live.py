@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
@@ -25,7 +25,7 @@ from treeline.corpus.errors import (
     TreelineError,
 )
 from treeline.encoder.protocol import AbsentEncoder, Encoder
-from treeline.encoder.registry import is_light, load
+from treeline.encoder.registry import load
 from treeline.engine.protocol import EncoderSpec, Engine, IndexInfo, Store
 from treeline.search.executor import Executor, Probe
 from treeline.search.location import Locations
@@ -66,7 +66,6 @@ class Encoders:
 
     def __init__(self, index: str, load: Callable[[str], Encoder | None]) -> None:
         self.by_name: dict[str, Encoder] = {}
-        self._deep: dict[str, Encoder | None] = {}
         self._index, self._load = index, load
         self._tried = monotonic()
 
@@ -84,8 +83,7 @@ class Encoders:
     def retry(self, specs: Sequence[EncoderSpec]) -> bool:
         """Retry the unavailable ones if it is time; returns whether one was loaded."""
         absent = [spec for spec in specs if isinstance(self.by_name[spec.name], AbsentEncoder)]
-        absent_deep = [name for name, encoder in self._deep.items() if encoder is None]
-        if not (absent or absent_deep) or monotonic() - self._tried < RETRY_ENCODER:
+        if not absent or monotonic() - self._tried < RETRY_ENCODER:
             return False
         self._tried = monotonic()
         is_loaded = False
@@ -93,27 +91,7 @@ class Encoders:
             with suppress(InputError):
                 self.by_name[spec.name] = self._matching(spec)
                 is_loaded = True
-        for name in absent_deep:
-            with suppress(InputError):
-                self._deep[name] = self._load(name)
-                is_loaded = True
         return is_loaded
-
-    def asking(self, engine: Engine) -> Mapping[str, Encoder]:
-        """The encoders of questions: the deep one for an index that it has refined whole, if it can be loaded."""
-        from treeline.ingest.refine import complete
-
-        static = next((spec for spec in engine.info.encoders if is_light(spec.name)), None)
-        if static is None or not (deep := complete(engine)):
-            return self.by_name
-        if deep not in self._deep:
-            try:
-                self._deep[deep] = self._load(deep)
-            except InputError as error:  # static questions suit deep functions too, only less well
-                log.warning("questions to the index %r are read by %s: %s", self._index, static.name, error)
-                self._deep[deep] = None
-        encoder = self._deep[deep]
-        return self.by_name if encoder is None else {**self.by_name, static.name: encoder}
 
     def _matching(self, spec: EncoderSpec) -> Encoder:
         encoder = self._load(spec.name)
@@ -265,7 +243,7 @@ class Generations:
         except InputError:
             engine.close()
             raise
-        encoders = self._encoders.asking(engine)
+        encoders = self._encoders.by_name
         return Searcher(
             engine, encoders, self.settings, executor=self._executor, cache=self._cache, patient=self._patient
         )

@@ -42,11 +42,6 @@ class Settings:
     encoder: str = setting(
         "static", "Encoder of new indexes: `static`, `deep`, `none`, an encoder's folder, or a transformer."
     )
-    refine: str = setting(
-        "off",
-        "`on`: the deep encoder reads indexes with static vectors again, in the background; `off`; or the folder of "
-        "another deep encoder.",
-    )
     elasticsearch_url: str = setting("http://127.0.0.1:9200", "One or more addresses, separated by commas.")
     elasticsearch_user: str = setting("", "User name, when security is on.")
     elasticsearch_password: str = setting("", "Password of that user.")

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from treeline.search.settings import from_environment
-from treeline.service import refining
 from treeline.service.http.keys import no_key_yet
 from treeline.service.http.logs import CLIENT_LEVEL, formatter
 
@@ -65,11 +64,9 @@ else:
 
 
 def when_ready(server: Any) -> None:
-    """Warn if every request would be refused because keys are required and there is none; start the refinement."""
+    """Warn if every request would be refused because keys are required and there is none."""
     if without_keys:
         server.log.warning(without_keys)
-    if refining.is_on(settings):
-        refining.spawn(settings, settings.index)
 
 
 def pre_fork(_server: Any, worker: Any) -> None:

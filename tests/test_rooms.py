@@ -21,7 +21,7 @@ STILL_LOADING = {ROOT / "search/files.py", ROOT / "search/live.py"}  # import th
 # What the service is made of, floor by floor: a part imports only from the floors below its own.
 SERVICE = (
     {"settings_doc", "feedback", "evaluation", "indexes", "jobs", "projects"},
-    {"present", "refining"},
+    {"present"},
     {"http", "lsp", "mcp"},
     {"api"},
     {"cli", "pages"},

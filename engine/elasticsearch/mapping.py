@@ -11,7 +11,6 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from treeline.corpus.analysis import analyse
 from treeline.corpus.function import Address, Function
 from treeline.corpus.shape import split
 from treeline.engine.hits import Vectors
@@ -22,7 +21,6 @@ FORMAT = 6  # of mappings and documents; another one is refused instead of misre
 ARTIFACT = "artifact"
 UNITS: dict[str, Any] = {"exists": {"field": "kind"}}  # all but the artifacts, which have none
 ROLLED_BACK = "rolled_back"  # in what a generation says of itself, once it was rejected
-KEEPS_SHAPES = "keeps_shapes"  # likewise: its stored records have their shape terms
 CHUNK_BYTES = 1 << 20  # of an artifact in one document
 # `standard` keeps `self.name` together as one word; the embedded engine's words end at every sign that is no letter.
 JOINING_SIGNS = re.compile(r"[^\w\s]")
@@ -38,8 +36,8 @@ ID = "id"  # `_id` again as a column: the server keeps `_id` with the whole reco
 ADDRESS_FIELDS = ("repo", "path", "func_name.keyword", "language", "url", "kind")
 
 # Named one by one: with a wildcard among them the server unpacks each record into objects to filter it, which takes an
-# eighth more of its time in loading. Shape terms stay: a document cannot be made again without them.
-NOT_IN_SOURCE = [ID, TERMS, WORDS, "leaf", "size", *(f"vector{number}" for number in range(16))]
+# eighth more of its time in loading.
+NOT_IN_SOURCE = [ID, TERMS, SHAPES, WORDS, "leaf", "size", *(f"vector{number}" for number in range(16))]
 
 _stored = {"type": "keyword", "index": False, "doc_values": False}
 
@@ -70,7 +68,6 @@ PROPERTIES: dict[str, Any] = {
     "pieces": {"type": "integer"},
     "data": {"type": "binary"},
 }
-ARTIFACT_FIELDS = ("artifact", "chunk", "pieces", "data")
 
 
 def vector_field(number: int, dimension: int, *, graph: bool = True) -> dict[str, Any]:
@@ -102,11 +99,6 @@ def mapping(encoders: Sequence[tuple[EncoderSpec, int]], meta: Mapping[str, Any]
         "_source": {"excludes": NOT_IN_SOURCE},
         "properties": fields,
     }
-
-
-def artifact_mapping() -> dict[str, Any]:
-    """For an index that holds nothing but artifacts."""
-    return {"dynamic": "strict", "properties": {field: PROPERTIES[field] for field in ARTIFACT_FIELDS}}
 
 
 def document(
@@ -159,17 +151,6 @@ def function_of(source: Mapping[str, Any]) -> Function:
         url=source["url"],
         kind=source["kind"],
     )
-
-
-def terms_of(source: Mapping[str, Any], function: Function) -> str:
-    """The analysed terms of a stored document, made again."""
-    return analyse(function, shape=shapes_of(source))
-
-
-def shapes_of(source: Mapping[str, Any]) -> str:
-    """The shape terms of a stored document."""
-    shapes: str = source[SHAPES]
-    return "" if shapes == NO_TERM else shapes
 
 
 def address_of(fields: Mapping[str, Sequence[str]]) -> Address:
@@ -238,5 +219,4 @@ def info_of(name: str, generation: str, meta: Mapping[str, Any]) -> IndexInfo:
         created,
         rolled_back=bool(meta.get(ROLLED_BACK)),
         token=meta.get("token", ""),
-        has_replaceable_vectors=bool(meta.get(KEEPS_SHAPES)),
     )

@@ -44,13 +44,6 @@ class Written:
         if self._keeps:
             self._units[function.id] = (function.address, place)
 
-    def replace_vector(self, id: str, row: Row) -> None:
-        """Give a unit that is kept another vector; its place stays."""
-        if id in self._units:
-            address, place = self._units[id][0], self._place(row)
-            if self._keeps:  # there was room for it
-                self._units[id] = (address, place)
-
     def discard(self, id: str) -> None:
         self._units.pop(id, None)
 

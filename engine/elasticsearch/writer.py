@@ -7,11 +7,10 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Self
 
-import numpy as np
 import orjson
 from elasticsearch import ApiError, BadRequestError, Elasticsearch, TransportError
 
-from treeline.corpus.errors import InputError, TreelineError
+from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Function
 from treeline.engine.elasticsearch.bulk import Action, Bulk
 from treeline.engine.elasticsearch.client import (
@@ -26,14 +25,11 @@ from treeline.engine.elasticsearch.engine import PAGE, ElasticsearchEngine, whol
 from treeline.engine.elasticsearch.lease import Lease
 from treeline.engine.elasticsearch.mapping import (
     FORMAT,
-    KEEPS_SHAPES,
     UNITS,
     chunks,
     document,
-    function_of,
     info_of,
     mapping,
-    terms_of,
     vector_field,
     whole_numbers,
 )
@@ -46,8 +42,6 @@ CHECKPOINT = "checkpoint"
 NEVER = "-1"
 ALREADY_THERE = "resource_already_exists_exception"
 MOST_SEGMENTS = 4  # a load of 360,000 functions leaves forty
-REWRITTEN_AT_ONCE = 500  # whole records: two bulk requests
-MERGE_SECONDS = 900.0  # that publishing waits for the server to merge
 
 
 class ElasticsearchWriter:
@@ -75,7 +69,6 @@ class ElasticsearchWriter:
         self._written: set[bytes] = set()
         self._kept = Written()
         self._resumed: bytes | None = None
-        self._has_replaced = False
         with server_errors(self._client):
             if interrupted is None:
                 self._meta = self._start(base, plan)
@@ -123,30 +116,6 @@ class ElasticsearchWriter:
                 self._kept.add(function, row)
         self._functions += new
         return new
-
-    def replace_vectors(self, encoder: str, ids: Sequence[str], vectors: Vectors) -> int:
-        """See the protocol. Writes the units whole again, each with its serial: the server would make a partial update
-        from the stored record, which has neither terms nor vectors."""
-        self._check_lease()
-        if not self._meta.get(KEEPS_SHAPES):
-            raise InputError(
-                f"the index {self._name!r} was made by an older version, and its vectors cannot be replaced",
-                "index it again with `--fresh`",
-            )
-        place = [spec.name for spec, _ in self._encoders].index(encoder)
-        spec, number = self._encoders[place]
-        spec.check(vectors, len(ids))
-        rows = dict(zip(ids, whole_numbers(vectors), strict=True))
-        distinct = list(rows)
-        with server_errors(self._client):
-            patiently(lambda: self._client.indices.refresh(index=self._index))  # or what was just written is not found
-        self._has_replaced, replaced = True, 0
-        for start in range(0, len(distinct), REWRITTEN_AT_ONCE):
-            replaced += self._rewrite({id: rows[id] for id in distinct[start : start + REWRITTEN_AT_ONCE]}, number)
-        if place == 0:
-            for id, row in rows.items():
-                self._kept.replace_vector(id, row)
-        return replaced
 
     def delete(self, ids: Sequence[str]) -> int:
         self._check_lease()
@@ -198,8 +167,6 @@ class ElasticsearchWriter:
 
     def publish(self) -> IndexInfo:
         self._check_lease()
-        if self._has_replaced:
-            self._merge_away_deleted()
         with server_errors(self._client):
             patiently(self._publish)
         self._tidy_up()
@@ -226,7 +193,6 @@ class ElasticsearchWriter:
         encoders = _with_fields(plan["encoders"], base_meta["encoders"])
         meta |= {
             "functions": base_meta["functions"],
-            KEEPS_SHAPES: base_meta.get(KEEPS_SHAPES, False),
             "next_serial": base_meta["next_serial"],
             "encoders": _rows(encoders),
         }
@@ -305,15 +271,6 @@ class ElasticsearchWriter:
                 "nothing was published; run the command again",
             )
 
-    def _merge_away_deleted(self) -> None:
-        """Wait until replaced documents no longer count in BM25, which otherwise counts each of them twice.
-
-        A load replaces few, and does not wait.
-        """
-        patient = self._client.options(request_timeout=MERGE_SECONDS, max_retries=0)
-        with suppress(ApiError, TransportError):  # the index is complete without it
-            patient.indices.forcemerge(index=self._index, only_expunge_deletes=True)
-
     def _tidy_up(self) -> None:
         """Leave the server to merge in its own time what it never would by itself: a search asks every segment.
 
@@ -325,29 +282,6 @@ class ElasticsearchWriter:
         with suppress(ApiError, TransportError):  # the index is complete without it
             for one in wanted:
                 self._client.indices.forcemerge(index=self._index, wait_for_completion=False, **one)
-
-    def _rewrite(self, rows: Mapping[str, Row], number: int) -> int:
-        """Write the units that are there again, with these vectors in that field; returns their number."""
-        others = [f"vector{other}" for _, other in self._encoders if other != number]
-        query = {"bool": {"filter": [{"ids": {"values": list(rows)}}, UNITS]}}
-        with server_errors(self._client):
-            found = patiently(
-                lambda: whole_answer(
-                    self._client, self._index, query=query, size=len(rows), source=True, docvalue_fields=others
-                )
-            )["hits"]["hits"]
-        actions: list[Action] = []
-        for hit in found:
-            source, kept = hit["_source"], hit.get("fields", {})
-            function = function_of(source)
-            vectors: dict[int, Row] = {number: rows[hit["_id"]]}
-            for field in kept.keys() & set(others):
-                vectors[int(field.removeprefix("vector"))] = whole_numbers(np.array(kept[field]))[0]
-            made = document(source["serial"], function, terms_of(source, function), vectors)
-            actions.append(Action(hit["_id"], orjson.dumps(made, option=orjson.OPT_SERIALIZE_NUMPY)))
-        if refused := self._do(actions):
-            raise TreelineError(f"Elasticsearch does not take {refused[0][0]} again: {refused[0][1]}", "see its log")
-        return len(actions)
 
     def _rows_of(self, encoder: EncoderSpec, vectors: Mapping[str, Vectors], count: int) -> Sequence[Any]:
         given = vectors.get(encoder.name)
@@ -406,7 +340,6 @@ def create_index(
         "generation": generation,
         "complete": False,
         "functions": 0,
-        KEEPS_SHAPES: True,
         "next_serial": 0,
         "encoders": _rows(encoders),
     }

@@ -20,7 +20,6 @@ from treeline.engine.protocol import EncoderSpec, Filters
 
 BASE = "base"
 PART = "part-"
-PATCH = "patch-"  # vectors that replace those of rows in the base or in a part
 ROWS_IN_MEMORY = 20_000
 
 Rows16 = NDArray[np.float16]
@@ -37,7 +36,6 @@ class RowsBuilder:
         self._row_vectors: list[list[Rows16]] = [[] for _ in encoders]
         self._tables: list[tuple[str, Table]] = []
         self._serial_of: dict[bytes, int] = {}
-        self.patches: list[str] = []
         self.dead: set[int] = set()
         self.next_serial = 0
 
@@ -53,10 +51,9 @@ class RowsBuilder:
         self._open([])
         self.next_serial = self._base_info()["next_serial"]
 
-    def resume(self, parts: Sequence[str], patches: Sequence[str], dead: Path, next_serial: int) -> None:
+    def resume(self, parts: Sequence[str], dead: Path, next_serial: int) -> None:
         """Continue from a checkpoint."""
         self._open(parts)
-        self.patches = list(patches)
         self.dead = set(map_array(dead).tolist())
         self.next_serial = next_serial
         for name, table in self._tables:
@@ -95,23 +92,6 @@ class RowsBuilder:
             collected.append(batch)
         if len(self._rows) >= ROWS_IN_MEMORY:
             self.flush()
-
-    def replace_vectors(self, number: int, ids: Sequence[str], rows: Rows16) -> int:
-        """Write one encoder's new vectors of living rows as a patch; how many of the ids are there.
-
-        A patch names rows by their serials, so it does not touch a unit that is written again later.
-        """
-        serials = self.serials(ids)
-        there = [at for at, serial in enumerate(serials) if serial is not None]
-        if there:
-            folder = self._folder / f"{PATCH}{len(self.patches):06d}"
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            np.save(folder / "serials.npy", np.array([serials[at] for at in there], dtype=np.int64))
-            vectors.write_part(folder, number, rows[there])
-            sync_tree(folder)
-            self.patches.append(folder.name)
-        return len(there)
 
     def delete(self, id: str, serial: int) -> None:
         self.dead.add(serial)
@@ -161,23 +141,9 @@ class RowsBuilder:
         grams.merge_parts(target, [self._folder / name for name, _ in self._tables], kept)
         for number, encoder in enumerate(self._encoders):
             vectors.merge_parts(target, number, encoder.dimension, list(self._vectors(number, encoder)), kept)
-        if self.patches:
-            self._apply_patches(target, kept)
 
     def close(self) -> None:
         self._tables.clear()
-
-    def _apply_patches(self, target: Path, kept: Sequence[Positions]) -> None:
-        serials = np.concatenate([table.serials[rows] for (_, table), rows in zip(self._tables, kept, strict=True)])
-        order = np.argsort(serials)
-        for patch in self.patches:
-            changed = map_array(self._folder / patch / "serials.npy")
-            found = order[np.minimum(np.searchsorted(serials, changed, sorter=order), len(order) - 1)]
-            alive = np.flatnonzero(serials[found] == changed)
-            for number in range(len(self._encoders)):
-                if vectors.has_part(self._folder / patch, number):
-                    new = vectors.read_part(self._folder / patch, number)
-                    vectors.replace_rows(target, number, found[alive], new[alive])
 
     def _open(self, parts: Sequence[str]) -> None:
         names = [BASE, *parts] if (self._folder / BASE).exists() else parts

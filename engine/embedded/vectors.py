@@ -138,23 +138,6 @@ def read_part(folder: Path, number: int) -> Float16:
     return rows
 
 
-def has_part(folder: Path, number: int) -> bool:
-    """Whether a part has vectors of this encoder."""
-    return (folder / f"vectors{number}.f16.npy").exists()
-
-
-def replace_rows(folder: Path, number: int, positions: Positions, rows: Float16) -> None:
-    """Put other vectors at some positions of a generation in the making."""
-    exact, bits, present = (
-        open_memmap(folder / f"vectors{number}.{kind}.npy", "r+") for kind in ("f16", "signs", "present")
-    )
-    exact[positions] = rows
-    bits[:, positions] = signs(rows)
-    present[positions] = rows.any(axis=1)
-    for array in (exact, bits, present):
-        array.flush()
-
-
 def merge_parts(
     folder: Path, number: int, dimension: int, parts: Sequence[Float16 | None], kept: Sequence[Positions]
 ) -> None:

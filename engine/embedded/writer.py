@@ -20,7 +20,7 @@ from treeline.engine.durable import WriterLock, disk_errors, link_tree, sync_fol
 from treeline.engine.embedded import fulltext, words
 from treeline.engine.embedded.engine import EmbeddedEngine, read_info, write_info
 from treeline.engine.embedded.manifest import write_manifest
-from treeline.engine.embedded.rows import BASE, PART, PATCH, RowsBuilder
+from treeline.engine.embedded.rows import BASE, PART, RowsBuilder
 from treeline.engine.hits import Vectors, normalize
 from treeline.engine.protocol import EncoderSpec, IndexInfo, new_token
 
@@ -99,12 +99,6 @@ class EmbeddedWriter:
             self._rows.add_vectors([batch[kept] for batch in batches])
         return new
 
-    def replace_vectors(self, encoder: str, ids: Sequence[str], vectors: Vectors) -> int:
-        self._is_complete = False
-        number = [spec.name for spec in self._encoders].index(encoder)
-        with disk_errors(self._home):
-            return self._rows.replace_vectors(number, ids, _rows_of(self._encoders[number], vectors, len(ids)))
-
     def delete(self, ids: Sequence[str]) -> int:
         self._is_complete = False
         distinct = list(dict.fromkeys(ids))
@@ -145,7 +139,6 @@ class EmbeddedWriter:
                 "text": frozen,
                 "dead": dead,
                 "parts": self._rows.parts,
-                "patches": self._rows.patches,
                 "next_serial": self._rows.next_serial,
                 "rejected": self._rejected,
                 "state": b64encode(state).decode(),
@@ -213,7 +206,7 @@ class EmbeddedWriter:
         link_tree(self._folder / record["text"], self._folder / "text")
         self._remove_other_checkpoints(record)
         dead = self._folder / record["dead"]
-        self._rows.resume(record["parts"], record.get("patches", []), dead, record["next_serial"])
+        self._rows.resume(record["parts"], dead, record["next_serial"])
         self._checkpoints = record["number"]
         self._rejected = [(id, reason) for id, reason in record["rejected"]]
         self._resumed = b64decode(record["state"])
@@ -260,9 +253,9 @@ class EmbeddedWriter:
             )
 
     def _remove_other_checkpoints(self, record: Mapping[str, Any]) -> None:
-        keep = {record["text"], record["dead"], *record["parts"], *record.get("patches", [])}
+        keep = {record["text"], record["dead"], *record["parts"]}
         for path in self._folder.iterdir():
-            if path.name.startswith((FROZEN_TEXT, DEAD, PART, PATCH)) and path.name not in keep:
+            if path.name.startswith((FROZEN_TEXT, DEAD, PART)) and path.name not in keep:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def _remove_scaffolding(self) -> None:
@@ -271,7 +264,7 @@ class EmbeddedWriter:
         (self._folder / CHECKPOINT).unlink(missing_ok=True)
         sync_folder(self._folder)
         for path in self._folder.iterdir():
-            if path.name.startswith((FROZEN_TEXT, PART, PATCH, BASE, DEAD)):
+            if path.name.startswith((FROZEN_TEXT, PART, BASE, DEAD)):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def _close_writer(self) -> None:

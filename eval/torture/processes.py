@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import resource
@@ -26,12 +25,6 @@ FILES, FUNCTIONS = 4, 4  # size of the source: a smaller one allows more rounds
 VERBS = ("parse", "send", "sort", "merge")
 NOUNS = ("header", "socket", "matrix", "token")
 LONGEST = 120.0  # seconds; a process that takes longer hangs
-# A deep encoder in ONNX (`vectors = -static`): it tells at a glance which vectors are refined.
-MODEL = (
-    "CAk6jAEKFgoGc3RhdGljEgd2ZWN0b3JzIgNOZWcSBGRlZXBaFwoDaWRzEhAKDggHEgoKAxIBYgoDEgFsWhoKBmZpZWxkcxIQCg4IBxIKCgMSAWIK"
-    "AxIBbFoaCgZzdGF0aWMSEAoOCAESCgoDEgFiCgMI/wFiGwoHdmVjdG9ycxIQCg4IARIKCgMSAWIKAwj/AUIECgAQEQ=="
-)
-LIMITS = {"name": 16, "place": 12, "docstring": 48, "code": 116}  # tokens
 RIGHT = 0.98  # cosine of a stored vector; half precision and the prior take a little
 TRACEBACK = "Traceback (most recent call last)"
 
@@ -103,15 +96,13 @@ def fork(work: Callable[[], object], said_in: Path) -> Child:
         os._exit(code)
 
 
-def command_line(home: Path, arguments: Sequence[str], model: Path | None = None) -> None:
-    """`treeline ARGUMENTS…` in this process; `model` is the encoder that refines."""
+def command_line(home: Path, arguments: Sequence[str]) -> None:
+    """`treeline ARGUMENTS…` in this process."""
     from treeline.service.cli import main
 
     for name in [name for name in os.environ if name.startswith("TREELINE_")]:
         del os.environ[name]
     os.environ["TREELINE_HOME"] = str(home)
-    if model is not None:
-        os.environ["TREELINE_REFINE"] = str(model)
     sys.argv = ["treeline", *arguments]
     main()
 
@@ -142,13 +133,6 @@ def write_source(folder: Path, version: int, top: str = "") -> None:
         (folder / f"{verb}.py").write_text(top + "\n\n".join(functions), encoding="utf-8")
 
 
-def write_model(folder: Path) -> None:
-    """Write the encoder that refines."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "deep.onnx").write_bytes(base64.b64decode(MODEL))
-    (folder / "deep.json").write_text(json.dumps({"version": "1", "limits": LIMITS}), encoding="utf-8")
-
-
 def look(home: Path) -> dict[str, Any]:
     """Check what the index holds and answers; raises `Failure` if it is inconsistent or wrong."""
     from treeline.corpus.analysis import terms
@@ -172,32 +156,25 @@ def look(home: Path) -> dict[str, Any]:
         for artifact in ("state", "tree", "callgraph"):
             if not engine.artifact(artifact) and not any(artifact in one for one in engine.damaged):
                 raise Failure(f"the artifact {artifact} is missing, and nobody says so")
+        _check_vectors(engine)
         return {
             "version": versions.pop(),
             "damaged": list(engine.damaged),
             "generation": engine.info.generation,
-            "refined": _count_refined(engine),
         }
 
 
-def _count_refined(engine: Engine) -> int:
-    """How many units have deep vectors; fails if a vector is neither, or the artifact says otherwise."""
+def _check_vectors(engine: Engine) -> None:
+    """Raise `Failure` unless each unit has the vector that its text gives."""
     from treeline.encoder.registry import load
-    from treeline.ingest.refine import ARTIFACT, Refined
-    from treeline.ingest.state import ID
 
     static = load("static")
     assert static is not None
     units = list(engine.scan())
-    found = engine.vectors([unit.id for unit in units])[:, :-1]
-    cosines = (found * static.encode_functions(units)[:, :-1]).sum(axis=1)
-    if (abs(cosines) < RIGHT).any():
-        raise Failure(f"a vector is neither static nor deep: {cosines.tolist()}")
-    refined = {unit.id for unit, cosine in zip(units, cosines, strict=True) if cosine < 0}
-    recorded = {row[:ID].hex() for row in Refined.load(engine.artifact(ARTIFACT)).rows}
-    if refined != recorded and not any(ARTIFACT in file for file in engine.damaged):
-        raise Failure(f"{len(refined)} units are refined, {len(recorded)} are recorded")
-    return len(refined)
+    stored = engine.vectors([unit.id for unit in units])[:, :-1]
+    cosines = (stored * static.encode_functions(units)[:, :-1]).sum(axis=1)
+    if (cosines < RIGHT).any():
+        raise Failure(f"a vector is not its unit's: {cosines.tolist()}")
 
 
 def looked(home: Path, work: Path) -> dict[str, Any]:

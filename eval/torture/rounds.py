@@ -24,8 +24,6 @@ from pathlib import Path
 
 from treeline.eval.torture.faults import ERRORS, Plan, install
 from treeline.eval.torture.processes import (
-    FILES,
-    FUNCTIONS,
     INDEX,
     LONGEST,
     TRACEBACK,
@@ -37,7 +35,6 @@ from treeline.eval.torture.processes import (
     limit,
     look,
     looked,
-    write_model,
     write_source,
 )
 from treeline.eval.torture.server import Server, disturb, new_server
@@ -49,17 +46,13 @@ ACTIONS = {
     "index --fresh": ("index", "{source}", "--name", INDEX, "--workers", "0", "--kind", "function", "--fresh"),
     "status --roll-back": ("status", "--name", INDEX, "--roll-back"),
     "status --prune": ("status", "--name", INDEX, "--prune", "1"),
-    "refine": ("refine", "--name", INDEX),
 }
-OFTEN = (5, 2, 2, 1, 3)  # how often each of them is chosen
-UNITS = FILES * FUNCTIONS
-PATIENCE = 1.0  # seconds that a refinement waits for a load here
+OFTEN = (5, 2, 2, 1)  # how often each of them is chosen
 KEPT = {
     "index": (CURRENT, NEXT),
     "index --fresh": (CURRENT, NEXT),
     "status --roll-back": (CURRENT, FIRST),
     "status --prune": (CURRENT,),
-    "refine": (CURRENT,),
 }
 DEAD = {-signal.SIGKILL}
 SAID = {1, 2}  # exit codes of an error that is reported in one line
@@ -93,14 +86,9 @@ class Place:
     def source(self) -> Path:
         return self.round / "source"
 
-    @property
-    def model(self) -> Path:
-        return self.base / "model"
-
     def prepare(self) -> None:
         """Make the index that every round starts from, count each action's file changes, and import everything."""
         self.base.mkdir(parents=True, exist_ok=True)
-        write_model(self.model)
         for version in (FIRST, CURRENT):
             write_source(self.source, version)
             begun = time.monotonic()
@@ -122,9 +110,7 @@ class Place:
             self._finish(fork(count, self.base / "said.txt"))
             self.points[action], modules = json.loads(counted.read_text(encoding="utf-8"))
             for name in modules:
-                if name.startswith(
-                    ("treeline.", "tantivy", "onnxruntime", "rich", "tree_sitter", "orjson", "networkx", "importlib.")
-                ):
+                if name.startswith(("treeline.", "tantivy", "rich", "tree_sitter", "orjson", "networkx", "importlib.")):
                     with suppress(ImportError):
                         importlib.import_module(name)
         self._mount()
@@ -148,11 +134,7 @@ class Place:
         return fork(run, self.base / said_in)
 
     def _run(self, action: str, home: Path) -> None:
-        if action == "refine":
-            from treeline.ingest import refine
-
-            refine.PATIENCE = PATIENCE
-        command_line(home, self.arguments(action), self.model if action == "refine" else None)
+        command_line(home, self.arguments(action))
 
     def close(self) -> None:
         if self.server is not None:
@@ -204,28 +186,21 @@ def check(place: Place, child: Child, allowed: tuple[int, ...], codes: set[int],
     return f"version {kept['version']}, exit {code}"
 
 
-def go_on(place: Place, chance: random.Random, action: str = "index") -> None:
-    """Check that the next load succeeds, even if it resumes a broken one, and leaves no temporary files.
-
-    After a broken refinement, the next one succeeds too.
-    """
-    if action == "refine":
-        finish(place, "refine", CURRENT, UNITS)
-    elif not (place.home / INDEX / "building").exists() and chance.random() < 0.7:
-        return
-    if action != "refine" or chance.random() < 0.3:
-        finish(place, "index", NEXT, 0)
+def go_on(place: Place, chance: random.Random) -> None:
+    """Check now and then that the next load succeeds, and always where it resumes a broken one."""
+    if (place.home / INDEX / "building").exists() or chance.random() >= 0.7:
+        finish(place, NEXT)
 
 
-def finish(place: Place, action: str, version: int, refined: int) -> None:
-    """Check that an action succeeds without a fault, what it makes, and that it leaves no temporary files."""
-    child = place.start(action)
+def finish(place: Place, version: int) -> None:
+    """Check that a load succeeds without a fault, what it makes, and that it leaves no temporary files."""
+    child = place.start("index")
     code, kept = child.wait(), looked(place.home, place.base)
-    if code or (kept.get("version"), kept.get("refined"), kept.get("damaged")) != (version, refined, []):
-        raise Failure(f"the next `{action}` ended with {code}, and the index is {kept}: {child.said()[-900:]}")
+    if code or (kept.get("version"), kept.get("damaged")) != (version, []):
+        raise Failure(f"the next load ended with {code}, and the index is {kept}: {child.said()[-900:]}")
     left = left_over(place.home)
     if left:
-        raise Failure(f"the next `{action}` left {left}")
+        raise Failure(f"the next load left {left}")
 
 
 def left_over(home: Path) -> list[str]:
@@ -242,7 +217,7 @@ def at_a_change(place: Place, chance: random.Random, notes: list[str]) -> str:
     codes = SAID if what == "error" else DEAD
     kept = check(place, place.start(action, lambda: install(plan)), KEPT[action], codes)
     if not action.startswith("status"):
-        go_on(place, chance, action)
+        go_on(place, chance)
     return kept
 
 
@@ -259,7 +234,7 @@ def planned(place: Place, chance: random.Random, what: str, action: str, notes: 
 def at_a_moment(place: Place, chance: random.Random, notes: list[str]) -> str:
     """A kill or interrupt from outside at any moment, also inside Rust and SQLite."""
     number = {"kill": signal.SIGKILL, "interrupt": signal.SIGINT, "terminate": signal.SIGTERM}[notes[0].split()[0]]
-    action = chance.choice(["index", "index --fresh", "refine"])
+    action = chance.choice(["index", "index --fresh"])
     after = chance.uniform(0.05, 1.2) * place.seconds
     notes.append(f"after {after * 1000:.0f} ms of `{action}`")
     child = place.start(action)
@@ -272,7 +247,7 @@ def at_a_moment(place: Place, chance: random.Random, notes: list[str]) -> str:
         said_so |= {code}
         child.said_in.write_text("", encoding="utf-8")
     kept = check(place, child, KEPT[action], said_so)
-    go_on(place, chance, action)
+    go_on(place, chance)
     return kept
 
 
@@ -300,7 +275,7 @@ def damage(place: Place, chance: random.Random, notes: list[str]) -> str:
     if kept.get("version") not in {CURRENT, FIRST, None}:
         raise Failure(f"the index is {kept}")
     child = place.start("index --fresh")
-    made = {"version": NEXT, "damaged": [], "generation": "000003", "refined": 0}
+    made = {"version": NEXT, "damaged": [], "generation": "000003"}
     if child.wait() or looked(place.home, place.base) != made:
         raise Failure(f"building it again ended with {child.status}: {child.said()[-600:]}")
     return f"version {kept['version']}, damage named" if "version" in kept else "refused by the name of the file"
@@ -323,15 +298,14 @@ def on_small_disk(place: Place) -> Iterator[Path]:
 def full_disk(place: Place, chance: random.Random, notes: list[str]) -> str:
     """An almost full disk: one line, and nothing of the load stays. A limit on files if no disk can be mounted."""
     left = chance.randrange(0, 1 << chance.randint(10, 21))
-    action = chance.choice(["index", "refine"])
-    notes.append(f"`{action}`, {left:,} bytes left")
+    notes.append(f"{left:,} bytes left")
     if place.small is None:
         return file_limit(place, chance, notes)
     with on_small_disk(place) as home:
         free = os.statvfs(home).f_bavail * os.statvfs(home).f_frsize
         with (place.small / "filler").open("wb") as filler:
             filler.write(b"x" * max(0, free - left))
-        kept = check(place, place.start(action, home=home), KEPT[action], SAID, home)
+        kept = check(place, place.start("index", home=home), KEPT["index"], SAID, home)
         files = left_over(home)
         if files:
             raise Failure(f"it keeps the disk full with {files}")
@@ -352,14 +326,13 @@ def read_only(place: Place, chance: random.Random, notes: list[str]) -> str:
 def file_limit(place: Place, chance: random.Random, notes: list[str]) -> str:
     """A limit on the size of files."""
     most = chance.randrange(0, 1 << chance.randint(8, 19))
-    action = chance.choice(["index", "refine"])
-    notes.append(f"`{action}`, files of {most:,} bytes at most")
-    child = place.start(action, lambda: limit(resource.RLIMIT_FSIZE, most))
+    notes.append(f"files of {most:,} bytes at most")
+    child = place.start("index", lambda: limit(resource.RLIMIT_FSIZE, most))
     code, said = child.wait(), child.said()
     if most < len(said) + 1_000:  # not even an error can be written then
         child.said_in.write_text("treeline: ", encoding="utf-8")
-    kept = check(place, child, KEPT[action], {*SAID, code} if most < 4_096 else SAID)
-    go_on(place, chance, action)
+    kept = check(place, child, KEPT["index"], {*SAID, code} if most < 4_096 else SAID)
+    go_on(place, chance)
     return kept
 
 
@@ -422,44 +395,30 @@ def beside_a_reader(place: Place, chance: random.Random, notes: list[str]) -> st
 
 
 def two_loads(place: Place, chance: random.Random, notes: list[str]) -> str:
-    """Two loads, or a load and a refinement, at once: one succeeds; the other is refused or runs after it."""
-    other = chance.choice(["index", "refine"])
-    notes.append(f": `index` and `{other}`")
+    """Two loads at once: one succeeds; the other is refused or runs after it."""
     first = place.start("index")
     time.sleep(chance.uniform(0, place.seconds))
-    second = place.start(other, said_in="second.txt")
+    second = place.start("index", said_in="second.txt")
     codes = {first.wait(), second.wait()}
     if not codes <= {0, 2} or 0 not in codes:
         raise Failure(f"they ended with {codes}: {first.said()[-300:]} {second.said()[-300:]}")
-    return check(place, first, (NEXT if other == "index" else CURRENT, NEXT), {2})
+    return check(place, first, (NEXT,), {2})
 
 
-EDITS = {"nothing": (CURRENT, "", UNITS), "positions": (CURRENT, "# moved\n", UNITS), "all": (NEXT, "", 0)}
+EDITS = {"nothing": (CURRENT, ""), "positions": (CURRENT, "# moved\n"), "all": (NEXT, "")}
 
 
 def edits_between(place: Place, chance: random.Random, notes: list[str]) -> str:
-    """A refinement, an edit, a load and a refinement, one of them with a fault: all ends refined."""
-    edited = chance.choice(list(EDITS))
-    version, top, refined = EDITS[edited]
-    broken, what = chance.randrange(3), chance.choice(["kill", "error", "power"])
-    notes.append(f"{edited} edited, {what}")
+    """An edit of nothing, of positions or of all, and a fault in its load: the next load ends with what is there."""
+    edit = chance.choice(list(EDITS))
+    version, top = EDITS[edit]
+    what = chance.choice(["kill", "error", "power"])
+    notes.append(f"{edit} edited, {what}")
     write_source(place.source, version, top)
-    for number, action in enumerate(("refine", "index", "refine")):
-        if number == broken:
-            plan = planned(place, chance, what, action, notes)
-            allowed = (CURRENT, version) if number else (CURRENT,)
-            check(place, place.start(action, partial(install, plan)), allowed, SAID if what == "error" else DEAD)
-            if chance.random() < 0.5:  # a refinement beside an interrupted load is refused, and changes nothing
-                now = looked(place.home, place.base)["version"]
-                check(place, place.start("refine"), (now,), {2})
-        elif number == 0:
-            finish(place, action, CURRENT, UNITS)
-        elif number == 1 and broken == 2:
-            finish(place, action, version, refined)
-    if place.start("index").wait():
-        raise Failure("the load after it failed")
-    finish(place, "refine", version, UNITS)
-    return f"version {version}, refined"
+    plan = planned(place, chance, what, "index", notes)
+    check(place, place.start("index", partial(install, plan)), (CURRENT, version), SAID if what == "error" else DEAD)
+    finish(place, version)
+    return f"version {version}"
 
 
 def worker_killed(place: Place, chance: random.Random, notes: list[str]) -> str:

@@ -593,20 +593,8 @@ class MapBody(Body):
     timings: dict[str, float]
 
 
-class RefinementBody(Body):
-    """How far an index with static vectors has deep ones."""
-
-    encoder: str = Field(description="The encoder of the deep vectors; empty before the first.")
-    refined: int = Field(description="How many units have deep vectors.")
-    units: int
-    running: bool = Field(description="Whether a process is refining the index now.")
-    read: int = Field(description="How many units that process has read; they are swapped in together.")
-    problem: str = Field(description="Why the last refinement ended; empty when it ended well.")
-
-
 class StatusBody(Body):
     index: IndexBody
-    refinement: RefinementBody | None = Field(description="Null when the index is not refined, and is not going to be.")
     languages: list[CountBody]
     repositories: int
     passed_over: str | None = Field(description="Why the newest generation is not the open one; null when it is.")

@@ -12,14 +12,12 @@ from werkzeug.exceptions import UnsupportedMediaType
 from treeline.corpus.errors import EngineUnavailable, TreelineError
 from treeline.search.plan import check_length
 from treeline.search.query import parse
-from treeline.service import refining
 from treeline.service.api.answers import (
     AliveBody,
     EvalBody,
     FeedbackBody,
     IndexBody,
     IndexesBody,
-    RefinementBody,
     StatusBody,
     count_bodies,
 )
@@ -54,10 +52,8 @@ def status(parameters: Indexed) -> Response:
     started = time.perf_counter()
     searcher = context().searcher
     facets = searcher.engine.facets()
-    found = refining.state(context().settings, searcher.info.name, searcher.store)
     body = StatusBody(
         index=IndexBody.of(searcher.info),
-        refinement=RefinementBody(**found.as_dict()) if found else None,
         languages=count_bodies(facets.get("language", {})),
         repositories=len(facets.get("repo", {})),
         passed_over=searcher.passed_over or None,

@@ -24,7 +24,6 @@ COMMANDS = {
     "watch": ("treeline.service.cli.project:watch", "Keep the index of this project fresh."),
     "completion": ("treeline.service.cli.project:completion", "Print or install completion for a shell."),
     "index": ("treeline.service.cli.index:index", "Load code into an index, or update it."),
-    "refine": ("treeline.service.cli.index:refine", "Read the code of an index more closely: deep vectors."),
     "download": ("treeline.service.cli.index:download", "Download CodeSearchNet."),
     "status": ("treeline.service.cli.status:status", "Show the indexes; manage their generations."),
     "serve": ("treeline.service.cli.serve:serve", "Serve the API and the pages."),
@@ -41,7 +40,7 @@ COMMANDS = {
 }
 SECTIONS = {
     "Search": ("search", "show", "similar", "outline"),
-    "Indexes": ("index", "refine", "watch", "download", "status", "doctor"),
+    "Indexes": ("index", "watch", "download", "status", "doctor"),
     "Serve": ("serve", "mcp", "lsp", "keys"),
     "Set up": ("install", "completion"),
     "For start scripts": ("first-index", "wait"),

@@ -98,16 +98,6 @@ def encoder(settings: Settings) -> Iterator[Finding]:
     yield Finding("encoder", "ok", detail)
 
 
-def refinement(settings: Settings) -> Iterator[Finding]:
-    from treeline.service import refining
-
-    if refining.is_on(settings):
-        try:
-            yield Finding("refinement", "ok", refining.check_encoder(settings))
-        except TreelineError as error:
-            yield Finding("refinement", "failed", error.message, error.hint)
-
-
 def index(settings: Settings) -> Iterator[Finding]:
     from treeline.encoder.registry import check_shipped
     from treeline.engine.names import alias_name, index_name
@@ -258,7 +248,6 @@ def extras(_settings: Settings) -> Iterator[Finding]:
 CHECKS: tuple[Callable[[Settings], Iterator[Finding]], ...] = (
     python,
     encoder,
-    refinement,
     index,
     elasticsearch,
     programs,

@@ -1,4 +1,4 @@
-"""The commands `index`, `refine`, `download` and, for start scripts, `first-index` and `wait`."""
+"""The commands `index`, `download` and, for start scripts, `first-index` and `wait`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,6 @@ import click
 # BLAS's threads take a sixth of a load's processor time, most of it waiting, from the workers beside them.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from treeline.corpus.counting import counted
 from treeline.corpus.errors import CredentialsRefused, EncoderMismatch, EngineUnavailable, IndexOutdated, InputError
 from treeline.corpus.function import KINDS
 from treeline.encoder.protocol import DEEP_ENCODER, DEFAULT_ENCODER, NO_ENCODER
@@ -26,7 +24,7 @@ from treeline.engine.protocol import Store
 from treeline.ingest.source import ReadOptions
 from treeline.ingest.state import ARTIFACT, sources_in
 from treeline.search.settings import Settings, from_environment, open_store, split_commas
-from treeline.service.cli.options import OutputPath, index_options, settings_for, target_settings
+from treeline.service.cli.options import OutputPath, index_options, settings_for
 from treeline.service.cli.text import show_summary
 
 if TYPE_CHECKING:
@@ -127,45 +125,6 @@ def index(
         from treeline.service.cli.text import show_summary
 
         show_summary(summary)
-    _refine_later(settings)
-
-
-def _refine_later(settings: Settings) -> None:
-    """Start the refinement in the background where the settings say so, and tell."""
-    if settings.refine != "off":
-        from treeline.service import refining
-
-        if line := refining.start(settings, settings.index):
-            click.echo(f"treeline: {line}", err=True)
-
-
-@click.command("refine")
-@index_options
-@click.option("--idle", is_flag=True, hidden=True, help="As the background process does: idle, and all indexes.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
-def refine(engine: str | None, name: str, idle: bool, as_json: bool) -> None:
-    """Read the code of an index more closely: give its units deep vectors.
-
-    Refines this folder's project, which is refreshed first, or the index --name. The index answers meanwhile, and the
-    new vectors are swapped in when all are there. An interrupted refinement continues when the command is given again.
-    TREELINE_REFINE=on does this in the background, at idle priority, after every load. Needs the extra `deep`.
-    """
-    from treeline.service import refining
-
-    if idle:
-        refining.run_idle(settings_for(engine, name), name)
-        return
-    handle_sigterm()
-    settings = target_settings(engine, name, refine=False)
-    with resumable(), progress_bar() as progress:
-        done = refining.run(settings, settings.index, progress)
-    if as_json:
-        import orjson
-
-        click.echo(orjson.dumps({"index": settings.index, **asdict(done)}, option=orjson.OPT_INDENT_2))
-    else:
-        left_out = f"; {done.problem}" if done.problem else ""
-        click.echo(f"index {settings.index!r}: {counted(done.refined, 'unit')} refined by {done.encoder}{left_out}")
 
 
 @contextmanager
@@ -205,7 +164,6 @@ def index_sources(
     from treeline.ingest.pipeline import LoadOptions, load
     from treeline.ingest.sources import CODESEARCHNET, open_source
     from treeline.search.settings import open_store
-    from treeline.service import refining
 
     store = open_store(settings)
     exists = settings.index in store.names()
@@ -222,7 +180,6 @@ def index_sources(
         workers=workers,
     )
     opened = [open_source(spec, reading) for spec in specs]
-    refining.make_way(settings, settings.index)
     if rejects and str(rejects.resolve()) in {source.name.removeprefix(CODESEARCHNET) for source in opened}:
         raise InputError(f"{rejects} is a source, and --rejects would overwrite it", "name another file")
     return load(store, settings.index, opened, options, progress)

@@ -12,7 +12,6 @@ from pathlib import Path
 from treeline.corpus.errors import TreelineError
 from treeline.ingest.source import ReadOptions
 from treeline.search.settings import from_environment
-from treeline.service import refining
 from treeline.service.cli.index import allowed_hosts, handle_sigterm, index_sources
 from treeline.service.jobs import JOB, Job, State, now, write
 
@@ -63,7 +62,6 @@ def main() -> None:
     except TreelineError as error:
         report.end("failed", f"{error.message}{f'; {error.hint}' if error.hint else ''}")
     fcntl.flock(lock, fcntl.LOCK_UN)
-    refining.start(settings, settings.index)
 
 
 if __name__ == "__main__":

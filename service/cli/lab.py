@@ -274,7 +274,7 @@ def train_deep(**chosen: Any) -> None:
 
     It learns the --teacher's vectors, or without one from docstrings, and from --answered questions if there are any.
     Functions of the partitions `valid` and `test` (or of every tenth repository) are held out and measured at the end.
-    Use the folder as an --encoder, or as TREELINE_REFINE.
+    Use the folder as an --encoder.
     """
     with needing_torch("training"):
         from treeline.encoder.training.deep import DeepOptions, run

@@ -165,11 +165,8 @@ def is_named(settings: Settings, name: str) -> bool:
     return bool(name) or settings.engine != "embedded" or f"{PREFIX}INDEX" in os.environ
 
 
-def target_settings(engine: str | None, name: str, *, refine: bool = True) -> Settings:
-    """The settings of the index to search: the named one, else this folder's project, refreshed first.
-
-    `refine`: where the settings say so, its refinement starts in the background.
-    """
+def target_settings(engine: str | None, name: str) -> Settings:
+    """The settings of the index to search: the named one, else this folder's project, refreshed first."""
     settings = settings_for(engine, name)
     if is_named(settings, name):
         return settings
@@ -179,13 +176,7 @@ def target_settings(engine: str | None, name: str, *, refine: bool = True) -> Se
         refreshed = refresh_project(settings, Path.cwd(), progress)
     if refreshed.published or refreshed.is_busy or refreshed.truncated:
         click.echo(f"treeline: {refreshed}", err=True)
-    settings = settings_of(settings, refreshed.project)
-    if refine and settings.refine != "off":
-        from treeline.service import refining
-
-        if line := refining.start(settings, settings.index):
-            click.echo(f"treeline: {refreshed.project.name}: {line}", err=True)
-    return settings
+    return settings_of(settings, refreshed.project)
 
 
 @contextmanager

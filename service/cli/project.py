@@ -49,7 +49,6 @@ def watch(folder: Path) -> None:
     """Keep the index of the project around FOLDER fresh until Ctrl-C."""
     from treeline.ingest import project
     from treeline.search.settings import open_store
-    from treeline.service import refining
     from treeline.service.projects import encoders, reading_of
 
     settings = settings_for("embedded", "")
@@ -58,8 +57,6 @@ def watch(folder: Path) -> None:
         store, reading = open_store(settings), reading_of(settings)
         for done in project.watch(found, store, settings.home_path, reading, encoders=encoders(settings)):
             click.echo(str(done))
-            if line := refining.start(settings, found.index):
-                click.echo(f"{found.name}: {line}")
     except KeyboardInterrupt:
         click.echo(f"{found.name}: no longer watched", err=True)
 

@@ -94,7 +94,6 @@ def _sources(store: Store, name: str) -> list[str]:
 
 def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
     from treeline.graph import global_embedding
-    from treeline.service import refining
 
     engine = store.open(name)
     current = engine.info.generation  # older than the newest if that is damaged
@@ -109,7 +108,6 @@ def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
         "damage": list(engine.damaged),
         "functions": engine.info.functions,
         "encoders": [{"name": spec.name, "dimension": spec.dimension} for spec in engine.info.encoders],
-        "refinement": refining.state(settings, name, store),
         "languages": facets.get("language", {}),
         "repositories": len(facets.get("repo", {})),
         "sources": _sources(store, name),
@@ -179,8 +177,6 @@ def _show(rows: list[dict[str, Any]], settings: Settings, place: str) -> None:
             f"{title}{counted(row['functions'], 'unit')}, {counted(row['repositories'], 'repository')}"
             f" ({languages}), encoder {encoders}{size}"
         )
-        if row["refinement"]:
-            click.echo(f"  {row['refinement']}")
         _show_sources(row)
         for damage in row["damage"]:
             click.echo(f"  damage: {damage} ({REBUILD})")

@@ -19,7 +19,6 @@ from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.location import Location, innermost
 from treeline.search.query import Query
 from treeline.search.settings import FAST, Settings
-from treeline.service import refining
 from treeline.service.projects import outline_of, refresh_project, settings_of
 
 SYMBOLS = 30  # results of a workspace symbol search
@@ -62,7 +61,6 @@ class Workspace:
         with self._lock:
             refreshed = refresh_project(self._settings, self._folder)
             self.root = refreshed.project.root
-            refining.start(self._settings, refreshed.project.index)
             if self._searcher is None:
                 settings = settings_of(self._settings, refreshed.project)
                 self._searcher = open_searcher(settings, without_encoder=True)

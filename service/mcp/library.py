@@ -13,7 +13,6 @@ from treeline.corpus.function import Function
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.resolve import Ambiguous, resolve
 from treeline.search.settings import Settings
-from treeline.service import refining
 from treeline.service.indexes import Indexes
 from treeline.service.mcp.indexing import allowed_folder, allowed_roots
 from treeline.service.mcp.text import HANDLE_LENGTH, Item, handle, render
@@ -70,7 +69,6 @@ class Library:
         """The project around a folder, indexed or refreshed first, as on the command line."""
         refreshed = refresh_project(self.settings, folder)
         project = refreshed.project
-        refining.start(self.settings, project.index)
         with self._lock:
             found = self._open.get(project.index)
             if found is None:

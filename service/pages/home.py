@@ -10,7 +10,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
 from treeline.corpus.errors import TreelineError
-from treeline.service import jobs, refining
+from treeline.service import jobs
 from treeline.service.evaluation import (
     chart_data,
     chosen,
@@ -36,10 +36,9 @@ def home() -> BaseResponse:
     here = context()
     try:
         index, problem = here.figures(), None
-        refinement = refining.state(here.settings, index.info.name, here.default_searcher.store)
     except TreelineError as error:
-        index, problem, refinement = None, error, None
-    page = render_template("home.html", examples=EXAMPLES, index=index, problem=problem, refinement=refinement)
+        index, problem = None, error
+    page = render_template("home.html", examples=EXAMPLES, index=index, problem=problem)
     return Response(page, headers={"Cache-Control": "private, no-cache"})
 
 

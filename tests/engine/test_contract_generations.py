@@ -5,16 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from tests.engine.functions import ENCODER, OTHER_ENCODER, SAMPLE, build, function, terms_of, vectors, write
+from tests.engine.functions import ENCODER, OTHER_ENCODER, SAMPLE, build, function, vectors, write
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import IndexMissing, InputError, TreelineError
-from treeline.engine.hits import Hit, normalize
 from treeline.engine.protocol import Filters, Store
 
 MORE = tuple(function(f"extra_{number}", path="src/extra.py", line=10 * number + 1) for number in range(30))
@@ -93,58 +90,6 @@ def test_writing_twice_is_writing_once(store: Store, name: str) -> None:
     assert len(engine.keyword(terms("parse json"), 10)) == 1
     assert [hit.id for hit in engine.knn(vectors(SAMPLE)[0], 1)] == [SAMPLE[0].id]
     engine.close()
-
-
-def test_vectors_are_replaced_and_the_rest_stays(store: Store, name: str) -> None:
-    """Of units written in this generation and in the last, also when the writer was interrupted."""
-    build(store, name)
-    other = np.roll(vectors(SAMPLE), 3, axis=1)
-    with store.begin(name, [ENCODER], "g") as writer:
-        write(writer, MORE[:1])
-        changed = [SAMPLE[0].id, "0" * 32, MORE[0].id, SAMPLE[2].id]
-        assert writer.replace_vectors(ENCODER.name, changed, other[:4]) == 3
-        writer.checkpoint(b"")
-    with store.begin(name, [ENCODER], "g") as writer:
-        assert writer.resumed is not None
-        write(writer, SAMPLE[2:3])  # written after it was patched: its own vector counts
-        writer.publish()
-    engine = store.open(name)
-    assert np.allclose(engine.vectors([SAMPLE[0].id, MORE[0].id]), normalize(other[[0, 2]]), atol=1e-3)
-    assert np.allclose(engine.vectors([one.id for one in SAMPLE[1:]]), normalize(vectors(SAMPLE[1:])), atol=1e-3)
-    assert engine.knn(other[0], 1)[0].id == SAMPLE[0].id
-    assert engine.fetch([SAMPLE[0].id]) == [SAMPLE[0]]
-    assert [hit.id for hit in engine.keyword(terms("parse json"), 5)] == [SAMPLE[0].id]
-    engine.close()
-
-
-def test_replaced_vectors_leave_those_of_another_encoder_and_the_shape_terms(store: Store, name: str) -> None:
-    shaped = [f"{terms} ~recursion" for terms in terms_of(SAMPLE[:1])] + terms_of(SAMPLE[1:])
-    small, other = vectors(SAMPLE, OTHER_ENCODER.dimension), np.roll(vectors(SAMPLE), 3, axis=1)
-    ids = [one.id for one in SAMPLE]
-    asked = terms("parse a json list"), ["~recursion"], terms("sort text in place")
-    with store.begin(name, [ENCODER, OTHER_ENCODER], "f", fresh=True) as writer:
-        writer.write(SAMPLE, shaped, {ENCODER.name: vectors(SAMPLE), OTHER_ENCODER.name: small})
-        writer.publish()
-    with closing(store.open(name)) as engine:
-        before = [dict(found(engine.keyword(some, 10))) for some in asked]
-        addresses = list(engine.addresses())
-        assert engine.info.has_replaceable_vectors
-    for replaced in (ENCODER.name, OTHER_ENCODER.name):
-        with store.begin(name, [ENCODER, OTHER_ENCODER], replaced) as writer:
-            new = other if replaced == ENCODER.name else -small
-            assert writer.replace_vectors(replaced, ids, new) == len(SAMPLE)
-            with closing(writer.preview()) as preview:
-                assert np.allclose(preview.vectors(ids, replaced), normalize(new), atol=1e-3)
-            assert writer.publish().functions == len(SAMPLE)
-    with closing(store.open(name)) as engine:
-        assert [dict(found(engine.keyword(some, 10))) for some in asked] == before and len(before[1]) == 1
-        assert np.allclose(engine.vectors(ids), normalize(other), atol=1e-3)
-        assert np.allclose(engine.vectors(ids, OTHER_ENCODER.name), -normalize(small), atol=1e-3)
-        assert list(engine.addresses()) == addresses
-
-
-def found(hits: Sequence[Hit]) -> list[tuple[str, float]]:
-    return [(hit.id, round(hit.score, 5)) for hit in hits]
 
 
 def test_deleted_functions_are_gone_from_every_search(store: Store, name: str) -> None:

@@ -288,21 +288,6 @@ def test_links_are_not_followed(root: Path, store: Store, home: Path, tmp_path: 
     assert (done.files, done.skipped["link"]) == (2, 2)
 
 
-def test_a_refresh_takes_a_generation_that_somebody_else_published_for_its_own(
-    root: Path, store: Store, home: Path
-) -> None:
-    """As a refinement does; meanwhile the answer comes from what is there."""
-    found = refreshed(root, store, home).project
-    with projects.publishing(found, store, home) as tell:
-        assert refreshed(root, store, home).is_busy
-        with store.begin(found.index, store.info(found.index).encoders, "the same units") as writer:
-            tell(writer.publish())
-    current = store.current(found.index)
-    done = refreshed(root, store, home)
-    assert not (done.published or done.is_busy) and store.current(found.index) == current
-    assert [info.generation for info in store.generations(found.index)] == [current]
-
-
 def test_beside_another_process_the_answer_comes_from_what_is_there(root: Path, store: Store, home: Path) -> None:
     found = refreshed(root, store, home).project
     (root / "a.py").write_text(CODE.format("changed"))

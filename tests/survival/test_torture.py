@@ -19,9 +19,8 @@ from treeline.engine.durable import write_atomically
 from treeline.engine.embedded.engine import EmbeddedEngine
 from treeline.eval.torture import rounds
 from treeline.eval.torture.faults import Plan, install
-from treeline.eval.torture.processes import Failure, fork, look, looked
+from treeline.eval.torture.processes import Failure, fork, look
 from treeline.eval.torture.rounds import CURRENT, KINDS, NEXT, Place
-from treeline.ingest.refine import Refined
 
 ROUNDS = 8  # of the quick kinds; `make torture` runs a thousand of all
 ROLL_BACK = 1  # the seed of a quick round
@@ -65,25 +64,17 @@ def test_a_torn_index_is_a_failure(place: Place) -> None:
 
 def test_damage_that_nobody_names_is_a_failure(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place.reset()
-    whole = {"version": CURRENT, "damaged": [], "generation": "000002", "refined": 0}
+    whole = {"version": CURRENT, "damaged": [], "generation": "000002"}
     monkeypatch.setattr(rounds, "looked", lambda *_: whole)
     with pytest.raises(Failure, match="nothing of it is named"):
         rounds.damage(place, random.Random(0), ["damage:"])
 
 
-def test_a_vector_that_is_not_what_the_index_records_is_a_failure(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Refined units without a record, and a vector that belongs to no unit."""
+def test_a_vector_that_belongs_to_another_unit_is_a_failure(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place.reset()
-    assert place.start("refine").wait() == 0
-    assert looked(place.home, tmp_path)["refined"] == rounds.UNITS
-    with monkeypatch.context() as patched:
-        patched.setattr(Refined, "load", lambda _: Refined())
-        with pytest.raises(Failure, match="16 units are refined, 0 are recorded"):
-            look(place.home)
+    look(place.home)
     monkeypatch.setattr(EmbeddedEngine, "vectors", lambda self, ids: np.roll(stored(self, ids), 1, axis=0))
-    with pytest.raises(Failure, match="neither static nor deep"):
+    with pytest.raises(Failure, match="not its unit's"):
         look(place.home)
 
 

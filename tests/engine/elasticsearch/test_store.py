@@ -612,9 +612,8 @@ def test_without_room_for_vectors_nothing_is_kept(monkeypatch: pytest.MonkeyPatc
 def test_the_vectors_of_what_was_written_are_the_last_of_each_unit() -> None:
     written = preview.Written()
     first, second = np.arange(16, dtype=np.int32), np.arange(16, 0, -1, dtype=np.int32)
-    for one, row in ((SAMPLE[0], first), (SAMPLE[1], None), (SAMPLE[2], first), (SAMPLE[0], second)):
+    for one, row in ((SAMPLE[0], first), (SAMPLE[1], None), (SAMPLE[2], second), (SAMPLE[0], second)):
         written.add(one, row)
-    written.replace_vector(SAMPLE[2].id, second)
     rows = written.vectors([one.id for one in (SAMPLE[2], SAMPLE[1], SAMPLE[0])], 16)
     np.testing.assert_allclose(rows, [second / np.linalg.norm(second), np.zeros(16), second / np.linalg.norm(second)])
     written.close()

@@ -215,7 +215,7 @@ def test_encoders_and_commands_are_completed() -> None:
     shell = ShellComplete(cli, {}, "treeline", "_TREELINE_COMPLETE")
     assert [item.value for item in shell.get_completions(["index", "--encoder"], "")] == ["static", "deep", "none"]
     assert [item.value for item in shell.get_completions(["index", "--encoder"], "d")] == ["deep"]
-    assert [item.value for item in shell.get_completions([], "ref")] == ["refine"]
+    assert [item.value for item in shell.get_completions([], "wat")] == ["watch"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
