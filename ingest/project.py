@@ -29,6 +29,7 @@ from treeline.ingest.source import Listing, Progress, ReadOptions, Stamp, no_pro
 
 if TYPE_CHECKING:
     from treeline.engine.protocol import Store
+    from treeline.ingest.pipeline import Summary
     from treeline.ingest.sources.folder import Folder
 
 FOLDER = ".projects"
@@ -72,6 +73,8 @@ class Refreshed:
     """Units in the index, if it was written now."""
     seconds: float = 0.0
     is_new: bool = False
+    rebuilt_with: str = ""
+    """The encoder, if the index was there and had another one, or was of another version."""
     is_busy: bool = False
     """Another process is refreshing the project; the index is used as it is."""
     skipped: Mapping[str, int] = field(default_factory=dict)
@@ -97,6 +100,9 @@ class Refreshed:
         if self.is_busy:
             return f"{name}: another process is refreshing it; answering from the index as it is"
         limit = f"; more than {MAX_FILES:,} files: the rest is left out" if self.truncated else ""
+        if self.rebuilt_with:
+            again = f"indexed {counted(self.files, 'file')} again with encoder {self.rebuilt_with}"
+            return f"{name}: {again} in {self.seconds:.1f} s{limit}"
         if self.is_new:
             return f"{name}: indexed {counted(self.files, 'file')} in {self.seconds:.1f} s{limit}"
         if not self.changes:
@@ -166,7 +172,7 @@ def refresh(
 ) -> Refreshed:
     """Update the project's index; if another process is doing so, use the index as it is."""
     options = options or ReadOptions()
-    fingerprint = f"{options.fingerprint}|{max_files}|{','.join(encoders)}"
+    fingerprint = f"{options.fingerprint}|{max_files}"
     with _opened(project, home) as database:
         generation = _current(project, store)
         if not _lock(database, 0 if generation else PATIENCE_S):
@@ -299,7 +305,7 @@ class _Refreshing:
     def run(self, database: sqlite3.Connection, generation: str) -> Refreshed:
         start = time.perf_counter()
         known = _Known(database)
-        if known.fingerprint != self.fingerprint:
+        if known.fingerprint != self.fingerprint or (generation and self._has_other_encoders()):
             known.forget()
         checked_ns = time.time_ns()
         listing = known.listing(self.project.root)
@@ -307,6 +313,17 @@ class _Refreshing:
             seconds = time.perf_counter() - start
             return Refreshed(self.project, len(known.files), seconds=seconds, skipped=known.skipped)
         return self._update(database, known, listing, generation, checked_ns, start)
+
+    def _has_other_encoders(self) -> bool:
+        """Whether the index was made with other encoders than those asked for."""
+        if not self.encoders:
+            return False
+        from treeline.encoder.protocol import NO_ENCODER
+        from treeline.encoder.registry import is_shipped, without_version
+
+        made = [spec.name for spec in self.store.info(self.project.index).encoders]
+        wanted = [name for name in self.encoders if name != NO_ENCODER]
+        return wanted != [without_version(name) if is_shipped(name) else name for name in made]
 
     def _update(
         self,
@@ -336,10 +353,12 @@ class _Refreshing:
         removed = len(before.keys() - known.digests.keys())
         changed = sum(before.get(path, digest) != digest for path, digest in known.digests.items())
         is_new = not (generation and before)
-        functions = 0
+        functions, rebuilt_with = 0, ""
         if is_new or known.generation != generation or added or removed or changed:
             to_read = [stamp.size for path, stamp in folder.listing.files.items() if path not in reliable]
-            generation, functions = self._load(folder, fresh=not generation, resumable=sum(to_read) > SMALL_BYTES)
+            summary, is_rebuilt = self._load(folder, fresh=not generation, resumable=sum(to_read) > SMALL_BYTES)
+            generation, functions = summary.generation, summary.total
+            rebuilt_with = (" + ".join(summary.encoders) or "none") if is_rebuilt else ""
         known.save(database, root, self.fingerprint, generation, checked_ns, folder)
         return Refreshed(
             self.project,
@@ -350,10 +369,12 @@ class _Refreshing:
             functions,
             time.perf_counter() - start,
             is_new,
+            rebuilt_with,
             skipped=dict(folder.left_out),
         )
 
-    def _load(self, folder: Folder, fresh: bool, resumable: bool) -> tuple[str, int]:
+    def _load(self, folder: Folder, fresh: bool, resumable: bool) -> tuple[Summary, bool]:
+        """What was loaded, and whether an index of another encoder or version was rebuilt for it."""
         from treeline.ingest.pipeline import LoadOptions, load
 
         options = LoadOptions(
@@ -364,13 +385,15 @@ class _Refreshing:
             may_empty=True,
             resumable=resumable,
         )
+        is_rebuilt = False
         try:
             summary = load(self.store, self.project.index, [folder], options, self.progress)
-        except (IndexOutdated, EncoderMismatch):  # of another version: rebuild it without asking
+        except (IndexOutdated, EncoderMismatch):  # of another version or setting: rebuild it without asking
+            is_rebuilt = True
             summary = load(self.store, self.project.index, [folder], replace(options, fresh=True), self.progress)
         with suppress(TreelineError):
             self.store.prune(self.project.index, keep=1)
-        return summary.generation, summary.total
+        return summary, is_rebuilt
 
 
 @contextmanager

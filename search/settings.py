@@ -40,7 +40,9 @@ class Settings:
     index: str = setting("default", "Name of the index to search.")
     indexes: str = setting("", "More indexes to serve, separated by commas; `*`: all that are there.")
     encoder: str = setting(
-        "static", "Encoder of new indexes: `static`, `deep`, `none`, an encoder's folder, or a transformer."
+        "static",
+        "Encoder of new indexes: `static`, `deep`, `none`, an encoder's folder, or a transformer. If set, "
+        "a project's index of another encoder is rebuilt.",
     )
     elasticsearch_url: str = setting("http://127.0.0.1:9200", "One or more addresses, separated by commas.")
     elasticsearch_user: str = setting("", "User name, when security is on.")

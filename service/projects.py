@@ -13,7 +13,7 @@ from treeline.corpus.counting import counted
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.corpus.frozen import frozen
 from treeline.ingest.source import Progress, ReadOptions, no_progress
-from treeline.search.settings import Settings, open_store
+from treeline.search.settings import PREFIX, Settings, open_store
 
 if TYPE_CHECKING:
     from treeline.corpus.function import Function
@@ -96,8 +96,12 @@ def reading_of(settings: Settings) -> ReadOptions:
 
 
 def encoders(settings: Settings) -> tuple[str, ...]:
-    """The encoders of a new project; empty for the default."""
-    if settings.encoder == DEFAULT_ENCODER:
+    """The encoders that the environment names for projects; an index of other ones is rebuilt.
+
+    Empty if it names none: a new index gets the default, and another keeps what made it, so that a program without the
+    setting does not undo what one with it has done.
+    """
+    if settings.encoder == DEFAULT_ENCODER and not os.environ.get(f"{PREFIX}ENCODER"):
         return ()
     from treeline.encoder.registry import full_name
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from tests.ingest.loading import project
 from treeline.corpus.errors import InputError, TreelineError
+from treeline.encoder.registry import without_version
 from treeline.ingest.project import projects
 from treeline.search.settings import from_environment
 from treeline.service.cli import cli, doctor
@@ -98,6 +99,30 @@ def test_a_changed_file_is_seen_and_said(folder: Path) -> None:
     _, said = ask("add up the cart")
     assert "grand_total" in said.stdout and "total_price" not in said.stdout
     assert "refreshed" in said.stderr and "1 changed" in said.stderr
+
+
+def test_a_project_obeys_the_encoder_setting(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def encoder(setting: str | None) -> tuple[list[str], str]:
+        """Ask with this setting: the encoders of the index, and what was said about it."""
+        if setting is None:
+            monkeypatch.delenv("TREELINE_ENCODER", raising=False)
+        else:
+            monkeypatch.setenv("TREELINE_ENCODER", setting)
+        code, said = ask("add up the cart")
+        assert code == 0
+        _, status = ask("status", "--json")
+        [index] = orjson.loads(status.stdout)["indexes"]
+        return [without_version(spec["name"]) for spec in index["encoders"]], said.stderr
+
+    made, said = encoder("none")
+    assert made == [] and "indexed" in said and "again" not in said
+    assert encoder("none") == ([], "")
+    assert encoder(None) == ([], "")  # a program without the setting leaves the index as it is
+    made, said = encoder("static")
+    assert made == ["static"] and "again with encoder static:" in said
+    assert encoder(None) == encoder("static") == (["static"], "")
+    made, said = encoder("none")
+    assert made == [] and "again with encoder none" in said
 
 
 def test_in_a_folder_below_the_same_project_is_asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
