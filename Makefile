@@ -7,7 +7,7 @@ SHELL := /bin/bash
 PINS := pyproject.toml constraints.txt
 EXTRAS := elasticsearch,lsp,mcp
 TEST_EXTRAS := $(EXTRAS),parquet,eval,test,transformers
-CODE := corpus encoder engine eval graph ingest rerank search service treeline/__init__.py tests scripts
+CODE := corpus encoder engine eval graph ingest rerank search service treeline/__init__.py benchmarks lab tests scripts
 HOST ?= 127.0.0.1
 PORT ?= 8080
 PYTEST_FLAGS ?=
@@ -48,7 +48,7 @@ types: .venv/.installed-test ## mypy, strict
 	@.venv/bin/mypy
 
 torture: .venv/.installed-test ## a thousand rounds of kills, failing disks and damage; SEED=N for others
-	@.venv/bin/treeline lab torture --rounds 1000 --seed $(SEED)
+	@.venv/bin/python -m tests.survival.torture --rounds 1000 --seed $(SEED)
 
 fuzz: .venv/.installed-test ## 10,000 random requests to the service; SEED=N is the number of the first
 	@.venv/bin/python -m tests.fuzz.random_requests --count 10000 --seed $(SEED)
@@ -57,13 +57,13 @@ cluster: .venv/.installed-test ## three Elasticsearch nodes: one killed, all res
 	@.venv/bin/python -m tests.survival.cluster --functions $(FUNCTIONS)
 
 mutants: .venv/.installed-test ## plant 100 small faults and count those that the tests notice; SEED=N for others
-	@.venv/bin/python scripts/mutants.py --count 100 --seed $(SEED) --seconds 3600 --jobs $(JOBS)
+	@.venv/bin/python -m lab.mutants --count 100 --seed $(SEED) --seconds 3600 --jobs $(JOBS)
 
 audit: .venv/.installed-test ## known vulnerabilities in the pinned dependencies
 	@scripts/audit
 
 bench: csn ## speed, memory and growth; needs CodeSearchNet in DATA
-	@.venv/bin/treeline bench --name csn --source codesearchnet:$(DATA)
+	@.venv/bin/python -m benchmarks.speed --name csn --source codesearchnet:$(DATA)
 
 eval: csn ## retrieval quality on CodeSearchNet's 99 queries; needs CodeSearchNet in DATA
 	@.venv/bin/treeline eval codesearchnet --name csn --data $(DATA) --compare

@@ -190,7 +190,7 @@ def _read(folder: Path) -> dict[str, Any]:
         if not (folder / file).is_file():
             raise InputError(
                 f"there is no deep encoder here: {folder / file} is missing",
-                "use the encoder `static`, or train one: treeline lab train-deep",
+                "use the encoder `static`, or train one: python -m lab.train deep",
             )
     try:
         found = json.loads((folder / CONFIG).read_text(encoding="utf-8"))

@@ -158,7 +158,7 @@ def _shipped() -> StaticEncoder:
 
 
 def is_static(folder: Path) -> bool:
-    """Whether the folder holds an encoder that `treeline lab train-encoder` wrote."""
+    """Whether the folder holds an encoder that `python -m lab.train static` wrote."""
     return (folder / VOCABULARY).is_file() and (folder / TENSORS).is_file()
 
 
@@ -191,7 +191,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], list[s
         vocabulary = (folder / VOCABULARY).read_text(encoding="utf-8").split("\n")
         tensors = _map_tensors(folder / TENSORS)
     except FileNotFoundError as error:
-        raise InputError(f"no encoder in {folder}: {error}", "train one with `treeline lab train-encoder`") from error
+        raise InputError(f"no encoder in {folder}: {error}", "train one with `python -m lab.train static`") from error
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise InputError(f"the encoder in {folder} cannot be read: {error}", "train or fetch it again") from error
     return config, tensors, vocabulary

@@ -118,7 +118,7 @@ def _load(name: str) -> SentenceTransformer:
 
 
 INT8_FILES = ("model_qint8_avx512_vnni.onnx", "model_qint8_avx512.onnx", "model_quint8_avx2.onnx", "model_int8.onnx")
-HOW = "make one with `treeline lab export-onnx MODEL FOLDER`, or leave out the `onnx:` to use torch"
+HOW = "make one with `python -m lab.export_onnx MODEL FOLDER`, or leave out the `onnx:` to use torch"
 
 
 class OnnxEncoder(PromptedEncoder):
@@ -168,37 +168,6 @@ class OnnxEncoder(PromptedEncoder):
         else:
             pooled = (hidden * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
         return unit(pooled)
-
-
-def export(name: str, folder: Path) -> Path:
-    """Write a sentence-transformers model with an int8 ONNX file to a new folder that `onnx:FOLDER` loads."""
-    if folder.is_dir() and any(folder.iterdir()):
-        raise InputError(f"{folder} is not empty", "give a new folder")
-    if find_spec("sentence_transformers") is None:
-        raise InputError("exporting needs sentence-transformers", "install Treeline's `transformers` extra")
-
-    def make(local: bool) -> SentenceTransformer:
-        from sentence_transformers import SentenceTransformer
-
-        wanted: dict[str, Any] = {"export": True, "local_files_only": local}
-        model: SentenceTransformer = SentenceTransformer(
-            name, backend="onnx", local_files_only=local, model_kwargs=wanted
-        )
-        return model
-
-    try:
-        model = loaded(name, make)
-    except Exception as error:
-        reason = error.message if isinstance(error, HubUnavailable) else str(error).strip().split("\n")[0]
-        raise InputError(f"{name!r} cannot be exported: {reason}", "give a sentence-transformers model") from error
-    from sentence_transformers.backend import export_dynamic_quantized_onnx_model
-
-    try:
-        model.save(str(folder))
-        export_dynamic_quantized_onnx_model(model, "avx512_vnni", str(folder))
-    except OSError as error:
-        raise InputError(f"{folder} cannot be written: {error.strerror or error}", "give another folder") from error
-    return folder
 
 
 def _int8_file(folder: Path) -> Path:

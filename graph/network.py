@@ -1,6 +1,6 @@
 """The repository tree as a networkx graph: of a list of results, or of a whole index.
 
-The map, the export and `treeline lab tree` are made from it. Edges lead from parent to child. Nodes carry
+The map, the export and `python -m lab.tree` are made from it. Edges lead from parent to child. Nodes carry
 
 - `label`, `kind` and `depth` (steps below the common root); a unit also its id as `function`, and its `cluster`,
 - their place in the Poincaré disk (`x`, `y`; in more dimensions also `x3`, `x4`, …) and their hyperbolic distance from

@@ -58,7 +58,7 @@ class Settings:
         choices=QUALITIES,
     )
     reader: str = setting(
-        "", "Folder of another model for `best`, by `treeline lab train-pairs`; empty: the shipped one."
+        "", "Folder of another model for `best`, by `python -m lab.train pairs`; empty: the shipped one."
     )
     diversity: float = setting(
         0.5, "How varied results are by default: 0 by relevance alone, 1 the best of each part of the tree first."

@@ -48,6 +48,12 @@ def imported_rooms(path: Path) -> set[str]:
     return {name.split(".")[1] for name in imported(path) if name.startswith("treeline.")} & MAY_IMPORT.keys()
 
 
+def test_the_package_imports_nothing_that_stands_beside_it() -> None:
+    for room in MAY_IMPORT:
+        for path in (ROOT / room).rglob("*.py"):
+            assert not {name.split(".")[0] for name in imported(path)} & {"benchmarks", "lab", "scripts", "tests"}, path
+
+
 def parts_of_the_service() -> dict[Path, str]:
     """Each file with the room or, beside the rooms, the file that it is."""
     folder = ROOT / "service"

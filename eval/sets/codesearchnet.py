@@ -6,7 +6,6 @@ import csv
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 
 import click
@@ -15,7 +14,7 @@ from rich.console import Console
 from treeline.corpus.errors import InputError
 from treeline.encoder.static import StaticEncoder
 from treeline.engine.hits import Hit
-from treeline.engine.protocol import Engine, Filters
+from treeline.engine.protocol import Filters
 from treeline.eval.dataset import Case, DataSet, Metric, System, evaluate
 from treeline.eval.harness import (
     Output,
@@ -215,7 +214,7 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
     "--nbow",
     metavar="FOLDER",
     default="",
-    help="For --paper: a model of `treeline lab train-nbow`; default: trained now, and kept.",
+    help="For --paper: a model of `python -m lab.train nbow`; without it, its row is left out.",
 )
 @click.option("--predictions", metavar="FILE", default="", help="Write the default's model_predictions.csv.")
 @click.option("--trec", metavar="DIR", default="", help="Write TREC run and qrels files there.")
@@ -248,7 +247,7 @@ def command(
         urls = {address.url for _, address in searcher.engine.addresses()}
         cases = dataset(queries, judgements, set(languages), urls.__contains__)
         if repeat_paper:
-            document = _paper(cases, searcher, settings, nbow, output.console)
+            document = _paper(cases, searcher, nbow, output.console)
         else:
             variants, baseline = select_variants(compare, ablate)
             _, document = run(cases, searcher, variants, baseline, output.console)
@@ -260,31 +259,14 @@ def command(
     finish(document, output)
 
 
-def _paper(cases: DataSet, searcher: LiveSearcher, settings: Settings, nbow: str, console: Console) -> Document:
+def _paper(cases: DataSet, searcher: LiveSearcher, nbow: str, console: Console) -> Document:
     """The paper's table."""
     from treeline.eval.sets import paper
 
-    judged = frozenset(url for case in cases.cases for url in case.relevance)
-    words = _bag_of_words(searcher.engine, judged, settings.cache_path / "nbow", nbow, console)
+    words = StaticEncoder(Path(nbow).expanduser()) if nbow else None
     systems = paper.systems(searcher, searcher.engine, words)
     evaluation = paper.mean_over_seeds(measure_systems(paper.lists_of_ten(cases), systems, console))
     return paper.with_table(summarise_index(evaluation, searcher.info, "Elasticsearch"))
-
-
-def _bag_of_words(
-    engine: Engine, judged: frozenset[str], cache: Path, folder: str, console: Console
-) -> StaticEncoder | None:
-    """The model in `folder`, or one trained now. Without torch, prints a message and returns None."""
-    from treeline.eval.sets import paper
-
-    if folder:
-        return StaticEncoder(Path(folder).expanduser())
-    digest = blake2b(repr((engine.info.identity, sorted(judged))).encode(), digest_size=8).hexdigest()
-    try:
-        return paper.train(engine, judged, cache / digest, console.print)
-    except ModuleNotFoundError as error:
-        console.print(f"no neural bag of words: training one needs {error.name}, in the extra `transformers`")
-        return None
 
 
 def write_runs(dataset: DataSet, system: System, predictions: str, trec: str, console: Console) -> None:

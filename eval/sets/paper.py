@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
@@ -222,17 +221,6 @@ class NbowSystem:
 
     def system(self) -> System:
         return System(NBOW, "learnt from docstrings of the partition `train`", self.answer)
-
-
-def train(engine: Engine, judged: frozenset[str], folder: Path, say: Callable[[str], None]) -> StaticEncoder:
-    """Train a neural bag of words on this index's functions, without the judged ones; kept in `folder`."""
-    if not (folder / "config.json").is_file():
-        from treeline.encoder.training.nbow import train_nbow
-
-        learnt = [one for one in engine.scan() if one.docstring and one.partition != "test" and one.url not in judged]
-        scores = train_nbow(learnt, folder, say=say)
-        say(f"neural bag of words: MRR {scores['sentences']:.3f} on held-out docstrings; kept in {folder}")
-    return StaticEncoder(folder)
 
 
 def mean_over_seeds(evaluation: Evaluation) -> Evaluation:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
+from string import ascii_lowercase
 from typing import Any
 
 import click
 
 from treeline.corpus.errors import InputError
-from treeline.encoder.training.grammar import mistyped as with_a_slip
 from treeline.engine.hits import Hit
 from treeline.eval.dataset import Case, DataSet, Metric, read_jsonl
 from treeline.eval.harness import (
@@ -36,6 +36,7 @@ from treeline.service.cli.options import index_options
 
 QUERIES = Path(__file__).parents[1] / "data" / "web_queries.jsonl"
 SPLITS = ("dev", "test", "all")
+SHORTEST_MISTYPED = 5  # letters
 
 METRICS = (
     Metric("mrr", "MRR"),
@@ -63,7 +64,23 @@ def read(path: Path = QUERIES) -> list[WebQuestion]:
 
 def misspell(questions: Sequence[WebQuestion]) -> list[WebQuestion]:
     """Each question with one typo, always the same one."""
-    return [replace(question, query=with_a_slip(question.query, Random(question.query))) for question in questions]
+    return [replace(question, query=mistype(question.query, Random(question.query))) for question in questions]
+
+
+def mistype(text: str, rng: Random) -> str:
+    """The text with one typo: a letter of a longer word lost, doubled, swapped or wrong."""
+    words = text.split()
+    candidates = [number for number, word in enumerate(words) if len(word) >= SHORTEST_MISTYPED and word.isalpha()]
+    if not candidates:
+        return text
+    number = rng.choice(candidates)
+    word, at = words[number], rng.randrange(1, len(words[number]) - 1)
+    before, letter, after = word[:at], word[at], word[at + 1 :]
+    words[number] = rng.choice(
+        [before + after, before + letter + letter + after, before + after[0] + letter + after[1:],
+         before + rng.choice(ascii_lowercase) + after]
+    )  # fmt: skip
+    return " ".join(words)
 
 
 def _question(row: Any) -> WebQuestion:

@@ -35,8 +35,6 @@ COMMANDS = {
     "first-index": ("treeline.service.cli.index:first_index", "Make an index to serve if there is none."),
     "wait": ("treeline.service.cli.index:wait", "Wait until the engine answers."),
     "eval": ("treeline.eval.command:command", "Measure retrieval quality."),
-    "bench": ("treeline.eval.bench.speed:command", "Measure speed, memory and growth."),
-    "lab": ("treeline.service.cli.lab:lab", "Train models, look at the tree, export encoders."),
 }
 SECTIONS = {
     "Search": ("search", "show", "similar", "outline"),
@@ -44,7 +42,7 @@ SECTIONS = {
     "Serve": ("serve", "mcp", "lsp", "keys"),
     "Set up": ("install", "completion"),
     "For start scripts": ("first-index", "wait"),
-    "Measure and experiment": ("eval", "bench", "lab"),
+    "Measure": ("eval",),
 }
 INTERRUPTED = 130  # a shell's exit code for Ctrl-C
 # Objects made until the garbage collector looks for cycles. Importing makes hundreds of thousands that all stay: at
@@ -69,13 +67,13 @@ def cli() -> None:
     """
 
 
-def main() -> None:
-    """Run the command line; an error is one readable line, bad input exits with 2, a failure with 1."""
+def main(command: click.Command | None = None) -> None:
+    """Run `treeline` or another command; an error is one readable line, bad input exits with 2, a failure with 1."""
     gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
     raise_file_limit()
     leave = _Leave()
     atexit.register(leave)
-    leave.code = _run()
+    leave.code = _run(command)
     sys.exit(leave.code)
 
 
@@ -107,12 +105,12 @@ class _Leave:
         os._exit(self.code)
 
 
-def _run() -> int:
+def _run(command: click.Command | None) -> int:
     if sys.stdout is None:  # closed by `>&-`
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process lives
     output = os.dup(sys.stdout.fileno())  # rich replaces stdout when the pipe is closed
     try:
-        result = cli(prog_name="treeline", standalone_mode=False)
+        result = command(standalone_mode=False) if command else cli(prog_name="treeline", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.http import children
 from tests.service_process import PATIENCE, service
-from treeline.eval.bench.http import children
 from treeline.service.http.keys import KeyRing
 
 CODE = '''def tame_llamas(herd):

@@ -246,15 +246,11 @@ def test_a_repository_is_mined_wherever_the_users_indexes_are(
     assert "--engine embedded" in refused.exception.hint  # type: ignore[union-attr]
 
 
-WHOLE_PRODUCT = ("bench", "torture")  # measured and tortured from the outside: commands, server, agents' tools
-
-
 def test_evaluation_stands_on_search_and_takes_only_options_from_the_command_line() -> None:
     folder = Path(__file__).parents[2] / "eval"
     imported = {
         found
         for file in folder.rglob("*.py")
-        if file.relative_to(folder).parts[0] not in WHOLE_PRODUCT
         for found in re.findall(r"from (treeline\.service[\w.]*) import", file.read_text(encoding="utf-8"))
     }
     assert imported <= {"treeline.service.cli.lazy", "treeline.service.cli.options"}

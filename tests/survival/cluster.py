@@ -21,15 +21,15 @@ from typing import Any
 
 import orjson
 
+from benchmarks import scale
+from benchmarks.http import questions
+from benchmarks.scale import COPY_SIZE, GrownSource, copies
+from benchmarks.watch import Watch
 from tests.elasticsearch_download import ServerMissing
 from tests.elasticsearch_server import Cluster, Node, running
 from treeline.corpus.errors import TreelineError
 from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.engine.names import alias_name
-from treeline.eval.bench import scale
-from treeline.eval.bench.http import questions
-from treeline.eval.bench.scale import COPY_SIZE, GrownSource, copies
-from treeline.eval.bench.watch import Watch
 from treeline.eval.sets.codesearchnet import data_folder
 from treeline.ingest.source import ReadOptions, Source
 from treeline.ingest.sources import open_source

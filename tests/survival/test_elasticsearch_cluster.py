@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import scale
 from tests.elasticsearch_server import Cluster
 from tests.made_up_source import MadeUpSource
 from tests.survival.cluster import INDEX, Trial, wait_for
@@ -14,7 +15,6 @@ from treeline.corpus.errors import TreelineError
 from treeline.engine.elasticsearch import client
 from treeline.engine.elasticsearch.engine import HANGING_SECONDS
 from treeline.engine.names import alias_name
-from treeline.eval.bench import scale
 from treeline.search.live import LiveSearcher
 from treeline.search.query import Query
 from treeline.search.settings import Settings

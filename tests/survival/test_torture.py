@@ -6,6 +6,8 @@ import errno
 import os
 import random
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -13,17 +15,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.forked import run_command_line
+from tests.survival import rounds
+from tests.survival.faults import Plan, install
+from tests.survival.processes import Failure, fork, look
+from tests.survival.rounds import CURRENT, KINDS, NEXT, Place
 from treeline.engine import durable
 from treeline.engine.durable import write_atomically
 from treeline.engine.embedded.engine import EmbeddedEngine
-from treeline.eval.torture import rounds
-from treeline.eval.torture.faults import Plan, install
-from treeline.eval.torture.processes import Failure, fork, look
-from treeline.eval.torture.rounds import CURRENT, KINDS, NEXT, Place
 
 ROUNDS = 8  # of the quick kinds; `make torture` runs a thousand of all
 ROLL_BACK = 1  # the seed of a quick round
+ROOT = Path(__file__).parents[2]
 stored = EmbeddedEngine.vectors
 
 
@@ -123,8 +125,9 @@ def test_an_error_is_raised_at_the_change_it_is_planned_for(tmp_path: Path) -> N
     assert (tmp_path / "elsewhere").read_bytes() == b"not counted"
 
 
-def test_the_command_says_what_was_done_and_kept(tmp_path: Path) -> None:
-    done = run_command_line(["lab", "torture", "--rounds", "1", "--seed", "1", "--jobs", "1"], os.environ, tmp_path)
+def test_the_command_says_what_was_done_and_kept() -> None:
+    command = [sys.executable, "-m", "tests.survival.torture", "--rounds", "1", "--seed", "1", "--jobs", "1"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1: kill at change" in done.stdout and "version" in done.stdout
     assert "1 rounds in" in done.stdout and "0 failed" in done.stdout

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.training.data import essence
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
-from treeline.encoder.training.data import essence
 from treeline.engine.hits import Hit
 from treeline.eval.sets import judged, web
 from treeline.eval.sets.judged import DOES_IT, GRADES, JudgedQuestion

@@ -8,7 +8,7 @@ import pytest
 
 from tests.encoder.functions import function
 from treeline.corpus.analysis import analyse
-from treeline.corpus.errors import InputError
+from treeline.encoder.static import StaticEncoder
 from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.hits import Hit
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters
@@ -122,19 +122,13 @@ def farm(tmp_path: Path) -> Engine:
 
 
 @pytest.mark.transformers
-def test_a_bag_of_words_is_trained_on_the_index_without_judged_functions_and_kept(farm: Engine, tmp_path: Path) -> None:
+def test_a_bag_of_words_ranks_by_its_vectors_and_the_language(farm: Engine, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="training needs torch")
-    judged = frozenset(one.url for one in farm.scan() if one.partition == "train")
-    with pytest.raises(InputError, match="no docstrings to learn from"):
-        paper.train(farm, judged, tmp_path / "nbow", lambda _: None)
-    told: list[str] = []
-    encoder = paper.train(farm, frozenset(), tmp_path / "nbow", told.append)
-    assert told[0].startswith("24 docstrings of 24 functions; 24 held out")
-    system = paper.NbowSystem(encoder, farm)
+    from lab.training.nbow import train_nbow
+
+    train_nbow([one for one in farm.scan() if one.partition != "test"], tmp_path / "nbow")
+    system = paper.NbowSystem(StaticEncoder(tmp_path / "nbow"), farm)
     ranked = system.answer(Case("q", "feed the dog", {}), 10).hits
     assert {hit.address.func_name.split("_")[1] for hit in ranked} == {"dog"}
     assert [hit.score for hit in ranked] == sorted((hit.score for hit in ranked), reverse=True)
     assert system.answer(Case("q", "feed the dog", {}, Filters(language="python")), 10).hits == ranked
-    told.clear()
-    paper.train(farm, frozenset(), tmp_path / "nbow", told.append)
-    assert not told

@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from random import Random
 
 import orjson
 import pytest
@@ -119,3 +120,11 @@ def test_written_questions_are_web_questions_of_the_dev_half() -> None:
     assert {question.split for question in written} == {"dev"}
     assert all(len(question.urls) == 1 for question in written)
     assert not {question.query for question in written} & {question.query for question in web.read()}
+
+
+def test_a_mistyped_question_differs_in_one_word() -> None:
+    for seed in range(50):
+        words = web.mistype("read the spreadsheet", Random(seed)).split()
+        assert words[:2] == ["read", "the"]
+        assert abs(len(words[2]) - len("spreadsheet")) <= 1
+    assert web.mistype("a b c", Random(0)) == "a b c"

@@ -73,7 +73,7 @@ def test_help_imports_no_numpy(arguments: list[str]) -> None:
 def test_a_quick_end_runs_exit_handlers_and_prints_everything() -> None:
     script = (
         "import atexit, sys; from treeline.service import cli\n"
-        "def run():\n"
+        "def run(_command):\n"
         "    atexit.register(print, 'handled', file=sys.stderr)\n"
         "    print('x' * 100_000)\n"
         "    return 3\n"
@@ -85,7 +85,7 @@ def test_a_quick_end_runs_exit_handlers_and_prints_everything() -> None:
 
 
 def test_an_error_that_nobody_expected_is_a_failure_with_its_traceback() -> None:
-    script = "from treeline.service import cli; cli._run = lambda: 1 / 0; cli.main()"
+    script = "from treeline.service import cli; cli._run = lambda _command: 1 / 0; cli.main()"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=240, cwd=ROOT)
     assert done.returncode == 1
     assert "ZeroDivisionError" in done.stderr

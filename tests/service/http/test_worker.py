@@ -15,8 +15,8 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
+from benchmarks.http import children, run_server
 from tests.search.small_index import small_store
-from treeline.eval.bench.http import children, run_server
 from treeline.service.http.worker import InFlight, open_files
 
 IDLE, SLOW = 1_000, 200

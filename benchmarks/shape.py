@@ -1,0 +1,181 @@
+"""Questions for a shape and a topic: "recursive function: tree" asks for functions that call themselves.
+
+They are drawn from the sources themselves. A topic is a word of a function's name that other names share, so the word
+alone does not decide; the shape does, which the parse tree tells. All functions with both are right answers.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import click
+
+from treeline.corpus import shape
+from treeline.corpus.analysis import STOP_WORDS
+from treeline.corpus.errors import InputError
+from treeline.corpus.function import Function
+from treeline.encoder.tokens import identifier_parts
+from treeline.engine.hits import Hit
+from treeline.eval.dataset import Case, DataSet, Metric
+from treeline.eval.harness import (
+    Output,
+    choice_options,
+    evaluation_settings,
+    finish,
+    loading,
+    output_options,
+    run,
+    select_variants,
+)
+from treeline.eval.indexes import ENGINE, sources_searcher
+from treeline.eval.metrics import ndcg, reciprocal_rank, success
+from treeline.eval.sets.repository import code_version
+from treeline.eval.systems import DEFAULT, DENSE, KEYWORD, ROUTED
+from treeline.ingest.source import Source
+from treeline.ingest.sources import open_source
+from treeline.service.cli import main
+
+# How people ask for each shape; `{}` is the topic.
+QUESTIONS: dict[str, tuple[str, ...]] = {
+    shape.RECURSION: ("recursive function for {}", "{} that calls itself", "recursively {}"),
+    shape.NESTED_LOOPS: ("nested loops over {}", "{} with nested for loops"),
+    shape.GENERATOR: ("generator function for {}", "yields {}", "{} that yields values"),
+    shape.ASYNC: ("async {}", "coroutine for {}", "{} asynchronously"),
+    shape.RETRIES: ("retry {} when it fails", "{} with retries", "{} with exponential backoff"),
+    shape.EARLY_RETURN: ("{} with an early return", "guard clauses in {}"),
+    shape.CONTEXT: ("context manager for {}", "{} in a with block"),
+    shape.DECORATOR: ("decorator for {}", "{} that returns a function"),
+    shape.RAISES: ("{topic} that raises {name}", "where does {topic} throw {name}"),
+    shape.CATCHES: ("{topic} that catches {name}", "{topic} handles {name}"),
+    shape.DECORATED: ("{topic} decorated with {name}", "{topic} annotated with {name}"),
+    shape.READS_FILE: ("reads a file: {}", "{} reads it from a file"),
+    shape.WRITES_FILE: ("writes {} to a file", "{}, saves it to a file"),
+    shape.NETWORK: ("{} by an http request", "sends an http request for {}"),
+    shape.PROCESS: ("{} in a subprocess", "runs a shell command for {}"),
+    shape.REGEX: ("{} by regular expression", "regex for {}"),
+    shape.COMPLEX: ("complex function for {}", "complicated {} with many branches"),
+}
+SHORTEST_TOPIC = 3  # letters
+LEAST_NAMES = 4  # functions whose name has the topic
+MOST_ANSWERS = 5
+MOST_SHARE = 0.5  # of the functions with the topic: more, and the topic alone is enough
+MOST = 40  # questions for a shape
+FUNCTIONS = frozenset({"function", "method"})
+
+METRICS = (Metric("mrr", "MRR"), Metric("ndcg_10", "NDCG@10"), Metric("hit_1", "hit@1"), Metric("hit_10", "hit@10"))
+
+
+class Asked(NamedTuple):
+    """A question, its shape, and the ids of the functions that answer it."""
+
+    text: str
+    shape: str
+    answers: tuple[str, ...]
+
+
+def read(sources: Iterable[Source]) -> tuple[list[Function], dict[str, str]]:
+    """The functions of the sources, and their shape terms by id."""
+    functions: list[Function] = []
+    shapes: dict[str, str] = {}
+    for source in sources:
+        for unit in source.units():
+            for chunk in unit.chunks():
+                parsed = chunk.parse()
+                functions += [one for one in parsed.functions if one.kind in FUNCTIONS]
+                shapes.update(parsed.shapes)
+    return functions, shapes
+
+
+def questions(functions: Sequence[Function], shapes: Mapping[str, str], seed: int = 0) -> list[Asked]:
+    """At most `MOST` questions for each shape, the same for the same seed."""
+    by_topic: dict[str, list[str]] = defaultdict(list)
+    by_both: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for function in sorted(functions, key=lambda one: one.id):
+        terms = shapes.get(function.id, "").split()
+        for topic in dict.fromkeys(identifier_parts(function.func_name.rpartition(".")[2])):
+            if (
+                len(topic) < SHORTEST_TOPIC
+                or not topic.isalpha()
+                or topic in STOP_WORDS
+                or shape.read_query(topic) != (topic, [])
+            ):
+                continue
+            by_topic[topic].append(function.id)
+            for term in terms:
+                by_both[term, topic].append(function.id)
+    rng = random.Random(seed)
+    found: dict[str, list[Asked]] = defaultdict(list)
+    for (term, topic), answers in sorted(by_both.items()):
+        kind, _, name = term.partition(shape.OF)
+        asked = QUESTIONS.get(kind)
+        named = bool(asked and "{name}" in asked[0])
+        count = len(by_topic[topic])
+        fits = count >= LEAST_NAMES and len(answers) <= min(MOST_ANSWERS, MOST_SHARE * count)
+        if asked is None or named is not bool(name) or not fits:
+            continue
+        text = rng.choice(asked)
+        text = text.format(topic=topic, name=name) if named else text.format(topic)
+        found[kind].append(Asked(text, kind, tuple(answers)))
+    kept = []
+    for _, every in sorted(found.items()):
+        rng.shuffle(every)
+        kept += every[:MOST]
+    return kept
+
+
+def dataset(asked: Sequence[Asked], pool: str, seed: int = 0) -> DataSet:
+    """The questions as a data set, grouped by shape."""
+    if not asked:
+        raise InputError("no two functions of these sources share a word and differ in shape", "add sources")
+    return DataSet(
+        name="shape",
+        about="questions for a shape and a topic",
+        cases=[
+            Case(f"#{number}", one.text, dict.fromkeys(one.answers, 1.0), group=one.shape)
+            for number, one in enumerate(asked, start=1)
+        ],
+        metrics=METRICS,
+        headline="mrr",
+        measure=measure,
+        depth=100,
+        facts={"pool": pool, "questions": float(len(asked)), "seed": float(seed)},
+    )
+
+
+def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
+    ids = [hit.id for hit in hits]
+    return {
+        "mrr": reciprocal_rank(ids, case.relevant),
+        "ndcg_10": ndcg(ids, case.relevance, 10),
+        "hit_1": success(ids, case.relevant, 1),
+        "hit_10": success(ids, case.relevant, 10),
+    }
+
+
+@click.command
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--seed", type=int, default=0, show_default=True, help="Another seed takes other questions.")
+@choice_options
+@output_options
+def command(sources: tuple[str, ...], seed: int, compare: bool, ablate: bool, output: Output) -> None:
+    """A shape and a topic ask ("recursive function for tree"), the parse tree knows the answers."""
+    settings = evaluation_settings(ENGINE, "")
+    functions, shapes = read(map(open_source, sources))
+    asked = questions(functions, shapes, seed)
+    data = dataset(asked, f"{len(functions):,} functions", seed)
+    with loading(output.console) as progress:
+        opened = [open_source(one) for one in sources]
+        searcher = sources_searcher("shape", opened, settings, progress, version=code_version())
+    try:
+        variants, baseline = select_variants(compare, ablate, (KEYWORD, DENSE, ROUTED, DEFAULT))
+        _, document = run(data, searcher, variants, baseline, output.console)
+    finally:
+        searcher.close()
+    finish(document, output)
+
+
+if __name__ == "__main__":
+    main(command)

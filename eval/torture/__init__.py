@@ -1,1 +1,0 @@
-"""`treeline lab torture`: random but repeatable kills, disk failures and damage, with a check of what survives."""

@@ -1,0 +1,143 @@
+"""Shows and exports the tree of an index or of a query's results, and how well it is embedded.
+
+python -m lab.tree [QUERY] [--name INDEX] [--export FILE]
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from treeline.corpus.counting import counted
+from treeline.corpus.errors import InputError
+from treeline.service.cli import main
+from treeline.service.cli.options import OutputPath, index_options, settings_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import networkx as nx
+
+    from treeline.engine.protocol import Engine
+    from treeline.search.live import LiveSearcher
+
+
+@click.command
+@click.argument("query", required=False)
+@index_options
+@click.option("--split", is_flag=True, help="Also a disk for each repository (the paper's Method 1).")
+@click.option(
+    "--refine", type=click.IntRange(3, 64), metavar="DIMENSIONS", help="The whole tree in as many, by geoopt."
+)
+@click.option("--export", "target", type=OutputPath(), metavar="FILE", help="Write it as .graphml or .json.")
+@click.option("--forest", is_flag=True, help="Export without the common root (Method 1).")
+def command(
+    query: str | None,
+    engine: str | None,
+    name: str,
+    split: bool,
+    refine: int | None,
+    target: Path | None,
+    forest: bool,
+) -> None:
+    """The repository tree in figures; with QUERY, the subtree of its results."""
+    from treeline.graph import network
+    from treeline.search.live import open_searcher
+    from treeline.search.tree import index_graph
+
+    if refine and query:
+        raise InputError("--refine is for the whole tree", "a query's results fit into two dimensions; leave out one")
+    write = _writer(target) if target else None
+    settings = settings_for(engine, name)
+    searcher = open_searcher(settings, patient=True)
+    try:
+        if query:
+            graph = _of_results(searcher, query, settings.rerank_depth)
+        else:
+            graph = index_graph(searcher.engine)
+            _describe(graph)
+            if refine:
+                graph = index_graph(searcher.engine, dimension=refine)
+                click.echo(f"in {refine} dimensions: {_measured(graph)}")
+        if split:
+            _describe_split(searcher.engine)
+    finally:
+        searcher.close()
+    if write and len(graph):
+        graph = network.forest(graph) if forest else graph
+        write(graph)
+        click.echo(f"written: {counted(len(graph), 'node')}")
+
+
+def _of_results(searcher: LiveSearcher, query: str, depth: int) -> nx.DiGraph[int]:
+    from treeline.search.query import Query
+    from treeline.search.tree import result_graph
+
+    found = searcher.rank(Query(query)).candidates[:depth]
+    graph = result_graph(found)
+    if not found:
+        click.echo("nothing found: no tree")
+        return graph
+    repositories = counted(len({candidate.address.repo for candidate in found}), "repository")
+    click.echo(f"{counted(len(found), 'result')} span {counted(len(graph), 'node')} of {repositories}")
+    click.echo(f"in a disk of their own: average distortion {graph.graph['distortion']:.3f}")
+    return graph
+
+
+def _describe(graph: nx.DiGraph[int]) -> None:
+    """The whole tree in figures."""
+    nodes = [data for _, data in graph.nodes(data=True)]
+    units = sum(bool(data["function"]) for data in nodes)
+    repositories = sum(data["kind"] == "repository" for data in nodes)
+    depth = max((data["depth"] for data in nodes), default=0)
+    widest = max((children for _, children in graph.out_degree()), default=0)
+    click.echo(
+        f"{len(graph):,} nodes: {counted(units, 'unit')} of {counted(repositories, 'repository')}, "
+        f"{depth} deep, up to {widest:,} children"
+    )
+    apart = "branches kept apart" if graph.graph["separable"] else "more than float64 keeps apart"
+    click.echo(f"in one disk: {_measured(graph)} ({apart})")
+
+
+def _measured(graph: nx.DiGraph[int]) -> str:
+    return f"average distortion {graph.graph['distortion']:.3f}, MAP {graph.graph['precision']:.3f}"
+
+
+def _describe_split(engine: Engine) -> None:
+    """What a disk for each repository is worth."""
+    from treeline.graph import global_embedding, tree
+    from treeline.search.artifacts import obtain
+
+    stored = obtain(engine, "tree")
+    if stored is None:
+        raise InputError(f"the index {engine.info.name!r} has no tree", "index it again")
+    disks, distortion, precision = global_embedding.split_quality(tree.load(stored))
+    click.echo(
+        f"in {counted(disks, 'disk')}, one a repository: average distortion {distortion:.3f}, MAP {precision:.3f}"
+    )
+
+
+def _writer(target: Path) -> Callable[[nx.DiGraph[int]], None]:
+    """The writer for the file's suffix."""
+
+    def graphml(graph: nx.DiGraph[int]) -> None:
+        import networkx as nx
+
+        nx.write_graphml(graph, target)
+
+    def json(graph: nx.DiGraph[int]) -> None:
+        import networkx as nx
+        import orjson
+
+        target.write_bytes(orjson.dumps(nx.node_link_data(graph, edges="edges")))
+
+    writers = {".graphml": graphml, ".json": json}
+    if target.suffix not in writers:
+        raise InputError(f"cannot write a tree to {target.name}", "name it .graphml or .json")
+    return writers[target.suffix]
+
+
+if __name__ == "__main__":
+    main(command)
