@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,17 +13,38 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ROOMS = ("corpus", "encoder", "engine", "graph", "ingest", "rerank", "search", "service", "eval")
 
-# Participles that do not end in -ed, and the other words that only make sense with a sentence around them.
-IRREGULAR = frozenset(
-    "above alike aside begun bound broken brought built careful caught chosen dealt done drawn driven felt forgotten"
-    " found frozen given gone ground grown heard held hidden hung idle kept laid led left lost made meant met paid"
-    " patient risen said seen sent shown slept sold sought spelt spent spoken standing struck stuck sung swept sworn"
-    " taken taught thought thrown told torn unfound wept wholes won worn wound written".split()
+# Participles that do not end in -ed, and words that only make sense with a sentence around them.
+RIDDLES = frozenset(
+    "above alike aside at_hand begotten begun below beneath beside between bound broken brought built by_hand careful"
+    " caught chosen dealt done drawn fallen fed felt found given gone handed_on heard held hidden idle in_turn kept"
+    " laid led led_by left lost made meant met paid patient place put read_back run_out seen sent set_aside shown sold"
+    " spent standing stood taken thought told torn turned understood wholes within without won worn written".split()
 )
-NOUNS = frozenset("bed bleed breed embed exceed feed hundred indeed need proceed red seed shed speed".split())
-PREPOSITIONS = frozenset("in on up out by off away over at".split())
-MOST_PARTICIPLES = 110.0  # per 1,000 definitions and variables; the models have 0 to 4, so this only goes down
-MOST_RIDDLES = 195  # docstrings that begin with a question word; only goes down
+NOUNS = frozenset("embed exceed feed hundred indeed need proceed sacred seed shed speed succeed unneeded weed".split())
+MOST_PARTICIPLES = 10.0  # per 1,000 definitions and variables; flask, httpx and semble have 0 to 4
+# Rooms that are not there yet, with the ceiling that holds them: only ever lowered, and in the end empty.
+PARTICIPLES_LEFT = {
+    "corpus": 95,
+    "encoder": 90,
+    "engine": 90,
+    "eval": 80,
+    "graph": 125,
+    "ingest": 105,
+    "rerank": 130,
+    "search": 105,
+    "service": 80,
+}
+QUESTION_WORDS_LEFT = {
+    "corpus": 3,
+    "encoder": 2,
+    "engine": 35,
+    "eval": 4,
+    "graph": 16,
+    "ingest": 39,
+    "rerank": 10,
+    "search": 17,
+    "service": 37,
+}
 
 # The beginnings of hints. An error has two parts, what was wrong and what to do, and both are text: nothing else would
 # notice if they changed places.
@@ -32,40 +54,40 @@ ADVICE = re.compile(
 )
 
 
-def modules(room: str) -> Iterator[tuple[str, ast.Module]]:
-    for file in sorted((ROOT / room).rglob("*.py")):
-        yield str(file.relative_to(ROOT)), ast.parse(file.read_text(encoding="utf-8"))
+@cache
+def modules(room: str) -> list[tuple[str, ast.Module]]:
+    files = sorted((ROOT / room).rglob("*.py"))
+    return [(str(file.relative_to(ROOT)), ast.parse(file.read_text(encoding="utf-8"))) for file in files]
 
 
 def names(tree: ast.Module) -> Iterator[str]:
-    """The names that a module gives: to functions, classes, parameters, variables, fields."""
+    """The names that a module gives: to functions, classes, parameters and variables."""
     for node in ast.walk(tree):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name
-            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) if name not in ("self", "cls"):
                 yield name
 
 
 def is_participle(name: str) -> bool:
-    """Whether a name is one participle, alone or with a preposition: `found`, `asked`, `handed_on`."""
-    word, _, rest = name.strip("_").lower().partition("_")
-    if rest and rest not in PREPOSITIONS:
-        return False
-    return word in IRREGULAR or (word.endswith("ed") and len(word) > 4 and word not in NOUNS)
+    """Whether a name is a bare participle (`found`, `asked`) or one of the riddles."""
+    word = name.strip("_").lower()
+    return word in RIDDLES or ("_" not in word and word.endswith("ed") and len(word) > 4 and word not in NOUNS)
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_names_are_nouns_and_verbs(room: str) -> None:
     every = [(file, name) for file, tree in modules(room) for name in names(tree)]
     participles = [f"{file}: {name}" for file, name in every if is_participle(name)]
-    assert 1000 * len(participles) < MOST_PARTICIPLES * len(every), "\n".join(participles)
+    ceiling = PARTICIPLES_LEFT.get(room, MOST_PARTICIPLES)
+    assert 1000 * len(participles) < ceiling * len(every), "\n".join(participles)
 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        *(("found", True), ("_kept", True), ("handed_on", True), ("parsed", True)),
+        *(("found", True), ("_kept", True), ("handed_on", True), ("parsed", True), ("place", True)),
         *(("hits", False), ("found_files", False), ("seed", False), ("made_of", False), ("read", False), ("_", False)),
     ],
 )
@@ -73,17 +95,17 @@ def test_participles_are_told_from_nouns(name: str, expected: bool) -> None:
     assert is_participle(name) is expected
 
 
-def test_docstrings_say_what_it_is_or_does() -> None:
-    riddles = [
+@pytest.mark.parametrize("room", ROOMS)
+def test_docstrings_say_what_it_is_or_does(room: str) -> None:
+    questions = [
         f"{file}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}"
-        for room in ROOMS
         for file, tree in modules(room)
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module)
         and (text := ast.get_docstring(node))
         and re.match("(?:What|How|Which|Where)\\b", text)
     ]
-    assert len(riddles) <= MOST_RIDDLES, "\n".join(riddles)
+    assert len(questions) <= QUESTION_WORDS_LEFT.get(room, 0), "\n".join(questions)
 
 
 def test_errors_say_first_what_was_wrong() -> None:
