@@ -168,9 +168,10 @@ def refresh(
     *,
     encoders: tuple[str, ...] = (),
     max_files: int = MAX_FILES,
+    fresh: bool = False,
     progress: Progress = no_progress,
 ) -> Refreshed:
-    """Update the project's index; if another process is doing so, use the index as it is."""
+    """Update the project's index, or (`fresh`) rebuild it; if another process is doing so, use it as it is."""
     options = options or ReadOptions()
     fingerprint = f"{options.fingerprint}|{max_files}"
     with _opened(project, home) as database:
@@ -180,7 +181,7 @@ def refresh(
                 return Refreshed(project, is_busy=True)
             raise TreelineError(f"another process is indexing {project.root}", "ask again when it has finished")
         refreshing = _Refreshing(project, store, home, options, encoders, max_files, progress, fingerprint)
-        return refreshing.run(database, generation or _current(project, store))
+        return refreshing.run(database, "" if fresh else generation or _current(project, store))
 
 
 def watch(

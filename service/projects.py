@@ -53,14 +53,33 @@ class RefreshedAll:
         return "; ".join(parts)
 
 
-def refresh_project(settings: Settings, folder: Path, progress: Progress = no_progress) -> Refreshed:
+def local_path(name: str, base: Path | None = None) -> Path:
+    """A path from outside, resolved, relative to `base`; it need not exist, but its name is one that may."""
+    try:
+        path = Path(base or "", Path(name).expanduser()).resolve()
+        path.exists()
+    except (OSError, RuntimeError, ValueError):  # a NUL in it, too long, or `~user` does not exist
+        shown = f"{name[:80]!r}{'…' if len(name) > 80 else ''}"
+        raise InputError(f"{shown} is not a local folder or file", "name an existing one") from None
+    return path
+
+
+def refresh_project(
+    settings: Settings,
+    folder: Path,
+    progress: Progress = no_progress,
+    *,
+    encoders: tuple[str, ...] = (),
+    fresh: bool = False,
+) -> Refreshed:
     """Index the project around a folder, or update its index."""
     from treeline.ingest.project import find_project, refresh
 
     home = settings.home_path
     project = find_project(folder, home)
-    reading = reading_of(settings)
-    return refresh(project, open_store(settings), home, reading, encoders=encoders(settings), progress=progress)
+    store, reading = open_store(settings), reading_of(settings)
+    names = encoders or project_encoders(settings)
+    return refresh(project, store, home, reading, encoders=names, fresh=fresh, progress=progress)
 
 
 def refresh_all(
@@ -70,6 +89,7 @@ def refresh_all(
     from treeline.ingest.project import last_refreshed, refresh
 
     home, store, reading = settings.home_path, open_store(settings), reading_of(settings)
+    encoders = project_encoders(settings)
     found = [project for name, project in project_names(settings).items() if name in names]
     found.sort(key=lambda project: last_refreshed(project, home), reverse=True)
     gone = tuple(project for project in found if not project.root.is_dir())
@@ -84,7 +104,7 @@ def refresh_all(
             failed.append((project, "its folder may not be read"))
             continue
         try:
-            refreshed.append(refresh(project, store, home, reading, encoders=encoders(settings), progress=progress))
+            refreshed.append(refresh(project, store, home, reading, encoders=encoders, progress=progress))
         except TreelineError as error:
             failed.append((project, error.message))
     return RefreshedAll(tuple(refreshed), gone, (), tuple(failed))
@@ -95,7 +115,7 @@ def reading_of(settings: Settings) -> ReadOptions:
     return ReadOptions(keep_texts=settings.keep_texts)
 
 
-def encoders(settings: Settings) -> tuple[str, ...]:
+def project_encoders(settings: Settings) -> tuple[str, ...]:
     """The encoders that the environment names for projects; an index of other ones is rebuilt.
 
     Empty if it names none: a new index gets the default, and another keeps what made it, so that a program without the

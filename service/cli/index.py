@@ -8,10 +8,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 # BLAS's threads take a sixth of a load's processor time, most of it waiting, from the workers beside them.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -24,12 +26,12 @@ from treeline.engine.protocol import Store
 from treeline.ingest.source import ReadOptions
 from treeline.ingest.state import ARTIFACT, sources_in
 from treeline.search.settings import Settings, from_environment, open_store, split_commas
-from treeline.service.cli.options import OutputPath, index_options, settings_for
-from treeline.service.cli.text import show_summary
+from treeline.service.cli.options import OutputPath, index_options, is_named, settings_for
+from treeline.service.cli.text import say, show_summary
 
 if TYPE_CHECKING:
     from treeline.ingest.pipeline import Summary
-    from treeline.ingest.source import Progress, ReadOptions
+    from treeline.ingest.source import Progress
 
 ENCODERS = (DEFAULT_ENCODER, DEEP_ENCODER, NO_ENCODER)  # those with names of their own
 PARTITIONS = ("train", "valid", "test", "pool")
@@ -83,14 +85,15 @@ def index(
     A SOURCE is a folder, an archive of one (.zip, .whl, .tar.gz …), a source file, a git URL, python-env (the standard
     library and installed packages), codesearchnet:LANGUAGE (downloaded), codesearchnet:DIR-or-zip, or a .jsonl[.gz]
     file of records. Unchanged files are not read again; an interrupted load continues when the same command
-    is given again.
+    is given again. Without --name, the project you are in has an index of its own: `treeline index .` updates that.
     """
-    from treeline.ingest.source import ReadOptions
-
     if not sources and not remove:
         raise click.UsageError("Missing argument 'SOURCE…'", click.get_current_context())
     settings = settings_for(engine, name)
     handle_sigterm()
+    if is_own_project(settings, name, sources):
+        index_project(settings, encoders, fresh, as_json)
+        return
     with resumable(), progress_bar() as progress:
         reading = ReadOptions(
             languages=frozenset(languages),
@@ -122,9 +125,43 @@ def index(
 
         click.echo(orjson.dumps(summary.as_dict(), option=orjson.OPT_INDENT_2))
     else:
-        from treeline.service.cli.text import show_summary
-
         show_summary(summary)
+
+
+# The options of `index` that the index of a project takes; the others would be undone by the next question.
+PROJECT_OPTIONS = frozenset({"sources", "engine", "encoders", "fresh", "as_json"})
+
+
+def is_own_project(settings: Settings, name: str, sources: tuple[str, ...]) -> bool:
+    """Whether the source is the project around the current folder, and no index is named."""
+    from treeline.ingest.project import find_project
+
+    here = Path.cwd()
+    folders = [Path(source).resolve() for source in sources]
+    if is_named(settings, name) or len(folders) != 1 or folders[0] not in (here, *here.parents):
+        return False
+    return folders[0] in (here, find_project(here, settings.home_path).root)
+
+
+def index_project(settings: Settings, encoders: tuple[str, ...], fresh: bool, as_json: bool) -> None:
+    """Index the project around the current folder, or update its index."""
+    from treeline.encoder.registry import full_name
+    from treeline.service.projects import refresh_project
+
+    context = click.get_current_context()
+    for option in context.params:
+        if option not in PROJECT_OPTIONS and context.get_parameter_source(option) is ParameterSource.COMMANDLINE:
+            flag = next(one for one in context.command.params if one.name == option).opts[0]
+            raise InputError(f"{flag} does not apply to a project's own index", "add --name for another index")
+    with resumable(), progress_bar() as progress:
+        names = tuple(map(full_name, encoders))
+        refreshed = refresh_project(settings, Path.cwd(), progress, encoders=names, fresh=fresh)
+    if as_json:
+        import orjson
+
+        click.echo(orjson.dumps(asdict(refreshed), default=str, option=orjson.OPT_INDENT_2))
+    else:
+        say(f"{refreshed}; the project's own index, `--name default` loads into the one that is served")
 
 
 @contextmanager
@@ -163,7 +200,6 @@ def index_sources(
     from treeline.encoder.registry import full_name
     from treeline.ingest.pipeline import LoadOptions, load
     from treeline.ingest.sources import CODESEARCHNET, open_source
-    from treeline.search.settings import open_store
 
     store = open_store(settings)
     exists = settings.index in store.names()

@@ -49,13 +49,13 @@ def watch(folder: Path) -> None:
     """Keep the index of the project around FOLDER fresh until Ctrl-C."""
     from treeline.ingest import project
     from treeline.search.settings import open_store
-    from treeline.service.projects import encoders, reading_of
+    from treeline.service.projects import project_encoders, reading_of
 
     settings = settings_for("embedded", "")
     found = project.find_project(folder, settings.home_path)
     try:
         store, reading = open_store(settings), reading_of(settings)
-        for done in project.watch(found, store, settings.home_path, reading, encoders=encoders(settings)):
+        for done in project.watch(found, store, settings.home_path, reading, encoders=project_encoders(settings)):
             click.echo(str(done))
     except KeyboardInterrupt:
         click.echo(f"{found.name}: no longer watched", err=True)

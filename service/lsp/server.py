@@ -21,6 +21,7 @@ from treeline.corpus.counting import counted
 from treeline.corpus.errors import TreelineError
 from treeline.search.settings import Settings
 from treeline.service.lsp.workspace import Outlined, Place, Workspace, word_at
+from treeline.service.projects import local_path
 
 Value = TypeVar("Value")
 KINDS = {
@@ -57,6 +58,10 @@ class TreelineServer(LanguageServer):
             self.window_show_message(shown)
             return []
 
+    def open_folder(self, uri: str | None) -> list[None]:
+        self.project = Workspace(self.settings, path_of(uri) if uri else Path.cwd())
+        return []
+
     async def refresh(self) -> None:
         changed = any(await self.answer(lambda: [self.project.refresh()]))
         capabilities = self.client_capabilities.workspace
@@ -74,7 +79,10 @@ class TreelineServer(LanguageServer):
     def word(self, uri: str, at: types.Position) -> str:
         """The name at a position, whose column counts what the editor counts: UTF-8, 16 or 32."""
         document = self.workspace.get_text_document(uri)
-        lines = document.lines
+        try:
+            lines = document.lines
+        except (OSError, ValueError):  # the file is gone, or not UTF-8
+            return ""
         if at.line >= len(lines):
             return ""
         return word_at(lines[at.line], document.position_codec.position_from_client_units(lines, at).character)
@@ -95,7 +103,7 @@ def add_lifetime(server: TreelineServer) -> None:
     async def initialized(_params: types.InitializedParams) -> None:
         folders = list(server.workspace.folders.values())
         root = folders[0].uri if folders else server.workspace.root_uri
-        server.project = Workspace(server.settings, path_of(root) if root else Path.cwd())
+        await server.answer(lambda: server.open_folder(root))
         await server.refresh()
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
@@ -214,13 +222,16 @@ def add_navigation(server: TreelineServer) -> None:
         params: types.DefinitionParams | types.ReferenceParams, ask: Callable[[Path, int, str], list[Place]]
     ) -> list[types.Location]:
         uri, at = params.text_document.uri, params.position
-        word = server.word(uri, at)
-        found = await server.answer(lambda: ask(path_of(uri), at.line + 1, word)) if word else []
-        return [location(place) for place in found]
+
+        def places() -> list[Place]:
+            path, word = path_of(uri), server.word(uri, at)
+            return ask(path, at.line + 1, word) if word else []
+
+        return [location(place) for place in await server.answer(places)]
 
 
 def path_of(uri: str) -> Path:
-    return Path(uris.to_fs_path(uri) or uri).resolve()
+    return local_path(uris.to_fs_path(uri) or uri)
 
 
 def location(place: Place) -> types.Location:

@@ -10,6 +10,7 @@ from pathlib import Path
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.search.settings import Settings, as_environment
 from treeline.service.present.text import visible
+from treeline.service.projects import local_path
 
 TIME_LIMIT = 1_800  # seconds; a repository of 100,000 functions takes about one minute
 
@@ -45,16 +46,12 @@ def allowed_roots(settings: Settings) -> list[Path]:
 def allowed_folder(folder: str, settings: Settings) -> Path:
     """The resolved path of a folder below an allowed one; raises for any other. Links are followed first."""
     roots = allowed_roots(settings)
-    if not folder.strip() or "\0" in folder or "://" in folder:
-        raise InputError(f"{folder!r} is not a local folder", "name one; what is elsewhere is cloned first")
-    try:
-        path = Path(folder).expanduser().resolve()
-        exists = path.is_dir()
-    except (OSError, RuntimeError):  # the name is too long, or `~user` does not exist
-        raise InputError(f"{folder[:80]!r} is not a local folder", "name an existing folder") from None
+    if not folder.strip() or "://" in folder:
+        raise InputError(f"{folder[:80]!r} is not a local folder", "name one; what is elsewhere is cloned first")
+    path = local_path(folder)
     if not any(path.is_relative_to(root) for root in roots):
         names = ", ".join(map(str, roots))
         raise InputError(f"{path} is outside the allowed folders ({names})", "TREELINE_MCP_ROOTS names them")
-    if not exists:
+    if not path.is_dir():
         raise InputError(f"{path} is not a folder", "name an existing folder")
     return path

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
@@ -14,9 +14,13 @@ from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.resolve import Ambiguous, resolve
 from treeline.search.settings import Settings
 from treeline.service.indexes import Indexes
-from treeline.service.mcp.indexing import allowed_folder, allowed_roots
+from treeline.service.mcp.indexing import allowed_folder, allowed_roots, index_folder
 from treeline.service.mcp.text import HANDLE_LENGTH, Item, handle, render
-from treeline.service.projects import refresh_project, settings_of
+from treeline.service.present.text import visible
+from treeline.service.projects import local_path, refresh_project, settings_of
+
+if TYPE_CHECKING:
+    from treeline.ingest.project import Refreshed
 
 REMEMBERED = 10_000  # handles kept for one conversation
 
@@ -50,8 +54,7 @@ class Library:
 
     def ask(self, repo: str) -> tuple[LiveSearcher, str]:
         """The searcher for a query, and the repository filter. If `repo` is a folder, it selects a project instead."""
-        folder = Path(repo).expanduser() if repo else self.root
-        if repo and (repo.startswith(("/", "~", ".")) or (self._follow and folder.is_dir())):
+        if repo.startswith(("/", "~", ".")) or (repo and self._follow and local_path(repo).is_dir()):
             return self.ask_project(allowed_folder(repo, self.settings)), ""
         if self._follow:
             return self.ask_project(self.root), repo
@@ -67,6 +70,9 @@ class Library:
 
     def ask_project(self, folder: Path) -> LiveSearcher:
         """The project around a folder, indexed or refreshed first, as on the command line."""
+        return self._refresh_project(folder)[1]
+
+    def _refresh_project(self, folder: Path) -> tuple[Refreshed, LiveSearcher]:
         refreshed = refresh_project(self.settings, folder)
         project = refreshed.project
         with self._lock:
@@ -77,11 +83,17 @@ class Library:
             self._searcher, self.root = found, project.root
         if refreshed.published:
             found.refresh()
-        return found
+        return refreshed, found
 
-    def refresh(self) -> None:
+    def index(self, folder: str) -> str:
+        """Index a folder where the tools search: in the served index, or (`follow`) in that of the folder's project."""
+        if self._follow:
+            refreshed = self._refresh_project(allowed_folder(folder, self.settings))[0]
+            return visible(str(refreshed))
+        report = index_folder(folder, self.settings)
         if self._searcher is not None:
             self._searcher.refresh()
+        return report
 
     def fetch(self, ids: list[str], searcher: LiveSearcher | None = None) -> dict[str, Function]:
         return {function.id: function for function in (searcher or self.searcher).engine.fetch(ids)}
@@ -133,8 +145,7 @@ class Library:
 
     def file(self, path: str) -> Path:
         """A file of the project searched last, or below an allowed folder."""
-        wanted = Path(path).expanduser()
-        found = (wanted if wanted.is_absolute() else self.root / wanted).resolve()
+        found = local_path(path, self.root)
         allowed_folder(str(found.parent), self.settings)
         if not found.is_file():
             raise InputError(f"{path} is not a file of {self.root}", "give the path as results have it")

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from importlib.metadata import version
-from itertools import islice
 from typing import Annotated, Any, Literal, ParamSpec
 
 from mcp.server.mcpserver import MCPServer
@@ -26,9 +25,8 @@ from treeline.search.query import Query
 from treeline.search.settings import Settings
 from treeline.search.structural_answer import UnresolvedCalls
 from treeline.search.structure import Neighbour
-from treeline.service.mcp.indexing import index_folder
 from treeline.service.mcp.library import Library
-from treeline.service.mcp.text import MIN_BUDGET, Item, within_budget
+from treeline.service.mcp.text import MIN_BUDGET, Item, numbered_lines, within_budget
 from treeline.service.present.text import describe_neighbours, distinct_functions, visible, web_address
 from treeline.service.projects import outline_of
 
@@ -174,10 +172,7 @@ def add_files(server: MCPServer, library: Library) -> None:
         max_tokens: Budget = budget,
     ) -> str:
         """Read lines of a file, each with its number."""
-        with library.file(file).open(encoding="utf-8", errors="replace") as text:
-            wanted = islice(enumerate(text, 1), first - 1, last or None)
-            lines = [f"{number:>5} {visible(line.rstrip())}" for number, line in wanted]
-        return within_budget(lines, max_tokens) if lines else f"{file} has no line {first}."
+        return numbered_lines(library.file(file), first, last, max_tokens) or f"{visible(file)} has no line {first}."
 
 
 def _neighbours(library: Library, searcher: LiveSearcher, found: Sequence[Neighbour], k: int) -> list[Item]:
@@ -192,9 +187,7 @@ def add_indexing(server: MCPServer, library: Library) -> None:
         folder: Annotated[str, Field(description="A folder below one of the allowed folders.")],
     ) -> str:
         """Index a local folder, or update its index after changes."""
-        text = index_folder(folder, library.settings)
-        library.refresh()
-        return text
+        return library.index(folder)
 
 
 def _tool(server: MCPServer, annotations: ToolAnnotations) -> Callable[[Tool[Arguments]], Tool[Arguments]]:

@@ -6,11 +6,15 @@ never look like a headline.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from math import ceil
+from pathlib import Path
+from typing import BinaryIO
 
 from treeline.corpus.analysis import terms
+from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
 from treeline.search.answer import Member
@@ -30,6 +34,10 @@ LEFT_OUT = "… {:,} more lines: ask for a part of them, or a larger max_tokens"
 NOT_LISTED = "… {:,} more did not fit: ask for a larger max_tokens"
 NEXT = "… more with offset={}"
 CUT_LINE = "… {:,} lines left out: a larger max_tokens shows all"
+LONG_LINE = "… line {} goes on: a larger max_tokens shows more of it"
+FURTHER = "… more: ask with first={}, or a larger max_tokens"
+CHUNK_BYTES = 1 << 20
+READ_BYTES = 1 << 30  # of a file, in search of a line: half a second
 
 
 @frozen
@@ -191,3 +199,37 @@ def within_budget(lines: Sequence[str], budget: int) -> str:
         if room < len(LEFT_OUT) and number < len(lines) - 1:
             return "\n".join([*lines[:number], LEFT_OUT.format(len(lines) - number)])
     return "\n".join(lines)
+
+
+def numbered_lines(file: Path, first: int, last: int, budget: int) -> str:
+    """Lines of a file with their numbers, within `budget` tokens; `last` 0: to the end. Only what is shown is kept."""
+    room = int(budget * CHARACTERS_PER_TOKEN) - max(map(len, (LONG_LINE, FURTHER))) - len(str(first)) * 2
+    rows: list[str] = []
+    with file.open("rb") as data:
+        _skip_lines(data, first - 1)
+        while not last or first + len(rows) <= last:
+            number = first + len(rows)
+            line = data.readline(room * 4 + 1)  # no character has more bytes
+            if not line:
+                break
+            row = f"{number:>5} {visible(line.decode(errors='replace').rstrip())}"
+            if len(row) >= room:
+                rows.append(FURTHER.format(number) if rows else f"{row[: room - 1]}\n{LONG_LINE.format(number)}")
+                break
+            rows.append(row)
+            room -= len(row) + 1
+    return "\n".join(rows)
+
+
+def _skip_lines(data: BinaryIO, count: int) -> None:
+    """Move behind the next `count` lines, or to the end."""
+    while count and (chunk := data.read(CHUNK_BYTES)):
+        if (ends := chunk.count(b"\n")) >= count:
+            at = -1
+            for _ in range(count):
+                at = chunk.index(b"\n", at + 1)
+            data.seek(at + 1 - len(chunk), os.SEEK_CUR)
+            return
+        if data.tell() >= READ_BYTES:
+            raise InputError(f"the line is beyond the first {READ_BYTES:,} bytes of the file", "ask for an earlier one")
+        count -= ends

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from tests.ingest.loading import project
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.encoder.registry import without_version
+from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest.project import projects
 from treeline.search.settings import from_environment
 from treeline.service.cli import cli, doctor
@@ -123,6 +124,32 @@ def test_a_project_obeys_the_encoder_setting(folder: Path, monkeypatch: pytest.M
     assert encoder(None) == encoder("static") == (["static"], "")
     made, said = encoder("none")
     assert made == [] and "again with encoder none" in said
+
+
+def test_indexing_the_project_one_is_in_updates_its_own_index(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def own() -> str:
+        home = from_environment().home_path
+        [index] = {one.index for one in projects(home)} & set(EmbeddedStore(home).names())
+        return index
+
+    _, said = ask("index", ".")
+    assert said.stdout.startswith("demo: indexed 2 files")
+    (folder / "shop" / "cart.py").write_text('def grand_total(items):\n    """Add up the cart."""\n', encoding="utf-8")
+    monkeypatch.chdir(folder / "shop")
+    _, said = ask("index", ".", "--json")
+    assert orjson.loads(said.stdout) | {"changed": 1, "files": 2} == orjson.loads(said.stdout)
+    _, said = ask("index", "..", "--fresh", "--encoder", "static")
+    assert "indexed 2 files" in said.stdout
+    store = EmbeddedStore(from_environment().home_path)
+    assert [without_version(spec.name) for spec in store.info(own()).encoders] == ["static"]
+    assert list(store.names()) == [own()]
+    with pytest.raises(InputError, match="--language does not apply to a project's own index"):
+        ask("index", "..", "--language", "python")
+    ask("index", "..", "--name", "named", "--workers", "0")
+    ask("index", "cart.py", "--workers", "0")
+    assert sorted(store.names()) == sorted(["default", "named", own()])
 
 
 def test_in_a_folder_below_the_same_project_is_asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -220,6 +220,31 @@ def test_a_saved_file_is_read_again(converse: Converse) -> None:
     converse(talk)
 
 
+@pytest.mark.parametrize("path", ["/a%00b", "/" + "x" * 5_000])
+def test_a_path_that_cannot_be_is_one_clear_message(
+    converse: Converse, path: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    document = types.TextDocumentIdentifier(f"file://{path}")
+
+    async def talk(editor: Editor) -> None:
+        client, at = editor.client, types.Position(0, 0)
+        answers = [
+            await client.text_document_document_symbol_async(types.DocumentSymbolParams(document)),
+            await client.text_document_code_lens_async(types.CodeLensParams(document)),
+            await client.text_document_definition_async(types.DefinitionParams(document, at)),
+            await editor.command("treeline.callers", document.uri, 0),
+        ]
+        assert not any(answers)
+        assert len(editor.said) == 4 and all("is not a local folder or file" in said for said in editor.said)
+        assert (
+            await client.text_document_definition_async(types.DefinitionParams(editor.document("shop/gone.py"), at))
+            == []
+        )
+
+    converse(talk)
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_neither_the_editors_nor_the_agents_server_imports_what_is_heavy() -> None:
     check = (
         "import sys, treeline.service.lsp.server, treeline.service.mcp.server\n"

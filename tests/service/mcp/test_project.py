@@ -2,8 +2,9 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from time import monotonic
 
 import anyio
 import pytest
@@ -12,6 +13,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent
 
 from tests.ingest.loading import project
+from treeline.engine.embedded import EmbeddedStore
+from treeline.ingest.project import projects
 from treeline.search.settings import Settings
 from treeline.service.mcp.server import create_server
 
@@ -21,6 +24,8 @@ FILES = {
     "shop/mail.py": 'class Mailer:\n    def send_receipt(self, to):\n        """Send a receipt by mail."""\n',
 }
 Call = Callable[..., str]
+AsyncCall = Callable[..., Awaitable[str]]
+Converse = Callable[[Callable[[AsyncCall], Awaitable[None]]], None]
 
 
 @pytest.fixture
@@ -102,28 +107,104 @@ def test_the_next_results_are_offered_and_given(call: Call) -> None:
     assert call("search_code", query="receipt", k=1, code=False, offset=1).split()[0] != first.split()[0]
 
 
-def test_over_stdio_the_first_call_indexes_and_an_edit_is_seen_at_once(root: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def converse(root: Path, tmp_path: Path) -> Converse:
+    """Talk to `treeline mcp` in the project, over its standard input and output."""
     environment = {**os.environ, "TREELINE_HOME": str(tmp_path / "home"), "TREELINE_ENCODER": "none"}
     environment.pop("TREELINE_INDEX", None)
     command = ["-m", "treeline.service.cli", "mcp"]
     server = StdioServerParameters(command=sys.executable, args=command, env=environment, cwd=str(root))
 
-    async def talk() -> None:
-        async with Client(server, read_timeout_seconds=240) as client:
+    def run(talk: Callable[[AsyncCall], Awaitable[None]]) -> None:
+        async def session() -> None:
+            async with Client(server, read_timeout_seconds=240) as client:
 
-            async def call(name: str, **arguments: object) -> str:
-                result = await client.call_tool(name, arguments)
-                [content] = result.content
-                assert isinstance(content, TextContent)
-                return content.text
+                async def call(name: str, **arguments: object) -> str:
+                    result = await client.call_tool(name, arguments)
+                    [content] = result.content
+                    assert isinstance(content, TextContent)
+                    return content.text
 
-            assert "shop/cart.go:5-7 Total" in await call("search_code", query="what is in the cart")
-            whole = await call("get_function", function="shop/cart.go:5")
-            assert "> Total adds up what is in the cart.\n> It ignores gifts.\n5 func Total(" in whole
-            (root / "shop" / "cart.go").write_text("package shop\n\n// Sum is in the cart.\nfunc Sum() {}\n")
-            answer = await call("search_code", query="what is in the cart")
-            assert "shop/cart.go:4-4 Sum" in answer and "Total" not in answer
-            refused = await call("search_code", query="x", repo=str(root.parent))
-            assert "outside the allowed folders" in refused and "\n" not in refused
+                await talk(call)
 
-    anyio.run(talk)
+        anyio.run(session)
+
+    return run
+
+
+def test_over_stdio_the_first_call_indexes_and_an_edit_is_seen_at_once(converse: Converse, root: Path) -> None:
+    async def talk(call: AsyncCall) -> None:
+        assert "shop/cart.go:5-7 Total" in await call("search_code", query="what is in the cart")
+        whole = await call("get_function", function="shop/cart.go:5")
+        assert "> Total adds up what is in the cart.\n> It ignores gifts.\n5 func Total(" in whole
+        (root / "shop" / "cart.go").write_text("package shop\n\n// Sum is in the cart.\nfunc Sum() {}\n")
+        answer = await call("search_code", query="what is in the cart")
+        assert "shop/cart.go:4-4 Sum" in answer and "Total" not in answer
+        refused = await call("search_code", query="x", repo=str(root.parent))
+        assert "outside the allowed folders" in refused and "\n" not in refused
+
+    converse(talk)
+
+
+def peak_memory() -> int:
+    """The most memory that the server, this process's only child, has held, in bytes."""
+    [child] = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    status = Path(f"/proc/{child}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+
+def test_lines_of_a_file_of_500_mb_are_read_without_holding_it(converse: Converse, root: Path) -> None:
+    with (root / "dump.sql").open("wb") as file:
+        for _ in range(5):
+            file.write(b"INSERT\n" * 1_000)
+            file.truncate(file.tell() + 100_000_000)  # a hole: one line of 100 MB
+            file.seek(0, os.SEEK_END)
+            file.write(b"\n")
+
+    async def talk(call: AsyncCall) -> None:
+        started = monotonic()
+        assert await call("read_lines", file="dump.sql", first=1_002, last=1_003) == " 1002 INSERT\n 1003 INSERT"
+        long = await call("read_lines", file="dump.sql", first=1_001, max_tokens=200)
+        assert len(long) <= 500 and long.startswith(" 1001 [U+0000]") and "line 1001 goes on" in long
+        assert await call("read_lines", file="dump.sql", first=9_999) == "dump.sql has no line 9999."
+        assert monotonic() - started < 30
+        assert peak_memory() < 400_000_000
+
+    converse(talk)
+
+
+def test_the_budget_holds_on_the_last_line_too(converse: Converse, root: Path) -> None:
+    (root / "min.js").write_text("one();\n" + "x" * 1_000_000)
+
+    async def talk(call: AsyncCall) -> None:
+        both = await call("read_lines", file="min.js", max_tokens=100)
+        assert both == "    1 one();\n… more: ask with first=2, or a larger max_tokens"
+        last = await call("read_lines", file="min.js", first=2, last=2, max_tokens=100)
+        assert len(last) <= 250 and last.endswith("x\n… line 2 goes on: a larger max_tokens shows more of it")
+
+    converse(talk)
+
+
+def test_a_path_that_cannot_be_is_one_clear_error(converse: Converse, capfd: pytest.CaptureFixture[str]) -> None:
+    tools = {"read_lines": "file", "outline": "file", "index_repository": "folder", "search_code": "repo"}
+
+    async def talk(call: AsyncCall) -> None:
+        for path in ("a\0b", "x" * 5_000, "/" + "x" * 5_000, "~nobody-of-this-name/src"):
+            for tool, argument in tools.items():
+                query = {"query": "x"} if tool == "search_code" else {}
+                refused = await call(tool, **query, **{argument: path})
+                assert "is not a local folder or file" in refused and "\n" not in refused and len(refused) < 300
+
+    converse(talk)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_folder_is_indexed_into_the_index_of_its_project(converse: Converse, root: Path, tmp_path: Path) -> None:
+    async def talk(call: AsyncCall) -> None:
+        assert "demo: indexed 2 files" in await call("index_repository", folder=".")
+        assert "demo: up to date (2 files)" in await call("index_repository", folder=str(root / "shop"))
+        assert "demo: up to date (2 files)" in await call("index_repository", folder=str(root))
+
+    converse(talk)
+    home = tmp_path / "home"
+    assert EmbeddedStore(home).names() == [one.index for one in projects(home)]
