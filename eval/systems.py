@@ -15,6 +15,7 @@ from treeline.eval.dataset import Case, Ranked, System
 from treeline.rerank.candidates import DEPTH, Candidate
 from treeline.rerank.registry import FUSIONS
 from treeline.rerank.registry import NAMES as RERANKERS
+from treeline.rerank.rules import RULE_NAMES
 from treeline.search.lanes.lane_set import LaneResults
 from treeline.search.plan import Plan
 from treeline.search.query import Query
@@ -161,3 +162,5 @@ def _variants() -> Iterator[Variant]:
     for name, about in RERANKERS.items():
         if name not in SLOW | {"none", "default"}:
             yield Variant(f"re-rank: {name}", about, rerank=name)
+    for rule in RULE_NAMES:
+        yield Variant(f"without {rule}", "the default without this rule", rerank=f"tree without {rule}")

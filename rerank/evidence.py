@@ -1,7 +1,6 @@
-"""What speaks for the files of the candidates: their other matches, names, repositories, lengths and roles.
+"""Facts about a file from its path, and what a query asks for: tests, documents, changes, an old version.
 
-It needs an index of whole repositories, where files and classes are units too. Documents, tests and lists of changes
-lose unless the query asks for them. All units of a file share what it gains (`tree.py`).
+Documents, tests and lists of changes lose unless the query asks for them (`rules.py`).
 """
 
 from __future__ import annotations
@@ -16,40 +15,17 @@ from typing import NamedTuple
 import numpy as np
 
 from treeline.corpus.analysis import terms
-from treeline.corpus.function import lines_in
 from treeline.corpus.roles import ASIDE_WORDS, is_aside
 from treeline.graph.hyperbolic import Floats
-from treeline.rerank.candidates import Candidates, Positions
 
-# In parts of the span of the scores, chosen by five-fold cross-validation over repositories
-# (docs/research/tree-ranking.md).
-SUPPORT, FADING = 0.5, 0.5  # what the second unit of a file adds, and the factor for each further one
-DOCUMENT_SUPPORT = 0.5  # of that for a document, which mentions the same thing in many sections
-NAME = 0.6  # a file whose whole name is in the query
-FOLDER = 0.5  # the same for the repository or a folder
-HOME = 1.5  # a repository that defines all names in the query, if others do not: more than a file's name and matches
-LENGTH = 0.05  # a file that is e times as long: the prior that longer documents answer more questions
-ASIDE = 0.5  # a test, an example, a vendored or generated file that the query does not ask for
-DOCUMENT = 0.3  # a document: code that answers as well goes first
-CHANGES = 1.0  # a changelog or the like, which mentions everything and explains nothing
-REEXPORT = 0.15  # an `__init__` or `index`, which re-exports what other files define
-OLD_VERSION = 0.5  # a copy in the folder of an older version
 ENOUGH_FILES = 5  # of a repository among the candidates, to tell which words are rare in its names
-USUAL_LENGTH = 400  # lines of a file that neither gains nor loses
-
-BY_KIND = dict.fromkeys(("class", "interface", "type", "enum"), 0.2) | {"constant": -0.5}  # a type rather than a value
-FUNCTIONS = frozenset({"function", "method"})
-DEFINES = FUNCTIONS | BY_KIND.keys()
-NAME_IN_SENTENCE = re.compile(r"(?<=\w\s)[A-Z][a-z]\w*")  # `Blueprint` in "how Blueprint inherits routing"
-SYMBOL = re.compile(r"[\w$@]+(?:(?:\.|::|#|->)[\w$@?!]+)*(?:\(\))?")  # one name, however qualified
-JOINTS = re.compile(r"::|#|->")
 QUERY_WORD = re.compile(r"[^\W_]+")
 LONGEST_COMPOUND = 3  # query words that may be joined in a name: `threadpool`
 # A folder `v3/`, or a name with a version: `busted-2.0.0-1.rockspec`.
 VERSION = re.compile(
     r"(?:^|(?<=/))v(?P<folder>\d{1,3})(?=/)|(?<=[-_])v?(?P<name>\d{1,4}(?:\.\d{1,6}){1,3}(?:-\d{1,3})?)(?=[./])"
 )
-HANDS_ON = re.compile(r"(?:^|/)(?:__init__\.pyi?|index\.[cm]?[jt]sx?)$")
+RE_EXPORTING = re.compile(r"(?:^|/)(?:__init__\.pyi?|index\.[cm]?[jt]sx?)$")
 NAMELESS = frozenset({"__init__", "index", "mod", "lib", "main", "init"})  # named by their folder
 ASKED_FOR = re.compile(
     rf"\b(?:{'|'.join(ASIDE_WORDS)}|tested|vendored|generated\s+(?:code|files?|sources?)|stubs?)\b", re.IGNORECASE
@@ -73,50 +49,13 @@ CHANGES_ASKED_FOR = re.compile(
 )
 
 
-class LocalTree(NamedTuple):
-    """The tree of the candidates as far as ranking needs it: for each candidate its repository, file and class."""
-
-    repos: Positions
-    files: Positions
-    classes: Positions
-    paths: list[str]  # one per file
-    repo_names: list[str]  # one per file
-    languages: list[str]  # one per file
-    whole: bool  # files and classes are units too
-
-
-def local_tree(head: Candidates) -> LocalTree:
-    numbers: dict[tuple[str, str], int] = {}
-    keys = list(zip(head.parts("repo"), head.parts("path"), strict=True))
-    files = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
-    languages = list(dict(zip(keys, head.parts("language"), strict=True)).values())
-    repos = np.unique(head.groups("repo"), return_inverse=True)[1]
-    whole = any(kind not in FUNCTIONS for kind in head.parts("kind"))
-    owners: dict[tuple[int, str], int] = {}
-    names = (name.rpartition(".")[0] for name in head.parts("func_name"))
-    inner = [owners.setdefault(key, len(owners)) for key in zip(files.tolist(), names, strict=True)]
-    classes = np.array(inner, dtype=np.int64)
-    paths, repo_names = [path for _, path in numbers], [repo for repo, _ in numbers]
-    return LocalTree(repos, files, classes, paths, repo_names, languages, whole)
-
-
-def before(groups: Positions, order: Positions) -> Positions:
-    """For each candidate, how many of its group come before it in this order."""
-    ordered = groups[order]
-    by_group = ordered.argsort(kind="stable")
-    sorted_groups = ordered[by_group]
-    found = np.empty_like(order)
-    found[order[by_group]] = np.arange(len(order)) - np.searchsorted(sorted_groups, sorted_groups)
-    return found
-
-
 class PathFacts(NamedTuple):
     """What the path alone says about a file."""
 
     stem: frozenset[str]  # terms of the file's name
     folders: tuple[frozenset[str], ...]
     aside: bool
-    hands_on: bool
+    re_exports: bool
     changes: bool  # a list of changes, if it is a document
 
 
@@ -127,16 +66,16 @@ def path_facts(path: str) -> PathFacts:
     if stem.lower() in NAMELESS and folders:
         stem = folders.pop()
     return PathFacts(
-        _words(stem),
-        tuple(map(_words, folders)),
+        label_words(stem),
+        tuple(map(label_words, folders)),
         is_aside(path),
-        bool(HANDS_ON.search(path)),
+        bool(RE_EXPORTING.search(path)),
         bool(CHANGES_PATH.search(path)),
     )
 
 
 @lru_cache(maxsize=50_000)
-def _words(label: str) -> frozenset[str]:
+def label_words(label: str) -> frozenset[str]:
     return frozenset(terms(label))
 
 
@@ -186,62 +125,9 @@ def superseded(paths: Sequence[str], repo_names: Sequence[str], query: str) -> l
     ]
 
 
-class FileEvidence(NamedTuple):
-    """What each file gains or loses as a whole, by reason."""
-
-    support: Floats
-    name: Floats
-    folder: Floats
-    home: Floats
-    length: Floats
-    aside: Floats
-
-
-def file_evidence(
-    head: Candidates, scores: Floats, tree: LocalTree, query: str, symbols: Sequence[str] = ()
-) -> FileEvidence:
-    """The evidence from a file's matching units, its path and its repository."""
-    count = len(tree.paths)
-    facts = [path_facts(path) for path in tree.paths]
-    documents = np.array([language in DOCUMENTS for language in tree.languages]) & (not asks_for_documents(query))
-    earlier = before(tree.files, (-scores).argsort(kind="stable"))
-    added = np.where(earlier > 0, SUPPORT * FADING ** (earlier - 1.0) * scores**2, 0.0)
-    last = np.array([(lines_in(fragment) or (1, 1))[1] for fragment in head.parts("fragment")], dtype=np.float64)
-    longest = np.ones(count)
-    np.maximum.at(longest, tree.files, last)
-    words = query_words(query)
-    # Most questions that name the project mean all of it, not the file that is called like it.
-    stems = [(fact.stem - _words(repo.rpartition("/")[2]),) for repo, fact in zip(tree.repo_names, facts, strict=True)]
-    around = [(_words(repo), *fact.folders) for repo, fact in zip(tree.repo_names, facts, strict=True)]
-    return FileEvidence(
-        np.bincount(tree.files, added, count).astype(np.float64) * np.where(documents, DOCUMENT_SUPPORT, 1.0),
-        NAME * label_match(stems, words, tree.repo_names),
-        FOLDER * label_match(around, words),
-        HOME * homes(head, tree, query, symbols),
-        LENGTH * np.log(longest / USUAL_LENGTH),
-        -np.array(roles(tree, facts, query)),
-    )
-
-
 def asks_for_documents(query: str) -> bool:
     """Whether documents answer the query as well as code does."""
     return any(asked.search(query) for asked in (ASKED_FOR, DOCUMENTS_ASKED_FOR, CHANGES_ASKED_FOR))
-
-
-def roles(tree: LocalTree, facts: Sequence[PathFacts], query: str) -> list[float]:
-    """What each file pays for its role: as a test, a re-export, a document, a list of changes or an old version."""
-    asked_for, documents_too = ASKED_FOR.search(query) is not None, asks_for_documents(query)
-    old = superseded(tree.paths, tree.repo_names, query)
-    paid = []
-    for path, language, fact, is_old in zip(tree.paths, tree.languages, facts, old, strict=True):
-        document = language in DOCUMENTS
-        role = 0.0
-        if not (documents_too if document else asked_for):
-            role = ASIDE if fact.aside else REEXPORT if fact.hands_on else DOCUMENT if document else 0.0
-        if is_old:
-            role = max(role, OLD_VERSION)
-        paid.append(CHANGES if lists_changes(path, language, query) else role)
-    return paid
 
 
 def label_match(labels: Sequence[Sequence[frozenset[str]]], words: frozenset[str], repos: Sequence[str] = ()) -> Floats:
@@ -278,23 +164,3 @@ def rarities(labels: Sequence[Sequence[frozenset[str]]]) -> dict[str, float]:
     """The inverse document frequency of each word."""
     frequency = Counter(word for own in labels for word in frozenset().union(*own))
     return {word: log((len(labels) + 0.5) / (nodes + 0.5)) for word, nodes in frequency.items()}
-
-
-def homes(head: Candidates, tree: LocalTree, query: str, symbols: Sequence[str]) -> Floats:
-    """For each file, how many of the names in a sentence its repository defines, from 0 to 1.
-
-    `symbols` are names that are written like identifiers. A capital letter inside a sentence marks a name too. Names
-    that nothing defines are left out.
-    """
-    names = {JOINTS.sub(".", symbol).rpartition(".")[2] for symbol in symbols} | {*NAME_IN_SENTENCE.findall(query)}
-    found = np.zeros(len(tree.paths))
-    if not names or not tree.repos.any() or SYMBOL.fullmatch(query):
-        return found
-    defined: dict[str, set[str]] = {}
-    for repo, name, kind in zip(head.parts("repo"), head.parts("func_name"), head.parts("kind"), strict=True):
-        if kind in DEFINES and (own := name.rpartition(".")[2]) in names:
-            defined.setdefault(repo, set()).add(own)
-    if defined:
-        every = len(set().union(*defined.values()))
-        found[:] = [len(defined.get(repo, ())) / every for repo in tree.repo_names]
-    return found

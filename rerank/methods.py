@@ -26,6 +26,7 @@ class RerankOptions:
     seed: int = 0
     cross_encoder: str = MODEL
     cross_encoder_depth: int = 30
+    without: frozenset[str] = frozenset()  # rules of the default to leave out
 
 
 def unchanged(candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
@@ -55,7 +56,7 @@ METHODS: Mapping[str, Callable[[RerankOptions], Reranker]] = {
     "algorithm2-spectral": lambda o: Algorithm2(spectral, o.clusters, o.length, o.seed),
     "algorithm2-by-score": lambda o: Algorithm2(hyperbolic_kmeans, o.clusters, o.length, o.seed, by_score=True),
     "score-mass": lambda o: Algorithm2(hyperbolic_kmeans, o.clusters, o.length, o.seed, by_score=True, weigh=sum),
-    "tree": lambda o: TreeRanking(o.diversity),
+    "tree": lambda o: TreeRanking(o.diversity, o.without),
     "greedy": lambda o: Greedy(),
     "cross-encoder": lambda o: CrossEncoded(o.cross_encoder, o.cross_encoder_depth),
     "random": lambda o: RandomOrder(o.seed),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from treeline.corpus.errors import InputError
@@ -51,10 +52,17 @@ def fusion(name: str = "default") -> Fusion:
 
 
 def reranker(name: str = "default", options: RerankOptions | None = None) -> Reranker:
-    """The re-ranking method of that name."""
-    name = DEFAULT if name == "default" else name
-    if name not in NAMES:
+    """The re-ranking method of that name; `tree without RULE` leaves out one rule of the default."""
+    base, _, rule = (DEFAULT if name == "default" else name).partition(" without ")
+    if base not in NAMES:
         raise InputError(f"no re-ranking method is called {name!r}", f"choose from default, {', '.join(NAMES)}")
     from treeline.rerank.methods import METHODS, RerankOptions
 
-    return METHODS[name](options or RerankOptions())
+    options = options or RerankOptions()
+    if rule:
+        from treeline.rerank.rules import RULE_NAMES
+
+        if base != DEFAULT or rule not in RULE_NAMES:
+            raise InputError(f"the method {base!r} has no rule {rule!r}", f"choose from {', '.join(RULE_NAMES)}")
+        options = replace(options, without=frozenset({rule}))
+    return METHODS[base](options)

@@ -32,6 +32,7 @@ from treeline.ingest.source import ReadOptions
 from treeline.ingest.sources.folder import open_folder
 from treeline.rerank.registry import FUSIONS
 from treeline.rerank.registry import NAMES as RERANKERS
+from treeline.rerank.rules import RULE_NAMES
 from treeline.search.live import LiveSearcher
 from treeline.search.query import Query
 from treeline.search.settings import Settings
@@ -371,6 +372,10 @@ def ablations() -> list[Variant]:
             Variant(f"re-rank: {name}", about, {"rerank": name})
             for name, about in RERANKERS.items()
             if name not in SLOW | {"none", PLAIN.name}
+        ),
+        *(
+            Variant(f"without {rule}", "the default without this rule", {"rerank": f"tree without {rule}"})
+            for rule in RULE_NAMES
         ),
     ]
 

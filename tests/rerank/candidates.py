@@ -33,3 +33,13 @@ def both(repos: Sequence[str], dense: Sequence[float]) -> list[Candidate]:
         found(address(f"o/{repo}", f"f{i}.py", f"f{i}"), i, keyword=(i + 1, 10.0 - i), dense=(i + 1, score))
         for i, (repo, score) in enumerate(zip(repos, dense, strict=True))
     ]
+
+
+def unit(number: int, path: str, name: str, kind: str, score: float, repo: str = "o/r") -> Candidate:
+    where = Address(repo, path, name, "python", f"https://example.org/{path}#L{number + 1}-L{number + 9}", kind)
+    lanes = (Contribution("keyword", 1, score, score / 2), Contribution("dense", 1, score, score / 2))
+    return Candidate(f"id{number}", where, score, lanes)
+
+
+def units(*rows: tuple[str, str, str, float]) -> list[Candidate]:
+    return [unit(number, *row) for number, row in enumerate(rows)]

@@ -94,9 +94,9 @@ def found(*languages: str) -> list[Candidate]:
 def test_the_default_ranker_puts_the_language_that_is_asked_for_first_and_says_why() -> None:
     ranked = TreeRanking()(found("python", "go", "java", "ruby"), RerankContext(f"{QUESTION} in go"))
     assert [one.id for one in ranked] == ["go", "python", "java", "ruby"]
-    assert [one.reason.partition(":")[0] for one in ranked] == ["raised", "lowered", "", ""]
-    assert "the language that the query names" in ranked[0].reason
-    assert "another language" in ranked[1].reason
+    assert [one.reason.partition(":")[0] for one in ranked] == ["raised", "lowered", "same rank", "same rank"]
+    assert "others lost more" in ranked[0].reason
+    assert "another language than the query names" in ranked[1].reason
     assert not any("language" in one.reason for one in TreeRanking()(ranked, RerankContext(QUESTION)))
 
 

@@ -8,34 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.graph.trees import address
-from tests.rerank.candidates import CONTEXT, both, found
+from tests.rerank.candidates import CONTEXT, both, found, unit, units
 from treeline.corpus.analysis import terms
 from treeline.corpus.function import Address
 from treeline.graph.embedding import embed
 from treeline.graph.hyperbolic import distance, distances
 from treeline.graph.local_tree import local_tree as whole_tree
 from treeline.rerank.candidates import Candidate, Candidates, Contribution, RerankContext
-from treeline.rerank.evidence import label_match, lists_changes, local_tree, path_facts, query_words, superseded
-from treeline.rerank.tree import (
-    CLASS,
-    FILE,
-    FUNCTIONS_STEP,
-    REPOSITORY,
-    REPOSITORY_STEP,
-    TreeRanking,
-    answering_wholes,
-    cut,
-)
-
-
-def unit(number: int, path: str, name: str, kind: str, score: float, repo: str = "o/r") -> Candidate:
-    where = Address(repo, path, name, "python", f"https://example.org/{path}#L{number + 1}-L{number + 9}", kind)
-    lanes = (Contribution("keyword", 1, score, score / 2), Contribution("dense", 1, score, score / 2))
-    return Candidate(f"id{number}", where, score, lanes)
-
-
-def units(*rows: tuple[str, str, str, float]) -> list[Candidate]:
-    return [unit(number, *row) for number, row in enumerate(rows)]
+from treeline.rerank.evidence import label_match, lists_changes, path_facts, query_words, superseded
+from treeline.rerank.rules import CLASS, DIVISORS, FILE, REPOSITORY, Columns
+from treeline.rerank.tree import TreeRanking
 
 
 def order(query: str, candidates: list[Candidate], diversity: float = 0.5) -> list[str]:
@@ -43,15 +25,24 @@ def order(query: str, candidates: list[Candidate], diversity: float = 0.5) -> li
     return [f"{one.address.path}:{one.address.func_name}" for one in ranked]
 
 
-def test_in_a_collection_a_score_is_divided_for_results_above_from_its_repository() -> None:
-    head = Candidates.of(both("aaab", [0.9, 0.8, 0.7, 0.6]))
-    scores, mass = np.array([1.0, 0.9, 0.8, 0.75]), np.ones(4) / 4
-    divisors = TreeRanking().divisors(scores, mass, local_tree(head))
-    assert divisors.tolist() == pytest.approx([1.0, 1.0 + FUNCTIONS_STEP, 1.0 + 2 * FUNCTIONS_STEP, 1.0])
-    places = 10 * 3 / 4  # that the first repository is entitled to where files are units too
-    files = local_tree(head)._replace(whole=True, files=np.arange(4))
-    step = REPOSITORY_STEP / places
-    assert TreeRanking().divisors(scores, mass, files).tolist() == pytest.approx([1.0, 1.0 + step, 1.0 + 2 * step, 1.0])
+def columns(rows: list[Candidate], fused: list[float] | None = None, query: str = "") -> Columns:
+    scores = np.array([one.score for one in rows] if fused is None else fused)
+    return Columns(Candidates.of(rows), scores, RerankContext(query))
+
+
+def step(name: str, scope: str) -> float:
+    return next(rule.weight for rule in DIVISORS if (rule.name, rule.scope) == (name, scope))
+
+
+def test_in_a_collection_a_score_is_divided_for_earlier_results_from_its_repository() -> None:
+    head = both("aaab", [0.9, 0.8, 0.7, 0.6])
+    divided = TreeRanking().divisors(columns(head, [1.0, 0.9, 0.8, 0.75])).tolist()
+    one = step("spread-repositories", "functions")
+    assert divided == pytest.approx([1.0, 1.0 + one, 1.0 + 2 * one, 1.0])
+    files = [row._replace(address=row.address._replace(kind="class")) for row in head]
+    divided = TreeRanking().divisors(columns(files, [0.25] * 4)).tolist()
+    one = step("spread-repositories", "files") / (10 * 3 / 4)  # the ranks that the first repository is entitled to
+    assert divided == pytest.approx([1.0, 1.0 + one, 1.0 + 2 * one, 1.0])
 
 
 @given(
@@ -362,7 +353,7 @@ def test_an_accessor_gives_its_place_to_what_does_more_in_its_file() -> None:
 
     names, reasons = ranked("how are connections dispatched to the workers")
     assert names[:3] == ["dispatch", "is_idle", "get_worker"]  # nothing in its file does more than `is_idle`
-    assert "only returns or sets a value, and dispatch does more" in reasons[2]
+    assert "only returns or sets a value" in reasons[2] and "dispatch does more" in reasons[2]
     for query in ("get worker", "getter for the worker of a connection", "get_worker"):
         assert ranked(query)[0][0] == "get_worker"
     assert ranked("what get_worker does for a connection", symbols=("get_worker",))[0][0] == "get_worker"
@@ -476,7 +467,7 @@ POOL = [
 def test_a_question_about_a_whole_is_answered_by_the_class_around_its_members(query: str) -> None:
     ranked = TreeRanking()(units(*POOL), RerankContext(query))
     assert ranked[0].address.func_name == "Pool"
-    assert "it answers for what is in it" in ranked[0].reason
+    assert "several matches are inside it" in ranked[0].reason
     assert "(Pool.acquire, Pool.release, Pool.close)" in ranked[0].reason
 
 
@@ -517,17 +508,16 @@ def functions(*places: tuple[str, str, str]) -> list[Candidate]:
     return [unit(number, path, name, "function", 1.0, repo) for number, (repo, path, name) in enumerate(places)]
 
 
-def radius_of(rows: list[Candidate]) -> int:
-    return cut(local_tree(Candidates.of(rows)), np.ones(len(rows)))
+def radius_of(rows: list[Candidate], fused: list[float] | None = None) -> int:
+    return columns(rows, fused or [1.0] * len(rows)).radius
 
 
-def test_the_tree_is_cut_where_it_separates_the_candidates_into_as_many_as_the_page_has_places() -> None:
+def test_the_tree_is_cut_where_it_separates_the_candidates_into_as_many_as_the_page_has_ranks() -> None:
     assert radius_of(functions(*((f"o/r{i}", "a.py", "f") for i in range(12)))) == REPOSITORY
     assert radius_of(functions(*((f"o/r{i % 2}", f"a{i}.py", "f") for i in range(12)))) == FILE
     assert radius_of(functions(*(("o/r", "a.py", f"C{i}.f") for i in range(12)))) == CLASS
-    one_holds_most = np.array([100.0] + [0.1] * 11)
     rows = functions(*((f"o/r{i}", "a.py", "f") for i in range(12)))
-    assert cut(local_tree(Candidates.of(rows)), one_holds_most) > REPOSITORY
+    assert radius_of(rows, [100.0] + [0.1] * 11) > REPOSITORY  # one holds most
 
 
 def test_where_files_are_units_the_cut_is_at_the_file_and_in_one_file_at_the_class() -> None:
@@ -586,9 +576,8 @@ def test_the_unit_around_several_functions_is_their_class_else_their_file() -> N
     )
 
     def around(rows: list[Candidate]) -> dict[str, str]:
-        head = Candidates.of(rows)
-        found = answering_wholes(head, np.array([one.score for one in rows]), local_tree(head))
-        return {rows[whole].address.func_name: rows[best].address.func_name for whole, best in found.items()}
+        pairs = columns(rows).containers.items()
+        return {rows[one].address.func_name: rows[best].address.func_name for one, best in pairs}
 
     assert around(rows) == {"Shop": "Shop.open"}
     assert around([one for one in rows if one.address.func_name != "Shop"]) == {"shop.py": "Shop.open"}

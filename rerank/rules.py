@@ -1,0 +1,558 @@
+"""The rules of the default ranking, as a table: what each adds to a candidate's score, or to its divisor.
+
+A rule is a function over the columns of the candidates. Its weight is in parts of the span of the fused scores, chosen
+by five-fold cross-validation over repositories (docs/research/tree-ranking.md). Some rules need an index of whole
+repositories, where files and classes are units too; in an index of functions alone, as CodeSearchNet is, a file's other
+functions say nothing about one of them (docs/research/rerankers.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treeline.corpus.analysis import terms
+from treeline.corpus.frozen import frozen
+from treeline.corpus.function import lines_in
+from treeline.graph.hyperbolic import Floats
+from treeline.rerank.accessors import asks_for_accessors, is_accessor
+from treeline.rerank.candidates import Candidates, Positions, RerankContext
+from treeline.rerank.direction import contradictions, known, opposite
+from treeline.rerank.evidence import (
+    ASKED_FOR,
+    DOCUMENTS,
+    PathFacts,
+    asks_for_documents,
+    is_heading,
+    label_match,
+    label_words,
+    lists_changes,
+    path_facts,
+    query_words,
+    superseded,
+)
+from treeline.rerank.language import others
+
+PAGE = 10  # ranks to divide up
+REPOSITORY, FILE, CLASS = 1, 2, 3  # radii, in edges from the root: chains of folders are contracted
+
+FUNCTIONS = frozenset({"function", "method"})
+TYPES = frozenset({"class", "interface", "type", "enum"})
+DEFINES = FUNCTIONS | TYPES | {"constant"}
+BY_KIND = dict.fromkeys(TYPES, 0.2) | {"constant": -0.5}  # a type rather than a value
+
+SYMBOL = re.compile(r"[\w$@]+(?:(?:\.|::|#|->)[\w$@?!]+)*(?:\(\))?")  # one name, however qualified
+JOINTS = re.compile(r"::|#|->")
+NO_LETTER = re.compile(r"[^0-9a-z]")
+NAME_IN_SENTENCE = re.compile(r"(?<=\w\s)[A-Z][a-z]\w*")  # `Blueprint` in "how Blueprint inherits routing"
+# "How does routing work", "connection pooling": questions that no single function answers.
+BROAD = re.compile(r"how\s+(?!to\b)|\S+(?:\s+\S+){1,2}$", re.IGNORECASE)
+# Re-exports in Rust, JavaScript and TypeScript, and Python's `__all__`, up to the end of the statement.
+RE_EXPORT = r"\b(?:pub\s+use|export|__all__)\b[^;=]{{0,2000}}?=?[^;=]{{0,2000}}?\b{}\b"
+RE_EXPORT_FILES = 20  # file units that are searched for a re-export of a name that nothing defines
+INLINE_TEST = re.compile(r"tests?\.|(?:.*\.)?test_")  # a test inside a file of code, as Rust has them
+
+RE_EXPORTS = 2.0  # more than all evidence of files that mention the name
+MODULE = 1.4  # the file of the name that the query is: as much as a type
+HEADING = 0.5  # a section whose heading is the query: code that answers as well stays before it
+TOP_LEVEL = 0.2  # a definition that is no member
+OTHER_CLASS = 0.5  # the factor if the query names another class or module
+FADING = 0.5  # the factor for each further unit of a file
+DOCUMENT_SUPPORT = 0.5  # the factor for a document, which mentions the same thing in many sections
+USUAL_LENGTH = 400  # lines of a file that neither gains nor loses
+CERTAIN = 2.5  # the factor if a conversion's direction is known, as for `atoi`, and not guessed from the name
+ACCESSOR_LEAD = 0.3  # by which an accessor must be better than the next unit of its file to stay before it
+ACCESSOR_LINES = 8  # of a function that may be one, with its docstring
+NEAR_BEST = 0.8  # of the best score: if several functions of a file match this well, the unit around them is shown
+SEVERAL = 3  # how many such functions
+CONTAINER = 0.5  # of the best score: how well the unit around them must match itself
+MEMBERS = 3  # of the type that the query names, before other results
+MOST_STEPS = 3  # of a repository, so one that is full of answers is not shut out
+NAMES_SHOWN = 3  # of the other matches in a file
+JUST = 1e-9  # puts one candidate right before or after another
+
+
+class Columns:
+    """The candidates of one query as columns, and what several rules need to know about them."""
+
+    def __init__(self, head: Candidates, fused: Floats, context: RerankContext) -> None:
+        self.head, self.fused, self.context = head, fused, context
+        self.query = context.query.strip()
+        self.scores = fused.copy()  # the sum so far
+        self.names, self.kinds = head.parts("func_name"), head.parts("kind")
+        self._keys = list(zip(head.parts("repo"), head.parts("path"), strict=True))
+        numbers: dict[tuple[str, str], int] = {}
+        self.files: Positions = np.array([numbers.setdefault(key, len(numbers)) for key in self._keys], dtype=np.int64)
+        self.repo_of_file, self.paths = [repo for repo, _ in numbers], [path for _, path in numbers]
+        self.repos: Positions = np.unique(head.groups("repo"), return_inverse=True)[1]
+
+    def __len__(self) -> int:
+        return len(self.fused)
+
+    @cached_property
+    def classes(self) -> Positions:
+        """A number for each candidate's class."""
+        numbers: dict[tuple[int, str], int] = {}
+        keys = zip(self.files.tolist(), (name.rpartition(".")[0] for name in self.names), strict=True)
+        return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+
+    @cached_property
+    def has_files(self) -> bool:
+        """Whether files and classes are units too."""
+        return any(kind not in FUNCTIONS for kind in self.kinds)
+
+    @cached_property
+    def language_of_file(self) -> list[str]:
+        return list(dict(zip(self._keys, self.head.parts("language"), strict=True)).values())
+
+    @cached_property
+    def facts(self) -> list[PathFacts]:
+        """The facts of each file's path."""
+        return [path_facts(path) for path in self.paths]
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        return query_words(self.query)
+
+    @cached_property
+    def is_symbol(self) -> bool:
+        """Whether the query is one name."""
+        return SYMBOL.fullmatch(self.query) is not None
+
+    @cached_property
+    def symbol(self) -> str:
+        """The query as a dotted name."""
+        return dotted(self.query.removesuffix("()"))
+
+    @cached_property
+    def symbols_in_sentence(self) -> frozenset[str]:
+        """The names in a sentence: those that are written like identifiers, or with a capital letter."""
+        written = (last_part(dotted(symbol)) for symbol in self.context.symbols)
+        return frozenset([*written, *NAME_IN_SENTENCE.findall(self.query)])
+
+    @cached_property
+    def is_broad(self) -> bool:
+        """Whether the question is about a class or file rather than one function."""
+        return BROAD.match(self.query) is not None and not self.is_symbol
+
+    @cached_property
+    def spreads(self) -> bool:
+        """Whether repositories and classes share the page. The call graph's order is kept."""
+        return "graph" not in self.head.lanes
+
+    @property
+    def order(self) -> Positions:
+        """The positions by the sum so far."""
+        return (-self.scores).argsort(kind="stable")
+
+    @cached_property
+    def definitions(self) -> Floats:
+        """How surely each candidate defines the name that is the whole query, 0 to 1.4, or has it as its heading."""
+        if not self.is_symbol:
+            columns = zip(self.names, self.kinds, strict=True)
+            return HEADING * np.array([kind == "section" and is_heading(name, self.query) for name, kind in columns])
+        result = np.zeros(len(self))
+        last = last_part(self.symbol)
+        rows = zip(self.names, self.kinds, self.head.parts("language"), strict=True)
+        for position, (name, kind, language) in enumerate(rows):
+            if kind == "file" and language not in DOCUMENTS and letters(name.rpartition(".")[0]) == letters(last):
+                result[position] = MODULE
+            own = last_part(name)
+            if kind in DEFINES and letters(own) == letters(last):
+                same = 1.0 if own == last else 0.9 if own.strip("$_@") == last.strip("$_@") else 0.8
+                if not (f".{name}".endswith(f".{self.symbol}") or f".{self.symbol}".endswith(f".{name}")):
+                    same *= OTHER_CLASS if "." in self.symbol else 1.0
+                result[position] = same + BY_KIND.get(kind, 0.0) + TOP_LEVEL * (name == self.symbol)
+        return result
+
+    @cached_property
+    def roles(self) -> NDArray[np.object_]:
+        """The role that each file loses most for unless the query asks for it, by the name of its rule; or empty."""
+        asks_for_tests, documents = ASKED_FOR.search(self.query) is not None, asks_for_documents(self.query)
+        old = superseded(self.paths, self.repo_of_file, self.query)
+        roles = np.full(len(self.paths), "", dtype=np.object_)
+        rows = zip(self.paths, self.language_of_file, self.facts, old, strict=True)
+        for number, (path, language, fact, is_old) in enumerate(rows):
+            is_document = language in DOCUMENTS
+            role = ""
+            if not (documents if is_document else asks_for_tests):
+                role = "tests" if fact.aside else "index-files" if fact.re_exports else "documents" * is_document
+            if is_old and role != "tests":
+                role = "old-versions"
+            roles[number] = "changelogs" if lists_changes(path, language, self.query) else role
+        return roles
+
+    @cached_property
+    def swaps(self) -> dict[int, int]:
+        """For each of the best candidates that is an accessor, the function of its file that matches nearly as well and
+        does more, if there is one. None for what the query names or asks for, and no function whose name has no word of
+        the query for one whose name has."""
+        if self.context.codes is None or self.is_symbol or asks_for_accessors(self.query):
+            return {}
+        order, scores = self.order.tolist(), self.scores
+        short = [position for position in order[: 2 * PAGE] if self._is_short(position)]
+        codes = self.context.codes([self.head.ids[position] for position in short]) if short else []
+        accessors = {position for position, code in zip(short, codes, strict=True) if is_accessor(code)}
+        query_terms, swaps = frozenset(terms(self.query)), dict[int, int]()
+
+        def has_a_word(position: int) -> bool:
+            return not query_terms.isdisjoint(terms(last_part(self.names[position])))
+
+        for accessor in (position for position in short if position in accessors):
+            own = last_part(self.names[accessor])
+            if own in self.symbols_in_sentence or letters(own) == letters(self.query):
+                continue
+            is_apt = has_a_word(accessor)
+            for other in order:
+                if (
+                    self.files[other] == self.files[accessor]
+                    and scores[accessor] - ACCESSOR_LEAD <= scores[other] <= scores[accessor]
+                    and self.kinds[other] in FUNCTIONS
+                    and other not in accessors
+                    and other not in swaps.values()
+                    and (other in short or not self._is_short(other))  # what was not read may be an accessor too
+                    and (has_a_word(other) or not is_apt)
+                ):
+                    swaps[accessor] = other
+                    break
+        return swaps
+
+    @cached_property
+    def containers(self) -> dict[int, int]:
+        """For each file whose best functions match about equally well, the class around them or the file itself, if it
+        matches too. Maps its position to that of the best function."""
+        functions: dict[int, list[int]] = {}
+        containers: dict[int, list[int]] = {}
+        for position in (-self.fused).argsort(kind="stable").tolist():
+            kind, file = self.kinds[position], int(self.files[position])
+            if kind in FUNCTIONS:
+                functions.setdefault(file, []).append(position)
+            elif kind == "file" or kind in TYPES:
+                containers.setdefault(file, []).append(position)
+        result = {}
+        for file, best in functions.items():
+            least = self.fused[best[0]]
+            if len(best) < SEVERAL or self.fused[best[SEVERAL - 1]] < NEAR_BEST * least:
+                continue
+            enclosing = [
+                one
+                for one in containers.get(file, ())
+                if self.fused[one] >= CONTAINER * least
+                and (
+                    self.kinds[one] == "file"
+                    or all(self.names[inner].startswith(f"{self.names[one]}.") for inner in best[:SEVERAL])
+                )
+            ]
+            if enclosing:
+                result[min(enclosing, key=lambda one: (self.kinds[one] == "file", -len(self.names[one])))] = best[0]
+        return result
+
+    @cached_property
+    def radius(self) -> int:
+        """The radius at which to cut the tree: the smallest with as many clusters as the page has ranks.
+
+        A node of depth d lies at radius d; two candidates diverge at the radius of their last common node.
+        """
+        if self.has_files:
+            return FILE if self.files.any() else CLASS
+        for radius, groups in ((REPOSITORY, self.repos), (FILE, self.files)):
+            if effective(shares(groups, self.fused)) >= PAGE:
+                return radius
+        return CLASS
+
+    def _is_short(self, position: int) -> bool:
+        first, last = lines_in(self.head.parts("fragment")[position]) or (0, ACCESSOR_LINES)
+        return self.kinds[position] in FUNCTIONS and last - first < ACCESSOR_LINES
+
+
+def letters(name: str) -> str:
+    return NO_LETTER.sub("", name.lower())
+
+
+def dotted(name: str) -> str:
+    return JOINTS.sub(".", name)
+
+
+def last_part(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def shares(groups: Positions, mass: Floats) -> Floats:
+    """The part of the relevance that each group holds."""
+    sums = np.bincount(groups, mass).astype(np.float64)
+    return sums / (sums.sum() or 1.0)
+
+
+def effective(parts: Floats) -> float:
+    """The effective number of clusters: the exponential of the entropy of their shares."""
+    some = parts[parts > 0.0]
+    return float(np.exp(-(some * np.log(some)).sum()))
+
+
+def before(groups: Positions, order: Positions) -> Positions:
+    """For each candidate, how many of its group come before it in this order."""
+    by_group = groups[order].argsort(kind="stable")
+    in_groups = groups[order][by_group]
+    result = np.empty_like(order)
+    result[order[by_group]] = np.arange(len(order)) - np.searchsorted(in_groups, in_groups)
+    return result
+
+
+Scope = Literal["any", "files", "functions"]  # the indexes that a rule is for; `files`: files are units too
+
+
+@frozen
+class Rule:
+    """A row of a table. `measure` returns a number for each candidate, or None if the rule has no part in the query;
+    times the weight, it is added. `detail` is shown behind the reason."""
+
+    name: str
+    weight: float
+    measure: Callable[[Columns], Floats | None]
+    reason: str = ""
+    loss: str = ""  # the reason if it subtracts, where that is another
+    scope: Scope = "any"
+    detail: Callable[[Columns, int], str] | None = None
+
+    def said(self, columns: Columns, position: int, amount: float) -> str:
+        """`more matches in its file +0.31 (load, save)`."""
+        reason = self.loss if self.loss and amount < 0 else self.reason
+        return f"{reason} {amount:+.2f}{self.detail(columns, position) if self.detail else ''}"
+
+
+def re_exports(columns: Columns) -> Floats | None:
+    """1 for the files that re-export a name that no candidate defines; what has a similar name loses its gain."""
+    context, last = columns.context, last_part(columns.symbol)
+    if context.texts is None or not columns.is_symbol:
+        return None
+    rows = list(zip(columns.names, columns.kinds, strict=True))
+    if any(kind in DEFINES and last_part(name) == last for name, kind in rows):
+        return None
+    files = [position for position, (_, kind) in enumerate(rows) if kind == "file"][:RE_EXPORT_FILES]
+    statement = re.compile(RE_EXPORT.format(re.escape(last)))
+    texts = context.texts([columns.head.ids[position] for position in files]) if files else []
+    positions = [position for position, text in zip(files, texts, strict=True) if statement.search(text)]
+    if not positions:
+        return None
+    result = -columns.definitions / RE_EXPORTS
+    result[positions] += 1.0
+    return result
+
+
+def support(columns: Columns) -> Floats:
+    """The squares of the scores of a file's further units, each counting half of the one before."""
+    earlier = before(columns.files, (-columns.fused).argsort(kind="stable"))
+    added = np.where(earlier > 0, FADING ** (earlier - 1.0) * columns.fused**2, 0.0)
+    sums = np.bincount(columns.files, added, len(columns.paths)).astype(np.float64)
+    if not asks_for_documents(columns.query):
+        sums *= np.where([language in DOCUMENTS for language in columns.language_of_file], DOCUMENT_SUPPORT, 1.0)
+    return sums[columns.files]
+
+
+def other_matches(columns: Columns, position: int) -> str:
+    """The names of the file's other matches."""
+    inside = np.flatnonzero(columns.files == columns.files[position])  # by score, because the list is in fusion order
+    names = dict.fromkeys(columns.names[other] for other in inside[inside != position][:NAMES_SHOWN])
+    return f" ({', '.join(names)})" if names else ""
+
+
+def file_name(columns: Columns) -> Floats:
+    # Most questions that name the project mean all of it, not the file that is called like it.
+    labels = [
+        (fact.stem - label_words(repo.rpartition("/")[2]),)
+        for repo, fact in zip(columns.repo_of_file, columns.facts, strict=True)
+    ]
+    return label_match(labels, columns.words, columns.repo_of_file)[columns.files]
+
+
+def folder_name(columns: Columns) -> Floats:
+    rows = zip(columns.repo_of_file, columns.facts, strict=True)
+    labels = [(label_words(repo), *fact.folders) for repo, fact in rows]
+    return label_match(labels, columns.words)[columns.files]
+
+
+def home(columns: Columns) -> Floats | None:
+    """How many of the names in a sentence each repository defines, from 0 to 1; names that nothing defines are left
+    out."""
+    names = columns.symbols_in_sentence
+    if not names or not columns.repos.any() or columns.is_symbol:
+        return None
+    by_repo: dict[str, set[str]] = {}
+    repos = columns.head.parts("repo")
+    for repo, name, kind in zip(repos, columns.names, columns.kinds, strict=True):
+        if kind in DEFINES and (own := last_part(name)) in names:
+            by_repo.setdefault(repo, set()).add(own)
+    every = len(set().union(*by_repo.values()))
+    return np.array([len(by_repo.get(repo, ())) / every for repo in repos]) if every else None
+
+
+def length(columns: Columns) -> Floats:
+    """The logarithm of the length of the file: longer documents answer more questions (Kraaij et al., SIGIR 2002)."""
+    last = [(lines_in(fragment) or (1, 1))[1] for fragment in columns.head.parts("fragment")]
+    longest = np.ones(len(columns.paths))
+    np.maximum.at(longest, columns.files, np.array(last, dtype=np.float64))
+    return np.log(longest / USUAL_LENGTH)[columns.files]
+
+
+def role(name: str) -> Callable[[Columns], Floats]:
+    return lambda columns: (columns.roles == name).astype(np.float64)[columns.files]
+
+
+def outline(columns: Columns) -> Floats:
+    return np.array([kind not in DEFINES for kind in columns.kinds], dtype=np.float64)
+
+
+def inline_test(columns: Columns) -> Floats | None:
+    if ASKED_FOR.search(columns.query):
+        return None
+    return np.array([INLINE_TEST.match(name) is not None for name in columns.names], dtype=np.float64)
+
+
+def container(columns: Columns) -> Floats | None:
+    """Lifts the unit around several matches above the best of them."""
+    if not columns.is_broad or not columns.containers:
+        return None
+    result, scores = np.zeros(len(columns)), columns.scores
+    for position, best in columns.containers.items():
+        result[position] = max(0.0, scores[best] + JUST - scores[position])
+    return result
+
+
+def accessor(columns: Columns) -> Floats | None:
+    """Exchanges the scores of an accessor and the function that does more: the file keeps its rank."""
+    if not columns.swaps:
+        return None
+    result, scores = np.zeros(len(columns)), columns.scores
+    for position, other in columns.swaps.items():
+        result[position] = scores[other] - scores[position]
+        result[other] = -result[position]
+    return result
+
+
+def substitute(columns: Columns, position: int) -> str:
+    other = columns.swaps.get(position)
+    return "" if other is None else f" ({columns.names[other]} does more)"
+
+
+def opposite_direction(columns: Columns) -> Floats | None:
+    reverse = opposite(columns.query, lambda: columns.names)
+    if not any(reverse):
+        return None
+    return np.array(reverse) * np.where([known(name) for name in columns.names], CERTAIN, 1.0)
+
+
+def twin(columns: Columns) -> Floats | None:
+    """Puts a name that denies what the query does not deny right behind its twin."""
+    pairs = contradictions(columns.query, columns.names)
+    if not pairs:
+        return None
+    result, scores = np.zeros(len(columns)), columns.scores
+    for position, other in pairs.items():
+        result[position] = min(0.0, scores[other] - JUST - scores[position])
+    return result
+
+
+def other_language(columns: Columns) -> Floats | None:
+    foreign = others(columns.query, lambda: columns.head.parts("language"))
+    return np.array(foreign, dtype=np.float64) if foreign else None
+
+
+# In this order: the last ones compare the sums of those before them.
+RULES = (
+    Rule("definitions", 1.0, lambda columns: columns.definitions, "the query is its name"),
+    Rule("re-exports", RE_EXPORTS, re_exports, "it re-exports the name", "another file has the exact name", "files"),
+    Rule("support", 0.5, support, "more matches in its file", scope="files", detail=other_matches),
+    Rule("file-name", 0.6, file_name, "its file's name", scope="files"),
+    Rule("folder-name", 0.5, folder_name, "its folder's name", scope="files"),
+    Rule("home", 1.5, home, "its repository defines names in the query", scope="files"),
+    Rule("length", 0.05, length, "a long file", "a short file", "files"),
+    Rule("tests", -0.5, role("tests"), "a test, example, vendored or generated file", scope="files"),
+    Rule("changelogs", -1.0, role("changelogs"), "a list of changes", scope="files"),  # mentions all, explains nothing
+    Rule("documents", -0.3, role("documents"), "a document", scope="files"),  # code that answers as well goes first
+    Rule("index-files", -0.15, role("index-files"), "a file that re-exports others", scope="files"),
+    Rule("old-versions", -0.5, role("old-versions"), "an older version", scope="files"),
+    Rule("outlines", -0.1, outline, "not a definition", scope="files"),
+    Rule("inline-tests", -0.5, inline_test, "a test inside its file", scope="files"),
+    Rule("containers", 1.0, container, "several matches are inside it", scope="files"),
+    Rule(
+        "accessors",
+        1.0,
+        accessor,
+        "it does more than an accessor of its file",
+        "it only returns or sets a value",
+        "files",
+        substitute,
+    ),
+    Rule("direction", -0.2, opposite_direction, "its name says the opposite"),  # .5: −.001 on the 99 (p = .05)
+    Rule("negation", 1.0, twin, loss="its name says the opposite"),
+    Rule("language", -0.5, other_language, "written in another language than the query names"),
+)
+
+
+def repository_share(columns: Columns) -> Floats | None:
+    """How often earlier results have used up the ranks that a repository is entitled to by its share."""
+    if not columns.spreads or not columns.repos.any():
+        return None
+    entitled = np.maximum(1.0, PAGE * shares(columns.repos, columns.fused))[columns.repos]
+    return np.minimum(before(columns.repos, columns.order) / entitled, MOST_STEPS)
+
+
+def repository(columns: Columns) -> Floats | None:
+    """Earlier results of the repository, which is entitled to one rank. By its share the 99 questions lose .004 of NDCG
+    within (p = .01), because a repository with many weak matches holds more than it should."""
+    return capped(columns, columns.repos) if columns.spreads and columns.repos.any() else None
+
+
+def file(columns: Columns) -> Floats:
+    return before(columns.files, columns.order).astype(np.float64)
+
+
+def broad_question(columns: Columns) -> Floats | None:
+    return file(columns) if columns.is_broad else None
+
+
+def file_of_functions(columns: Columns) -> Floats | None:
+    return capped(columns, columns.files) if columns.spreads and columns.radius >= FILE else None
+
+
+def owner(columns: Columns) -> Floats | None:
+    return capped(columns, columns.classes) if columns.spreads and columns.radius >= CLASS else None
+
+
+def capped(columns: Columns, groups: Positions) -> Floats:
+    return np.minimum(before(groups, columns.order), MOST_STEPS).astype(np.float64)
+
+
+def members(columns: Columns) -> Floats | None:
+    """For each member of a type that the query names, its number among them, counted after the first `MEMBERS`.
+
+    The type itself goes first and names its best members; half of the page were others of them.
+    """
+    defined_at = np.flatnonzero(columns.definitions > 0.0)
+    types = tuple(f"{columns.names[at]}." for at in defined_at if columns.kinds[at] in TYPES)
+    if not types:
+        return None
+    positions = [at for at in columns.order.tolist() if columns.names[at].startswith(types)]
+    result = np.zeros(len(columns))
+    result[positions] = np.maximum(np.arange(len(positions)) + 1 - MEMBERS, 0)
+    return result
+
+
+# What the divisor of a score grows by for each earlier result of the same cluster. A price that is subtracted instead
+# lifts results of other clusters however weak they are (docs/research/tree-ranking.md). For files the step lies between
+# the divisors of D'Hondt (1, 2, 3 …) and Sainte-Laguë (1, 3, 5 …); a broad question asks for files.
+DIVISORS = (
+    Rule("spread-repositories", 0.1, repository_share, scope="files"),
+    Rule("spread-repositories", 0.16, repository, scope="functions"),
+    Rule("spread-files", 1.5, file, scope="files"),
+    Rule("broad-questions", 2.5, broad_question, scope="files"),
+    Rule("spread-files", 0.16, file_of_functions, scope="functions"),
+    Rule("spread-classes", 0.16, owner),
+    Rule("members", 10.0, members),
+)
+RULE_NAMES = tuple(dict.fromkeys(rule.name for rule in (*RULES, *DIVISORS)))
