@@ -20,7 +20,7 @@ WORD = re.compile(r"\w+")
 PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|~+")
 # Chinese, Japanese and Korean have no spaces between words, so every pair of neighbours is a term.
 # Compiled on first use: it takes as long as a search.
-UNSPACED = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]{3,}"
+CJK_RUN = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]{3,}"
 # Lucene's list, and the words that turn keywords into a question.
 STOP_WORDS = frozenset(
     """a an and are as at be but by for if in into is it no not of on or such that the their then there these they
@@ -39,9 +39,9 @@ class _Words(dict[str, str]):
     def __missing__(self, word: str) -> str:
         if len(self) >= REMEMBERED_WORDS:
             self.clear()
-        joined = " ".join(_word_terms(word))
-        self[word] = joined
-        return joined
+        line = " ".join(_word_terms(word))
+        self[word] = line
+        return line
 
 
 _words = _Words()
@@ -49,7 +49,7 @@ _words = _Words()
 
 def terms(text: str) -> list[str]:
     """The terms of a text in order: for each identifier its parts, then the whole."""
-    return _joined(text).split()
+    return _line(text).split()
 
 
 def analyse(function: Function, name_weight: int = NAME_WEIGHT, shape: str = "") -> str:
@@ -58,8 +58,8 @@ def analyse(function: Function, name_weight: int = NAME_WEIGHT, shape: str = "")
     BM25 over one text with repeated words is BM25F (Robertson, Zaragoza & Taylor, CIKM 2004): a field's weight counts
     before the score saturates, and a term's rarity is counted over whole units, not per field.
     """
-    name = _joined(function.func_name)
-    return " ".join(filter(None, [*[name] * name_weight, _joined(function.docstring), _joined(function.code), shape]))
+    name = _line(function.func_name)
+    return " ".join(filter(None, [*[name] * name_weight, _line(function.docstring), _line(function.code), shape]))
 
 
 def parts(word: str) -> list[str]:
@@ -71,10 +71,10 @@ def spans(word: str) -> list[tuple[int, int]]:
     """The start and end of each part."""
     # Letters beyond ASCII follow the same rules, on a copy that has only each letter's category.
     shape = word if word.isascii() else "".join(map(_kind, word))
-    return [found.span() for found in PART.finditer(shape)]
+    return [part.span() for part in PART.finditer(shape)]
 
 
-def _joined(text: str) -> str:
+def _line(text: str) -> str:
     if not text.isascii():
         text = normalize("NFKC", text)
     return " ".join(filter(None, map(_words.__getitem__, WORD.findall(text))))
@@ -83,14 +83,14 @@ def _joined(text: str) -> str:
 def _word_terms(word: str) -> list[str]:
     if len(word) > LONGEST_WORD:
         return []
-    found = [part.lower() for part in parts(word)]
-    kept = [_stem(part) for part in found if part not in STOP_WORDS and (len(part) > 1 or not part.isascii())]
-    for part in found:
-        if not part.isascii() and re.fullmatch(UNSPACED, part):
-            kept += map("".join, pairwise(part))
-    if len(found) > 1:
-        kept.append(word.strip("_").lower())
-    return list(dict.fromkeys(kept))
+    lower_parts = [part.lower() for part in parts(word)]
+    result = [_stem(part) for part in lower_parts if part not in STOP_WORDS and (len(part) > 1 or not part.isascii())]
+    for part in lower_parts:
+        if not part.isascii() and re.fullmatch(CJK_RUN, part):
+            result += map("".join, pairwise(part))
+    if len(lower_parts) > 1:
+        result.append(word.strip("_").lower())
+    return list(dict.fromkeys(result))
 
 
 def _kind(letter: str) -> str:

@@ -45,7 +45,7 @@ def read_archive(data: bytes) -> Mapping[str, NDArray[Any]]:
 
 
 class _Header(NamedTuple):
-    """What the header of an array says; its numbers begin at byte `start` of the file called `name`."""
+    """The header of an array, whose numbers begin at byte `start` of the file `name`."""
 
     name: str
     dtype: np.dtype[Any]
@@ -62,16 +62,16 @@ class _Header(NamedTuple):
 
 
 def _read_header(file: IO[bytes], name: str) -> _Header:
-    fixed = file.read(len(FIRST_FORMAT) + 2)
-    size = int.from_bytes(fixed[len(FIRST_FORMAT) :], "little")
-    found = HEADER.fullmatch(file.read(size)) if fixed.startswith(FIRST_FORMAT) else None
+    prefix = file.read(len(FIRST_FORMAT) + 2)
+    size = int.from_bytes(prefix[len(FIRST_FORMAT) :], "little")
+    match = HEADER.fullmatch(file.read(size)) if prefix.startswith(FIRST_FORMAT) else None
     refusal = ValueError(f"{name} is not an array as `numpy.save` writes it")
-    if not found:
+    if not match:
         raise refusal
-    dtype, is_fortran, shape = (group.decode() for group in found.groups())
+    dtype, is_fortran, shape = (group.decode() for group in match.groups())
     try:
         kind = np.dtype(dtype)
     except TypeError:
         raise refusal from None
     lengths = tuple(int(length) for length in shape.split(",") if length.strip())
-    return _Header(name, kind, lengths, is_fortran == "True", len(fixed) + size)
+    return _Header(name, kind, lengths, is_fortran == "True", len(prefix) + size)

@@ -41,9 +41,9 @@ class IndexOutdated(InputError):
 
     code = "index_outdated"
 
-    def __init__(self, where: str, written: int, read: int) -> None:
+    def __init__(self, where: str, version: int, read: int) -> None:
         super().__init__(
-            f"{where} was written by another version of Treeline (format {written}, this one reads {read})",
+            f"{where} was written by another version of Treeline (format {version}, this one reads {read})",
             REBUILD,
         )
 
@@ -70,11 +70,11 @@ class EngineUnavailable(TreelineError):
     code = "engine_unavailable"
 
 
-class ReaderFailed(EngineUnavailable):
+class ReaderFailure(EngineUnavailable):
     """The model that reads results with the question failed while it read."""
 
 
-class CredentialsRefused(EngineUnavailable):
+class CredentialsError(EngineUnavailable):
     """The engine rejects our credentials; retrying does not help."""
 
 

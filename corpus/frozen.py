@@ -33,10 +33,10 @@ def frozen(cls: Any = None, /, *, kw_only: bool = False, eq: bool = True) -> Any
 
 def _define(cls: type, *, kw_only: bool, eq: bool) -> type:
     own = set(vars(cls))
-    made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
-    fields = dataclasses.fields(made)
+    new: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
+    fields = dataclasses.fields(new)
     methods: dict[str, Any] = {
-        "__init__": _init(made, fields),
+        "__init__": _init(new, fields),
         "__repr__": _repr([field.name for field in fields if field.repr]),
         "__setattr__": _refuse_assignment,
         "__delattr__": _refuse_deletion,
@@ -48,26 +48,26 @@ def _define(cls: type, *, kw_only: bool, eq: bool) -> type:
         methods |= {"__eq__": _eq(values), "__hash__": _hash(values)}
     for name, method in methods.items():
         # Python itself sets `__hash__ = None` in a class that has an `__eq__`.
-        if name not in own or getattr(made, name) is None:
-            setattr(made, name, method)
-    return made  # type: ignore[no-any-return]
+        if name not in own or getattr(new, name) is None:
+            setattr(new, name, method)
+    return new  # type: ignore[no-any-return]
 
 
-def _init(made: type, fields: tuple[Field[Any], ...]) -> Callable[..., None]:
+def _init(new: type, fields: tuple[Field[Any], ...]) -> Callable[..., None]:
     """`__init__`, with the keyword-only fields last."""
-    known: dict[str, Any] = {"MISSING": MISSING}
+    namespace: dict[str, Any] = {"MISSING": MISSING}
     parameters: list[str] = []
     keywords: list[str] = []
     lines: list[str] = []
     for field in fields:
         name = field.name
-        known[f"set_{name}"] = getattr(made, name).__set__
+        namespace[f"set_{name}"] = getattr(new, name).__set__
         value = name
         if field.default is not MISSING:
-            known[f"default_{name}"] = field.default
+            namespace[f"default_{name}"] = field.default
             parameter, missing = f"{name}=default_{name}", f"default_{name}"
         elif field.default_factory is not MISSING:
-            known[f"make_{name}"] = field.default_factory
+            namespace[f"make_{name}"] = field.default_factory
             parameter, missing = f"{name}=MISSING", f"make_{name}()"
             value = f"make_{name}() if {name} is MISSING else {name}"
         else:
@@ -77,12 +77,12 @@ def _init(made: type, fields: tuple[Field[Any], ...]) -> Callable[..., None]:
             lines.append(f" set_{name}(self, {value})")
         elif missing:
             lines.append(f" set_{name}(self, {missing})")
-    if hasattr(made, "__post_init__"):
+    if hasattr(new, "__post_init__"):
         lines.append(" self.__post_init__()")
-    listed = ", ".join(["self", *parameters, *(["*", *keywords] if keywords else ())])
-    exec(f"def __init__({listed}):\n" + ("\n".join(lines) or " pass"), known)  # noqa: S102 - names of fields
-    method: Callable[..., None] = known["__init__"]
-    method.__qualname__ = f"{made.__qualname__}.__init__"
+    signature = ", ".join(["self", *parameters, *(["*", *keywords] if keywords else ())])
+    exec(f"def __init__({signature}):\n" + ("\n".join(lines) or " pass"), namespace)  # noqa: S102 - names of fields
+    method: Callable[..., None] = namespace["__init__"]
+    method.__qualname__ = f"{new.__qualname__}.__init__"
     return method
 
 

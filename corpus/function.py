@@ -32,7 +32,7 @@ KINDS = (
 
 
 class Address(NamedTuple):
-    """Where a unit is, and all that the tree ranking needs to know about it.
+    """The place of a unit: all that the tree ranking needs to know about it.
 
     A search makes hundreds; a named tuple takes half as long to make as a frozen dataclass.
     """
@@ -61,22 +61,22 @@ def module_of(path: str) -> str:
     return path.rpartition(".")[0].removesuffix("/__init__").replace("/", ".")
 
 
-def handed_on(wanted: str, name: str, path: str) -> bool:
+def is_re_export(reference: str, name: str, path: str) -> bool:
     """Whether `wanted` may be the unit's re-export by a package above its file, as `asyncio.run` of
     `asyncio/runners.py`."""
-    package = wanted.removesuffix(f".{name}")
-    return package != wanted and f".{package}." in f".{module_of(path)}."
+    package = reference.removesuffix(f".{name}")
+    return package != reference and f".{package}." in f".{module_of(path)}."
 
 
 @lru_cache(maxsize=20_000)
 def lines_in(url: str) -> tuple[int, int] | None:
     """First and last line in a URL or its fragment."""
     at = url.rfind("#L")
-    found = LINES_IN_URL.match(url, at) if at >= 0 else None
-    if not found:
+    match = LINES_IN_URL.match(url, at) if at >= 0 else None
+    if not match:
         return None
-    first = int(found[1])
-    return first, int(found[2] or first)
+    first = int(match[1])
+    return first, int(match[2] or first)
 
 
 @frozen
@@ -111,7 +111,7 @@ class Function:
         try:
             return _from_json, (orjson.dumps(values),)
         except orjson.JSONEncodeError:  # a path that is not valid Unicode
-            return known, (values,)
+            return from_values, (values,)
 
     @property
     def address(self) -> Address:
@@ -120,25 +120,25 @@ class Function:
     @property
     def docstring_outside(self) -> str:
         """The docstring if it is outside the function's code, as in Java or Go; else empty."""
-        told = self.docstring.strip()
-        return "" if all(line.strip() in self.original_string for line in told.split("\n")) else told
+        text = self.docstring.strip()
+        return "" if all(line.strip() in self.original_string for line in text.split("\n")) else text
 
 
 NAMES = tuple(one.name for one in fields(Function))
 _SETTERS = tuple(getattr(Function, name).__set__ for name in NAMES)
 
 
-def known(values: Sequence[Any]) -> Function:
+def from_values(values: Sequence[Any]) -> Function:
     """A record from trusted values in the order of `NAMES`, without computing the id again."""
-    made = object.__new__(Function)
+    function = object.__new__(Function)
     for setter, value in zip(_SETTERS, values, strict=True):
-        setter(made, value)
-    return made
+        setter(function, value)
+    return function
 
 
 def _from_json(data: bytes) -> Function:
     values = orjson.loads(data)
-    return known([tuple(value) if isinstance(value, list) else value for value in values])
+    return from_values([tuple(value) if isinstance(value, list) else value for value in values])
 
 
 def function_id(repo: str, path: str, func_name: str, original_string: str) -> str:

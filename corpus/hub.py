@@ -18,7 +18,7 @@ Model = TypeVar("Model")
 
 AT_THE_HUB = re.compile(r"[\w.-]+(?:/[\w.-]+)?")  # a hub name, not a path
 PATIENCE = 5.0  # seconds for the hub's first answer; its own retries take up to a minute
-REMEMBERED = 300.0  # seconds before an unreachable hub is tried again
+RETRY_SECONDS = 300.0  # seconds before an unreachable hub is tried again
 TALKATIVE = ("huggingface_hub", "transformers", "sentence_transformers")  # they log every retry
 
 _lock = threading.Lock()
@@ -29,7 +29,7 @@ class HubUnavailable(EngineUnavailable):
     """A model is not on this machine, and the hub cannot be reached."""
 
 
-def loaded(model: str, make: Callable[[bool], Model]) -> Model:
+def load_model(model: str, make: Callable[[bool], Model]) -> Model:
     """Call `make(local_files_only)`, first with local files only. Raises `HubUnavailable`, or what `make` raises."""
     away = HubUnavailable(
         f"the model {model!r} is not on this machine and the model hub does not answer",
@@ -37,7 +37,9 @@ def loaded(model: str, make: Callable[[bool], Model]) -> Model:
     )
     elsewhere = not Path(model).exists() and AT_THE_HUB.fullmatch(model) is not None
     with _lock, _quiet():
-        if elsewhere and not cached(model) and not answers():  # fail before `make` imports torch, which takes seconds
+        if (
+            elsewhere and not is_cached(model) and not answers()
+        ):  # fail before `make` imports torch, which takes seconds
             raise away
         try:
             return make(True)
@@ -49,7 +51,7 @@ def loaded(model: str, make: Callable[[bool], Model]) -> Model:
         return make(False)
 
 
-def cached(model: str) -> bool:
+def is_cached(model: str) -> bool:
     """Whether the model was downloaded before (a name without an owner is one of sentence-transformers')."""
     from huggingface_hub import constants
 
@@ -60,18 +62,18 @@ def cached(model: str) -> bool:
 def answers() -> bool:
     """Whether the hub answers; a failure is remembered for a while."""
     global _away_since
-    if _away_since is not None and monotonic() - _away_since < REMEMBERED:
+    if _away_since is not None and monotonic() - _away_since < RETRY_SECONDS:
         return False
-    heard = threading.Event()
+    reply = threading.Event()
     # In a thread, because a name lookup has no time-out.
-    asking = threading.Thread(target=_ask, args=(heard,), name="hub", daemon=True)
-    asking.start()
-    asking.join(PATIENCE)  # returns at once if the hub refuses
-    _away_since = None if heard.is_set() else monotonic()
+    thread = threading.Thread(target=_ask, args=(reply,), name="hub", daemon=True)
+    thread.start()
+    thread.join(PATIENCE)  # returns at once if the hub refuses
+    _away_since = None if reply.is_set() else monotonic()
     return _away_since is None
 
 
-def _ask(heard: threading.Event) -> None:
+def _ask(reply: threading.Event) -> None:
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
@@ -87,7 +89,7 @@ def _ask(heard: threading.Event) -> None:
         pass  # an answer too
     except (OSError, ValueError, HTTPException):
         return
-    heard.set()
+    reply.set()
 
 
 @contextmanager

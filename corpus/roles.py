@@ -1,4 +1,4 @@
-"""What a file is for, by its path: code, a test, an example, vendored or generated.
+"""The role of a file, by its path: code, a test, an example, vendored or generated.
 
 Three stages ask this, and a mistake costs each of them something else. So the same words serve three rules:
 

@@ -57,7 +57,7 @@ NAMED_PHRASES: tuple[tuple[str, str], ...] = (
     (DECORATED, rf"\b(?:decorated|annotated) (?:with|by) {A}{NAME}"),
 )
 # Names say these too, so the words of the phrase are looked for as well.
-SAID = frozenset({RETRIES, PROCESS})
+SAID_IN_NAMES = frozenset({RETRIES, PROCESS})
 # What code itself says about a shape, again and again, so that the word finds it better than the term.
 WORDS = {GENERATOR: "yield"}
 # Compiled on first use: most queries need none of them.
@@ -79,9 +79,9 @@ def about(shape: str, name: str) -> str:
     return f"{shape}{OF}{name.rpartition('.')[2].lower()}"
 
 
-def split(analysed: str) -> tuple[str, str]:
+def split(terms: str) -> tuple[str, str]:
     """The words and the shape terms of an analysed unit, in which the shape terms come last."""
-    words, mark, rest = f" {analysed}".partition(f" {MARK}")
+    words, mark, rest = f" {terms}".partition(f" {MARK}")
     return words[1:], f"{MARK}{rest}" if mark else ""
 
 
@@ -91,21 +91,21 @@ def read_query(query: str) -> tuple[str, list[str]]:
     Code that calls itself does not say "recursive", and what says it is often something else: with the phrase's words
     kept, questions for a shape and a topic have .50 (MRR), without them .58 (docs/research/shape.md).
     """
-    found: list[str] = []
+    terms: list[str] = []
 
     def note(phrase: re.Match[str]) -> str:
         term = PHRASES[(phrase.lastindex or 1) - 1][0]
         if term in WORDS:
             return f" {WORDS[term]} "
-        found.extend((TRIPLE_LOOPS, NESTED_LOOPS) if term == TRIPLE_LOOPS else (term,))
-        return phrase[0] if term in SAID else " "
+        terms.extend((TRIPLE_LOOPS, NESTED_LOOPS) if term == TRIPLE_LOOPS else (term,))
+        return phrase[0] if term in SAID_IN_NAMES else " "
 
     rest = re.sub(_phrases, note, query, flags=re.IGNORECASE) if _signs.search(query) else query
     for term, pattern in NAMED_PHRASES if _named_signs.search(rest) else ():
 
         def name(phrase: re.Match[str], term: str = term) -> str:
-            found.extend((term, about(term, phrase[1])))
+            terms.extend((term, about(term, phrase[1])))
             return f" {phrase[1]} "
 
         rest = re.sub(pattern, name, rest, flags=re.IGNORECASE)
-    return rest, list(dict.fromkeys(found))
+    return rest, list(dict.fromkeys(terms))

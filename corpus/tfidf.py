@@ -36,11 +36,11 @@ class Tfidf:
 
     def search(self, terms: Sequence[str], k: int) -> list[tuple[str, float]]:
         """The `k` rows of largest cosine that share a term, best first."""
-        asked = columns(terms)
-        if not asked or not len(self.ids):
+        counts = columns(terms)
+        if not counts or not len(self.ids):
             return []
-        places = np.fromiter(asked, np.int64, len(asked))
-        weights = (1 + np.log(np.fromiter(asked.values(), np.float32, len(asked)))) * self._idf[places]
+        places = np.fromiter(counts, np.int64, len(counts))
+        weights = (1 + np.log(np.fromiter(counts.values(), np.float32, len(counts)))) * self._idf[places]
         weights /= np.linalg.norm(weights) or 1.0
         scores = np.zeros(len(self.ids), dtype=np.float32)
         for column, weight in zip(places.tolist(), weights.tolist(), strict=True):
@@ -62,10 +62,10 @@ def build(functions: Iterable[tuple[str, Sequence[str]]]) -> bytes:
     places, counts, lengths = array("i"), array("i"), array("i")
     for id_, terms in functions:
         ids.append(bytes.fromhex(id_))
-        counted = columns(terms)
-        places.extend(counted)
-        counts.extend(counted.values())
-        lengths.append(len(counted))
+        bag = columns(terms)
+        places.extend(bag)
+        counts.extend(bag.values())
+        lengths.append(len(bag))
     owners = np.repeat(np.arange(len(ids), dtype=np.int32), np.frombuffer(lengths, np.intc))
     column = np.frombuffer(places, np.intc)
     order = column.argsort(kind="stable")  # column by column, rows in order

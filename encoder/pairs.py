@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treeline.corpus.errors import InputError, ReaderFailed
+from treeline.corpus.errors import InputError, ReaderFailure
 from treeline.corpus.function import Function
 from treeline.encoder.deep import (
     ASKED,
@@ -78,7 +78,7 @@ class PairReader:
             try:
                 found[rows] = session.run([OUTPUT], dict(zip(INPUTS, matrices, strict=True)))[0]
             except Exception as error:  # ONNX Runtime's errors have no class in common
-                raise ReaderFailed(f"the {KIND} failed: {error}", RETRAIN) from error
+                raise ReaderFailure(f"the {KIND} failed: {error}", RETRAIN) from error
 
         # Threads that take whole batches need 7 % less processor time than two that share each batch.
         with ThreadPoolExecutor(self._threads) as pool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
-from treeline.corpus.hub import HubUnavailable, loaded
+from treeline.corpus.hub import HubUnavailable, load_model
 from treeline.encoder.protocol import ONNX, Vectors, unit
 from treeline.encoder.text import passage
 
@@ -106,7 +106,7 @@ def _load(name: str) -> SentenceTransformer:
         return model
 
     try:
-        return loaded(name, make)
+        return load_model(name, make)
     except HubUnavailable as error:
         hint = f"use `static`, or {error.hint}"
         raise InputError(f"encoder {name!r} cannot be loaded: {error.message}", hint) from error

@@ -174,14 +174,14 @@ def _acquire(path: Path) -> int | None:
     """A descriptor of the file with the lock on it; None if another one has it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    locked = False
+    has_lock = False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # The index may have been removed in the meantime, and another file be in its place.
-        locked = path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())
+        has_lock = path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())
     except BlockingIOError:
         pass
     finally:
-        if not locked:
+        if not has_lock:
             os.close(descriptor)
-    return descriptor if locked else None
+    return descriptor if has_lock else None

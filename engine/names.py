@@ -17,7 +17,7 @@ LONGEST = 100
 NAME = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{LONGEST - 1}}}")
 GENERATION = r"-\d{6}"
 INDEX = re.compile(rf"{PREFIX}({NAME.pattern}){GENERATION}")
-NUMBERED = re.compile(rf".*{GENERATION}")
+GENERATION_NAME = re.compile(rf".*{GENERATION}")
 
 
 def check_name(name: str) -> str:
@@ -28,7 +28,7 @@ def check_name(name: str) -> str:
             f"use up to {LONGEST} lower-case letters, digits, dots, dashes and underscores, "
             "beginning with a letter or digit",
         )
-    if NUMBERED.fullmatch(name):
+    if GENERATION_NAME.fullmatch(name):
         # The alias of `a-000001` would be the first generation of `a`.
         raise InputError(
             f"{name!r} cannot be the name of an index: {name[-7:]!r} at the end is how generations are numbered",
@@ -43,7 +43,7 @@ def index_name(name: str, generation: str) -> str:
 
 
 def alias_name(name: str) -> str:
-    """What is searched on Elasticsearch: an alias on the current generation."""
+    """The alias of the current generation on Elasticsearch, which is searched."""
     return f"{PREFIX}{name}"
 
 
@@ -58,8 +58,8 @@ ALL_CURRENT = internal_name("current")
 
 def parse_index_name(index: str) -> tuple[str, str] | None:
     """Name and generation, when it is an index of functions."""
-    found = INDEX.fullmatch(index)
-    return (found[1], index[-6:]) if found else None
+    match = INDEX.fullmatch(index)
+    return (match[1], index[-6:]) if match else None
 
 
 def _short(name: str) -> str:
@@ -67,15 +67,18 @@ def _short(name: str) -> str:
 
 
 def newest_before(name: str, current: str, generations: Iterable[IndexInfo]) -> IndexInfo:
-    """Where a roll-back leads: the newest generation before the current one that was not itself rejected."""
+    """The target of a roll-back: the newest generation before the current one that was not itself rejected."""
     for info in generations:
         if info.generation < current and not info.rolled_back:
             return info
     raise InputError(f"the index {name!r} has no generation before {current} to go back to", "nothing was changed")
 
 
-def prunable(complete: Sequence[str], current: str, rejected: Iterable[str], keep: int) -> list[str]:
+def prunable(complete: Sequence[str], current: str, rejects: Iterable[str], keep: int) -> list[str]:
     """Generations to remove: the rejected ones, and all but the newest `keep`; never the current one."""
-    doomed = set(rejected)
-    spared = {current, *[generation for generation in complete if generation not in doomed][: max(keep, 1)]}
-    return [generation for generation in complete if generation not in spared]
+    rejected_ones = set(rejects)
+    retained_ones = {
+        current,
+        *[generation for generation in complete if generation not in rejected_ones][: max(keep, 1)],
+    }
+    return [generation for generation in complete if generation not in retained_ones]

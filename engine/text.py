@@ -1,4 +1,4 @@
-"""What both engines agree on about text: limits, name completion, and exact matching of phrases and patterns.
+"""Text rules that both engines share: limits, name completion, and exact matching of phrases and patterns.
 
 For exact text an index only narrows the units down to candidates. `Matcher` reads the candidates and decides, so both
 engines give the same answer whatever their indexes keep.
@@ -57,13 +57,13 @@ def complete_name(lookup: Lookup, prefix: str, k: int) -> list[str]:
         return own
     (_, *others), length = casings(prefix)
     limit = k if length == len(prefix) else None
-    found = [row for way in others for row in lookup(way, limit=limit)]
+    rows = [row for way in others for row in lookup(way, limit=limit)]
     if limit is None:  # only the first letters were looked up
-        folded = prefix.casefold()
-        found += lookup(prefix[:length])
-        found = [(name, count) for name, count in found if name.casefold().startswith(folded)]
-    found.sort(key=lambda row: (-row[1], row[0]))
-    return list(dict.fromkeys([*own, *(name for name, _ in found)]))[:k]
+        folded_prefix = prefix.casefold()
+        rows += lookup(prefix[:length])
+        rows = [(name, count) for name, count in rows if name.casefold().startswith(folded_prefix)]
+    rows.sort(key=lambda row: (-row[1], row[0]))
+    return list(dict.fromkeys([*own, *(name for name, _ in rows)]))[:k]
 
 
 def casings(prefix: str, *, ascii_too: bool = True) -> tuple[list[str], int]:
@@ -94,13 +94,15 @@ class Matcher:
     under that name would be called, if the text could be a name.
     """
 
-    def __init__(self, literals: Sequence[str], seconds: float, *, cased: bool, name: str, pattern: str = "") -> None:
+    def __init__(
+        self, literals: Sequence[str], seconds: float, *, is_cased: bool, name: str, pattern: str = ""
+    ) -> None:
         self.literals = tuple(literals)
-        self.cased = cased
+        self.is_cased = is_cased
         self.name = name
         self._phrase, self._words, self._pattern = "", [""], None
         if pattern:
-            self._pattern = _compile(pattern, cased=cased)
+            self._pattern = _compile(pattern, is_cased=is_cased)
         self.timed_out = False
         self._deadline = time.monotonic() + seconds
 
@@ -108,11 +110,11 @@ class Matcher:
     def phrase(cls, text: str, seconds: float = EXACT_SECONDS) -> Matcher:
         """The text itself, with any whitespace where it has some."""
         words = text.split()
-        cased = text != text.lower()
-        made = cls([fold(text)], seconds, cased=cased, name=words[0] if len(words) == 1 else "")
-        made._words = words if cased else fold(text).split()
-        made._phrase = " ".join(made._words)
-        return made
+        is_cased = text != text.lower()
+        matcher = cls([fold(text)], seconds, is_cased=is_cased, name=words[0] if len(words) == 1 else "")
+        matcher._words = words if is_cased else fold(text).split()
+        matcher._phrase = " ".join(matcher._words)
+        return matcher
 
     @classmethod
     def regex(cls, pattern: str, seconds: float = EXACT_SECONDS) -> Matcher:
@@ -122,10 +124,10 @@ class Matcher:
             )
         plain = ESCAPE.sub("", pattern)  # `\S` is no upper-case letter
         name = pattern if re.fullmatch(r"\w+", pattern) else ""
-        return cls(required_literals(pattern), seconds, cased=plain != plain.lower(), name=name, pattern=pattern)
+        return cls(required_literals(pattern), seconds, is_cased=plain != plain.lower(), name=name, pattern=pattern)
 
     @property
-    def expired(self) -> bool:
+    def out_of_time(self) -> bool:
         """Whether the time for the search is up; then it is incomplete."""
         if time.monotonic() >= self._deadline:
             self.timed_out = True
@@ -134,12 +136,12 @@ class Matcher:
     def matches(self, *texts: str) -> bool:
         """Whether one of the texts has it; no more once the time is up."""
         for text in texts:
-            left = self._deadline - time.monotonic()
-            if left <= 0:
+            seconds = self._deadline - time.monotonic()
+            if seconds <= 0:
                 self.timed_out = True
                 return False
             try:
-                if self._in(text, left):
+                if self._in(text, seconds):
                     return True
             except TimeoutError:
                 self.timed_out = True
@@ -149,7 +151,7 @@ class Matcher:
     def _in(self, text: str, seconds: float) -> bool:
         if self._pattern is not None:
             return self._pattern.search(text, timeout=seconds) is not None
-        plain = text if self.cased else text.lower()
+        plain = text if self.is_cased else text.lower()
         # Folding whitespace takes ten times as long as looking for the words.
         return all(word in plain for word in self._words) and self._phrase in " ".join(plain.split())
 
@@ -157,28 +159,28 @@ class Matcher:
         self, candidates: Iterable[Candidate], read: Callable[[Candidate], Sequence[str]], k: int
     ) -> list[Candidate]:
         """The first k candidates that match; those found so far when the time is up."""
-        found: list[Candidate] = []
+        matching: list[Candidate] = []
         for candidate in candidates:
-            if len(found) >= k or self.timed_out:
+            if len(matching) >= k or self.timed_out:
                 break
             if self.matches(*read(candidate)):
-                found.append(candidate)
-        return found
+                matching.append(candidate)
+        return matching
 
     def rank(self, func_name: str, size: int) -> tuple[int, int]:
         """Sorts the definition first, then names that contain the text, then the rest; short units before long."""
         if not self.name:
             return 2, size
-        name, own = (self.name, func_name) if self.cased else (self.name.lower(), func_name.lower())
+        name, own = (self.name, func_name) if self.is_cased else (self.name.lower(), func_name.lower())
         if name in (own, leaf(own)):
             return 0, size
         return (1 if name in own else 2), size
 
 
-def _compile(pattern: str, *, cased: bool) -> regex.Pattern[str]:
+def _compile(pattern: str, *, is_cased: bool) -> regex.Pattern[str]:
     import regex  # slow to import, and few questions need it
 
-    flags = regex.MULTILINE | regex.VERSION0 | (0 if cased else regex.IGNORECASE)
+    flags = regex.MULTILINE | regex.VERSION0 | (0 if is_cased else regex.IGNORECASE)
     try:
         return regex.compile(pattern, flags)
     except (regex.error, RecursionError, OverflowError, MemoryError) as error:
@@ -200,8 +202,8 @@ def required_literals(pattern: str) -> list[str]:
         char, at = pattern[at], at + 1
         literal = ""
         if char == "\\":
-            escaped, at = pattern[at : at + 1], at + 1
-            literal = "" if escaped.isalnum() else escaped
+            character, at = pattern[at : at + 1], at + 1
+            literal = "" if character.isalnum() else character
         elif char == "[":
             at = _class_end(pattern, at)
         elif char == "(":

@@ -69,9 +69,9 @@ class FileTexts:
         try:
             content = unpacker.decompress(frame, size + 1)
         except zlib.error as error:
-            raise _damaged(path, str(error)) from error
+            raise _damage(path, str(error)) from error
         if len(content) != size or not unpacker.eof:
-            raise _damaged(path, f"{len(content)} of {size} bytes are there")
+            raise _damage(path, f"{len(content)} of {size} bytes are there")
         return content
 
     def close(self) -> None:
@@ -98,5 +98,5 @@ def segment_name(segment: int) -> str:
     return f"{ARTIFACT}-{segment:06d}"
 
 
-def _damaged(path: str, why: str) -> TreelineError:
+def _damage(path: str, why: str) -> TreelineError:
     return TreelineError(f"the kept text of {path} is damaged: {why}", "rebuild the index with --fresh")

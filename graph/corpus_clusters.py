@@ -33,17 +33,17 @@ class CorpusClusters:
     """Each function's cluster, the centres, and a few words that label each cluster."""
 
     ids: tuple[str, ...]
-    assigned: NDArray[np.int32]
+    clusters_of: NDArray[np.int32]
     centres: Vectors
     labels: tuple[str, ...]
     rows: dict[str, int]
 
     def of(self, function_id: str) -> int | None:
         row = self.rows.get(function_id)
-        return None if row is None or self.assigned[row] < 0 else int(self.assigned[row])
+        return None if row is None or self.clusters_of[row] < 0 else int(self.clusters_of[row])
 
     def members(self, cluster: int) -> list[str]:
-        return [self.ids[row] for row in np.flatnonzero(self.assigned == cluster)]
+        return [self.ids[row] for row in np.flatnonzero(self.clusters_of == cluster)]
 
 
 def build(ids: Sequence[str], vectors: Vectors, names: Sequence[str] = (), k: int = CLUSTERS, seed: int = 0) -> bytes:
@@ -52,51 +52,51 @@ def build(ids: Sequence[str], vectors: Vectors, names: Sequence[str] = (), k: in
     centres = np.zeros((0, vectors.shape[1] if vectors.ndim == 2 else 0), dtype=np.float32)
     if len(usable):
         centres = _centres(vectors, usable, min(k, len(usable)), seed)
-    assigned = _assigned(vectors, centres)
-    labels = _labels(names, assigned, len(centres)) if len(names) == len(ids) else ("",) * len(centres)
-    return _dump(ids, assigned, centres, labels, 0)
+    clusters_of = _assign(vectors, centres)
+    labels = _labels(names, clusters_of, len(centres)) if len(names) == len(ids) else ("",) * len(centres)
+    return _dump(ids, clusters_of, centres, labels, 0)
 
 
-def update(before: bytes, added: Sequence[str], vectors: Vectors, removed: Sequence[str]) -> bytes | None:
+def update(before: bytes, new_ids: Sequence[str], vectors: Vectors, old_ids: Sequence[str]) -> bytes | None:
     """The artifact with functions added (with their vectors) and removed; None when it is time to refit."""
     clusters, strangers = load(before), _strangers(before)
-    strangers += len(added) + len(removed)
+    strangers += len(new_ids) + len(old_ids)
     if strangers > REFIT_AFTER * len(clusters.ids) or vectors.shape[1] != clusters.centres.shape[1]:
         return None
-    gone = {clusters.rows[id_] for id_ in (*removed, *added) if id_ in clusters.rows}
-    kept = np.setdiff1d(np.arange(len(clusters.ids)), np.fromiter(gone, np.int64, len(gone)))
-    assigned = np.concatenate([clusters.assigned[kept], _assigned(vectors, clusters.centres)])
-    ids = [*(clusters.ids[row] for row in kept.tolist()), *added]
-    return _dump(ids, assigned, clusters.centres, clusters.labels, strangers)
+    old_rows = {clusters.rows[id_] for id_ in (*old_ids, *new_ids) if id_ in clusters.rows}
+    remaining = np.setdiff1d(np.arange(len(clusters.ids)), np.fromiter(old_rows, np.int64, len(old_rows)))
+    clusters_of = np.concatenate([clusters.clusters_of[remaining], _assign(vectors, clusters.centres)])
+    ids = [*(clusters.ids[row] for row in remaining.tolist()), *new_ids]
+    return _dump(ids, clusters_of, clusters.centres, clusters.labels, strangers)
 
 
 def _dump(
-    ids: Sequence[str], assigned: NDArray[np.int32], centres: Vectors, labels: Sequence[str], strangers: int
+    ids: Sequence[str], clusters_of: NDArray[np.int32], centres: Vectors, labels: Sequence[str], strangers: int
 ) -> bytes:
     buffer = BytesIO()
     np.savez(
         buffer,
-        ids=_packed(ids),
-        assigned=assigned,
+        ids=_pack(ids),
+        assigned=clusters_of,
         centres=centres,
-        labels=_packed(labels),
+        labels=_pack(labels),
         strangers=np.array([strangers]),
     )
     return buffer.getvalue()
 
 
 def _strangers(data: bytes) -> int:
-    """How many functions were added or removed since the centres were fitted."""
-    stored = read_archive(data)
-    return int(stored["strangers"][0]) if "strangers" in stored else 0
+    """The number of functions added or removed since the centres were fitted."""
+    arrays = read_archive(data)
+    return int(arrays["strangers"][0]) if "strangers" in arrays else 0
 
 
 def load(data: bytes) -> CorpusClusters:
-    stored = read_archive(data)
-    assigned, centres = stored["assigned"], stored["centres"]
-    ids = _unpacked(stored["ids"]) if len(assigned) else ()
-    labels = _unpacked(stored["labels"]) if len(centres) else ()
-    return CorpusClusters(ids, assigned, centres, labels, {function_id: row for row, function_id in enumerate(ids)})
+    arrays = read_archive(data)
+    clusters_of, centres = arrays["assigned"], arrays["centres"]
+    ids = _unpack(arrays["ids"]) if len(clusters_of) else ()
+    labels = _unpack(arrays["labels"]) if len(centres) else ()
+    return CorpusClusters(ids, clusters_of, centres, labels, {function_id: row for row, function_id in enumerate(ids)})
 
 
 def _centres(vectors: Vectors, usable: NDArray[np.intp], k: int, seed: int) -> Vectors:
@@ -116,14 +116,14 @@ def _usable(vectors: Vectors) -> NDArray[np.intp]:
     return np.flatnonzero(np.einsum("ij,ij->i", vectors, vectors) > 0)
 
 
-def _assigned(vectors: Vectors, centres: Vectors) -> NDArray[np.int32]:
+def _assign(vectors: Vectors, centres: Vectors) -> NDArray[np.int32]:
     """The nearest centre of every row, −1 for a zero row."""
-    assigned = np.full(len(vectors), -1, dtype=np.int32)
+    clusters_of = np.full(len(vectors), -1, dtype=np.int32)
     usable = _usable(vectors)
     for start in range(0, len(usable) if len(centres) else 0, BLOCK):
         rows = usable[start : start + BLOCK]
-        assigned[rows] = _nearest(vectors[rows], centres)
-    return assigned
+        clusters_of[rows] = _nearest(vectors[rows], centres)
+    return clusters_of
 
 
 def _nearest(vectors: Vectors, centres: Vectors) -> NDArray[np.intp]:
@@ -133,10 +133,10 @@ def _nearest(vectors: Vectors, centres: Vectors) -> NDArray[np.intp]:
     return nearest
 
 
-def _labels(names: Sequence[str], assigned: NDArray[np.int32], count: int) -> tuple[str, ...]:
+def _labels(names: Sequence[str], clusters_of: NDArray[np.int32], count: int) -> tuple[str, ...]:
     """Words of the members' names that are most over-represented: count × log of (share here / share overall)."""
     words = [Counter[str]() for _ in range(count)]
-    for name, cluster in zip(names, assigned.tolist(), strict=True):
+    for name, cluster in zip(names, clusters_of.tolist(), strict=True):
         if cluster >= 0:
             own = {part.lower() for part in parts(name.rsplit(".", 1)[-1])}
             words[cluster].update(word for word in own - STOP_WORDS if len(word) > 1)
@@ -151,9 +151,9 @@ def _labels(names: Sequence[str], assigned: NDArray[np.int32], count: int) -> tu
     return tuple(labels)
 
 
-def _packed(texts: Sequence[str]) -> NDArray[np.uint8]:
+def _pack(texts: Sequence[str]) -> NDArray[np.uint8]:
     return np.frombuffer("\0".join(texts).encode(), dtype=np.uint8)
 
 
-def _unpacked(packed: NDArray[np.uint8]) -> tuple[str, ...]:
-    return tuple(packed.tobytes().decode().split("\0"))
+def _unpack(data: NDArray[np.uint8]) -> tuple[str, ...]:
+    return tuple(data.tobytes().decode().split("\0"))

@@ -36,7 +36,7 @@ class NotSeparable(TreelineError):
 
 @frozen
 class Embedding:
-    """Where each node lies; a tree distance is the hyperbolic distance divided by `scale`."""
+    """The point of each node; a tree distance is the hyperbolic distance divided by `scale`."""
 
     points: Points
     scale: float
@@ -50,15 +50,15 @@ def levels(parents: Nodes) -> list[NDArray[np.intp]]:
 
 
 def depths(parents: Nodes) -> Nodes:
-    """How many edges lie between each node and the root."""
+    """The number of edges between each node and the root."""
     depth = np.zeros(len(parents), dtype=np.int32)
     at = parents.copy()
     while True:
-        below = at >= 0
-        if not below.any():
+        not_root = at >= 0
+        if not not_root.any():
             return depth
-        depth[below] += 1
-        at[below] = parents[at[below]]
+        depth[not_root] += 1
+        at[not_root] = parents[at[not_root]]
 
 
 def heights(parents: Nodes, weights: Floats) -> Floats:
@@ -81,16 +81,16 @@ def separating_scale(parents: Nodes, weights: Floats) -> float:
     A node with k neighbours gives each a cone of half-angle π/k; an edge of length l fits its child's other
     branches into it when l ≥ −log tan(π/2k).
     """
-    below = parents >= 0
-    neighbours = np.bincount(parents[below], minlength=len(parents)) + below
+    not_root = parents >= 0
+    neighbours = np.bincount(parents[not_root], minlength=len(parents)) + not_root
     shortest = np.full(len(parents), np.inf)
-    np.minimum.at(shortest, parents[below], weights[below])
+    np.minimum.at(shortest, parents[not_root], weights[not_root])
     inner = neighbours > 2
-    needed = -np.log(np.tan(np.pi / (2 * neighbours[inner]))) / shortest[inner]
-    return float(needed.max(initial=0.0))
+    scales = -np.log(np.tan(np.pi / (2 * neighbours[inner]))) / shortest[inner]
+    return float(scales.max(initial=0.0))
 
 
-def centred(parents: Nodes, weights: Floats) -> tuple[Nodes, Floats]:
+def reroot(parents: Nodes, weights: Floats) -> tuple[Nodes, Floats]:
     """The same tree rooted at the middle of its longest path: half as deep, so the scale can be larger.
 
     The middle may fall inside an edge; the point there becomes one more node, the last. Measured on trees that lie
@@ -107,16 +107,16 @@ def centred(parents: Nodes, weights: Floats) -> tuple[Nodes, Floats]:
         joins[level] = np.where(on_trunk[level], height[level], joins[parents[level]])
     deepest = height[trunk[0]]
     middle = deepest - float((deepest + height - 2 * joins).max()) / 2
-    below = max(i for i, node in enumerate(trunk) if height[node] >= middle)
+    joint = max(i for i, node in enumerate(trunk) if height[node] >= middle)
     parents, weights = parents.copy(), weights.copy()
-    if height[trunk[below]] > middle:
-        node, beyond = trunk[below], height[trunk[below]] - middle
+    if height[trunk[joint]] > middle:
+        node, beyond = trunk[joint], height[trunk[joint]] - middle
         parents = np.append(parents, parents[node]).astype(np.int32)
         weights = np.append(weights, weights[node] - beyond)
         parents[node], weights[node] = len(parents) - 1, beyond
-        trunk.insert(below + 1, len(parents) - 1)
-        below += 1
-    upwards = trunk[below:]
+        trunk.insert(joint + 1, len(parents) - 1)
+        joint += 1
+    upwards = trunk[joint:]
     for child, parent in reversed(list(pairwise(upwards))):
         parents[parent], weights[parent] = child, weights[child]
     parents[upwards[0]], weights[upwards[0]] = -1, 0.0
@@ -127,35 +127,35 @@ def embed(parents: Nodes, weights: Floats, *, scale: float | None = None, strict
     """Place every node. With `strict`, a tree whose branches must overlap in float64 raises `NotSeparable`."""
     if scale is None:
         scale = reachable_scale(parents, weights)
-    if strict and (needed := separating_scale(parents, weights)) > scale:
+    if strict and (least := separating_scale(parents, weights)) > scale:
         raise NotSeparable(
-            f"the tree needs a scale of {needed:.2f} to keep its branches apart, and float64 allows {scale:.2f}",
+            f"the tree needs a scale of {least:.2f} to keep its branches apart, and float64 allows {scale:.2f}",
             "embed it one repository at a time (Method 1), or only the part that a query needs",
         )
     x = np.zeros((len(parents), 2))
     gap = np.ones(len(parents))
     towards_parent = np.zeros(len(parents))  # the angle at which a node, moved to the centre, sees its parent
-    below = parents >= 0
-    neighbours = np.bincount(parents[below], minlength=len(parents)) + below
+    not_root = parents >= 0
+    neighbours = np.bincount(parents[not_root], minlength=len(parents)) + not_root
     lengths = weights * scale
     for level in levels(parents)[1:]:
-        above = parents[level]
-        angle = towards_parent[above] + _turns(above) * 2 * np.pi / neighbours[above]
+        parent = parents[level]
+        angle = towards_parent[parent] + _turns(parent) * 2 * np.pi / neighbours[parent]
         step = hyperbolic.polar(lengths[level], angle)
-        here = Points(x[above], gap[above])
-        placed = hyperbolic.add(here, step)
-        x[level], gap[level] = placed.x, placed.gap
+        here = Points(x[parent], gap[parent])
+        children = hyperbolic.add(here, step)
+        x[level], gap[level] = children.x, children.gap
         towards_parent[level] = _angle_to_parent(here, step, angle)
     return Embedding(Points(x, gap), scale)
 
 
-def _turns(above: Nodes) -> NDArray[np.intp]:
+def _turns(parents: Nodes) -> NDArray[np.intp]:
     """1, 2, 3 … within each run of children of the same parent, in the order of the level."""
-    order = np.argsort(above, kind="stable")
-    starts = np.flatnonzero(np.r_[True, np.diff(above[order]) != 0])
-    counts = np.diff(np.r_[starts, len(above)])
-    turns = np.empty(len(above), dtype=np.intp)
-    turns[order] = np.arange(len(above)) - np.repeat(starts, counts) + 1
+    order = np.argsort(parents, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(parents[order]) != 0])
+    counts = np.diff(np.r_[starts, len(parents)])
+    turns = np.empty(len(parents), dtype=np.intp)
+    turns[order] = np.arange(len(parents)) - np.repeat(starts, counts) + 1
     return turns
 
 
@@ -173,7 +173,7 @@ def _angle_to_parent(parent: Points, step: Points, angle: Floats) -> Floats:
 
 @frozen
 class Quality:
-    """How well an embedding keeps the tree; measured on a sample if the tree has too many pairs."""
+    """The quality of an embedding; measured on a sample if the tree has too many pairs."""
 
     average_distortion: float
     mean_average_precision: float
@@ -181,22 +181,22 @@ class Quality:
     nodes: int
 
 
-def average_distortion(embedded: Floats, tree: Floats) -> float:
+def average_distortion(distances: Floats, tree: Floats) -> float:
     """Mean relative error of the embedded distances (already divided by the scale) over pairs that differ."""
     apart = tree > 0
-    return float(np.mean(np.abs(embedded[apart] - tree[apart]) / tree[apart])) if apart.any() else 0.0
+    return float(np.mean(np.abs(distances[apart] - tree[apart]) / tree[apart])) if apart.any() else 0.0
 
 
 def tree_distance(parents: Nodes, weights: Floats, a: NDArray[np.intp], b: NDArray[np.intp]) -> Floats:
     """Weighted path length between `a[i]` and `b[i]`: both climb until they meet."""
     height = heights(parents, weights)
     steps = heights(parents, (parents >= 0).astype(float))
-    left, right = a.copy(), b.copy()
-    while (differ := left != right).any():
-        climb_left = differ & (steps[left] >= steps[right])
-        climb_right = differ & (steps[right] >= steps[left])
-        left, right = np.where(climb_left, parents[left], left), np.where(climb_right, parents[right], right)
-    return height[a] + height[b] - 2 * height[left]
+    one, other = a.copy(), b.copy()
+    while (differ := one != other).any():
+        climb_left = differ & (steps[one] >= steps[other])
+        climb_right = differ & (steps[other] >= steps[one])
+        one, other = np.where(climb_left, parents[one], one), np.where(climb_right, parents[other], other)
+    return height[a] + height[b] - 2 * height[one]
 
 
 def mean_average_precision(embedding: Embedding, parents: Nodes, nodes: NDArray[np.intp]) -> float:
@@ -211,9 +211,9 @@ def mean_average_precision(embedding: Embedding, parents: Nodes, nodes: NDArray[
         if not len(neighbours):
             continue
         reach = np.sort(away[neighbours])
-        within = np.searchsorted(np.sort(away), reach, side="right")
+        closer = np.searchsorted(np.sort(away), reach, side="right")
         hits = np.searchsorted(reach, reach, side="right")
-        scores.append(float(np.mean(hits / within)))
+        scores.append(float(np.mean(hits / closer)))
     return float(np.mean(scores)) if scores else 1.0
 
 
@@ -227,9 +227,9 @@ def quality(embedding: Embedding, parents: Nodes, weights: Floats, *, sample: in
     else:
         a, b = random.integers(count, size=(2, sample * sample))
         nodes = random.choice(count, size=sample, replace=False)
-    embedded = hyperbolic.distance(embedding.points.take(a), embedding.points.take(b)) / embedding.scale
+    distances = hyperbolic.distance(embedding.points.take(a), embedding.points.take(b)) / embedding.scale
     return Quality(
-        average_distortion(embedded, tree_distance(parents, weights, a, b)),
+        average_distortion(distances, tree_distance(parents, weights, a, b)),
         mean_average_precision(embedding, parents, nodes),
         len(a),
         len(nodes),

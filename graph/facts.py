@@ -45,9 +45,9 @@ def packed_facts(database: sqlite3.Connection, repos: Collection[str] | None = N
     rows = database.execute(
         "SELECT repo, packed FROM facts JOIN unit ON unit.id = facts.unit ORDER BY source, name, facts.rowid"
     )
-    for repo, packed in rows:
+    for repo, data in rows:
         if repos is None or repo in repos:
-            facts[repo].append(packed)
+            facts[repo].append(data)
     return dict(facts)
 
 
@@ -62,15 +62,15 @@ def pack_facts(facts: Iterable[FileFacts]) -> PackedFacts:
     )
 
 
-def unpack_facts(repo: str, packed: bytes) -> Iterator[FileFacts]:
-    for path, language, symbols, imports, references, *types in orjson.loads(zlib.decompress(packed)):
+def unpack_facts(repo: str, data: bytes) -> Iterator[FileFacts]:
+    for path, language, symbols, imports, references, *types in orjson.loads(zlib.decompress(data)):
         yield FileFacts(
             repo,
             path,
             language,
             tuple(Symbol(*symbol) for symbol in symbols),
-            tuple(Import(*imported) for imported in imports),
-            tuple(Reference(*seen) for seen in references),
+            tuple(Import(*row) for row in imports),
+            tuple(Reference(*reference) for reference in references),
             tuple(Typing(*typing) for typing in types[0]) if types else (),
         )
 
@@ -80,7 +80,7 @@ def _fact_row(fact: FileFacts) -> tuple[object, ...]:
         fact.path,
         fact.language,
         [(symbol.name, symbol.kind, symbol.first_line, symbol.last_line) for symbol in fact.symbols],
-        [(imported.module, imported.name, imported.alias) for imported in fact.imports],
-        [(seen.relation, seen.source, seen.target, seen.line) for seen in fact.references],
+        [(entry.module, entry.name, entry.alias) for entry in fact.imports],
+        [(reference.relation, reference.source, reference.target, reference.line) for reference in fact.references],
         [(typing.name, typing.value) for typing in fact.types],
     )

@@ -21,10 +21,10 @@ from treeline.graph.embedding import (
     Nodes,
     NotSeparable,
     Quality,
-    centred,
     embed,
     quality,
     reachable_scale,
+    reroot,
     separating_scale,
 )
 from treeline.graph.hyperbolic import Floats, Points
@@ -61,9 +61,11 @@ def embed_refined(tree: Tree, dimension: int) -> GlobalEmbedding:
     from treeline.graph.refine import refine
 
     weights = (tree.parents >= 0).astype(float)
-    refined = refine(tree.parents, weights, dimension=dimension)
-    separable = not refined.kept and separating_scale(tree.parents, weights) <= reachable_scale(tree.parents, weights)
-    return GlobalEmbedding(refined.embedding, quality(refined.embedding, tree.parents, weights), separable)
+    result = refine(tree.parents, weights, dimension=dimension)
+    separable = not result.is_better and separating_scale(tree.parents, weights) <= reachable_scale(
+        tree.parents, weights
+    )
+    return GlobalEmbedding(result.embedding, quality(result.embedding, tree.parents, weights), separable)
 
 
 def embed_split(tree: Tree, *, strict: bool = True) -> dict[str, tuple[NDArray[np.intp], Embedding]]:
@@ -72,27 +74,27 @@ def embed_split(tree: Tree, *, strict: bool = True) -> dict[str, tuple[NDArray[n
     A tree too deep for its root is centred at its middle (6 of 440 in CodeSearchNet's Python). If its branches still
     cannot be separated, `strict` raises `NotSeparable` with its name; otherwise they overlap.
     """
-    found = {}
+    disks = {}
     for label, nodes, parents, weights in _repositories(tree):
         try:
-            found[label] = (nodes, _apart(parents, weights, strict))
+            disks[label] = (nodes, _apart(parents, weights, strict))
         except NotSeparable as error:
             raise NotSeparable(f"{label}: {error.message}", error.hint) from error
-    return found
+    return disks
 
 
 def split_quality(tree: Tree) -> tuple[int, float, float]:
     """The number of disks of `embed_split`, and their average distortion and MAP, weighted by nodes."""
-    measured = [
+    qualities = [
         (len(nodes), quality(_apart(parents, weights, strict=False), parents, weights))
         for _, nodes, parents, weights in _repositories(tree)
     ]
-    if not measured:
+    if not qualities:
         return 0, 0.0, 1.0
-    sizes = [size for size, _ in measured]
-    distortion = np.average([one.average_distortion for _, one in measured], weights=sizes)
-    precision = np.average([one.mean_average_precision for _, one in measured], weights=sizes)
-    return len(measured), float(distortion), float(precision)
+    sizes = [size for size, _ in qualities]
+    distortion = np.average([one.average_distortion for _, one in qualities], weights=sizes)
+    precision = np.average([one.mean_average_precision for _, one in qualities], weights=sizes)
+    return len(qualities), float(distortion), float(precision)
 
 
 def _repositories(tree: Tree) -> Iterator[tuple[str, NDArray[np.intp], Nodes, Floats]]:
@@ -100,15 +102,15 @@ def _repositories(tree: Tree) -> Iterator[tuple[str, NDArray[np.intp], Nodes, Fl
     owner = _owners(tree)
     for root in np.flatnonzero(tree.kinds == REPOSITORY):
         nodes = np.flatnonzero(owner == root)
-        place = np.full(len(tree), -1, dtype=np.int32)
-        place[nodes] = np.arange(len(nodes), dtype=np.int32)
-        parents = place[tree.parents[nodes]]
+        numbers = np.full(len(tree), -1, dtype=np.int32)
+        numbers[nodes] = np.arange(len(nodes), dtype=np.int32)
+        parents = numbers[tree.parents[nodes]]
         yield tree.labels[root], nodes, parents, (parents >= 0).astype(float)
 
 
 def _apart(parents: Nodes, weights: Floats, strict: bool) -> Embedding:
     if separating_scale(parents, weights) > reachable_scale(parents, weights):
-        embedding = embed(*centred(parents, weights), strict=strict)
+        embedding = embed(*reroot(parents, weights), strict=strict)
         return Embedding(embedding.points.take(np.arange(len(parents))), embedding.scale)
     return embed(parents, weights)
 
@@ -131,8 +133,8 @@ def dump(whole: GlobalEmbedding) -> bytes:
 
 
 def load(data: bytes) -> GlobalEmbedding:
-    stored = read_archive(data)
-    facts = orjson.loads(stored["facts"].tobytes())
+    arrays = read_archive(data)
+    facts = orjson.loads(arrays["facts"].tobytes())
     return GlobalEmbedding(
-        Embedding(Points(stored["x"], stored["gap"]), facts["scale"]), Quality(**facts["quality"]), facts["separable"]
+        Embedding(Points(arrays["x"], arrays["gap"]), facts["scale"]), Quality(**facts["quality"]), facts["separable"]
     )

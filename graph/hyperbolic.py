@@ -69,9 +69,9 @@ def distances(a: Points, b: Points) -> Floats:
 def add(a: Points, b: Points) -> Points:
     """Möbius addition a ⊕ b, row by row: moves `b` by the translation that takes the centre to `a`."""
     together = ((a.x + b.x) ** 2).sum(axis=-1)
-    below = together + a.gap * b.gap
-    x = ((together + a.gap)[..., None] * a.x + a.gap[..., None] * b.x) / below[..., None]
-    return Points(x, a.gap * b.gap / below)
+    denominator = together + a.gap * b.gap
+    x = ((together + a.gap)[..., None] * a.x + a.gap[..., None] * b.x) / denominator[..., None]
+    return Points(x, a.gap * b.gap / denominator)
 
 
 def negate(a: Points) -> Points:
@@ -85,10 +85,10 @@ def to_origin(centre: Points, a: Points) -> Points:
 
 def log(centre: Points, a: Points) -> Floats:
     """Tangent vectors at `centre` that point to `a`; their length is the distance."""
-    moved = to_origin(centre, a)
-    norm = np.sqrt((moved.x**2).sum(axis=-1))
-    length = 2.0 * np.arcsinh(norm / np.sqrt(moved.gap))
-    tangents: Floats = moved.x * (length / np.maximum(norm, TINY))[..., None]
+    local = to_origin(centre, a)
+    norm = np.sqrt((local.x**2).sum(axis=-1))
+    length = 2.0 * np.arcsinh(norm / np.sqrt(local.gap))
+    tangents: Floats = local.x * (length / np.maximum(norm, TINY))[..., None]
     return tangents
 
 

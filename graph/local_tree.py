@@ -35,18 +35,18 @@ class LocalTree:
     def steps(self, node: int) -> tuple[str, ...]:
         """The path steps from the node's parent down to the node."""
         parent = int(self.parents[node])
-        above = int(self.depths[parent]) if parent >= 0 else 0
-        return self.paths[self.witnesses[node]][above : int(self.depths[node])]
+        start = int(self.depths[parent]) if parent >= 0 else 0
+        return self.paths[self.witnesses[node]][start : int(self.depths[node])]
 
 
 def paths(addresses: Sequence[Address]) -> list[tuple[str, ...]]:
     """Steps from the common root: repository, folders, file, classes, function. The last is unique per candidate."""
-    found: list[tuple[str, ...]] = []
+    result: list[tuple[str, ...]] = []
     for position, address in enumerate(addresses):
         *classes, name = scopes(address)
         leaf = f"{name}{SEPARATOR}{position}"  # two functions may have the same name and path
-        found.append((address.repo, *address.path.split("/"), *classes, leaf))
-    return found
+        result.append((address.repo, *address.path.split("/"), *classes, leaf))
+    return result
 
 
 def nearest_above(addresses: Sequence[Address]) -> list[float | None]:
@@ -57,7 +57,7 @@ def nearest_above(addresses: Sequence[Address]) -> list[float | None]:
     """
     child: dict[tuple[int, str], int] = {}
     shortest = [inf]  # per node: the length of the shortest path through it so far
-    found: list[float | None] = []
+    result: list[float | None] = []
     for path in paths(addresses):
         node, length, nearest = 0, len(path), inf
         for depth, step in enumerate(path):
@@ -69,15 +69,15 @@ def nearest_above(addresses: Sequence[Address]) -> list[float | None]:
             node = child.setdefault((node, step), len(shortest))
             if node == len(shortest):
                 shortest.append(inf)
-        found.append(nearest if found else None)
-    return found
+        result.append(nearest if result else None)
+    return result
 
 
 def local_tree(addresses: Sequence[Address]) -> LocalTree:
     """The contracted subtree of at least one candidate."""
     steps = paths(addresses)
     order = sorted(range(len(steps)), key=steps.__getitem__)
-    shared = _shared([steps[i] for i in order])
+    prefixes = _prefix_lengths([steps[i] for i in order])
 
     # Sorted paths visit the tree depth first, and neighbours diverge at its branching nodes: one pass with a stack of
     # open nodes finds them all.
@@ -93,8 +93,8 @@ def local_tree(addresses: Sequence[Address]) -> LocalTree:
         witness.append(candidate)
         return len(depth) - 1
 
-    for place, candidate in enumerate(order):
-        parting = shared[place - 1] if place else -1
+    for row, candidate in enumerate(order):
+        parting = prefixes[row - 1] if row else -1
         last = -1
         while open_nodes and depth[open_nodes[-1]] > parting:
             node = open_nodes.pop()
@@ -107,66 +107,66 @@ def local_tree(addresses: Sequence[Address]) -> LocalTree:
             parent[last] = open_nodes[-1]
         leaf_of[candidate] = new(len(steps[candidate]), candidate)
         open_nodes.append(leaf_of[candidate])
-    for above, node in pairwise(open_nodes):
-        parent[node] = above
+    for ancestor, node in pairwise(open_nodes):
+        parent[node] = ancestor
 
-    return _ordered(depth, parent, witness, leaf_of, steps, _distances(steps, order, shared))
+    return _root_down(depth, parent, witness, leaf_of, steps, _distances(steps, order, prefixes))
 
 
-def _ordered(
+def _root_down(
     depth: list[int],
     parent: list[int],
     witness: list[int],
     leaf_of: list[int],
     steps: list[tuple[str, ...]],
-    between: Floats,
+    distances: Floats,
 ) -> LocalTree:
     """The nodes renumbered from the root down."""
     depths = np.array(depth, dtype=np.int32)
     parents = np.array(parent, dtype=np.int32)
     order = np.argsort(depths, kind="stable")
-    place = np.empty(len(order), dtype=np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    parents = np.where(parents[order] < 0, -1, place[parents[order]]).astype(np.int32)
+    numbers = np.empty(len(order), dtype=np.int32)
+    numbers[order] = np.arange(len(order), dtype=np.int32)
+    parents = np.where(parents[order] < 0, -1, numbers[parents[order]]).astype(np.int32)
     depths = depths[order]
     weights = np.where(parents < 0, 0, depths - depths[parents]).astype(float)
     return LocalTree(
         parents,
         weights,
         depths,
-        place[np.array(leaf_of, dtype=np.intp)],
+        numbers[np.array(leaf_of, dtype=np.intp)],
         np.array(witness, dtype=np.int32)[order],
         tuple(steps),
-        between,
+        distances,
     )
 
 
-def _shared(ordered: Sequence[tuple[str, ...]]) -> list[int]:
-    """How many steps each path shares with the next."""
-    found: list[int] = []
-    for one, other in pairwise(ordered):
+def _prefix_lengths(steps: Sequence[tuple[str, ...]]) -> list[int]:
+    """The number of steps that each path shares with the next."""
+    counts: list[int] = []
+    for one, other in pairwise(steps):
         count = 0
         for a, b in zip(one, other, strict=False):
             if a != b:
                 break
             count += 1
-        found.append(count)
-    return found
+        counts.append(count)
+    return counts
 
 
-def _distances(steps: Sequence[tuple[str, ...]], order: Sequence[int], shared: Sequence[int]) -> Floats:
+def _distances(steps: Sequence[tuple[str, ...]], order: Sequence[int], prefixes: Sequence[int]) -> Floats:
     """Tree distances. Two sorted paths share as many steps as the least that neighbours between them share."""
     count = len(steps)
     common = np.full((count, count), np.inf)
     columns = np.arange(count)
     if count > 1:
-        nearest = np.array([np.inf, *shared])
+        nearest = np.array([np.inf, *prefixes])
         common = np.where(columns[None, :] > columns[:, None], nearest[None, :], np.inf)
         common = np.minimum.accumulate(common, axis=1)
         common = np.minimum(common, common.T)
     length = np.array([len(path) for path in steps], dtype=float)
     np.fill_diagonal(common, length[order])
-    between = np.empty_like(common)
+    result = np.empty_like(common)
     rows = np.array(order, dtype=np.intp)
-    between[np.ix_(rows, rows)] = length[rows][:, None] + length[rows][None, :] - 2 * common
-    return between
+    result[np.ix_(rows, rows)] = length[rows][:, None] + length[rows][None, :] - 2 * common
+    return result

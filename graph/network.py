@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treeline.corpus.function import Address
-from treeline.graph.embedding import Embedding, average_distortion, centred, depths, embed
+from treeline.graph.embedding import Embedding, average_distortion, depths, embed, reroot
 from treeline.graph.global_embedding import GlobalEmbedding
 from treeline.graph.hyperbolic import Points, at_origin, distance, distances
 from treeline.graph.local_tree import LocalTree, local_tree
@@ -47,9 +47,9 @@ def index_graph(tree: Tree, disk: GlobalEmbedding, clusters: Mapping[str, int] |
     graph.add_edges_from(
         ((parent, node) for node, parent in enumerate(tree.parents.tolist()) if parent >= 0), distance=1
     )
-    _place(graph, disk.embedding)
-    measured = disk.quality
-    graph.graph |= {"distortion": measured.average_distortion, "precision": measured.mean_average_precision}
+    _set_coordinates(graph, disk.embedding)
+    disk_quality = disk.quality
+    graph.graph |= {"distortion": disk_quality.average_distortion, "precision": disk_quality.mean_average_precision}
     graph.graph["separable"] = disk.separable
     return graph
 
@@ -86,7 +86,7 @@ def result_graph(
         if local.parents[node] >= 0:
             graph.add_edge(int(local.parents[node]), node, distance=int(local.weights[node]))
     embedding = _embedding(local)
-    _place(graph, embedding)
+    _set_coordinates(graph, embedding)
     leaves = embedding.points.take(local.leaves.astype(np.intp))
     graph.graph["distortion"] = average_distortion(distances(leaves, leaves) / embedding.scale, local.distances)
     return graph
@@ -100,12 +100,12 @@ def _new() -> nx.DiGraph[int]:
 
 def _embedding(local: LocalTree) -> Embedding:
     """The embedding that clusters are made in."""
-    placed = embed(*centred(local.parents, local.weights))
+    embedding = embed(*reroot(local.parents, local.weights))
     # Without the node that centring may add.
-    return Embedding(placed.points.take(np.arange(len(local.parents))), placed.scale)
+    return Embedding(embedding.points.take(np.arange(len(local.parents))), embedding.scale)
 
 
-def _place(graph: nx.DiGraph[int], embedding: Embedding) -> None:
+def _set_coordinates(graph: nx.DiGraph[int], embedding: Embedding) -> None:
     """Set the nodes' coordinates and the edges' lengths."""
     points: Points = embedding.points
     dimension = points.x.shape[1]

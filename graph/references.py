@@ -1,4 +1,4 @@
-"""What a parser finds in a file besides its units: symbols, imports, references by name, and types."""
+"""The facts that a parser finds in a file besides its units: symbols, imports, references by name, and types."""
 
 from __future__ import annotations
 

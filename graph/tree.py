@@ -53,10 +53,10 @@ class Tree:
 
     def path(self, node: int) -> list[int]:
         """The nodes from the root to this one, both included."""
-        found = [node]
+        nodes = [node]
         while (node := int(self.parents[node])) >= 0:
-            found.append(node)
-        return found[::-1]
+            nodes.append(node)
+        return nodes[::-1]
 
     def summary(self) -> Summary:
         return Summary(
@@ -92,14 +92,14 @@ class _Grower:
     def add(self, function_id: str, address: Address) -> None:
         if function_id in self.leaves:
             return
-        place = (address.repo, address.path)
-        node = self.files.get(place)
+        key = (address.repo, address.path)
+        node = self.files.get(key)
         if node is None:
             node = self.child(0, address.repo, REPOSITORY)
             *folders, name = address.path.split("/")
             for folder in folders:
                 node = self.child(node, folder, FOLDER)
-            node = self.files[place] = self.child(node, name, FILE)
+            node = self.files[key] = self.child(node, name, FILE)
         *classes, name = scopes(address)
         if address.kind == "file":  # a file's unit is the file's node, a class's unit the class's node
             self.leaves[function_id] = node
@@ -139,27 +139,27 @@ def grow(addresses: Iterable[tuple[str, Address]], tree: Tree | None = None) -> 
     return grower.tree()
 
 
-def prune(tree: Tree, removed: Iterable[str]) -> Tree:
+def prune(tree: Tree, ids: Iterable[str]) -> Tree:
     """The tree without these functions, and without nodes that have no function left below them."""
     leaves = dict(tree.leaves)
-    for function_id in removed:
+    for function_id in ids:
         leaves.pop(function_id, None)
     alive = np.zeros(len(tree), dtype=bool)
     alive[0] = True
     at = np.fromiter(leaves.values(), dtype=np.intp, count=len(leaves))
     while len(at):
         alive[at] = True
-        above = np.zeros(len(tree), dtype=bool)
-        above[tree.parents[at]] = True
-        at = np.flatnonzero(above & ~alive)
-    place = np.cumsum(alive, dtype=np.int32) - 1
-    kept = np.flatnonzero(alive)
-    parents = np.where(tree.parents[kept] < 0, -1, place[tree.parents[kept]]).astype(np.int32)
+        is_parent = np.zeros(len(tree), dtype=bool)
+        is_parent[tree.parents[at]] = True
+        at = np.flatnonzero(is_parent & ~alive)
+    numbers = np.cumsum(alive, dtype=np.int32) - 1
+    nodes = np.flatnonzero(alive)
+    parents = np.where(tree.parents[nodes] < 0, -1, numbers[tree.parents[nodes]]).astype(np.int32)
     return Tree(
         parents,
-        tree.kinds[kept],
-        tuple(tree.labels[node] for node in kept.tolist()),
-        {function_id: int(place[node]) for function_id, node in leaves.items()},
+        tree.kinds[nodes],
+        tuple(tree.labels[node] for node in nodes.tolist()),
+        {function_id: int(numbers[node]) for function_id, node in leaves.items()},
     )
 
 
@@ -171,28 +171,28 @@ def dump(tree: Tree) -> bytes:
         buffer,
         parents=tree.parents,
         kinds=tree.kinds,
-        labels=_packed(tree.labels),
-        ids=_packed(list(tree.leaves)),
+        labels=_pack(tree.labels),
+        ids=_pack(list(tree.leaves)),
         leaves=np.fromiter(tree.leaves.values(), dtype=np.int32, count=len(tree.leaves)),
     )
     return buffer.getvalue()
 
 
 def load(data: bytes) -> Tree:
-    stored = read_archive(data)
-    leaves = stored["leaves"].tolist()
+    arrays = read_archive(data)
+    leaves = arrays["leaves"].tolist()
     return Tree(
-        stored["parents"],
-        stored["kinds"],
-        tuple(_unpacked(stored["labels"], len(stored["parents"]))),
-        dict(zip(_unpacked(stored["ids"], len(leaves)), leaves, strict=True)),
+        arrays["parents"],
+        arrays["kinds"],
+        tuple(_unpack(arrays["labels"], len(arrays["parents"]))),
+        dict(zip(_unpack(arrays["ids"], len(leaves)), leaves, strict=True)),
     )
 
 
-def _packed(texts: Sequence[str]) -> NDArray[np.uint8]:
-    joined = SEPARATOR.join(text.replace(SEPARATOR, " ") for text in texts)
-    return np.frombuffer(joined.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+def _pack(texts: Sequence[str]) -> NDArray[np.uint8]:
+    text = SEPARATOR.join(text.replace(SEPARATOR, " ") for text in texts)
+    return np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
 
 
-def _unpacked(packed: NDArray[np.uint8], count: int) -> Iterator[str]:
-    return iter(packed.tobytes().decode("utf-8", "surrogatepass").split(SEPARATOR) if count else [])
+def _unpack(data: NDArray[np.uint8], count: int) -> Iterator[str]:
+    return iter(data.tobytes().decode("utf-8", "surrogatepass").split(SEPARATOR) if count else [])

@@ -164,7 +164,7 @@ def _callgraph(view: Engine, changes: Changes, graph: CallGraphUnderWay, address
     for id_, address in _located(view, changes.added) if graph.before else addresses():
         functions[address.repo].append((id_, address.path, address.func_name))
     for resolved in graph.resolved:
-        parts |= {repo: load_part(repo, data).identified(functions[repo]) for repo, data in outcome(resolved)}
+        parts |= {repo: load_part(repo, data).with_ids(functions[repo]) for repo, data in outcome(resolved)}
     return assemble(parts.values())
 
 

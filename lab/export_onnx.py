@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treeline.corpus.errors import InputError
-from treeline.corpus.hub import HubUnavailable, loaded
+from treeline.corpus.hub import HubUnavailable, load_model
 from treeline.encoder.protocol import ONNX
 from treeline.encoder.registry import full_name, load
 from treeline.service.cli import main
@@ -54,7 +54,7 @@ def export(name: str, folder: Path) -> Path:
         return model
 
     try:
-        model = loaded(name, make)
+        model = load_model(name, make)
     except Exception as error:
         reason = error.message if isinstance(error, HubUnavailable) else str(error).strip().split("\n")[0]
         raise InputError(f"{name!r} cannot be exported: {reason}", "give a sentence-transformers model") from error

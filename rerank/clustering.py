@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from treeline.graph.embedding import centred, embed
+from treeline.graph.embedding import embed, reroot
 from treeline.graph.hyperbolic import Points, distances, frechet_means
 from treeline.graph.local_tree import LocalTree
 
@@ -132,7 +132,7 @@ def spectral(local: LocalTree, count: int, seed: int = 0) -> Labels:
 
 def leaf_points(local: LocalTree) -> Points:
     """The candidates' points in the disk."""
-    parents, weights = centred(local.parents, local.weights)
+    parents, weights = reroot(local.parents, local.weights)
     return embed(parents, weights).points.take(local.leaves.astype(np.intp))
 
 

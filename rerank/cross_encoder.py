@@ -29,7 +29,7 @@ def load(model: str) -> Any:
             "install treeline-search[transformers], or choose another method",
         )
 
-    from treeline.corpus.hub import loaded
+    from treeline.corpus.hub import load_model
 
     def make(local: bool) -> Any:
         from sentence_transformers import CrossEncoder
@@ -37,7 +37,7 @@ def load(model: str) -> Any:
         return CrossEncoder(model, local_files_only=local)
 
     try:
-        return loaded(model, make)
+        return load_model(model, make)
     except (OSError, ValueError) as error:
         raise InputError(
             f"no cross-encoder called {model!r} can be loaded", "give a sentence-transformers name or a folder"

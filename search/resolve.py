@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.corpus.function import Function, handed_on, module_of
+from treeline.corpus.function import Function, is_re_export, module_of
 from treeline.engine.hits import Hit
 from treeline.engine.protocol import NO_FILTERS, Filters
 from treeline.search.location import Location, innermost, parse_location
@@ -73,7 +73,7 @@ def _of_module(searcher: LiveSearcher, reference: str, filters: Filters) -> list
     called = [(hit, f"{module_of(hit.address.path)}.{hit.address.func_name}") for hit in hits]
     exactly = [hit for hit, dotted in called if dotted == reference]
     by_file = exactly or [hit for hit, dotted in called if dotted.endswith(f".{reference}")]
-    return by_file or [hit for hit in hits if handed_on(reference, hit.address.func_name, hit.address.path)]
+    return by_file or [hit for hit in hits if is_re_export(reference, hit.address.func_name, hit.address.path)]
 
 
 def _class_called(searcher: LiveSearcher, name: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from treeline.corpus.errors import EngineUnavailable, InputError, ReaderFailed
+from treeline.corpus.errors import EngineUnavailable, InputError, ReaderFailure
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder
@@ -187,7 +187,7 @@ class Searcher:
         query = results.plan.query
         try:
             return results, self.rerank(results, candidates, query.rerank)
-        except ReaderFailed as error:
+        except ReaderFailure as error:
             fast = replace(results.plan, query=replace(query, quality=FAST))
             results = replace(results, plan=fast)
             return self._reranked(results.without(f"quality {query.quality}", error), candidates)

@@ -31,7 +31,7 @@ def index_graph(engine: Engine, *, dimension: int = 2) -> nx.DiGraph[int]:
     labels = {}
     if meanings := engine.artifact("clusters"):
         clusters = corpus_clusters.load(meanings)
-        assigned = zip(clusters.ids, clusters.assigned.tolist(), strict=True)
+        assigned = zip(clusters.ids, clusters.clusters_of.tolist(), strict=True)
         labels = {id_: number for id_, number in assigned if number >= 0}
     tree, disk = trees.load(stored), global_embedding.load(embedded)
     if dimension > network.PLANE_DIMENSION:

@@ -24,22 +24,18 @@ NOUNS = frozenset("embed exceed feed hundred indeed need proceed sacred seed she
 MOST_PARTICIPLES = 10.0  # per 1,000 definitions and variables; flask, httpx and semble have 0 to 4
 # Rooms that are not there yet, with the ceiling that holds them: only ever lowered, and in the end empty.
 PARTICIPLES_LEFT = {
-    "corpus": 95,
     "encoder": 90,
-    "engine": 90,
+    "engine": 14,
     "eval": 80,
-    "graph": 125,
     "ingest": 105,
     "rerank": 130,
     "search": 105,
     "service": 80,
 }
 QUESTION_WORDS_LEFT = {
-    "corpus": 3,
     "encoder": 2,
-    "engine": 35,
+    "engine": 13,
     "eval": 4,
-    "graph": 16,
     "ingest": 39,
     "rerank": 10,
     "search": 17,

@@ -67,7 +67,7 @@ class Bulk:
         requests = list(_requests(actions))
         if len(requests) == 1:
             return self._send(requests[0])
-        return [refused for part in self._pool.map(self._send, requests) for refused in part]
+        return [rejection for part in self._pool.map(self._send, requests) for rejection in part]
 
     def close(self) -> None:
         """Wait for the requests on the way, but repeat none: only an interrupted or failed call leaves any."""
@@ -75,12 +75,12 @@ class Bulk:
         self._pool.shutdown(cancel_futures=True)
 
     def _send(self, actions: Sequence[Action]) -> list[tuple[str, str]]:
-        refused: list[tuple[str, str]] = []
+        rejections: list[tuple[str, str]] = []
         waiting = list(actions)
         pause = FIRST_PAUSE
         last_progress = time.monotonic()
         while waiting:
-            again, trouble = self._try(waiting, refused)
+            again, trouble = self._try(waiting, rejections)
             if len(again) < len(waiting):
                 last_progress = time.monotonic()
                 pause = FIRST_PAUSE
@@ -102,9 +102,9 @@ class Bulk:
                     "run the same command again; it goes on from the last checkpoint",
                 )
             pause = min(2 * pause, LONGEST_PAUSE)
-        return refused
+        return rejections
 
-    def _try(self, actions: Sequence[Action], refused: list[tuple[str, str]]) -> tuple[list[Action], str]:
+    def _try(self, actions: Sequence[Action], rejections: list[tuple[str, str]]) -> tuple[list[Action], str]:
         """The actions to repeat and why; what is refused for good is added to `refused`."""
         operations: list[Any] = [line for action in actions for line in action.lines()]
         try:
@@ -115,7 +115,7 @@ class Bulk:
             if error.status_code in BUSY:
                 return list(actions), reason(error)
             if error.status_code == 413 and len(actions) == 1:
-                refused.append((actions[0].id, f"larger than the server takes: {reason(error)}"))
+                rejections.append((actions[0].id, f"larger than the server takes: {reason(error)}"))
                 return [], ""
             raise
         again: list[Action] = []
@@ -128,7 +128,7 @@ class Bulk:
             elif result["status"] == 404 and action.body is None:
                 continue  # deleted already
             elif "error" in result:
-                refused.append((action.id, _words(result["error"])))
+                rejections.append((action.id, _words(result["error"])))
         return again, trouble
 
 

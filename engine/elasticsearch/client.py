@@ -26,7 +26,7 @@ from elasticsearch import (
 )
 from elasticsearch.serializer import OrjsonSerializer
 
-from treeline.corpus.errors import CredentialsRefused, EngineUnavailable, InputError, TreelineError
+from treeline.corpus.errors import CredentialsError, EngineUnavailable, InputError, TreelineError
 
 CONNECT_SECONDS = 2.0  # a machine that is gone is noticed in this time, however long an answer may take
 ANSWER_SECONDS = 10.0
@@ -37,9 +37,9 @@ LIKELY_SECONDS, READY_PAUSE = 0.5, 0.1  # in which it mostly is, and between two
 IDLE_SECONDS = 10.0  # without a copy being made until a load goes on with those that are there
 CONNECTIONS = 32
 BUSY = frozenset({429, 502, 503, 504})  # come back later
-OVERLOADED = 429
+TOO_MANY_REQUESTS = 429
 # Writing is blocked: neither rights (403) nor too many requests (429) are at fault. With 503 the cluster is not up yet.
-BLOCKED, CLOSED_TO_WRITING = "cluster_block_exception", frozenset({403, OVERLOADED})
+WRITE_BLOCK, CLOSED_TO_WRITING = "cluster_block_exception", frozenset({403, TOO_MANY_REQUESTS})
 
 PATIENCE = 180.0  # seconds without any progress until a load gives up
 FIRST_PAUSE = 0.25  # seconds; doubled each time
@@ -178,13 +178,13 @@ def await_shards(client: Elasticsearch, index: str, shards: int = 1) -> bool:
 
     Returns false if it takes too long; a write then says why it fails.
     """
-    started = time.monotonic()
+    start = time.monotonic()
     # Polled: a request that waits ends in an error when its time is up, and the client then takes the node for dead.
     while client.cluster.health(index=index)["active_primary_shards"] < shards:
-        waited = time.monotonic() - started
-        if waited > READY_SECONDS:
+        seconds = time.monotonic() - start
+        if seconds > READY_SECONDS:
             return False
-        if waited > LIKELY_SECONDS:
+        if seconds > LIKELY_SECONDS:
             for shard in range(shards):
                 if full := _full_disks(client, index, shard):
                     raise EngineUnavailable(
@@ -214,11 +214,11 @@ def await_copies(client: Elasticsearch, index: str) -> None:
 def _full_disks(client: Elasticsearch, index: str, shard: int) -> str:
     """The nodes whose disks are too full for a shard, in the server's words; empty if there are none."""
     with suppress(ApiError, TransportError):
-        found = client.cluster.allocation_explain(index=index, shard=shard, primary=True)
-        if found.get("can_allocate") == "no":
+        explanation = client.cluster.allocation_explain(index=index, shard=shard, primary=True)
+        if explanation.get("can_allocate") == "no":
             return "; ".join(
                 f"node {node['node_name']}: {decider['explanation']}"
-                for node in found["node_allocation_decisions"]
+                for node in explanation["node_allocation_decisions"]
                 for decider in node["deciders"]
                 if decider["decider"] == "disk_threshold" and decider["decision"] == "NO"
             )
@@ -226,33 +226,33 @@ def _full_disks(client: Elasticsearch, index: str, shard: int) -> str:
 
 
 def _in_words(error: ApiError, client: Elasticsearch) -> TreelineError:
-    said = reason(error)
+    why = reason(error)
     if isinstance(error, UnsupportedProductError):
         return EngineUnavailable(
             f"what answers at {addresses(client)} is no Elasticsearch 8 or 9",
             "look at TREELINE_ELASTICSEARCH_URL; OpenSearch and Elasticsearch 7 will not do",
         )
-    if BLOCKED in said and error.status_code in CLOSED_TO_WRITING:
+    if WRITE_BLOCK in why and error.status_code in CLOSED_TO_WRITING:
         return EngineUnavailable(
-            f"Elasticsearch takes nothing in: {said}", "is its disk full? it goes on by itself once there is room"
+            f"Elasticsearch takes nothing in: {why}", "is its disk full? it goes on by itself once there is room"
         )
     if isinstance(error, AuthorizationException):
-        return CredentialsRefused(
-            f"Elasticsearch does not give this user the right: {said}",
+        return CredentialsError(
+            f"Elasticsearch does not give this user the right: {why}",
             "give it the role of deploy/elasticsearch/role.json, or of reader.json to search only",
         )
     if isinstance(error, AuthenticationException):
-        return CredentialsRefused(
-            f"Elasticsearch refuses the credentials: {said}",
+        return CredentialsError(
+            f"Elasticsearch refuses the credentials: {why}",
             "set TREELINE_ELASTICSEARCH_USER and _PASSWORD, or TREELINE_ELASTICSEARCH_API_KEY",
         )
-    if error.status_code == OVERLOADED:
-        return EngineUnavailable(f"Elasticsearch is overloaded: {said}", "try again later")
+    if error.status_code == TOO_MANY_REQUESTS:
+        return EngineUnavailable(f"Elasticsearch is overloaded: {why}", "try again later")
     if error.status_code in BUSY:
         return EngineUnavailable(
-            f"Elasticsearch cannot answer now: {said}", "try again later; `treeline doctor` shows its health"
+            f"Elasticsearch cannot answer now: {why}", "try again later; `treeline doctor` shows its health"
         )
-    return TreelineError(f"Elasticsearch refuses the request: {said}", "see its log")
+    return TreelineError(f"Elasticsearch refuses the request: {why}", "see its log")
 
 
 def _short(error: TransportError) -> str:
@@ -261,7 +261,7 @@ def _short(error: TransportError) -> str:
 
 
 def addresses(client: Elasticsearch) -> str:
-    """Where the client looks for the cluster, without credentials."""
+    """The addresses of the cluster, without credentials."""
     return ", ".join(node.base_url for node in client.transport.node_pool.all())
 
 
@@ -273,9 +273,9 @@ def without_credentials(url: str) -> str:
 def reason(error: ApiError) -> str:
     """The server's own words."""
     body = error.body
-    found = body.get("error", body) if isinstance(body, dict) else body
-    if isinstance(found, dict):
-        cause = (found.get("root_cause") or [found.get("caused_by") or found])[0]
+    details = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(details, dict):
+        cause = (details.get("root_cause") or [details.get("caused_by") or details])[0]
         # It goes on with advice for whoever wrote the request.
         return f"{cause.get('type')}: {cause.get('reason')}".partition(". Consider using")[0]
-    return str(found or error.message)
+    return str(details or error.message)

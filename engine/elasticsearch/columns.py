@@ -50,14 +50,14 @@ class FetchedColumns:
     def entries(self, positions: Rows) -> list[Entry]:
         serials = positions.tolist()
         unknown = [serial for serial in serials if serial not in self._entries]
-        known = self._entries
+        cache = self._entries
         if unknown:
-            found = self._fetch(unknown)
-            known = {**{serial: known[serial] for serial in serials if serial in known}, **found}
-            if len(self._entries) + len(found) > ENTRIES_CACHED:
+            new = self._fetch(unknown)
+            cache = {**{serial: cache[serial] for serial in serials if serial in cache}, **new}
+            if len(self._entries) + len(new) > ENTRIES_CACHED:
                 self._entries = {}
-            self._entries.update(found)
-        return [known[serial] for serial in serials]
+            self._entries.update(new)
+        return [cache[serial] for serial in serials]
 
     def ids_at(self, positions: Rows) -> list[str]:
         return [id for id, _ in self.entries(positions)]
@@ -87,8 +87,8 @@ class Columns:
     Those are shared by all processes of a user and read by one of them.
     """
 
-    def __init__(self, name: str, identity: str, fetched: FetchedColumns, scan: Scan) -> None:
-        self._fetched, self._scan = fetched, scan
+    def __init__(self, name: str, identity: str, remote: FetchedColumns, scan: Scan) -> None:
+        self._fetched, self._scan = remote, scan
         digest = blake2b(identity.encode(), digest_size=16).hexdigest()
         self._name = name
         self._folder = _private_folder() / f"{name}-{digest}" if identity else None
@@ -151,22 +151,22 @@ def _private_folder() -> Path:
 
 def _write(folder: Path, rows: Iterable[tuple[int, Entry]]) -> None:
     """Write a table in parts and put it in place by one rename."""
-    with tempfile.TemporaryDirectory(prefix=folder.name, dir=folder.parent) as made:
+    with tempfile.TemporaryDirectory(prefix=folder.name, dir=folder.parent) as temporary:
         tables: list[Table] = []
         for number, some in enumerate(_batches(rows)):
-            part = Path(made) / f"part-{number}"
+            part = Path(temporary) / f"part-{number}"
             part.mkdir()
             write_rows(part, [_row(serial, *entry) for serial, entry in some])
             tables.append(Table(part))
-        whole = Path(made) / "whole"
+        whole = Path(temporary) / "whole"
         whole.mkdir()
         merge_tables(whole, tables, [np.arange(len(table)) for table in tables])
         whole.rename(folder)
 
 
 def _batches(rows: Iterable[tuple[int, Entry]]) -> Iterator[list[tuple[int, Entry]]]:
-    left = iter(rows)
-    while some := list(islice(left, ROWS_IN_MEMORY)):
+    rest = iter(rows)
+    while some := list(islice(rest, ROWS_IN_MEMORY)):
         yield some
 
 

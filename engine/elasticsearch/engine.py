@@ -45,7 +45,7 @@ FEWEST_CANDIDATES = 200
 OVERSAMPLE = 1.5
 MOST_FACETS = 10_000
 BODIES_CACHED = 2_000  # units, some 17 MB; what is shown once is often shown again, and costs a round trip
-WRITTEN = ("func_name", "docstring", "code")  # text as it is, by the `standard` analyser
+TEXT_FIELDS = ("func_name", "docstring", "code")  # text as it is, by the `standard` analyser
 EXACT_SECONDS = 2.0  # the server's time included
 EXACT_PAGE = 100  # candidates read at once
 SHORTEST_WILDCARD = 3  # letters; fewer are in most words
@@ -74,10 +74,10 @@ class ElasticsearchEngine:
         self._index = index_name(name, generation)
         self._info = info_of(name, generation, meta)
         self._fields = [f"vector{number}" for _, _, number in meta["encoders"]]  # in the order of the encoders
-        fetched = FetchedColumns(self._entries_of, meta.get("next_serial", 0))
+        remote = FetchedColumns(self._entries_of, meta.get("next_serial", 0))
         complete = bool(meta.get("complete")) and meta.get("generation") == generation
         identity = f"{addresses(client)} {self._info.identity}" if complete else ""
-        self._columns = Columns(name, identity, fetched, self._all_entries)
+        self._columns = Columns(name, identity, remote, self._all_entries)
         self._bodies: dict[str, Function] | None = {} if complete else None  # a published generation never changes
 
     @property
@@ -88,24 +88,26 @@ class ElasticsearchEngine:
         return self._hits(_term_matches(terms), k, filters) if terms else []
 
     def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        wanted = " ".join(words(text).split()[:MOST_TERMS])
-        match = {"match": {WORDS: {"query": wanted, "fuzziness": FUZZINESS}}}
-        return self._hits([match], k, filters) if wanted else []
+        query = " ".join(words(text).split()[:MOST_TERMS])
+        match = {"match": {WORDS: {"query": query, "fuzziness": FUZZINESS}}}
+        return self._hits([match], k, filters) if query else []
 
     def as_written(self, text: str, k: int, filters: Filters = NO_FILTERS, *, fuzziness: int = 0) -> Sequence[Hit]:
-        wanted = " ".join(text.split()[:MOST_TERMS])
-        match: dict[str, Any] = {"query": wanted, "fields": list(WRITTEN), "type": "most_fields"}
+        query = " ".join(text.split()[:MOST_TERMS])
+        match: dict[str, Any] = {"query": query, "fields": list(TEXT_FIELDS), "type": "most_fields"}
         if fuzziness:
             match["fuzziness"] = FUZZINESS
-        return self._hits([{"multi_match": match}], k, filters) if wanted else []
+        return self._hits([{"multi_match": match}], k, filters) if query else []
 
     def spellings(self, word: str) -> dict[str, int]:
         near = {"field": WORDS, "suggest_mode": "always", "max_edits": 1, "prefix_length": 1, "min_word_length": 3}
         suggest = {"near": {"text": word, "term": {**near, "size": MOST_NEIGHBOURS, "sort": "frequency"}}}
         own = {"term": {WORDS: word}}
         answer = self._answer(query=own, size=0, suggest=suggest)
-        found = {option["text"]: option["freq"] for part in answer["suggest"]["near"] for option in part["options"]}
-        return {word: answer["hits"]["total"]["value"], **found}
+        neighbours = {
+            option["text"]: option["freq"] for part in answer["suggest"]["near"] for option in part["options"]
+        }
+        return {word: answer["hits"]["total"]["value"], **neighbours}
 
     def named(self, name: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         return self._hits([{"term": {field: name}} for field in ("func_name.keyword", "leaf")], k, filters)
@@ -139,15 +141,15 @@ class ElasticsearchEngine:
         if k <= 0 or not query.any():
             return []
         k = min(k, MOST_HITS)
-        found = self._search(knn=self._knn(query, k, filters, number), size=k, **SERIALS)["hits"]
+        rows = self._search(knn=self._knn(query, k, filters, number), size=k, **SERIALS)["hits"]
         # The server's score is (1 + cosine) / 2.
-        return self._found(found, [2 * hit["_score"] - 1 for hit in found])
+        return self._hits_of(rows, [2 * hit["_score"] - 1 for hit in rows])
 
     def raw(self, terms: Sequence[str], vector: Vectors, k: int) -> int:
         """Both lanes' searches in one `_msearch`, for how many hits: what a hybrid search costs at least."""
         lanes = [{"query": _any_of(_term_matches(terms), NO_FILTERS)}, {"knn": self._knn(vector, k, NO_FILTERS, 0)}]
-        wanted = {"size": k, "_source": False, "stored_fields": "_none_", "docvalue_fields": ["serial"]}
-        searches = [part for lane in lanes for part in ({}, {**lane, **wanted, "track_total_hits": False})]
+        options = {"size": k, "_source": False, "stored_fields": "_none_", "docvalue_fields": ["serial"]}
+        searches = [part for lane in lanes for part in ({}, {**lane, **options, "track_total_hits": False})]
         with self._errors():
             answer = self._client.msearch(index=self._index, searches=searches)
         return sum(len(one["hits"]["hits"]) for one in answer["responses"])
@@ -158,34 +160,34 @@ class ElasticsearchEngine:
         return self._columns.are_here
 
     def fetch(self, ids: Sequence[str]) -> list[Function]:
-        known = self._bodies or {}
-        found = {id: known[id] for id in ids if id in known}
-        if missing := [id for id in ids if id not in found]:
+        cache = self._bodies or {}
+        records = {id: cache[id] for id in ids if id in cache}
+        if missing := [id for id in ids if id not in records]:
             read = {hit["_id"]: function_of(hit["_source"]) for hit in self._by_ids(missing, NO_FILTERS, source=True)}
-            found |= read
+            records |= read
             if self._bodies is not None and len(read) < FEW:
-                full = len(known) + len(read) > BODIES_CACHED
-                self._bodies = read if full else {**known, **read}
-        return [found[id] for id in ids if id in found]
+                full = len(cache) + len(read) > BODIES_CACHED
+                self._bodies = read if full else {**cache, **read}
+        return [records[id] for id in ids if id in records]
 
     def locate(self, ids: Sequence[str], filters: Filters = NO_FILTERS) -> list[Hit]:
-        found = {
+        by_id = {
             id_of(hit): address_of(hit["fields"]) for hit in self._by_ids(ids, filters, **columns(*ADDRESS_FIELDS))
         }
-        return [Hit(id, 0.0, found[id]) for id in ids if id in found]
+        return [Hit(id, 0.0, by_id[id]) for id in ids if id in by_id]
 
     def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
         number = self._info.encoder_number(encoder)
         field = self._fields[number]
         rows = np.zeros((len(ids), self._info.encoders[number].dimension), dtype=np.float32)
-        found = {
+        by_id = {
             id_of(hit): hit["fields"][field][0]
             for hit in self._by_ids(ids, NO_FILTERS, **columns(field))
             if field in hit["fields"]
         }
         for number, id in enumerate(ids):
-            if id in found:
-                rows[number] = found[id]
+            if id in by_id:
+                rows[number] = by_id[id]
         return normalize(rows)
 
     def suggest(self, prefix: str, k: int) -> list[str]:
@@ -198,8 +200,8 @@ class ElasticsearchEngine:
         anyhow = [{"prefix": {"leaf": {"value": way + prefix[length:], "case_insensitive": True}}} for way in ways]
         query: dict[str, Any] = {"bool": {"should": anyhow}} if prefix else own
         aggs: dict[str, dict[str, Any]] = {"own": {"filter": own, "aggs": names}, **names}
-        found = self._answer(query=query, size=0, aggs=aggs)["aggregations"]
-        buckets = [*found["own"]["names"]["buckets"], *found["names"]["buckets"]]
+        answer = self._answer(query=query, size=0, aggs=aggs)["aggregations"]
+        buckets = [*answer["own"]["names"]["buckets"], *answer["names"]["buckets"]]
         return list(dict.fromkeys(bucket["key"] for bucket in buckets))[:k]
 
     def count(self, filters: Filters = NO_FILTERS) -> int:
@@ -209,8 +211,8 @@ class ElasticsearchEngine:
     def facets(self) -> dict[str, dict[str, int]]:
         fields = ("language", "repo", "partition", "kind")
         aggs = {field: {"terms": {"field": field, "size": MOST_FACETS}} for field in fields}
-        found = self._answer(query=UNITS, size=0, aggs=aggs)["aggregations"]
-        return {field: {bucket["key"]: bucket["doc_count"] for bucket in found[field]["buckets"]} for field in fields}
+        answer = self._answer(query=UNITS, size=0, aggs=aggs)["aggregations"]
+        return {field: {bucket["key"]: bucket["doc_count"] for bucket in answer[field]["buckets"]} for field in fields}
 
     def addresses(self) -> Iterator[tuple[str, Address]]:
         for hit in self._all(PAGE, **columns(*ADDRESS_FIELDS)):
@@ -249,23 +251,23 @@ class ElasticsearchEngine:
     def _hits(self, should: list[dict[str, Any]], k: int, filters: Filters) -> Sequence[Hit]:
         if k <= 0 or not should:
             return []
-        found = self._search(query=_any_of(should, filters), size=min(k, MOST_HITS), **SERIALS)["hits"]
-        return self._found(found, [hit["_score"] for hit in found])
+        rows = self._search(query=_any_of(should, filters), size=min(k, MOST_HITS), **SERIALS)["hits"]
+        return self._hits_of(rows, [hit["_score"] for hit in rows])
 
-    def _found(self, hits: Sequence[Mapping[str, Any]], scores: Sequence[float]) -> Hits:
+    def _hits_of(self, hits: Sequence[Mapping[str, Any]], scores: Sequence[float]) -> Hits:
         serials = np.array([hit["fields"]["serial"][0] for hit in hits], dtype=np.int64)
         return Hits(*self._columns.table_and_rows(serials), np.array(scores, dtype=np.float64))
 
     def _entries_of(self, serials: Sequence[int]) -> dict[int, tuple[str, Address]]:
         """Ids and addresses by serial."""
-        found: dict[int, tuple[str, Address]] = {}
+        entries: dict[int, tuple[str, Address]] = {}
         for start in range(0, len(serials), PAGE):
             page = list(serials[start : start + PAGE])
             search = self._search_soon if len(page) < FEW else self._search
             query = {"bool": {"filter": [{"terms": {"serial": page}}]}}
             for hit in search(query=query, size=len(page), **columns("serial", *ADDRESS_FIELDS))["hits"]:
-                found[hit["fields"]["serial"][0]] = (id_of(hit), address_of(hit["fields"]))
-        return found
+                entries[hit["fields"]["serial"][0]] = (id_of(hit), address_of(hit["fields"]))
+        return entries
 
     def _all_entries(self) -> Iterator[tuple[int, tuple[str, Address]]]:
         for hit in self._all(PAGE, **columns("serial", *ADDRESS_FIELDS)):
@@ -273,20 +275,20 @@ class ElasticsearchEngine:
 
     def _exact(self, matcher: Matcher, k: int, filters: Filters, stages: Sequence[Stage]) -> Sequence[Hit]:
         """The candidates of each stage by size; each is read until k match."""
-        found: dict[int, None] = {}
+        matches: dict[int, None] = {}
         for stage in stages:
             query = {"bool": {"filter": [UNITS, *stage.filters, *clauses(filters)]}}
             size, have_all = stage.first or EXACT_PAGE, True
             for page in self._pages(query, size, matcher):
                 page.sort(key=lambda hit: (*matcher.rank(hit["_source"]["func_name"], hit["sort"][0]), hit["sort"][1]))
-                new = [hit for hit in page if hit["sort"][1] not in found]
-                found.update((hit["sort"][1], None) for hit in matcher.first(new, texts_of, k - len(found)))
+                new = [hit for hit in page if hit["sort"][1] not in matches]
+                matches.update((hit["sort"][1], None) for hit in matcher.first(new, texts_of, k - len(matches)))
                 have_all = len(page) < size
-                if stage.first or len(found) >= k or matcher.timed_out:
+                if stage.first or len(matches) >= k or matcher.timed_out:
                     break
-            if (stage.first and have_all) or len(found) >= k or matcher.timed_out:
+            if (stage.first and have_all) or len(matches) >= k or matcher.timed_out:
                 break
-        serials = np.array(list(found), dtype=np.int64)
+        serials = np.array(list(matches), dtype=np.int64)
         hits = Hits(*self._columns.table_and_rows(serials), np.arange(len(serials), 0.0, -1.0))
         hits.complete = not matcher.timed_out
         return hits
@@ -294,32 +296,32 @@ class ElasticsearchEngine:
     def _pages(self, query: Mapping[str, Any], size: int, matcher: Matcher) -> Iterator[list[dict[str, Any]]]:
         """Candidates with their texts, short ones first."""
         after: dict[str, Any] = {}
-        while not matcher.expired:
-            found = self._search(
+        while not matcher.out_of_time:
+            page = self._search(
                 query=query, size=size, sort=[{"size": "asc"}, {"serial": "asc"}], source_includes=TEXTS, **after
             )["hits"]
-            yield found
-            if len(found) < size:
+            yield page
+            if len(page) < size:
                 return
-            after = {"search_after": found[-1]["sort"]}
+            after = {"search_after": page[-1]["sort"]}
 
-    def _by_ids(self, ids: Sequence[str], filters: Filters, **wanted: Any) -> Iterator[dict[str, Any]]:
+    def _by_ids(self, ids: Sequence[str], filters: Filters, **options: Any) -> Iterator[dict[str, Any]]:
         distinct = [id for id in dict.fromkeys(ids) if len(id) == ID_LENGTH]
         for start in range(0, len(distinct), PAGE):
             page = distinct[start : start + PAGE]
             query = {"bool": {"filter": [{"ids": {"values": page}}, UNITS, *clauses(filters)]}}
             search = self._search_soon if len(page) < FEW else self._search
-            yield from search(query=query, size=len(page), **wanted)["hits"]
+            yield from search(query=query, size=len(page), **options)["hits"]
 
-    def _all(self, page: int, **wanted: Any) -> Iterator[dict[str, Any]]:
+    def _all(self, page: int, **options: Any) -> Iterator[dict[str, Any]]:
         """Every function in order of writing; a published generation does not change, so pages fit together."""
         after: dict[str, Any] = {}
         while True:
-            found = self._search(query=UNITS, size=page, sort=[{"serial": "asc"}], **wanted, **after)["hits"]
-            yield from found
-            if len(found) < page:
+            rows = self._search(query=UNITS, size=page, sort=[{"serial": "asc"}], **options, **after)["hits"]
+            yield from rows
+            if len(rows) < page:
                 return
-            after = {"search_after": found[-1]["sort"]}
+            after = {"search_after": rows[-1]["sort"]}
 
     def _search_soon(self, **request: Any) -> Any:
         """Another node is asked where one hangs, and given its time: the cluster may be no more than busy."""
@@ -388,34 +390,34 @@ def exact_stages(matcher: Matcher, *, whole_words: bool) -> list[Stage]:
     The first and the last word of the text may be parts of longer ones, unless `whole_words`. Looking for parts goes
     through the whole dictionary of words, which takes most of the time; few units have the words between in order.
     """
-    wanted: list[dict[str, Any]] = []
+    filters: list[dict[str, Any]] = []
     inner: list[dict[str, Any]] = []
     for literal in matcher.literals:
         parts = literal.split()
         several = len(parts) >= SEVERAL_WORDS
-        between = [_in_order(parts[1:-1], "phrase")] if len(parts) > SEVERAL_WORDS else []
+        middle = [_in_order(parts[1:-1], "phrase")] if len(parts) > SEVERAL_WORDS else []
         if several and len(parts[-1]) >= SHORTEST_WILDCARD:
-            wanted.append(_in_order(parts[1:], "phrase_prefix", max_expansions=MOST_ENDINGS))
-            inner += between
-            if between and PLAIN_WORD.fullmatch(parts[-1]):  # what the analyser does not cut
+            filters.append(_in_order(parts[1:], "phrase_prefix", max_expansions=MOST_ENDINGS))
+            inner += middle
+            if middle and PLAIN_WORD.fullmatch(parts[-1]):  # what the analyser does not cut
                 inner.append({"prefix": {WORDS: parts[-1]}})
         else:
-            wanted += between
-        found = words(literal).split()
-        for at, word in enumerate(found):
-            edge = (at == 0 and literal.startswith(word)) or (at == len(found) - 1 and literal.endswith(word))
+            filters += middle
+        tokens = words(literal).split()
+        for at, word in enumerate(tokens):
+            edge = (at == 0 and literal.startswith(word)) or (at == len(tokens) - 1 and literal.endswith(word))
             if whole_words or not edge:
-                wanted.append({"term": {WORDS: word}})
+                filters.append({"term": {WORDS: word}})
             elif not several and len(word) >= SHORTEST_WILDCARD:
-                wanted.append({"wildcard": {WORDS: f"*{word}*"}})
+                filters.append({"wildcard": {WORDS: f"*{word}*"}})
     if not matcher.name:
-        return [Stage(inner, FEW_CANDIDATES), Stage(wanted)] if inner else [Stage(wanted)]
+        return [Stage(inner, FEW_CANDIDATES), Stage(filters)] if inner else [Stage(filters)]
     own = {"term": {"leaf": {"value": matcher.name, "case_insensitive": True}}}
     if whole_words:
-        return [Stage([own]), Stage(wanted)]
+        return [Stage([own]), Stage(filters)]
     name = WILDCARDS.sub(r"\\\g<0>", matcher.name)
     longer = {"wildcard": {"func_name.keyword": {"value": f"*{name}*", "case_insensitive": True}}}
-    return [Stage([own]), Stage([longer]), Stage(wanted)]
+    return [Stage([own]), Stage([longer]), Stage(filters)]
 
 
 def _in_order(parts: Sequence[str], kind: str, **options: Any) -> dict[str, Any]:
@@ -430,11 +432,11 @@ def read_artifact(client: Elasticsearch, index: str, name: str) -> bytes | None:
     """A side product that was stored with a generation, put together from its pieces."""
     pieces: list[bytes] = []
     while True:
-        found = read_piece(client, index, name, len(pieces))
-        if found is None:
+        piece = read_piece(client, index, name, len(pieces))
+        if piece is None:
             return None
-        pieces.append(found[0])
-        if len(pieces) == found[1]:
+        pieces.append(piece[0])
+        if len(pieces) == piece[1]:
             return b"".join(pieces)
 
 
@@ -443,7 +445,7 @@ def read_piece(client: Elasticsearch, index: str, name: str, number: int) -> tup
     try:
         with server_errors(client, missing=False):
             id = f"{ARTIFACT}:{name}:{number:06d}"
-            found: Any = client.get(index=index, id=id, source_includes=["data", "pieces"])
+            answer: Any = client.get(index=index, id=id, source_includes=["data", "pieces"])
     except NotFoundError:
         return None
-    return b64decode(found["_source"]["data"]), int(found["_source"]["pieces"])
+    return b64decode(answer["_source"]["data"]), int(answer["_source"]["pieces"])

@@ -88,28 +88,28 @@ class Lease:
         await_shards(self._client, INDEX)
 
     def _take_over(self) -> None:
-        found = self._found()
-        if found is not None and _is_alive(found["_source"]):
-            raise self._refusal(found["_source"])
+        lease = self._read()
+        if lease is not None and _is_alive(lease["_source"]):
+            raise self._refusal(lease["_source"])
         try:
             self._write()  # it was released a moment ago, or its holder is dead
         except ConflictError:  # another process was a moment earlier
-            found = self._found()
-            raise self._refusal(found["_source"] if found else self._who) from None
+            lease = self._read()
+            raise self._refusal(lease["_source"] if lease else self._who) from None
 
     def _is_held(self) -> bool:
         """After a conflict: whether it was with a heartbeat of ours whose answer was lost, not with another writer."""
-        found = self._found()
-        return found is not None and all(found["_source"][key] == value for key, value in self._who.items())
+        lease = self._read()
+        return lease is not None and all(lease["_source"][key] == value for key, value in self._who.items())
 
-    def _found(self) -> Any:
+    def _read(self) -> Any:
         """The document, whose version the next write is to follow; None when there is none."""
         try:
-            found = self._client.get(index=INDEX, id=self._id)
+            lease = self._client.get(index=INDEX, id=self._id)
         except NotFoundError:
             return None
-        self._version = _version(found)
-        return found
+        self._version = _version(lease)
+        return lease
 
     def _write(self) -> None:
         """If nobody else has written since."""
@@ -138,10 +138,10 @@ def _process(number: int) -> str:
     """A process by its number and its time of start, because numbers are given out again."""
     try:
         with open(f"/proc/{number}/stat", encoding="utf-8") as stat:  # noqa: PTH123 - not a path of ours
-            started = stat.read().rpartition(")")[2].split()[19]
+            start = stat.read().rpartition(")")[2].split()[19]
     except OSError:
-        started = ""
-    return f"{number}:{started}"
+        start = ""
+    return f"{number}:{start}"
 
 
 def _is_running(process: str) -> bool:

@@ -1,4 +1,4 @@
-"""How functions look to Elasticsearch: explicit mappings, one document per function."""
+"""Functions as Elasticsearch documents, and the explicit mapping of their fields."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ADDRESS_FIELDS = ("repo", "path", "func_name.keyword", "language", "url", "kind"
 # eighth more of its time in loading.
 NOT_IN_SOURCE = [ID, TERMS, SHAPES, WORDS, "leaf", "size", *(f"vector{number}" for number in range(16))]
 
-_stored = {"type": "keyword", "index": False, "doc_values": False}
+_source_only = {"type": "keyword", "index": False, "doc_values": False}
 
 PROPERTIES: dict[str, Any] = {
     ID: {"type": "keyword", "index": False},
@@ -55,11 +55,11 @@ PROPERTIES: dict[str, Any] = {
     "language": {"type": "keyword"},
     "partition": {"type": "keyword"},
     "url": {"type": "keyword", "index": False},
-    "sha": _stored,
-    "original_string": _stored,
+    "sha": _source_only,
+    "original_string": _source_only,
     "size": {"type": "integer", "index": False},
-    "code_tokens": _stored,
-    "docstring_tokens": _stored,
+    "code_tokens": _source_only,
+    "docstring_tokens": _source_only,
     TERMS: {"type": "text", "analyzer": "whitespace", "index_options": "freqs"},
     SHAPES: {"type": "text", "analyzer": "whitespace", "index_options": "freqs"},
     WORDS: {"type": "text", "analyzer": "standard", "index_options": "freqs"},
@@ -106,7 +106,7 @@ def document(
 ) -> dict[str, Any]:
     """A function as Elasticsearch takes it."""
     plain, shapes = split(terms)
-    made: dict[str, Any] = {
+    fields: dict[str, Any] = {
         ID: function.id,
         "kind": function.kind,
         "serial": serial,
@@ -127,11 +127,11 @@ def document(
         WORDS: words(f"{function.func_name}\n{function.docstring}\n{function.code}"),
     }
     if function.docstring:  # so that `exists` tells
-        made["docstring"] = function.docstring
+        fields["docstring"] = function.docstring
     if function.original_string != function.code:
-        made["original_string"] = function.original_string
-    made.update({f"vector{number}": row for number, row in vectors.items() if row is not None})
-    return made
+        fields["original_string"] = function.original_string
+    fields.update({f"vector{number}": row for number, row in vectors.items() if row is not None})
+    return fields
 
 
 def function_of(source: Mapping[str, Any]) -> Function:
@@ -167,8 +167,8 @@ def whole_numbers(rows: Vectors) -> list[NDArray[np.int32] | None]:
     """Each row as whole numbers, nothing for a row of zeros (the server refuses cosine without a length)."""
     clean = np.nan_to_num(np.asarray(rows, dtype=np.float32), nan=0.0, posinf=0.0, neginf=0.0)
     largest = np.abs(clean).max(axis=1, initial=0.0)
-    scaled = np.rint(clean * (WHOLE_NUMBERS / np.where(largest > 0, largest, 1))[:, None]).astype(np.int32)
-    return [row if most > 0 else None for row, most in zip(scaled, largest, strict=True)]
+    integers = np.rint(clean * (WHOLE_NUMBERS / np.where(largest > 0, largest, 1))[:, None]).astype(np.int32)
+    return [row if most > 0 else None for row, most in zip(integers, largest, strict=True)]
 
 
 def chunks(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
@@ -182,7 +182,7 @@ def chunks(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
 
 def clauses(filters: Filters) -> list[dict[str, Any]]:
     """The filters as the server takes them."""
-    found: list[dict[str, Any]] = [
+    terms: list[dict[str, Any]] = [
         {"term": {field: value}}
         for field, value in (
             ("language", filters.language),
@@ -192,13 +192,13 @@ def clauses(filters: Filters) -> list[dict[str, Any]]:
         if value
     ]
     if filters.kinds:
-        found.append({"terms": {"kind": filters.kinds}})
+        terms.append({"terms": {"kind": filters.kinds}})
     prefix = filters.path_prefix
     if too_long(prefix):
-        found.append({"match_none": {}})
+        terms.append({"match_none": {}})
     elif prefix:
-        found.append({"prefix": {"path": prefix}})
-    return found
+        terms.append({"prefix": {"path": prefix}})
+    return terms
 
 
 def too_long(prefix: str) -> bool:
@@ -207,7 +207,7 @@ def too_long(prefix: str) -> bool:
 
 
 def info_of(name: str, generation: str, meta: Mapping[str, Any]) -> IndexInfo:
-    """What a generation says of itself."""
+    """The description of a generation, from its metadata."""
     encoders = tuple(EncoderSpec(encoder, dimension) for encoder, dimension, _ in meta["encoders"])
     functions, created = meta.get("functions", 0), meta.get("created", "")
     return IndexInfo(

@@ -23,7 +23,7 @@ MOST_UNITS = 2_000_000  # about 1.5 GB of addresses, and 1 GB of vectors on disk
 Row = NDArray[np.int32] | None
 
 
-class Written:
+class WriteLog:
     """The addresses and first vectors of the units that a process wrote, in order of writing.
 
     Vectors are in a temporary file; where there is no room for it, nothing is kept.
@@ -40,9 +40,9 @@ class Written:
         self._units.pop(function.id, None)  # a unit that is written again is the last in order
         if len(self._units) >= MOST_UNITS:
             self.close()
-        place = self._place(row)
+        number = self._append(row)
         if self._keeps:
-            self._units[function.id] = (function.address, place)
+            self._units[function.id] = (function.address, number)
 
     def discard(self, id: str) -> None:
         self._units.pop(id, None)
@@ -71,11 +71,11 @@ class Written:
         places = np.array([self._units[id][1] for id in ids], dtype=np.int64)
         rows = np.zeros((len(ids), dimension), dtype=np.float32)
         if self._file is not None and self._rows:
-            stored = np.memmap(self._file, np.int16, "r", shape=(self._rows, dimension))
-            rows[places >= 0] = stored[places[places >= 0]]
+            file_rows = np.memmap(self._file, np.int16, "r", shape=(self._rows, dimension))
+            rows[places >= 0] = file_rows[places[places >= 0]]
         return normalize(rows)
 
-    def _place(self, row: Row) -> int:
+    def _append(self, row: Row) -> int:
         """Append a vector to the file; its number there, -1 for none."""
         if row is None or not self._keeps:
             return -1
@@ -97,21 +97,21 @@ class Preview(ElasticsearchEngine):
     """An engine that asks the server only for what this process did not write."""
 
     def __init__(
-        self, client: Elasticsearch, name: str, generation: str, meta: Mapping[str, Any], written: Written
+        self, client: Elasticsearch, name: str, generation: str, meta: Mapping[str, Any], log: WriteLog
     ) -> None:
         super().__init__(client, name, generation, meta)
-        self._written = written
+        self._log = log
 
     def addresses(self) -> Iterator[tuple[str, Address]]:
-        return self._written.addresses() if len(self._written) == self._info.functions else super().addresses()
+        return self._log.addresses() if len(self._log) == self._info.functions else super().addresses()
 
     def locate(self, ids: Sequence[str], filters: Filters = NO_FILTERS) -> list[Hit]:
-        if filters != NO_FILTERS or not all(map(self._written.knows, ids)):
+        if filters != NO_FILTERS or not all(map(self._log.knows, ids)):
             return super().locate(ids, filters)
-        return [Hit(id, 0.0, address) for id in ids if (address := self._written.address(id)) is not None]
+        return [Hit(id, 0.0, address) for id in ids if (address := self._log.address(id)) is not None]
 
     def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
         number = self._info.encoder_number(encoder)
-        if number or not all(map(self._written.knows, ids)):
+        if number or not all(map(self._log.knows, ids)):
             return super().vectors(ids, encoder)
-        return self._written.vectors(ids, self._info.encoders[number].dimension)
+        return self._log.vectors(ids, self._info.encoders[number].dimension)

@@ -55,9 +55,9 @@ class ElasticsearchStore:
 
     def names(self) -> list[str]:
         with server_errors(self._client):
-            found = self._client.indices.get_alias(name=f"{alias_name('*')}")
-        parsed = (parse_index_name(index) for index, entry in found.items() if entry["aliases"])
-        return sorted({name_and_generation[0] for name_and_generation in parsed if name_and_generation})
+            aliases = self._client.indices.get_alias(name=f"{alias_name('*')}")
+        indexes = (parse_index_name(index) for index, entry in aliases.items() if entry["aliases"])
+        return sorted({name_and_generation[0] for name_and_generation in indexes if name_and_generation})
 
     def open(self, name: str) -> ElasticsearchEngine:
         return ElasticsearchEngine(self._client, name, *self._current(name))
@@ -81,9 +81,9 @@ class ElasticsearchStore:
 
     def current(self, name: str) -> str:
         with self._missing(name):
-            found = self._client.indices.get_alias(name=alias_name(check_name(name)))
-        parsed = (parse_index_name(index) for index in found)
-        return max(name_and_generation[1] for name_and_generation in parsed if name_and_generation)
+            aliases = self._client.indices.get_alias(name=alias_name(check_name(name)))
+        indexes = (parse_index_name(index) for index in aliases)
+        return max(name_and_generation[1] for name_and_generation in indexes if name_and_generation)
 
     def artifact(self, name: str, artifact: str) -> bytes | None:
         return read_artifact(self._client, index_name(name, self.current(name)), artifact)
@@ -95,20 +95,20 @@ class ElasticsearchStore:
     def roll_back(self, name: str) -> IndexInfo:
         current = self.current(name)
         before = newest_before(name, current, self.generations(name))
-        rejected = {**self._metas(name)[current], ROLLED_BACK: True}
+        reject = {**self._metas(name)[current], ROLLED_BACK: True}
         with server_errors(self._client):
             # First, so that it is rejected also when this ends before the alias is moved.
-            self._admin.indices.put_mapping(index=index_name(name, current), meta={"treeline": rejected})
+            self._admin.indices.put_mapping(index=index_name(name, current), meta={"treeline": reject})
             flip_alias(self._admin, name, index_name(name, before.generation))
         return before
 
     def prune(self, name: str, keep: int = 2) -> list[str]:
         complete = self._complete(name)
-        rejected = [generation for generation, meta in complete.items() if meta.get(ROLLED_BACK)]
-        removed = prunable(list(complete), self.current(name), rejected, keep)
-        for generation in removed:
+        rejects = [generation for generation, meta in complete.items() if meta.get(ROLLED_BACK)]
+        surplus = prunable(list(complete), self.current(name), rejects, keep)
+        for generation in surplus:
             self._delete(name, generation)
-        return removed
+        return surplus
 
     def drop(self, name: str) -> None:
         self.current(name)
@@ -127,7 +127,7 @@ class ElasticsearchStore:
         current = "" if fresh else live
         specs = [[encoder.name, encoder.dimension] for encoder in encoders]
         plan: dict[str, Any] = {"fingerprint": fingerprint, "base": current, "wanted": specs}
-        interrupted = None
+        partial = None
         for generation, meta in metas.items():
             if _is_complete(generation, meta):
                 # A load that died before it moved the alias leaves a generation that was never current.
@@ -135,22 +135,22 @@ class ElasticsearchStore:
                     self._delete(name, generation)
             else:
                 if meta.get("checkpoint") and all(meta.get(key) == value for key, value in plan.items()):
-                    interrupted = (generation, meta)
+                    partial = (generation, meta)
                 else:
                     self._delete(name, generation)
-        if interrupted and not self._has_all_shards(name, interrupted[0]):
-            log.warning("generation %s of %s is begun again: nodes with parts of it are gone", interrupted[0], name)
-            self._delete(name, interrupted[0])
-            interrupted = None
+        if partial and not self._has_all_shards(name, partial[0]):
+            log.warning("generation %s of %s is begun again: nodes with parts of it are gone", partial[0], name)
+            self._delete(name, partial[0])
+            partial = None
         number = max((int(generation) for generation in metas), default=0) + 1
-        generation = interrupted[0] if interrupted else f"{number:06d}"
-        base = (current, metas[current]) if current and not interrupted else None
+        generation = partial[0] if partial else f"{number:06d}"
+        base = (current, metas[current]) if current and not partial else None
         return ElasticsearchWriter(
             self._client,
             name,
             generation,
             base,
-            interrupted[1] if interrupted else None,
+            partial[1] if partial else None,
             plan | {"encoders": specs},
             lease,
             self._shards,
@@ -175,18 +175,21 @@ class ElasticsearchStore:
     def _current(self, name: str) -> tuple[str, Mapping[str, Any]]:
         """The current generation and what it says of itself, in one request."""
         with self._missing(name):
-            found = self._client.indices.get_mapping(index=alias_name(check_name(name)))
-        index = max(found)
-        parsed, meta = parse_index_name(index), found[index]["mappings"].get("_meta", {}).get("treeline")
-        if parsed is None or meta is None:
+            mappings = self._client.indices.get_mapping(index=alias_name(check_name(name)))
+        index = max(mappings)
+        name_and_generation, meta = (
+            parse_index_name(index),
+            mappings[index]["mappings"].get("_meta", {}).get("treeline"),
+        )
+        if name_and_generation is None or meta is None:
             raise IndexMissing(f"{index} was not made by Treeline", "index under another name")
         if meta["format"] != FORMAT:
             raise IndexOutdated(index, meta["format"], FORMAT)
-        return parsed[1], meta
+        return name_and_generation[1], meta
 
     @contextmanager
     def _missing(self, name: str) -> Iterator[None]:
-        """Where there is no such alias, it is the index that is missing."""
+        """Turns a missing alias into `IndexMissing`."""
         try:
             with server_errors(self._client, missing=False):
                 yield
@@ -197,14 +200,20 @@ class ElasticsearchStore:
             ) from None
 
     def _metas(self, name: str) -> dict[str, Mapping[str, Any]]:
-        """What every generation of an index says of itself, newest first."""
+        """The metadata of every generation of an index, newest first."""
         with server_errors(self._client):
-            found = self._client.indices.get_mapping(index=index_name(check_name(name), "*"), expand_wildcards="open")
+            mappings = self._client.indices.get_mapping(
+                index=index_name(check_name(name), "*"), expand_wildcards="open"
+            )
         metas = {}
-        for index, entry in found.items():
-            parsed = parse_index_name(index)
-            if parsed and parsed[0] == name and "treeline" in entry["mappings"].get("_meta", {}):
-                metas[parsed[1]] = entry["mappings"]["_meta"]["treeline"]
+        for index, entry in mappings.items():
+            name_and_generation = parse_index_name(index)
+            if (
+                name_and_generation
+                and name_and_generation[0] == name
+                and "treeline" in entry["mappings"].get("_meta", {})
+            ):
+                metas[name_and_generation[1]] = entry["mappings"]["_meta"]["treeline"]
         return dict(sorted(metas.items(), reverse=True))
 
     def _complete(self, name: str) -> dict[str, Mapping[str, Any]]:

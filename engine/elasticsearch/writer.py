@@ -33,7 +33,7 @@ from treeline.engine.elasticsearch.mapping import (
     vector_field,
     whole_numbers,
 )
-from treeline.engine.elasticsearch.preview import Preview, Row, Written
+from treeline.engine.elasticsearch.preview import Preview, Row, WriteLog
 from treeline.engine.hits import Vectors
 from treeline.engine.names import ALL_CURRENT, alias_name, index_name, parse_index_name
 from treeline.engine.protocol import EncoderSpec, IndexInfo, new_token
@@ -53,7 +53,7 @@ class ElasticsearchWriter:
         name: str,
         generation: str,
         base: tuple[str, Mapping[str, Any]] | None,
-        interrupted: Mapping[str, Any] | None,
+        partial: Mapping[str, Any] | None,
         plan: Mapping[str, Any],
         lease: Lease,
         shards: int = 1,
@@ -66,14 +66,14 @@ class ElasticsearchWriter:
         self._shards = shards
         self._bulk = Bulk(client, self._index)
         self._rejected: list[tuple[str, str]] = []
-        self._written: set[bytes] = set()
-        self._kept = Written()
+        self._ids: set[bytes] = set()
+        self._log = WriteLog()
         self._resumed: bytes | None = None
         with server_errors(self._client):
-            if interrupted is None:
+            if partial is None:
                 self._meta = self._start(base, plan)
             else:
-                self._meta = dict(interrupted)
+                self._meta = dict(partial)
                 self._resume()
         self._encoders = [(EncoderSpec(encoder, size), number) for encoder, size, number in self._meta["encoders"]]
         self._next_serial: int = self._meta["next_serial"]
@@ -93,72 +93,72 @@ class ElasticsearchWriter:
         rows = {number: self._rows_of(encoder, vectors, len(functions)) for encoder, number in self._encoders}
         there = self._there([function.id for function in functions])
         actions: dict[str, Action] = {}
-        written: dict[str, tuple[Function, Row]] = {}
+        entries: dict[str, tuple[Function, Row]] = {}
         first = self._encoders[0][1] if self._encoders else -1
         for at, (function, function_terms) in enumerate(zip(functions, terms, strict=True)):
-            vector = {number: encoded[at] for number, encoded in rows.items()}
+            vector = {number: vector_rows[at] for number, vector_rows in rows.items()}
             try:
-                made = document(self._next_serial, function, function_terms, vector)
-                body = orjson.dumps(made, option=orjson.OPT_SERIALIZE_NUMPY)
+                fields = document(self._next_serial, function, function_terms, vector)
+                body = orjson.dumps(fields, option=orjson.OPT_SERIALIZE_NUMPY)
             except orjson.JSONEncodeError as error:
                 self._rejected.append((function.id, f"not valid Unicode: {error}"))
                 continue
             actions[function.id] = Action(function.id, body)  # the last of two with one id wins
-            written[function.id] = (function, vector.get(first))
+            entries[function.id] = (function, vector.get(first))
             self._next_serial += 1
-        refused = self._do(list(actions.values()))
-        self._rejected.extend(refused)
-        done = actions.keys() - {id for id, _ in refused}
-        new = len(done - there)
-        self._written.update(bytes.fromhex(id) for id in done)
-        for id, (function, row) in written.items():
-            if id in done:
-                self._kept.add(function, row)
+        rejections = self._do(list(actions.values()))
+        self._rejected.extend(rejections)
+        ids = actions.keys() - {id for id, _ in rejections}
+        new = len(ids - there)
+        self._ids.update(bytes.fromhex(id) for id in ids)
+        for id, (function, row) in entries.items():
+            if id in ids:
+                self._log.add(function, row)
         self._functions += new
         return new
 
     def delete(self, ids: Sequence[str]) -> int:
         self._check_lease()
         there = self._there(ids)
-        refused = self._do([Action(id, None) for id in there])
-        if refused:
-            raise TreelineError(f"Elasticsearch does not delete {refused[0][0]}: {refused[0][1]}", "see its log")
-        self._written.difference_update(bytes.fromhex(id) for id in there)
+        rejections = self._do([Action(id, None) for id in there])
+        if rejections:
+            raise TreelineError(f"Elasticsearch does not delete {rejections[0][0]}: {rejections[0][1]}", "see its log")
+        self._ids.difference_update(bytes.fromhex(id) for id in there)
         for id in there:
-            self._kept.discard(id)
+            self._log.discard(id)
         self._functions -= len(there)
         return len(there)
 
     def delete_repo(self, repo: str) -> int:
-        deleted = 0
+        count = 0
         query = {"bool": {"filter": [{"term": {"repo": repo}}, UNITS]}}
         while True:
             with server_errors(self._client):
                 self._client.indices.refresh(index=self._index)
-                found = whole_answer(self._client, self._index, query=query, size=PAGE, source=False)
-            ids = [hit["_id"] for hit in found["hits"]["hits"]]
+                answer = whole_answer(self._client, self._index, query=query, size=PAGE, source=False)
+            ids = [hit["_id"] for hit in answer["hits"]["hits"]]
             if not ids:
-                return deleted
-            deleted += self.delete(ids)
+                return count
+            count += self.delete(ids)
 
     def preview(self) -> ElasticsearchEngine:
         with server_errors(self._client):
             patiently(lambda: self._client.indices.refresh(index=self._index))
         meta = {**self._meta, "functions": self._functions}
-        return Preview(self._client, self._name, self._generation, meta, self._kept)
+        return Preview(self._client, self._name, self._generation, meta, self._log)
 
     def put_artifact(self, name: str, data: bytes) -> None:
         self._check_lease()
-        refused = self._do([Action(id, body) for id, body in chunks(name, data)])
-        if refused:
-            raise TreelineError(f"Elasticsearch does not take the artifact {name!r}: {refused[0][1]}", "see its log")
+        rejections = self._do([Action(id, body) for id, body in chunks(name, data)])
+        if rejections:
+            raise TreelineError(f"Elasticsearch does not take the artifact {name!r}: {rejections[0][1]}", "see its log")
 
     def checkpoint(self, state: bytes) -> None:
         # Two places in turn: the one that the mapping points to stays whole while the other is written.
-        place = f"{CHECKPOINT}-{'b' if self._meta.get('checkpoint', '').endswith('-a') else 'a'}"
-        self.put_artifact(place, state)
+        slot = f"{CHECKPOINT}-{'b' if self._meta.get('checkpoint', '').endswith('-a') else 'a'}"
+        self.put_artifact(slot, state)
         self._meta |= {
-            "checkpoint": place,
+            "checkpoint": slot,
             "next_serial": self._next_serial,
             "functions": self._functions,
             "rejected": self._rejected,
@@ -197,8 +197,8 @@ class ElasticsearchWriter:
             "encoders": _rows(encoders),
         }
         fields = {k: v for encoder, n in encoders for k, v in vector_field(n, encoder.dimension).items()}
-        named = {"treeline": meta}
-        patiently(lambda: self._client.indices.put_mapping(index=self._index, properties=fields, meta=named))
+        document = {"treeline": meta}
+        patiently(lambda: self._client.indices.put_mapping(index=self._index, properties=fields, meta=document))
         return meta
 
     def _clone(self, base: str) -> None:
@@ -215,16 +215,16 @@ class ElasticsearchWriter:
     def _publish(self) -> None:
         """Check the count and move the alias; all of it may be done twice."""
         self._client.indices.refresh(index=self._index)
-        counted = self._count()
-        if counted != self._functions:
+        count = self._count()
+        if count != self._functions:
             raise TreelineError(
                 f"the new generation of {self._name!r} does not add up: {self._functions} units written, "
-                f"{counted} in {self._index}",
+                f"{count} in {self._index}",
                 "the alias stays where it was; index again with a fresh start",
             )
         self._meta |= {
             "complete": True,
-            "functions": counted,
+            "functions": count,
             "next_serial": self._next_serial,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "token": new_token(),
@@ -251,8 +251,8 @@ class ElasticsearchWriter:
         query = {"range": {"serial": {"gte": self._meta["next_serial"]}}}
         while True:
             self._client.indices.refresh(index=self._index)
-            found = whole_answer(self._client, self._index, query=query, size=PAGE, source=False)
-            ids = [hit["_id"] for hit in found["hits"]["hits"]]
+            answer = whole_answer(self._client, self._index, query=query, size=PAGE, source=False)
+            ids = [hit["_id"] for hit in answer["hits"]["hits"]]
             if not ids:
                 break
             self._do([Action(id, None) for id in ids])
@@ -260,7 +260,7 @@ class ElasticsearchWriter:
         self._meta["functions"] = engine.count()
 
     def _check_base(self) -> None:
-        """What was built on a generation that is no longer current must not become current itself."""
+        """Refuse to publish what was built on a generation that is no longer current."""
         base = self._meta.get("base")
         if not base:
             return
@@ -276,24 +276,26 @@ class ElasticsearchWriter:
 
         A new index gets one segment, so that all its vectors get into a graph: they have none before.
         """
-        wanted: list[dict[str, Any]] = [{"max_num_segments": 1}]
+        merges: list[dict[str, Any]] = [{"max_num_segments": 1}]
         if self._meta.get("base"):  # deleted units count in BM25 until their segment is merged
-            wanted = [{"only_expunge_deletes": True}, {"max_num_segments": MOST_SEGMENTS}]
+            merges = [{"only_expunge_deletes": True}, {"max_num_segments": MOST_SEGMENTS}]
         with suppress(ApiError, TransportError):  # the index is complete without it
-            for one in wanted:
+            for one in merges:
                 self._client.indices.forcemerge(index=self._index, wait_for_completion=False, **one)
 
     def _rows_of(self, encoder: EncoderSpec, vectors: Mapping[str, Vectors], count: int) -> Sequence[Any]:
-        given = vectors.get(encoder.name)
-        if given is None:
+        rows = vectors.get(encoder.name)
+        if rows is None:
             return [None] * count
-        encoder.check(given, count)
-        return whole_numbers(given)
+        encoder.check(rows, count)
+        return whole_numbers(rows)
 
     def _there(self, ids: Sequence[str]) -> set[str]:
-        """Which of these are in this generation already; asked before writing, because after a repeated request the
-        server cannot say any more whether a document was new."""
-        there = {id for id in ids if bytes.fromhex(id) in self._written}
+        """Those of the ids that this generation has already.
+
+        Asked before writing: after a repeated request the server cannot tell whether a document was new.
+        """
+        there = {id for id in ids if bytes.fromhex(id) in self._ids}
         unknown = [id for id in dict.fromkeys(ids) if id not in there]
         if not self._has_more_than_written or not unknown:
             return there
@@ -324,7 +326,7 @@ class ElasticsearchWriter:
     def _close(self) -> None:
         if self._lease is not None:
             self._bulk.close()
-            self._kept.close()
+            self._log.close()
             self._lease.release()
             self._lease = None
 
@@ -368,13 +370,13 @@ def _rows(encoders: Sequence[tuple[EncoderSpec, int]]) -> list[tuple[str, int, i
     return [(encoder.name, encoder.dimension, number) for encoder, number in encoders]
 
 
-def _with_fields(wanted: Sequence[Sequence[Any]], taken: Sequence[Sequence[Any]]) -> list[tuple[EncoderSpec, int]]:
+def _with_fields(specs: Sequence[Sequence[Any]], base: Sequence[Sequence[Any]]) -> list[tuple[EncoderSpec, int]]:
     """Each encoder with the field it has in the base, or with a new one."""
-    known = {(name, size): number for name, size, number in taken}
-    free = max(known.values(), default=-1) + 1
+    numbers = {(name, size): number for name, size, number in base}
+    free = max(numbers.values(), default=-1) + 1
     fields = []
-    for name, size in wanted:
-        number = known.get((name, size), free)
+    for name, size in specs:
+        number = numbers.get((name, size), free)
         free = max(free, number + 1)
         fields.append((EncoderSpec(name, size), number))
     return fields

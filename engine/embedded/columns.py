@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from treeline.corpus.arrays import map_array
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
-from treeline.engine.embedded.manifest import Health, guarded
+from treeline.engine.embedded.manifest import Health, damage_check
 from treeline.engine.hits import Ids
 from treeline.engine.protocol import Filters
 
@@ -66,12 +66,12 @@ class Strings(Sequence[str]):
 
     @staticmethod
     def write(folder: Path, name: str, strings: Sequence[str]) -> None:
-        encoded = [string.encode() for string in strings]
-        ends = np.zeros(len(encoded) + 1, dtype=np.int64)
-        np.cumsum([len(part) for part in encoded], out=ends[1:])
+        parts = [string.encode() for string in strings]
+        ends = np.zeros(len(parts) + 1, dtype=np.int64)
+        np.cumsum([len(part) for part in parts], out=ends[1:])
         np.save(folder / f"{name}.ends.npy", ends)
         # One spare byte, because an empty file cannot be mapped.
-        np.save(folder / f"{name}.utf8.npy", np.frombuffer(b"".join(encoded) + b"\0", dtype=np.uint8))
+        np.save(folder / f"{name}.utf8.npy", np.frombuffer(b"".join(parts) + b"\0", dtype=np.uint8))
 
     def __len__(self) -> int:
         return len(self._ends) - 1
@@ -98,15 +98,15 @@ class Strings(Sequence[str]):
 
     def codes_containing(self, text: str) -> NDArray[np.int64]:
         """The codes of strings that contain this, whatever its case (of ASCII letters)."""
-        wanted = text.lower().encode()
-        starts, at = [], self._lower.find(wanted)
+        needle = text.lower().encode()
+        starts, at = [], self._lower.find(needle)
         while at >= 0:
             starts.append(at)
-            at = self._lower.find(wanted, at + 1)
-        found = np.array(starts, dtype=np.int64)
-        codes = np.searchsorted(self._ends, found, side="right") - 1
+            at = self._lower.find(needle, at + 1)
+        offsets = np.array(starts, dtype=np.int64)
+        codes = np.searchsorted(self._ends, offsets, side="right") - 1
         codes = codes[codes < len(self)]
-        inside = found[: len(codes)] + len(wanted) <= self._ends[codes + 1]
+        inside = offsets[: len(codes)] + len(needle) <= self._ends[codes + 1]
         return distinct_codes(codes[inside])
 
 
@@ -137,26 +137,26 @@ class Table:
         return len(self.serials)
 
     def positions_of_serials(self, serials: Sequence[int] | NDArray[np.int64]) -> Positions:
-        """Where rows with these serials are; all of them must exist."""
-        wanted = np.asarray(serials, dtype=np.int64)
-        return wanted - self.serials[0] if self._gapless else np.searchsorted(self.serials, wanted).astype(np.int64)
+        """The positions of rows with these serials, all of which must exist."""
+        numbers = np.asarray(serials, dtype=np.int64)
+        return numbers - self.serials[0] if self._gapless else np.searchsorted(self.serials, numbers).astype(np.int64)
 
     def positions_of_keys(self, keys: Sequence[bytes]) -> Positions:
-        """Where rows with these ids (as bytes) are; -1 for unknown ones."""
+        """The positions of rows with these ids (as bytes); -1 for unknown ones."""
         if not len(self) or not keys:
             return np.full(len(keys), -1, dtype=np.int64)
-        wanted = np.array(keys, dtype=f"S{ID_BYTES}")
-        at = np.minimum(np.searchsorted(self.ids, wanted, sorter=self._by_id), len(self) - 1)
+        keys_array = np.array(keys, dtype=f"S{ID_BYTES}")
+        at = np.minimum(np.searchsorted(self.ids, keys_array, sorter=self._by_id), len(self) - 1)
         positions = self._by_id[at].astype(np.int64)
-        return np.where(self.ids[positions] == wanted, positions, -1)
+        return np.where(self.ids[positions] == keys_array, positions, -1)
 
     def positions_of(self, ids: Sequence[str]) -> Positions:
-        """Where rows with these ids are; -1 for unknown ones."""
+        """The positions of rows with these ids; -1 for unknown ones."""
         if isinstance(ids, Ids) and ids.table is self:
             return ids.rows
         return self.positions_of_keys([id_bytes(id) for id in ids])
 
-    @guarded
+    @damage_check
     def entries(self, positions: Positions) -> list[tuple[str, Address]]:
         """Id and address of each position, cached."""
         return list(map(self._entry, positions.tolist()))
@@ -170,29 +170,29 @@ class Table:
         addresses = map(Address, repos, paths, names, languages, map(add, urls, fragments), kinds)
         return list(zip(self.ids_at(positions), addresses, strict=True))
 
-    @guarded
+    @damage_check
     def ids_at(self, positions: Positions) -> list[str]:
         """The id of each position."""
         digits = self.ids.take(positions).tobytes().hex()
         return [digits[start : start + 2 * ID_BYTES] for start in range(0, len(digits), 2 * ID_BYTES)]
 
-    @guarded
+    @damage_check
     def parts(self, part: str, positions: Positions) -> list[str]:
         """One part of the address of each position."""
         column = COLUMNS.index(part)
-        found = self._strings_at(column, positions)
-        return found if column != URL else list(map(add, found, self._strings_at(FRAGMENT, positions)))
+        texts = self._strings_at(column, positions)
+        return texts if column != URL else list(map(add, texts, self._strings_at(FRAGMENT, positions)))
 
-    @guarded
+    @damage_check
     def codes_of(self, part: str, positions: Positions) -> NDArray[np.integer]:
         """The code of each position's part; equal codes are equal strings, and in their order."""
         return self.codes[:, COLUMNS.index(part)][positions]
 
-    @guarded
+    @damage_check
     def decode(self, part: str, codes: list[int]) -> list[str]:
         return self.strings[COLUMNS.index(part)].many(codes)
 
-    @guarded
+    @damage_check
     def constant(self, part: str) -> str | None:
         """The value that every row has, as the language often is; None where they differ."""
         strings = self.strings[COLUMNS.index(part)]
@@ -205,7 +205,7 @@ class Table:
         return self._row_cache[name]
 
     def mask(self, filters: Filters) -> Mask | None:
-        """Which rows pass; None when all do."""
+        """A mask of the rows that pass; None when all do."""
         mask: Mask | None = None
         for column, values in (
             (LANGUAGE, (filters.language,)),
@@ -214,20 +214,20 @@ class Table:
             (KIND, filters.kinds),
         ):
             if any(values):
-                wanted = [code for value in values if (code := self.strings[column].code(value)) is not None]
-                passed = np.isin(self.codes[:, column], wanted)
-                mask = passed if mask is None else mask & passed
+                value_codes = [code for value in values if (code := self.strings[column].code(value)) is not None]
+                passing = np.isin(self.codes[:, column], value_codes)
+                mask = passing if mask is None else mask & passing
         if filters.path_prefix:
             first, end = self.strings[PATH].codes_with_prefix(filters.path_prefix)
-            passed = (self.codes[:, PATH] >= first) & (self.codes[:, PATH] < end)
-            mask = passed if mask is None else mask & passed
+            passing = (self.codes[:, PATH] >= first) & (self.codes[:, PATH] < end)
+            mask = passing if mask is None else mask & passing
         return mask
 
     def counts(self, column: int) -> dict[str, int]:
-        """How many rows per value of a column, most common first."""
-        counted = np.bincount(self.codes[:, column], minlength=len(self.strings[column]))
-        order = np.argsort(-counted, kind="stable")
-        return {self.strings[column][int(code)]: int(counted[code]) for code in order if counted[code]}
+        """The number of rows per value of a column, most common first."""
+        numbers = np.bincount(self.codes[:, column], minlength=len(self.strings[column]))
+        order = np.argsort(-numbers, kind="stable")
+        return {self.strings[column][int(code)]: int(numbers[code]) for code in order if numbers[code]}
 
     def partition(self, position: int) -> str:
         return self.strings[PARTITION][int(self.codes[position, PARTITION])]
@@ -277,23 +277,23 @@ def distinct_codes(codes: NDArray[np.integer]) -> NDArray[np.int64]:
     return np.flatnonzero(np.bincount(codes))
 
 
-def merge_tables(folder: Path, tables: Sequence[Table], kept: Sequence[Positions]) -> None:
+def merge_tables(folder: Path, tables: Sequence[Table], positions: Sequence[Positions]) -> None:
     """One table of the kept rows of several, whose serials follow upon each other."""
-    codes = np.zeros((sum(map(len, kept)), len(COLUMNS)), dtype=np.int32)
+    codes = np.zeros((sum(map(len, positions)), len(COLUMNS)), dtype=np.int32)
     for column, name in enumerate(COLUMNS):
-        used = [distinct_codes(table.codes[at, column]) for table, at in zip(tables, kept, strict=True)]
+        used = [distinct_codes(table.codes[at, column]) for table, at in zip(tables, positions, strict=True)]
         strings = sorted({table.strings[column][code] for table, code in _pairs(tables, used)})
         code_of = {string: code for code, string in enumerate(strings)}
         start = 0
-        for table, at, codes_used in zip(tables, kept, used, strict=True):
+        for table, at, codes_used in zip(tables, positions, used, strict=True):
             if not len(at):
                 continue
-            renumbered = np.zeros(int(codes_used[-1]) + 1, dtype=np.int32)
-            renumbered[codes_used] = [code_of[table.strings[column][code]] for code in codes_used.tolist()]
-            codes[start : start + len(at), column] = renumbered[table.codes[at, column]]
+            new_codes = np.zeros(int(codes_used[-1]) + 1, dtype=np.int32)
+            new_codes[codes_used] = [code_of[table.strings[column][code]] for code in codes_used.tolist()]
+            codes[start : start + len(at), column] = new_codes[table.codes[at, column]]
             start += len(at)
         Strings.write(folder, name, strings)
-    pairs = list(zip(tables, kept, strict=True))
+    pairs = list(zip(tables, positions, strict=True))
     serials = np.concatenate([np.zeros(0, np.int64), *(table.serials[at] for table, at in pairs)])
     ids = np.concatenate([np.zeros(0, f"S{ID_BYTES}"), *(table.ids[at] for table, at in pairs)])
     sizes = np.concatenate([np.zeros(0, np.int32), *(table.sizes[at] for table, at in pairs)])

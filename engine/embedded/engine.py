@@ -20,7 +20,7 @@ from treeline.engine.embedded import fulltext
 from treeline.engine.embedded.columns import KIND, LANGUAGE, NAME, PARTITION, PATH, REPO, Positions, Table
 from treeline.engine.embedded.fulltext import Bodies
 from treeline.engine.embedded.grams import Grams
-from treeline.engine.embedded.manifest import ARTIFACTS, Health, guarded
+from treeline.engine.embedded.manifest import ARTIFACTS, Health, damage_check
 from treeline.engine.embedded.vectors import Matrix
 from treeline.engine.embedded.words import Vocabulary, expand
 from treeline.engine.hits import Hit, Hits, Vectors, normalize
@@ -36,13 +36,13 @@ FORMAT = 7  # of a generation's files; another one is refused instead of misread
 
 
 def read_info(folder: Path) -> IndexInfo:
-    """What a complete generation says of itself."""
-    found = orjson.loads((folder / "info.json").read_bytes())
-    if found["format"] != FORMAT:
-        raise IndexOutdated(str(folder), found["format"], FORMAT)
-    encoders = tuple(EncoderSpec(name, dimension) for name, dimension in found["encoders"])
-    name, functions, created = found["name"], found["functions"], found["created"]
-    return IndexInfo(name, "embedded", folder.name, functions, encoders, created, token=found.get("token", ""))
+    """The description of a complete generation."""
+    info = orjson.loads((folder / "info.json").read_bytes())
+    if info["format"] != FORMAT:
+        raise IndexOutdated(str(folder), info["format"], FORMAT)
+    encoders = tuple(EncoderSpec(name, dimension) for name, dimension in info["encoders"])
+    name, functions, created = info["name"], info["functions"], info["created"]
+    return IndexInfo(name, "embedded", folder.name, functions, encoders, created, token=info.get("token", ""))
 
 
 def write_info(info: IndexInfo, **more: Any) -> bytes:
@@ -72,7 +72,7 @@ class EmbeddedEngine:
         self._open(folder)
         self.health.verify_in_background()
 
-    @guarded
+    @damage_check
     def _open(self, folder: Path) -> None:
         self._artifacts = {
             path.name: path.open("rb")
@@ -97,35 +97,35 @@ class EmbeddedEngine:
     def damaged(self) -> tuple[str, ...]:
         return (*self._notices, *self.health.damaged)
 
-    def add_notice(self, damaged: str) -> None:
+    def add_notice(self, notice: str) -> None:
         """Report damage outside this generation: that a newer one could not be opened."""
-        self._notices = (*self._notices, damaged)
+        self._notices = (*self._notices, notice)
 
-    @guarded
+    @damage_check
     def keyword(self, terms: Sequence[str], k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        counted = Counter(terms[:MOST_TERMS])
-        return self._search(fulltext.any_term(counted.items()), k, filters) if counted else []
+        counts = Counter(terms[:MOST_TERMS])
+        return self._search(fulltext.any_term(counts.items()), k, filters) if counts else []
 
-    @guarded
+    @damage_check
     def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         words = fulltext.words_of(text)[:MOST_TERMS]
         clauses = list(expand(self._vocabulary, self._searcher, words))
         return self._search(fulltext.any_of(WORDS, clauses), k, filters) if clauses else []
 
-    @guarded
+    @damage_check
     def as_written(self, text: str, k: int, filters: Filters = NO_FILTERS, *, fuzziness: int = 0) -> Sequence[Hit]:
         """Name, docstring and code are one text here, and words end at every sign."""
         if fuzziness:
             return self.fuzzy(text, k, filters)
-        counted = Counter(fulltext.words_of(text)[:MOST_TERMS])
-        return self._search(fulltext.any_of(WORDS, counted.items()), k, filters) if counted else []
+        counts = Counter(fulltext.words_of(text)[:MOST_TERMS])
+        return self._search(fulltext.any_of(WORDS, counts.items()), k, filters) if counts else []
 
-    @guarded
+    @damage_check
     def spellings(self, word: str) -> dict[str, int]:
         near = (other for other in self._vocabulary.neighbours(word) if other[:1] == word[:1])
         return {other: self._searcher.doc_freq(WORDS, other) for other in near}
 
-    @guarded
+    @damage_check
     def named(self, name: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         return self._search(fulltext.name_query(name), k, filters)
 
@@ -135,7 +135,7 @@ class EmbeddedEngine:
     def regex(self, pattern: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         return self._exact(Matcher.regex(pattern), k, filters) if pattern else []
 
-    @guarded
+    @damage_check
     def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> Sequence[Hit]:
         number = self._info.encoder_number(encoder)
         query = np.asarray(vector, dtype=np.float32).ravel()
@@ -145,11 +145,11 @@ class EmbeddedEngine:
             return []
         return self._hits(*self._matrices[number].nearest(query, k, self._table.mask(filters)))
 
-    @guarded
+    @damage_check
     def fetch(self, ids: Sequence[str]) -> list[Function]:
         return [self._function(position) for position in self._table.positions_of(ids).tolist() if position >= 0]
 
-    @guarded
+    @damage_check
     def locate(self, ids: Sequence[str], filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         positions = self._table.positions_of(ids)
         positions = positions[positions >= 0]
@@ -158,7 +158,7 @@ class EmbeddedEngine:
             positions = positions[mask[positions]]
         return self._hits(positions, np.zeros(len(positions)))
 
-    @guarded
+    @damage_check
     def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
         matrix = self._matrices[self._info.encoder_number(encoder)]
         positions = self._table.positions_of(ids)
@@ -169,11 +169,11 @@ class EmbeddedEngine:
         rows[~missing] = matrix.rows(positions[~missing])
         return rows
 
-    @guarded
+    @damage_check
     def suggest(self, prefix: str, k: int) -> list[str]:
         return list(self._complete_name(prefix, k))
 
-    @guarded
+    @damage_check
     def count(self, filters: Filters = NO_FILTERS) -> int:
         mask = self._table.mask(filters)
         return len(self._table) if mask is None else int(mask.sum())
@@ -183,7 +183,7 @@ class EmbeddedEngine:
         columns = {"language": LANGUAGE, "repo": REPO, "partition": PARTITION, "kind": KIND}
         return {name: self._table.counts(column) for name, column in columns.items()}
 
-    @guarded
+    @damage_check
     def facets(self) -> dict[str, dict[str, int]]:
         return {name: dict(counts) for name, counts in self._facets.items()}
 
@@ -195,7 +195,7 @@ class EmbeddedEngine:
         for positions in self._batches():
             yield from self._functions(positions)
 
-    @guarded
+    @damage_check
     def artifact(self, name: str) -> bytes | None:
         file = self._artifacts.get(name)
         if file is None:
@@ -222,10 +222,10 @@ class EmbeddedEngine:
     def _search(self, query: Query, k: int, filters: Filters) -> Sequence[Hit]:
         if k <= 0 or not len(self._table):
             return []
-        narrowed = fulltext.narrow(query, filters, self._table.strings[PATH])
-        return self._hits(*fulltext.positions_and_scores(self._searcher, self._table, narrowed, k))
+        narrow_query = fulltext.narrow(query, filters, self._table.strings[PATH])
+        return self._hits(*fulltext.positions_and_scores(self._searcher, self._table, narrow_query, k))
 
-    @guarded
+    @damage_check
     def _exact(self, matcher: Matcher, k: int, filters: Filters) -> Sequence[Hit]:
         """Candidates from the n-grams, best first, each read until k match."""
         candidates = self._grams.candidates(matcher.literals)
@@ -240,8 +240,8 @@ class EmbeddedEngine:
         first = candidates[: min(int((~other).sum()), NAMES_RANKED)]
         ranks = map(matcher.rank, self._table.parts("func_name", first), self._table.sizes[first].tolist())
         order = [position for _, position in sorted(zip(ranks, first.tolist(), strict=True))]
-        found = matcher.first([*order, *candidates[len(first) :].tolist()], self._bodies.texts, max(k, 0))
-        hits = self._hits(np.array(found, dtype=np.int64), np.arange(len(found), 0, -1))
+        matches = matcher.first([*order, *candidates[len(first) :].tolist()], self._bodies.texts, max(k, 0))
+        hits = self._hits(np.array(matches, dtype=np.int64), np.arange(len(matches), 0, -1))
         hits.complete = not matcher.timed_out
         return hits
 
@@ -260,10 +260,10 @@ class EmbeddedEngine:
         for start in range(0, len(self._table), SCANNED_AT_ONCE):
             yield np.arange(start, min(start + SCANNED_AT_ONCE, len(self._table)))
 
-    @guarded
+    @damage_check
     def _entries(self, positions: Positions) -> list[tuple[str, Address]]:
         return self._table.read_entries(positions)
 
-    @guarded
+    @damage_check
     def _functions(self, positions: Positions) -> list[Function]:
         return list(map(self._bodies.function, positions.tolist()))

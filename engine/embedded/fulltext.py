@@ -16,7 +16,7 @@ from tantivy import DocAddress, Document, Occur, Query, Searcher
 
 from treeline.corpus.arrays import map_array
 from treeline.corpus.errors import TreelineError
-from treeline.corpus.function import Function, known
+from treeline.corpus.function import Function, from_values
 from treeline.corpus.shape import MARK, split
 from treeline.engine.durable import link_or_copy, sync_tree
 from treeline.engine.embedded.columns import Strings, Table
@@ -33,7 +33,7 @@ ADDRESSES = "document.npy"
 FREEZE_ATTEMPTS = 50  # each finished merge can spoil one
 SPARE_HITS = 8  # asked for beyond k, to see whether the last one's score goes on
 MOST_TIES = 20_000  # hits beyond which ties are cut as they come
-META, MANAGED = "meta.json", ".managed.json"  # tantivy's own files
+META, FILE_LIST = "meta.json", ".managed.json"  # tantivy's own files
 
 
 def _schema() -> tantivy.Schema:
@@ -89,12 +89,12 @@ def freeze(text: Path, target: Path) -> None:
             for path in text.iterdir():
                 if path.name.partition(".")[0] in segments:
                     link_or_copy(path, target / path.name)
-            managed = (text / MANAGED).read_bytes()
+            file_list = (text / FILE_LIST).read_bytes()
         except FileNotFoundError:
             continue
         if (text / META).read_bytes() == meta:
             (target / META).write_bytes(meta)
-            (target / MANAGED).write_bytes(managed)
+            (target / FILE_LIST).write_bytes(file_list)
             sync_tree(target)
             return
     raise TreelineError(f"the text index in {text} keeps changing", "run it again")
@@ -105,9 +105,9 @@ def freeze(text: Path, target: Path) -> None:
 
 def document(serial: int, function: Function, terms: str) -> Document:
     """A unit as the text index takes it."""
-    made = Document()
+    fields = Document()
     words, shapes = split(terms)
-    made.add_unsigned("serial", serial)
+    fields.add_unsigned("serial", serial)
     for field, text in (
         ("id", function.id),
         ("repo", function.repo),
@@ -121,13 +121,13 @@ def document(serial: int, function: Function, terms: str) -> Document:
         (SHAPES, shapes or NO_TERM),
         (WORDS, _words_only(f"{function.func_name}\n{function.docstring}\n{function.code}")),
     ):
-        made.add_text(field, text)
+        fields.add_text(field, text)
     code = None if function.code == function.original_string else function.code
     # What only a shown result needs; the rest of the record is in the columns. Exact search reads the first line alone.
     texts = orjson.dumps((function.original_string, function.docstring))
     rest = orjson.dumps((code, function.code_tokens, function.docstring_tokens, function.sha))
-    made.add_bytes("body", texts + b"\n" + rest)
-    return made
+    fields.add_bytes("body", texts + b"\n" + rest)
+    return fields
 
 
 def _words_only(text: str) -> str:
@@ -148,16 +148,16 @@ class Bodies:
 
     def texts(self, position: int) -> tuple[str, str]:
         """The unit as written, and its docstring."""
-        original, docstring = orjson.loads(self._stored(position).partition(b"\n")[0])
+        original, docstring = orjson.loads(self._body(position).partition(b"\n")[0])
         return original, docstring
 
     def function(self, position: int) -> Function:
         """The whole record."""
         ((id, address),) = self._table.entries(np.array([position]))
-        texts, _, rest = self._stored(position).partition(b"\n")
+        texts, _, rest = self._body(position).partition(b"\n")
         original, docstring = orjson.loads(texts)
         code, code_tokens, docstring_tokens, sha = orjson.loads(rest)
-        return known(
+        return from_values(
             (
                 address.repo,
                 address.path,
@@ -176,7 +176,7 @@ class Bodies:
             )
         )
 
-    def _stored(self, position: int) -> bytes:
+    def _body(self, position: int) -> bytes:
         if self._addresses is None:  # a generation in the making
             self._addresses = _addresses(self._table, self._searcher)
         segment, document = self._addresses[position].tolist()
@@ -191,12 +191,12 @@ def write_addresses(rows: Path, searcher: Searcher) -> None:
 
 def _addresses(table: Table, searcher: Searcher) -> NDArray[np.uint32]:
     """Segment and number of every row's document: each is asked for its serial (.1 s for 182,431)."""
-    found = np.zeros((len(table), 2), dtype=np.uint32)
+    rows = np.zeros((len(table), 2), dtype=np.uint32)
     if len(table):
         addresses = [address for _, address in searcher.search(Query.all_query(), len(table), count=False).hits]
         serials = np.array(searcher.fast_field_values("serial", addresses), dtype=np.int64)
-        found[table.positions_of_serials(serials)] = [(address.segment_ord, address.doc) for address in addresses]
-    return found
+        rows[table.positions_of_serials(serials)] = [(address.segment_ord, address.doc) for address in addresses]
+    return rows
 
 
 # ── queries ──
@@ -207,16 +207,16 @@ def words_of(text: str) -> list[str]:
     return [word for word in WORD.findall(text.lower()) if len(word.encode()) < LONGEST_WORD]
 
 
-def any_term(weighted: Iterable[tuple[str, float]]) -> Query:
+def any_term(weights: Iterable[tuple[str, float]]) -> Query:
     """Any of these terms, each in the field of its kind."""
     return Query.boolean_query(
-        [(Occur.Should, _term(SHAPES if term.startswith(MARK) else TERMS, term, weight)) for term, weight in weighted]
+        [(Occur.Should, _term(SHAPES if term.startswith(MARK) else TERMS, term, weight)) for term, weight in weights]
     )
 
 
-def any_of(field: str, weighted: Iterable[tuple[str, float]]) -> Query:
+def any_of(field: str, weights: Iterable[tuple[str, float]]) -> Query:
     """Any of these terms, each with its weight."""
-    return Query.boolean_query([(Occur.Should, _term(field, term, weight)) for term, weight in weighted])
+    return Query.boolean_query([(Occur.Should, _term(field, term, weight)) for term, weight in weights])
 
 
 def _term(field: str, term: str, weight: float) -> Query:
@@ -263,16 +263,16 @@ def positions_and_scores(
         return np.zeros(0, dtype=np.int64), np.zeros(0)
     scores, addresses = zip(*hits, strict=True)
     serials = np.array(searcher.fast_field_values("serial", list(addresses)), dtype=np.int64)
-    positions, ranked = table.positions_of_serials(serials), np.array(scores)
-    order = np.lexsort((positions, -ranked))[:k]
-    return positions[order], ranked[order]
+    positions, values = table.positions_of_serials(serials), np.array(scores)
+    order = np.lexsort((positions, -values))[:k]
+    return positions[order], values[order]
 
 
 def _with_ties(searcher: Searcher, query: Query, k: int) -> Sequence[tuple[float, DocAddress]]:
     """The k best, with those that score like the last: which of them tantivy takes depends on the names of segments."""
-    asked = k + SPARE_HITS
+    limit = k + SPARE_HITS
     while True:
-        hits: Sequence[tuple[float, DocAddress]] = searcher.search(query, asked, count=False).hits
-        if len(hits) < asked or hits[-1][0] < hits[k - 1][0] or asked >= MOST_TIES:
+        hits: Sequence[tuple[float, DocAddress]] = searcher.search(query, limit, count=False).hits
+        if len(hits) < limit or hits[-1][0] < hits[k - 1][0] or limit >= MOST_TIES:
             return hits
-        asked = min(4 * asked, max(MOST_TIES, asked))
+        limit = min(4 * limit, max(MOST_TIES, limit))

@@ -1,4 +1,4 @@
-"""Which units may contain a string: a signature of hashed character n-grams for each unit, stored bit by bit.
+"""Candidates for exact search: a signature of hashed character n-grams for each unit, stored bit by bit.
 
 Signature files as in Faloutsos & Christodoulakis, "Signature Files" (TOIS 1984), cut into bit slices as in BitFunnel
 (Goodwin et al., SIGIR 2017). A string's candidates are the AND of a few slices of N bits. Measured on 20,000 Python
@@ -35,25 +35,25 @@ def _hashes(text: Bytes, size: int) -> NDArray[np.uint32]:
     """The bit of every n-gram of this size, in order."""
     count = max(len(text) - size + 1, 0)
     wide = text.astype(np.uint32)
-    hashed = np.full(count, size, dtype=np.uint32)
+    hashes = np.full(count, size, dtype=np.uint32)
     for offset in range(size):
-        hashed = (hashed ^ wide[offset : offset + count]) * _MIX[offset]
-    return ((hashed ^ (hashed >> np.uint32(15))) * _MIX[0]) >> _SHIFT
+        hashes = (hashes ^ wide[offset : offset + count]) * _MIX[offset]
+    return ((hashes ^ (hashes >> np.uint32(15))) * _MIX[0]) >> _SHIFT
 
 
 def signatures(texts: Sequence[str]) -> Bytes:
     """One signature a row."""
-    made = np.zeros((len(texts), BITS // 8), dtype=np.uint8)
+    rows_of_bits = np.zeros((len(texts), BITS // 8), dtype=np.uint8)
     for start in range(0, len(texts), ROWS_AT_ONCE):
-        folded = [fold(text).encode("utf-8", "replace") for text in texts[start : start + ROWS_AT_ONCE]]
-        together = np.frombuffer(b"\0".join(folded) + b"\0", dtype=np.uint8)
-        rows = np.repeat(np.arange(len(folded)), [len(text) + 1 for text in folded])
-        bits = np.zeros((len(folded), BITS), dtype=np.bool_)
+        lines = [fold(text).encode("utf-8", "replace") for text in texts[start : start + ROWS_AT_ONCE]]
+        together = np.frombuffer(b"\0".join(lines) + b"\0", dtype=np.uint8)
+        rows = np.repeat(np.arange(len(lines)), [len(text) + 1 for text in lines])
+        bits = np.zeros((len(lines), BITS), dtype=np.bool_)
         for size in SIZES:
-            hashed = _hashes(together, size)
-            bits[rows[: len(hashed)], hashed] = True
-        made[start : start + len(folded)] = np.packbits(bits, axis=1)
-    return made
+            hashes = _hashes(together, size)
+            bits[rows[: len(hashes)], hashes] = True
+        rows_of_bits[start : start + len(lines)] = np.packbits(bits, axis=1)
+    return rows_of_bits
 
 
 class Grams:
@@ -74,16 +74,16 @@ class Grams:
 
 def _bits(literal: str) -> set[int]:
     """Only ASCII: case folds beyond it differ between `str.lower` and `regex`."""
-    found: set[int] = set()
+    bits: set[int] = set()
     run = b""
     for letter in [*literal, "\uffff"]:
         if letter.isascii():
             run += letter.encode()
             continue
         text = np.frombuffer(run, dtype=np.uint8)
-        found.update(bit for size in SIZES for bit in _hashes(text, size).tolist())
+        bits.update(bit for size in SIZES for bit in _hashes(text, size).tolist())
         run = b""
-    return found
+    return bits
 
 
 def write_part(folder: Path, texts: Sequence[str]) -> None:
@@ -91,19 +91,19 @@ def write_part(folder: Path, texts: Sequence[str]) -> None:
     np.save(folder / SIGNATURES, signatures(texts))
 
 
-def merge_parts(folder: Path, parts: Sequence[Path], kept: Sequence[Positions]) -> None:
+def merge_parts(folder: Path, parts: Sequence[Path], positions_of: Sequence[Positions]) -> None:
     """Write the slices of the kept rows of several folders: parts, or a generation to start from."""
-    total = sum(map(len, kept))
+    total = sum(map(len, positions_of))
     slices = open_memmap(folder / SLICES, "w+", np.uint8, (BITS, max(-(-total // 8), 1)))
     pending = np.zeros((BITS, 0), dtype=np.uint8)  # rows that do not yet fill a byte, one bit a byte
     start = 0
-    for part, positions in zip(parts, kept, strict=True):
-        sliced = (part / SLICES).exists()
-        stored: Bytes = map_array(part / (SLICES if sliced else SIGNATURES))
+    for part, positions in zip(parts, positions_of, strict=True):
+        has_slices = (part / SLICES).exists()
+        source: Bytes = map_array(part / (SLICES if has_slices else SIGNATURES))
         for at in range(0, len(positions), BLOCK):
-            chosen = positions[at : at + BLOCK]
+            rows = positions[at : at + BLOCK]
             # Never transposed as a whole: that took a second of the 1.2 that an update of 10,000 units took.
-            bits = _columns(stored, chosen) if sliced else np.unpackbits(stored[chosen], axis=1).T
+            bits = _columns(source, rows) if has_slices else np.unpackbits(source[rows], axis=1).T
             pending = np.concatenate([pending, bits], axis=1) if pending.shape[1] else bits
             whole = pending.shape[1] // 8 * 8
             slices[:, start : start + whole // 8] = np.packbits(pending[:, :whole], axis=1)
@@ -113,11 +113,11 @@ def merge_parts(folder: Path, parts: Sequence[Path], kept: Sequence[Positions]) 
     slices.flush()
 
 
-def _columns(stored: Bytes, chosen: Positions) -> Bytes:
+def _columns(slices: Bytes, rows: Positions) -> Bytes:
     """The bits of some rows (in rising order), one column a row."""
-    first, last = int(chosen[0]), int(chosen[-1])
-    bits = np.unpackbits(stored[:, first // 8 : last // 8 + 1], axis=1)
-    inner = chosen - first // 8 * 8
-    if len(chosen) == last - first + 1:
+    first, last = int(rows[0]), int(rows[-1])
+    bits = np.unpackbits(slices[:, first // 8 : last // 8 + 1], axis=1)
+    inner = rows - first // 8 * 8
+    if len(rows) == last - first + 1:
         return bits[:, inner[0] : inner[-1] + 1]
     return np.ascontiguousarray(bits[:, inner])

@@ -23,7 +23,7 @@ FILE = "manifest.json"
 ARTIFACTS = "artifacts/"  # side products; search works without them
 VERIFIED_AT_OPEN = 32 << 20  # bytes, smallest files first: some 10 ms
 READ_AT_ONCE = 1 << 20
-UNLISTED = (".lock", FILE, "rolled-back")
+SKIPPED_FILES = (".lock", FILE, "rolled-back")
 
 log = logging.getLogger(__name__)
 
@@ -48,10 +48,10 @@ def write_manifest(folder: Path) -> None:
     files = {
         path.relative_to(folder).as_posix(): (path.stat().st_size, file_checksum(path))
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.endswith(UNLISTED)
+        if path.is_file() and not path.name.endswith(SKIPPED_FILES)
     }
-    listed = orjson.dumps(files, option=orjson.OPT_INDENT_2)
-    write_atomically(folder / FILE, f"{checksum(listed)}\n".encode() + listed)
+    content = orjson.dumps(files, option=orjson.OPT_INDENT_2)
+    write_atomically(folder / FILE, f"{checksum(content)}\n".encode() + content)
 
 
 class Manifest:
@@ -59,36 +59,36 @@ class Manifest:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        digest, _, listed = (folder / FILE).read_bytes().partition(b"\n")
-        if digest.decode("ascii", "replace") != checksum(listed):
+        digest, _, content = (folder / FILE).read_bytes().partition(b"\n")
+        if digest.decode("ascii", "replace") != checksum(content):
             raise IndexDamaged(str(folder), FILE)
-        self._files: dict[str, tuple[int, str]] = orjson.loads(listed)
+        self._files: dict[str, tuple[int, str]] = orjson.loads(content)
 
-    def resized(self) -> list[str]:
+    def wrong_sizes(self) -> list[str]:
         """Files that are missing or have another size."""
         return [name for name, (size, _) in self._files.items() if _size(self._folder / name) != size]
 
-    def changed(self, names: Iterable[str] | None = None) -> list[str]:
+    def wrong_contents(self, names: Iterable[str] | None = None) -> list[str]:
         """Of these files (none given: of all), those whose content is not what was written."""
-        wanted = self._files if names is None else names
-        return [name for name in wanted if not self._intact(name)]
+        files = self._files if names is None else names
+        return [name for name in files if not self._intact(name)]
 
     def small_files(self) -> list[str]:
-        """What is verified at once."""
-        total, chosen = 0, []
+        """The files that are verified at once."""
+        total, small = 0, []
         for name, (size, _) in sorted(self._files.items(), key=lambda item: item[1][0]):
             total += size
             if total > VERIFIED_AT_OPEN:
                 break
-            chosen.append(name)
-        return chosen
+            small.append(name)
+        return small
 
     def large_files(self) -> list[str]:
         return list(self._files.keys() - set(self.small_files()))
 
     def intact_artifact(self, name: str, data: bytes) -> bool:
-        listed = self._files.get(ARTIFACTS + name)
-        return listed is not None and listed[1] == checksum(data)
+        entry = self._files.get(ARTIFACTS + name)
+        return entry is not None and entry[1] == checksum(data)
 
     def _intact(self, name: str) -> bool:
         size, digest = self._files[name]
@@ -107,7 +107,7 @@ def _size(path: Path) -> int:
 
 
 class Health:
-    """What is known about the damage of an open generation; without a manifest (in the making) nothing is checked."""
+    """The known damage of an open generation; without a manifest (in the making) nothing is checked."""
 
     def __init__(self, folder: Path, on_damage: Callable[[IndexDamaged], None] = lambda _: None) -> None:
         self._folder = folder
@@ -118,9 +118,9 @@ class Health:
         self._verifying = threading.Lock()
         if (folder / FILE).exists():
             self.manifest = Manifest(folder)
-            found = self.manifest.resized()
-            small = [name for name in self.manifest.small_files() if name not in found]
-            self.report([*found, *self.manifest.changed(small)])
+            wrong = self.manifest.wrong_sizes()
+            small = [name for name in self.manifest.small_files() if name not in wrong]
+            self.report([*wrong, *self.manifest.wrong_contents(small)])
             self._pending = self.manifest.large_files()
             self.check()
         elif folder.name.isdigit():
@@ -135,7 +135,7 @@ class Health:
         with self._verifying:
             if self.manifest is not None and self._pending:
                 if self._folder.is_dir():  # a pruned generation can still be read by those who opened it before
-                    self.report(self.manifest.changed(self._pending))
+                    self.report(self.manifest.wrong_contents(self._pending))
                 self._pending = []
 
     def report(self, files: Iterable[str]) -> None:
@@ -154,7 +154,7 @@ class Health:
                 raise IndexDamaged(str(self._folder), file)
 
 
-def guarded(
+def damage_check(
     method: Callable[Concatenate[Any, Params], Result],
 ) -> Callable[Concatenate[Any, Params], Result]:
     """Raises `IndexDamaged` instead of an answer, or a traceback, from a damaged file.

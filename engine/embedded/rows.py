@@ -41,7 +41,7 @@ class RowsBuilder:
 
     @property
     def parts(self) -> list[str]:
-        """What a checkpoint must keep."""
+        """The names of the parts that a checkpoint must keep."""
         return [name for name, _ in self._tables if name != BASE]
 
     def start_from(self, generation: Path) -> None:
@@ -68,13 +68,13 @@ class RowsBuilder:
     def serials(self, ids: Sequence[str]) -> list[int | None]:
         """The serial of each id's living row, if it has one."""
         keys = [bytes.fromhex(id) for id in ids]
-        found: list[int | None] = [self._serial_of.get(key) for key in keys]
+        numbers: list[int | None] = [self._serial_of.get(key) for key in keys]
         if self._tables and self._tables[0][0] == BASE:
             base = self._tables[0][1]
             for number, at in enumerate(base.positions_of_keys(keys).tolist()):
-                if found[number] is None and at >= 0:
-                    found[number] = int(base.serials[at])
-        return [None if serial in self.dead else serial for serial in found]
+                if numbers[number] is None and at >= 0:
+                    numbers[number] = int(base.serials[at])
+        return [None if serial in self.dead else serial for serial in numbers]
 
     def add(self, row: Row, text: str) -> None:
         """A new row and its text; an older row with the same id must have been deleted before."""
@@ -88,8 +88,8 @@ class RowsBuilder:
 
     def add_vectors(self, batches: Sequence[Rows16]) -> None:
         """The vectors of the rows just added, encoder by encoder."""
-        for collected, batch in zip(self._row_vectors, batches, strict=True):
-            collected.append(batch)
+        for batches_so_far, batch in zip(self._row_vectors, batches, strict=True):
+            batches_so_far.append(batch)
         if len(self._rows) >= ROWS_IN_MEMORY:
             self.flush()
 
@@ -119,15 +119,15 @@ class RowsBuilder:
         folder.mkdir()
         write_rows(folder, self._rows)
         grams.write_part(folder, self._texts)
-        for number, collected in enumerate(self._row_vectors):
-            vectors.write_part(folder, number, np.concatenate(collected))
-            collected.clear()
+        for number, batches in enumerate(self._row_vectors):
+            vectors.write_part(folder, number, np.concatenate(batches))
+            batches.clear()
         sync_tree(folder)
         self._rows.clear()
         self._texts.clear()
         self._tables.append((name, Table(folder)))
 
-    def kept(self) -> list[Positions]:
+    def living_rows(self) -> list[Positions]:
         """The living rows of each table."""
         dead = np.fromiter(self.dead, np.int64, len(self.dead))
         return [np.flatnonzero(~np.isin(table.serials, dead)) for _, table in self._tables]
@@ -136,11 +136,11 @@ class RowsBuilder:
         """Write the one table, the n-grams and the matrices that readers open."""
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
-        kept = self.kept()
-        merge_tables(target, [table for _, table in self._tables], kept)
-        grams.merge_parts(target, [self._folder / name for name, _ in self._tables], kept)
+        positions = self.living_rows()
+        merge_tables(target, [table for _, table in self._tables], positions)
+        grams.merge_parts(target, [self._folder / name for name, _ in self._tables], positions)
         for number, encoder in enumerate(self._encoders):
-            vectors.merge_parts(target, number, encoder.dimension, list(self._vectors(number, encoder)), kept)
+            vectors.merge_parts(target, number, encoder.dimension, list(self._vectors(number, encoder)), positions)
 
     def close(self) -> None:
         self._tables.clear()
@@ -155,13 +155,13 @@ class RowsBuilder:
             yield None if there is None else vectors.read_part(self._folder / name, there)
 
     def _base_number(self, encoder: EncoderSpec) -> int | None:
-        """Which of the base's encoders this is, if it is one of them."""
+        """The encoder's number in the base; None if the base does not have it."""
         if not (self._folder / BASE).exists():
             return None
-        made = self._base_info()["encoders"]
-        wanted = [encoder.name, encoder.dimension]
-        return made.index(wanted) if wanted in made else None
+        specs = self._base_info()["encoders"]
+        spec = [encoder.name, encoder.dimension]
+        return specs.index(spec) if spec in specs else None
 
     def _base_info(self) -> dict[str, Any]:
-        found: dict[str, Any] = orjson.loads((self._folder / BASE / "info.json").read_bytes())
-        return found
+        info: dict[str, Any] = orjson.loads((self._folder / BASE / "info.json").read_bytes())
+        return info

@@ -111,11 +111,11 @@ class EmbeddedStore:
 
     def prune(self, name: str, keep: int = 2) -> list[str]:
         current, complete = self.current(name), self._complete(name)
-        removed = prunable(complete, current, filter(partial(self._rolled_back, name), complete), keep)
+        surplus = prunable(complete, current, filter(partial(self._rolled_back, name), complete), keep)
         with disk_errors(self._home / name):
-            for generation in removed:
+            for generation in surplus:
                 self._remove(name, generation)
-        return removed
+        return surplus
 
     def drop(self, name: str) -> None:
         self._pointer(name)
@@ -128,15 +128,15 @@ class EmbeddedStore:
                 lock.release()
 
     def _pointer(self, name: str) -> str:
-        found = read_pointer(self._home / check_name(name))
-        if not found:
+        pointer = read_pointer(self._home / check_name(name))
+        if not pointer:
             others = ", ".join(self.names())
             raise IndexMissing(
                 f"there is no index {name!r} in {self._home}",
                 f"make one with `treeline index SOURCE --name {name}`"
                 + (f", or choose one of: {others}" if others else ""),
             )
-        return found
+        return pointer
 
     def _open(self, name: str) -> EmbeddedEngine:
         first = self._unusable.get(self._inode(name, self._pointer(name)))
@@ -163,11 +163,11 @@ class EmbeddedStore:
     def _usable(self, name: str) -> Iterator[str]:
         """The current generation and those before it, without rejected ones and those known to be damaged."""
         pointer, complete = self._pointer(name), self._complete(name)
-        known = pointer in complete  # a damaged pointer names none
+        is_complete = pointer in complete  # a damaged pointer names none
         for generation in complete:
-            older = generation <= pointer if known else True
-            rejected = generation != pointer and self._rolled_back(name, generation)
-            if older and not rejected and self._inode(name, generation) not in self._unusable:
+            older = generation <= pointer if is_complete else True
+            is_reject = generation != pointer and self._rolled_back(name, generation)
+            if older and not is_reject and self._inode(name, generation) not in self._unusable:
                 yield generation
 
     def _intact_base(self, name: str) -> str:
@@ -184,7 +184,7 @@ class EmbeddedStore:
 
     def _damaged_files(self, name: str, generation: str) -> list[str]:
         try:
-            return Manifest(self._home / name / generation).changed()
+            return Manifest(self._home / name / generation).wrong_contents()
         except IndexDamaged as error:
             return [error.file]
         except UNREADABLE:
@@ -203,7 +203,7 @@ class EmbeddedStore:
 
     def _readable(self, name: str) -> list[IndexInfo]:
         """The complete generations that this version reads; damaged ones are reported and left out."""
-        found = []
+        infos = []
         for generation in self._complete(name):
             try:
                 info = read_info(self._home / name / generation)
@@ -212,8 +212,8 @@ class EmbeddedStore:
             except UNREADABLE as error:
                 log.warning("generation %s of %r cannot be read: %s", generation, name, error)
                 continue
-            found.append(replace(info, rolled_back=self._rolled_back(name, generation)))
-        return found
+            infos.append(replace(info, rolled_back=self._rolled_back(name, generation)))
+        return infos
 
     def _rolled_back(self, name: str, generation: str) -> bool:
         return (self._home / name / generation / ROLLED_BACK).exists()
@@ -227,6 +227,6 @@ class EmbeddedStore:
 
     def _remove(self, name: str, generation: str) -> None:
         # Renamed first: a half-removed generation must not look like a complete one.
-        doomed = self._home / name / f"removing-{generation}"
-        (self._home / name / generation).rename(doomed)
-        shutil.rmtree(doomed)
+        trash = self._home / name / f"removing-{generation}"
+        (self._home / name / generation).rename(trash)
+        shutil.rmtree(trash)

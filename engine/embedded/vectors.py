@@ -27,8 +27,8 @@ SIGNS_FROM_ROWS = 20_000  # fewer are ranked in float16 in about a millisecond, 
 SIGNS_FROM_DIMENSIONS = 192  # the signs of fewer miss too much
 # Rows that the signs hand on for k results: 1,500 + 10 k. On 182,431 functions and 99 questions they hold 99.9 % of the
 # true 100 and 98.6 % of the true 300.
-KEPT, KEPT_PER_RESULT = 1_500, 10
-SAMPLED, ENOUGH_OF_KEPT = 8, 0.8
+CANDIDATES, CANDIDATES_PER_RESULT = 1_500, 10
+SAMPLE_STEP, ENOUGH = 8, 0.8
 FAR = np.iinfo(np.uint16).max  # the distance of rows that do not count
 
 Float16 = NDArray[np.float16]
@@ -40,15 +40,15 @@ def signs(vectors: NDArray[Any]) -> Bits:
     """One bit a component, set where it is positive; a column a row, so that a scan reads word after word."""
     bits = np.packbits(np.asarray(vectors) > 0, axis=1)
     words = -(-bits.shape[1] * 8 // WORD)
-    padded = np.zeros((len(bits), words * WORD // 8), dtype=np.uint8)
-    padded[:, : bits.shape[1]] = bits
-    return np.ascontiguousarray(padded.view(np.uint64).T)
+    words_of_bits = np.zeros((len(bits), words * WORD // 8), dtype=np.uint8)
+    words_of_bits[:, : bits.shape[1]] = bits
+    return np.ascontiguousarray(words_of_bits.view(np.uint64).T)
 
 
 def sign_distances(bits: Bits, query: Bits) -> NDArray[np.uint16]:
     """In how many signs each row differs from the query."""
     total = bits.shape[1]
-    found = np.zeros(total, dtype=np.uint16)
+    distances = np.zeros(total, dtype=np.uint16)
     apart = np.empty(min(total, CHUNK), dtype=np.uint64)
     count = np.empty(len(apart), dtype=np.uint8)
     for start in range(0, total, CHUNK):
@@ -57,22 +57,22 @@ def sign_distances(bits: Bits, query: Bits) -> NDArray[np.uint16]:
         for row, word in zip(bits, query[:, 0], strict=True):
             np.bitwise_xor(row[start:end], word, out=apart[:length])
             np.bitwise_count(apart[:length], out=count[:length])
-            found[start:end] += count[:length]
-    return found
+            distances[start:end] += count[:length]
+    return distances
 
 
-def nearest_by(distances: NDArray[np.uint16], kept: int) -> Positions:
+def nearest_by(distances: NDArray[np.uint16], limit: int) -> Positions:
     """About `kept` nearest rows, with all that are as near as the last, so that the answer never varies.
 
     Every eighth row tells how near that is. If those leave too few, as under some filters, all rows are looked at.
     """
-    sample, place = distances[::SAMPLED], kept // SAMPLED
-    edge = np.partition(sample, place)[place]
-    found = np.flatnonzero(distances <= edge) if edge < FAR else NO_ROWS
-    if len(found) < kept * ENOUGH_OF_KEPT:
-        edge = np.partition(distances, kept - 1)[kept - 1]
-        found = np.flatnonzero(distances <= min(edge, FAR - 1))
-    return found
+    sample, rank = distances[::SAMPLE_STEP], limit // SAMPLE_STEP
+    edge = np.partition(sample, rank)[rank]
+    rows = np.flatnonzero(distances <= edge) if edge < FAR else NO_ROWS
+    if len(rows) < limit * ENOUGH:
+        edge = np.partition(distances, limit - 1)[limit - 1]
+        rows = np.flatnonzero(distances <= min(edge, FAR - 1))
+    return rows
 
 
 class Matrix:
@@ -100,15 +100,15 @@ class Matrix:
 
     def nearest(self, query: Vectors, k: int, mask: Mask | None) -> tuple[Positions, Float32]:
         """The k best of the rows that pass, by cosine, best first; rows without a vector never count."""
-        passed = self._present if mask is None else mask & self._present
-        count = self._count if mask is None else int(np.count_nonzero(passed))
-        kept = KEPT + KEPT_PER_RESULT * k
-        if count < max(2 * kept, SIGNS_FROM_ROWS) or self.dimension < SIGNS_FROM_DIMENSIONS:
-            return self._rank(query, np.flatnonzero(passed), k)
+        passing = self._present if mask is None else mask & self._present
+        count = self._count if mask is None else int(np.count_nonzero(passing))
+        limit = CANDIDATES + CANDIDATES_PER_RESULT * k
+        if count < max(2 * limit, SIGNS_FROM_ROWS) or self.dimension < SIGNS_FROM_DIMENSIONS:
+            return self._rank(query, np.flatnonzero(passing), k)
         distances = sign_distances(self._signs, signs(query[None]))
         if count < len(self):
-            distances[~passed] = FAR
-        return self._rank(query, nearest_by(distances, kept), k)
+            distances[~passing] = FAR
+        return self._rank(query, nearest_by(distances, limit), k)
 
     def _rank(self, query: Vectors, positions: Positions, k: int) -> tuple[Positions, Float32]:
         """The k best of these by their exact vectors."""
@@ -139,22 +139,22 @@ def read_part(folder: Path, number: int) -> Float16:
 
 
 def merge_parts(
-    folder: Path, number: int, dimension: int, parts: Sequence[Float16 | None], kept: Sequence[Positions]
+    folder: Path, number: int, dimension: int, parts: Sequence[Float16 | None], positions_of: Sequence[Positions]
 ) -> None:
     """One matrix of the kept rows of several parts; a part without this encoder gives zeros."""
-    total = sum(map(len, kept))
+    total = sum(map(len, positions_of))
     exact = open_memmap(folder / f"vectors{number}.f16.npy", "w+", np.float16, (total, dimension))
     bits = open_memmap(folder / f"vectors{number}.signs.npy", "w+", np.uint64, (-(-dimension // WORD), total))
     present = open_memmap(folder / f"vectors{number}.present.npy", "w+", np.bool_, (total,))
     start = 0
-    for rows, positions in zip(parts, kept, strict=True):
+    for rows, positions in zip(parts, positions_of, strict=True):
         for at in range(0, len(positions), CHUNK):
-            chosen = positions[at : at + CHUNK]
-            end = start + len(chosen)
+            batch = positions[at : at + CHUNK]
+            end = start + len(batch)
             if rows is not None:
-                exact[start:end] = taken = rows[chosen]
-                bits[:, start:end] = signs(taken)
-                present[start:end] = taken.any(axis=1)
+                exact[start:end] = values = rows[batch]
+                bits[:, start:end] = signs(values)
+                present[start:end] = values.any(axis=1)
             start = end
     for array in (exact, bits, present):
         array.flush()

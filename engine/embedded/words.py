@@ -60,8 +60,10 @@ class Vocabulary:
         if not SHORTEST_FUZZY <= len(word) <= LONGEST_FUZZY:
             return [word]
         query = Query.fuzzy_term_query(SCHEMA, "word", word, distance=1, transposition_cost_one=True)
-        found = self._searcher.search(query, MOST_NEIGHBOURS, count=False, order_by_field="functions", order=Order.Desc)
-        near = [str(self._searcher.doc(address)["word"][0]) for _, address in found.hits]
+        answer = self._searcher.search(
+            query, MOST_NEIGHBOURS, count=False, order_by_field="functions", order=Order.Desc
+        )
+        near = [str(self._searcher.doc(address)["word"][0]) for _, address in answer.hits]
         return [word, *(other for other in near if other != word)]
 
 
@@ -73,9 +75,9 @@ def expand(vocabulary: Vocabulary, searcher: tantivy.Searcher, words: Sequence[s
     """
     total = searcher.num_docs
     for word, times in Counter(words).items():
-        found = {other: searcher.doc_freq(WORDS, other) for other in vocabulary.neighbours(word)}
-        most = max(found.values())
-        for other, functions in found.items():
+        counts = {other: searcher.doc_freq(WORDS, other) for other in vocabulary.neighbours(word)}
+        most = max(counts.values())
+        for other, functions in counts.items():
             if functions:
                 closeness = 1.0 if other == word else 1 - 1 / min(len(word), len(other))
                 yield other, times * closeness * _rarity(total, most) / _rarity(total, functions)

@@ -77,7 +77,7 @@ class EmbeddedWriter:
         self._is_complete = False
         batches = [_rows_of(encoder, vectors.get(encoder.name), len(functions)) for encoder in self._encoders]
         alive = dict(zip((f.id for f in functions), self._rows.serials([f.id for f in functions]), strict=True))
-        kept: list[int] = []
+        numbers: list[int] = []
         new = 0
         with disk_errors(self._home):
             for number, (function, function_terms) in enumerate(zip(functions, terms, strict=True)):
@@ -95,8 +95,8 @@ class EmbeddedWriter:
                 self._writer.add_document(document)
                 alive[function.id] = row.serial
                 self._rows.add(row, f"{function.original_string}\n{function.docstring}")
-                kept.append(number)
-            self._rows.add_vectors([batch[kept] for batch in batches])
+                numbers.append(number)
+            self._rows.add_vectors([batch[numbers] for batch in batches])
         return new
 
     def delete(self, ids: Sequence[str]) -> int:
@@ -213,7 +213,7 @@ class EmbeddedWriter:
         return True
 
     def _plan(self) -> dict[str, Any]:
-        """What must be the same for an interrupted build to be taken up."""
+        """The parameters that must match for an interrupted build to be resumed."""
         encoders = [[encoder.name, encoder.dimension] for encoder in self._encoders]
         return {"fingerprint": self._fingerprint, "encoders": encoders, "base": self._base}
 
@@ -225,7 +225,7 @@ class EmbeddedWriter:
         self._writer.commit()
         self._index.reload()
         searcher = self._index.searcher()
-        functions = sum(map(len, self._rows.kept()))
+        functions = sum(map(len, self._rows.living_rows()))
         if searcher.num_docs != functions:
             raise TreelineError(
                 f"the new generation of {self._home.name!r} does not add up: {functions} units written, "
@@ -234,8 +234,8 @@ class EmbeddedWriter:
             )
         self._rows.merge(self._folder / "rows")
         words.build(searcher, self._folder / "words")
-        created = datetime.now(UTC).isoformat(timespec="seconds")
-        info = IndexInfo(self._home.name, "embedded", BUILDING, functions, self._encoders, created, token=new_token())
+        stamp = datetime.now(UTC).isoformat(timespec="seconds")
+        info = IndexInfo(self._home.name, "embedded", BUILDING, functions, self._encoders, stamp, token=new_token())
         more = {"fingerprint": self._fingerprint, "next_serial": self._rows.next_serial}
         write_atomically(self._folder / "info.json", write_info(info, **more))
         self._is_complete = True
@@ -245,7 +245,7 @@ class EmbeddedWriter:
         self._writer.delete_documents_by_term("id", id)
 
     def _check_base(self) -> None:
-        """What was built on a generation that is no longer current must not become current itself."""
+        """Refuse to publish what was built on a generation that is no longer current."""
         if self._base and read_pointer(self._home) != self._pointer:
             raise TreelineError(
                 f"the index {self._home.name!r} was rolled back or replaced while it was being written",
@@ -293,14 +293,14 @@ def pointer_lock(home: Path) -> WriterLock:
     return WriterLock(home / "pointer.lock", POINTER_SECONDS)
 
 
-def _rows_of(encoder: EncoderSpec, given: Vectors | None, count: int) -> NDArray[np.float16]:
+def _rows_of(encoder: EncoderSpec, rows: Vectors | None, count: int) -> NDArray[np.float16]:
     """An encoder's vectors as they are kept; zeros when it gave none."""
-    if given is None:
+    if rows is None:
         return np.zeros((count, encoder.dimension), dtype=np.float16)
-    encoder.check(given, count)
-    return normalize(given).astype(np.float16)
+    encoder.check(rows, count)
+    return normalize(rows).astype(np.float16)
 
 
 def _next_generation(home: Path) -> str:
-    taken = [int(path.name) for path in home.iterdir() if path.name.isdigit()]
-    return f"{max(taken, default=0) + 1:06d}"
+    numbers = [int(path.name) for path in home.iterdir() if path.name.isdigit()]
+    return f"{max(numbers, default=0) + 1:06d}"

@@ -12,7 +12,16 @@ import numpy as np
 from treeline.corpus.function import Address
 from treeline.graph.callgraph.classes import File
 from treeline.graph.callgraph.resolve import Resolver
-from treeline.graph.callgraph.storage import ALL_METHODS, HOWS, Arrays, Part, assemble, ends_of, grouped, string_arrays
+from treeline.graph.callgraph.storage import (
+    ALL_METHODS,
+    HOWS,
+    Arrays,
+    Part,
+    assemble,
+    ends_of,
+    group_arrays,
+    string_arrays,
+)
 from treeline.graph.references import CLASSES, NODE_KINDS, RELATIONS, FileFacts, NodeKind, Reference, Relation
 
 INHERITANCE = ("extends", "implements")
@@ -20,7 +29,7 @@ PROTOCOLS = frozenset({"Protocol", "typing.Protocol", "typing_extensions.Protoco
 
 
 @dataclass(slots=True)
-class Collected:
+class GraphBuilder:
     """A graph under construction. Nodes are numbered; each edge is kept once."""
 
     names: list[str] = field(default_factory=list)
@@ -50,12 +59,12 @@ class _FileEntry:
     number: int
     references: list[Reference] = field(default_factory=list)
 
-    def node(self, graph: Collected, name: str, kind: NodeKind, line: int) -> None:
-        found = self.file.nodes.get(name)
-        if found is None:
+    def node(self, graph: GraphBuilder, name: str, kind: NodeKind, line: int) -> None:
+        symbol = self.file.nodes.get(name)
+        if symbol is None:
             self.file.nodes[name] = graph.add(name, kind, self.number, line)
         elif kind != "function":  # the class's own definition, after only its methods were seen
-            graph.kinds[found], graph.lines[found] = kind, line
+            graph.kinds[symbol], graph.lines[symbol] = kind, line
 
     def nearest(self, name: str) -> str:
         """This symbol, or the nearest enclosing one that has a node; empty for the module."""
@@ -76,57 +85,57 @@ def build(facts: Iterable[FileFacts], addresses: Iterable[tuple[str, Address]]) 
     functions: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for id_, address in addresses:
         functions[address.repo].append((id_, address.path, address.func_name))
-    return assemble(repository(repo, some).identified(functions[repo]) for repo, some in by_repo.items())
+    return assemble(repository(repo, some).with_ids(functions[repo]) for repo, some in by_repo.items())
 
 
 def repository(repo: str, facts: Iterable[FileFacts]) -> Part:
     """The graph of one repository, files sorted by path. Its nodes have no function ids yet."""
-    graph = Collected()
+    graph = GraphBuilder()
     files = _collect(sorted(facts, key=lambda fact: fact.path), graph)
-    resolver = Resolver((seen.file for seen in files), graph.names, graph.kinds, graph.lines)
+    resolver = Resolver((entry.file for entry in files), graph.names, graph.kinds, graph.lines)
     _inherit(graph, resolver, files)
     _refer(graph, resolver, files)
     graph.owners |= resolver.classes.owner
-    places = [(seen.file.path, seen.file.language) for seen in files]
-    return Part(repo, {**node_arrays(graph), **file_arrays(places), **edge_arrays(graph)}).identified(())
+    places = [(entry.file.path, entry.file.language) for entry in files]
+    return Part(repo, {**node_arrays(graph), **file_arrays(places), **edge_arrays(graph)}).with_ids(())
 
 
-def _collect(facts: Iterable[FileFacts], graph: Collected) -> list[_FileEntry]:
+def _collect(facts: Iterable[FileFacts], graph: GraphBuilder) -> list[_FileEntry]:
     """Merges the facts of each file into one entry."""
     files: dict[str, _FileEntry] = {}
     for fact in facts:
-        seen = files.get(fact.path)
-        if seen is None:
-            seen = files[fact.path] = _FileEntry(File(fact.path, fact.language), len(files))
-        seen.file.imports.extend(fact.imports)
-        seen.file.types.update((typing.name, typing.value) for typing in fact.types)
+        entry = files.get(fact.path)
+        if entry is None:
+            entry = files[fact.path] = _FileEntry(File(fact.path, fact.language), len(files))
+        entry.file.imports.extend(fact.imports)
+        entry.file.types.update((typing.name, typing.value) for typing in fact.types)
         for symbol in fact.symbols:
-            seen.node(graph, symbol.name, symbol.kind, symbol.first_line)
-        seen.references += fact.references
-    for seen in files.values():
-        if seen.file.language != "go":  # a Go method's type may be in another file of the package
-            for name in [name for name in seen.file.nodes if "." in name]:
+            entry.node(graph, symbol.name, symbol.kind, symbol.first_line)
+        entry.references += fact.references
+    for entry in files.values():
+        if entry.file.language != "go":  # a Go method's type may be in another file of the package
+            for name in [name for name in entry.file.nodes if "." in name]:
                 # CodeSearchNet has only functions: classes are inferred from the names of their methods.
                 owner = name.rpartition(".")[0]
-                if owner not in seen.file.nodes:
-                    seen.node(graph, owner, "class", 0)
-        if not all(seen.nearest(reference.source) for reference in seen.references):
-            seen.node(graph, "", "module", 1)
+                if owner not in entry.file.nodes:
+                    entry.node(graph, owner, "class", 0)
+        if not all(entry.nearest(reference.source) for reference in entry.references):
+            entry.node(graph, "", "module", 1)
     return list(files.values())
 
 
-def _inherit(graph: Collected, resolver: Resolver, files: Sequence[_FileEntry]) -> None:
+def _inherit(graph: GraphBuilder, resolver: Resolver, files: Sequence[_FileEntry]) -> None:
     """Resolves inheritance. This runs before calls, because calls on `self` are looked up in the bases too."""
     protocols: set[int] = set()
-    for seen in files:
-        for reference in seen.references:
+    for entry in files:
+        for reference in entry.references:
             if reference.relation in INHERITANCE:
-                node = seen.referring(reference.source)
+                node = entry.referring(reference.source)
                 if reference.target in PROTOCOLS:
                     protocols.add(node)
                 outer = reference.source.rpartition(".")[0]
-                found, how = resolver.resolve(seen.file, outer, reference.target, guess=False)
-                bases = [base for base in found if base != node and resolver.classes.is_class(base)]
+                targets, how = resolver.resolve(entry.file, outer, reference.target, guess=False)
+                bases = [base for base in targets if base != node and resolver.classes.is_class(base)]
                 for base in bases:
                     resolver.extend(node, base)
                     graph.edge(node, base, reference.relation, how)
@@ -136,16 +145,16 @@ def _inherit(graph: Collected, resolver: Resolver, files: Sequence[_FileEntry]) 
     _implement(graph, resolver, files, protocols)
 
 
-def _implement(graph: Collected, resolver: Resolver, files: Sequence[_FileEntry], protocols: set[int]) -> None:
+def _implement(graph: GraphBuilder, resolver: Resolver, files: Sequence[_FileEntry], protocols: set[int]) -> None:
     """Adds `implements` edges: a class with all methods of a Go interface or Python protocol implements it."""
     holders: dict[tuple[str, str], set[int]] = defaultdict(set)
     interfaces = [(node, "python") for node in sorted(protocols)]
-    for seen in files:
-        for node in seen.file.nodes.values():
+    for entry in files:
+        for node in entry.file.nodes.values():
             if graph.kinds[node] == "class":
                 for member in resolver.classes.members.get(node, ()):
-                    holders[seen.file.language, member].add(node)
-            elif graph.kinds[node] == "interface" and seen.file.language == "go":
+                    holders[entry.file.language, member].add(node)
+            elif graph.kinds[node] == "interface" and entry.file.language == "go":
                 interfaces.append((node, "go"))
     for interface, language in interfaces:
         methods = [name for name in resolver.classes.members.get(interface, ()) if not name.startswith("__")]
@@ -155,17 +164,17 @@ def _implement(graph: Collected, resolver: Resolver, files: Sequence[_FileEntry]
                 graph.edge(node, interface, "implements", ALL_METHODS)
 
 
-def _refer(graph: Collected, resolver: Resolver, files: Sequence[_FileEntry]) -> None:
+def _refer(graph: GraphBuilder, resolver: Resolver, files: Sequence[_FileEntry]) -> None:
     """Adds the edges of calls and uses. A call of a class is also a call of its constructor."""
-    for seen in files:
-        for reference in seen.references:
+    for entry in files:
+        for reference in entry.references:
             relation, source, target = reference.relation, reference.source, reference.target
             if relation in INHERITANCE:
                 continue
-            found, how = resolver.resolve(seen.file, source, target, guess=relation == "calls")
-            node = seen.referring(source) if found else -1
-            for other in found:
-                if relation == "calls" and graph.kinds[other] in CLASSES and seen.file.language == "go":
+            targets, how = resolver.resolve(entry.file, source, target, guess=relation == "calls")
+            node = entry.referring(source) if targets else -1
+            for other in targets:
+                if relation == "calls" and graph.kinds[other] in CLASSES and entry.file.language == "go":
                     graph.edge(node, other, "uses", how)  # `T(x)` is a conversion
                     continue
                 graph.edge(node, other, relation, how)
@@ -175,19 +184,19 @@ def _refer(graph: Collected, resolver: Resolver, files: Sequence[_FileEntry]) ->
                         graph.edge(node, constructor, relation, how)
 
 
-def node_arrays(graph: Collected) -> Arrays:
+def node_arrays(graph: GraphBuilder) -> Arrays:
     """The nodes' names, kinds, files, lines, members and unresolved bases."""
     count = len(graph.names)
     owner = np.full(count, -1, dtype=np.int32)
     owner[list(graph.owners)] = list(graph.owners.values())
-    owned = np.flatnonzero(owner >= 0)
+    members = np.flatnonzero(owner >= 0)
     return {
         **string_arrays("names", graph.names),
         **string_arrays("bases", ("\n".join(graph.bases.get(node, ())) for node in range(count))),
         "node_file": np.array(graph.files, dtype=np.int32),
         "node_kind": np.array([NODE_KINDS.index(kind) for kind in graph.kinds], dtype=np.uint8),
         "node_line": np.array(graph.lines, dtype=np.int32),
-        **grouped("members", owned, owner[owned], count),
+        **group_arrays("members", members, owner[members], count),
     }
 
 
@@ -201,16 +210,16 @@ def file_arrays(places: Sequence[tuple[str, str]]) -> Arrays:
     }
 
 
-def edge_arrays(graph: Collected) -> Arrays:
+def edge_arrays(graph: GraphBuilder) -> Arrays:
     """The edges, stored twice: grouped by source node and by target node."""
     edges = np.array([(*key, how) for key, how in graph.edges.items()], dtype=np.int32).reshape(-1, 4)
-    found: Arrays = {}
+    arrays: Arrays = {}
     for direction, here, there in (("out", 0, 1), ("in", 1, 0)):
         order = np.lexsort((edges[:, 2], edges[:, there], edges[:, here]))
-        found |= {
+        arrays |= {
             f"{direction}.ends": ends_of(np.bincount(edges[:, here], minlength=len(graph.names))),
             f"{direction}.nodes": edges[order, there],
             f"{direction}.relations": edges[order, 2].astype(np.uint8),
             f"{direction}.hows": edges[order, 3].astype(np.uint8),
         }
-    return found
+    return arrays

@@ -103,7 +103,7 @@ class Classes:
         self._first_node: dict[int, int] = {}
         self._by_name: dict[str, list[int]] = defaultdict(list)
         self.unresolved: set[int] = set()  # classes with a base outside this repository
-        opened: dict[str, int] = {}
+        ruby_classes: dict[str, int] = {}
         spread: dict[tuple[str, str, str], list[int]] = defaultdict(list)
         for file in files:
             for name, node in file.nodes.items():
@@ -112,31 +112,31 @@ class Classes:
                     if "." in name:
                         self._by_name[name].append(node)
                     if file.language == "ruby":
-                        self._first_node[node] = opened.setdefault(name, node)
+                        self._first_node[node] = ruby_classes.setdefault(name, node)
                     elif file.language in SPREAD:
                         folder = posixpath.dirname(file.path) if file.language == "csharp" else ""
                         spread[file.language, folder, name].append(node)
         for (language, _, _), nodes in spread.items():
-            defined = [node for node in nodes if lines[node]]
-            if len(defined) == 1 or (defined and language == "csharp"):
-                self._first_node.update(dict.fromkeys(nodes, defined[0]))
-        for name, found in self._by_name.items():
-            self._by_name[name] = list(dict.fromkeys(map(self.first, found)))
+            definitions = [node for node in nodes if lines[node]]
+            if len(definitions) == 1 or (definitions and language == "csharp"):
+                self._first_node.update(dict.fromkeys(nodes, definitions[0]))
+        for name, same_name in self._by_name.items():
+            self._by_name[name] = list(dict.fromkeys(map(self.first, same_name)))
         for file in files:
             for name, node in file.nodes.items():
-                self._place(file, name, node)
+                self._add_member(file, name, node)
 
-    def named(self, name: str) -> Sequence[int]:
+    def by_name(self, name: str) -> Sequence[int]:
         """The classes whose last or whole name this is."""
         return self._by_name.get(name, ())
 
-    def called(self, name: str) -> Sequence[int]:
+    def by_full_name(self, name: str) -> Sequence[int]:
         """The classes whose whole name this is."""
-        return [node for node in self.named(name) if self._names[node] == name]
+        return [node for node in self.by_name(name) if self._names[node] == name]
 
-    def within(self, node: int, name: str) -> Sequence[int]:
+    def inner_classes(self, node: int, name: str) -> Sequence[int]:
         """The classes of this name inside a class."""
-        return self.called(f"{self._names[node]}.{name}")
+        return self.by_full_name(f"{self._names[node]}.{name}")
 
     def is_class(self, node: int) -> bool:
         return self._kinds[node] in CLASSES
@@ -156,18 +156,18 @@ class Classes:
 
     def with_bases(self, node: int) -> Iterator[int]:
         """A class and all its bases, nearest first."""
-        seen, level = {node}, list(dict.fromkeys((node, self.first(node))))
+        visited, level = {node}, list(dict.fromkeys((node, self.first(node))))
         while level:
             yield from level
-            level = [base for holder in level for base in self.bases(holder) if base not in seen]
+            level = [base for holder in level for base in self.bases(holder) if base not in visited]
             level = list(dict.fromkeys(level))
-            seen.update(level)
+            visited.update(level)
 
     def is_open(self, node: int) -> bool:
         """Whether a base lies outside this repository, so the class may have members that are not known."""
         return any(holder in self.unresolved for holder in self.with_bases(node))
 
-    def named_in(self, file: File, name: str) -> int | None:
+    def owner_in(self, file: File, name: str) -> int | None:
         """The class that a file means by this name when it defines members of it."""
         return self._owner(file, name)
 
@@ -176,38 +176,38 @@ class Classes:
 
         A member that an interface only declares counts last.
         """
-        found = self.members[node].get(name) if node in self.members else None
+        result = self.members[node].get(name) if node in self.members else None
         first = self.first(node)
-        if found is None and self._kinds[first] != "interface":
-            found = self._inherited(first, name, with_interfaces=False)
-        return found if found is not None else self._inherited(first, name, with_interfaces=True)
+        if result is None and self._kinds[first] != "interface":
+            result = self._search_bases(first, name, with_interfaces=False)
+        return result if result is not None else self._search_bases(first, name, with_interfaces=True)
 
-    def _inherited(self, node: int, name: str, *, with_interfaces: bool) -> int | None:
-        found = None
-        seen: set[int] = set()
+    def _search_bases(self, node: int, name: str, *, with_interfaces: bool) -> int | None:
+        result = None
+        visited: set[int] = set()
         level = [node]
-        while found is None and level:
-            seen.update(level)
+        while result is None and level:
+            visited.update(level)
             holders = (one for one in level if with_interfaces or self._kinds[one] != "interface")
             holding = (self._gathered[holder].get(name) for holder in holders if holder in self._gathered)
-            found = next((member for member in holding if member is not None), None)
+            result = next((member for member in holding if member is not None), None)
             bases = (self.first(base) for holder in level for base in self._bases.get(holder, ()))
-            level = list(dict.fromkeys(base for base in bases if base not in seen))
-        return found
+            level = list(dict.fromkeys(base for base in bases if base not in visited))
+        return result
 
     def constructor(self, node: int) -> int | None:
         """The constructor of a class, its own or inherited."""
         for name in (*CONSTRUCTORS, last_of(self._names[node])):
-            found = self.member(node, name)
-            if found is not None and self._kinds[found] == "function":
-                return found
+            function = self.member(node, name)
+            if function is not None and self._kinds[function] == "function":
+                return function
         return None
 
     def first(self, node: int) -> int:
         """The first node of a class that is split over several files."""
         return self._first_node.get(node, node)
 
-    def _place(self, file: File, name: str, node: int) -> None:
+    def _add_member(self, file: File, name: str, node: int) -> None:
         """Adds a member to its class."""
         outer, _, last = name.rpartition(".")
         owner = self._owner(file, outer) if outer else None
@@ -223,8 +223,8 @@ class Classes:
         here = file.nodes.get(name)
         if here is not None:
             return here
-        beside = self._packages.owner(file, name)
-        if beside is not None:
-            return beside
-        found = self.named(name) if file.language in ONE_SCOPE else ()
-        return found[0] if len(found) == 1 else None
+        neighbour = self._packages.owner(file, name)
+        if neighbour is not None:
+            return neighbour
+        classes = self.by_name(name) if file.language in ONE_SCOPE else ()
+        return classes[0] if len(classes) == 1 else None

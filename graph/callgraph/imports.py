@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from treeline.corpus.frozen import frozen
 from treeline.graph.callgraph.classes import ONE_SCOPE, Classes, File
-from treeline.graph.callgraph.storage import IMPORTED
+from treeline.graph.callgraph.storage import BY_IMPORT
 from treeline.graph.references import Import, last_of
 
 RUST_ROOTS = ("mod.rs", "lib.rs", "main.rs")
@@ -20,7 +20,7 @@ PASSES = 5  # re-exports that are followed (`from .url import parse_url` in a pa
 
 @frozen
 class Scope:
-    """What a dotted name has resolved to so far: symbols, or the files of a module."""
+    """The meaning of a dotted name so far: symbols, or the files of a module."""
 
     nodes: Sequence[int] = ()
     files: Sequence[File] = ()
@@ -34,10 +34,10 @@ class Imports:
     def __init__(self, files: Mapping[str, File], modules: Modules, classes: Classes) -> None:
         self._files, self._modules, self._classes = files, modules, classes
         self._aliases = {
-            path: {seen.alias: seen for seen in file.imports if seen.alias} for path, file in files.items()
+            path: {entry.alias: entry for entry in file.imports if entry.alias} for path, file in files.items()
         }
         self._dotted = {
-            path: [seen for seen in file.imports if not seen.name and "." in seen.alias]
+            path: [entry for entry in file.imports if not entry.name and "." in entry.alias]
             for path, file in files.items()
             if file.language == "python"
         }
@@ -52,38 +52,38 @@ class Imports:
         self._through_stars: dict[tuple[str, str, int], Scope | None] = {}
 
     def find(self, file: File, name: str, passes: int = PASSES) -> Scope | None:
-        """What `name` is imported from in this file; None if it is not imported."""
-        seen = self._aliases[file.path].get(name)
-        if seen is not None:
-            return self._meaning(file, seen, passes)
-        return self._starred(file, name, passes) or self._package(file, name, passes)
+        """The meaning of an imported name in this file; None if it is not imported."""
+        entry = self._aliases[file.path].get(name)
+        if entry is not None:
+            return self._meaning(file, entry, passes)
+        return self._star_import(file, name, passes) or self._package(file, name, passes)
 
-    def exported(self, module: File, name: str, passes: int = PASSES) -> Scope | None:
+    def export(self, module: File, name: str, passes: int = PASSES) -> Scope | None:
         """A symbol that a module defines or re-exports."""
         node = module.nodes.get(name)
         if node is not None:
-            return Scope((node,), how=IMPORTED)
+            return Scope((node,), how=BY_IMPORT)
         return self.find(module, name, passes) if passes else None
 
     def rust_path(self, file: File, parts: Sequence[str]) -> tuple[Scope, int] | None:
-        """What a path such as `crate::routing::get` resolves to, and how many parts after the first it used."""
+        """The meaning of a path such as `crate::routing::get`, and how many parts after the first it used."""
         for length in range(len(parts), 0, -1):
             module = self._rust_module(file, parts[:length])
             if module is None:
                 continue
             if length == len(parts):
-                return Scope(files=(module,), how=IMPORTED), length - 1
-            found = self.exported(module, parts[length])
-            return (found if found is not None else Scope(outside=True)), length
+                return Scope(files=(module,), how=BY_IMPORT), length - 1
+            scope = self.export(module, parts[length])
+            return (scope if scope is not None else Scope(outside=True)), length
         return None
 
     def _rust_module(self, file: File, parts: Sequence[str]) -> File | None:
         if parts[0] in RUST_PATHS:
-            found = self._module(file, ".".join(parts))
+            modules = self._module(file, ".".join(parts))
         else:
-            imported = self.find(file, parts[0])
-            return imported.files[0] if imported is not None and imported.files and len(parts) == 1 else None
-        return found[0] if found else None
+            scope = self.find(file, parts[0])
+            return scope.files[0] if scope is not None and scope.files and len(parts) == 1 else None
+        return modules[0] if modules else None
 
     def submodule(self, package: File, name: str) -> list[File]:
         """The file of `package.name` (Python)."""
@@ -91,8 +91,8 @@ class Imports:
             return []
         return self._module(package, "." + name)
 
-    def _starred(self, file: File, name: str, passes: int) -> Scope | None:
-        """What a star import binds to this name. It may shadow a built-in.
+    def _star_import(self, file: File, name: str, passes: int) -> Scope | None:
+        """The symbol that a star import binds to this name. It may shadow a built-in.
 
         Cached by the number of passes left, because modules that star-import each other repeat the same lookups.
         """
@@ -101,78 +101,84 @@ class Imports:
             return None
         key = (file.path, name, passes)
         if key not in self._through_stars:
-            handed = (self._own(module, name, passes - 1) for module in modules)
-            self._through_stars[key] = next((scope for scope in handed if scope and not scope.outside), None)
+            scopes = (self._own(module, name, passes - 1) for module in modules)
+            self._through_stars[key] = next((scope for scope in scopes if scope and not scope.outside), None)
         return self._through_stars[key]
 
     def elixir_module(self, file: File, own: int | None, parts: Sequence[str]) -> tuple[Scope, int]:
         """The module that an expression begins with, by its whole name, an alias or as one inside its own, and how many
         parts the name has."""
         count = next((at for at, part in enumerate(parts) if not part[:1].isupper()), len(parts))
-        seen = self._aliases[file.path].get(parts[0])
-        whole = ".".join([seen.module if seen else parts[0], *parts[1:count]])
-        found = (self._classes.within(own, whole) if own is not None else ()) or self._classes.called(whole)
-        return Scope(found[:1], how=IMPORTED) if found else Scope(outside=True), count
+        entry = self._aliases[file.path].get(parts[0])
+        whole = ".".join([entry.module if entry else parts[0], *parts[1:count]])
+        nodes = (self._classes.inner_classes(own, whole) if own is not None else ()) or self._classes.by_full_name(
+            whole
+        )
+        return Scope(nodes[:1], how=BY_IMPORT) if nodes else Scope(outside=True), count
 
     def elixir_function(self, file: File, name: str) -> Scope | None:
         """The function of an imported module that a bare call reaches."""
-        modules = (node for seen in file.imports if seen.name == "*" for node in self._classes.called(seen.module))
-        found = next((member for node in modules if (member := self._classes.member(node, name)) is not None), None)
-        return None if found is None else Scope((found,), how=IMPORTED)
+        modules = (
+            node for entry in file.imports if entry.name == "*" for node in self._classes.by_full_name(entry.module)
+        )
+        function = next((member for node in modules if (member := self._classes.member(node, name)) is not None), None)
+        return None if function is None else Scope((function,), how=BY_IMPORT)
 
     def _own(self, module: File, name: str, passes: int) -> Scope | None:
-        """What a module itself defines or imports by name."""
+        """A symbol that a module itself defines or imports by name."""
         node = module.nodes.get(name)
         if node is not None:
-            return Scope((node,), how=IMPORTED)
-        seen = self._aliases[module.path].get(name)
-        return self._meaning(module, seen, passes) if seen else self._package(module, name, passes)
+            return Scope((node,), how=BY_IMPORT)
+        entry = self._aliases[module.path].get(name)
+        return self._meaning(module, entry, passes) if entry else self._package(module, name, passes)
 
     def _star_imported(self, file: File) -> list[File]:
         """All files that this one star-imports, directly or through others, nearest first."""
         if file.path not in self._star_modules:
-            reached = {file.path: file}
+            modules = {file.path: file}
             waiting = deque(self._stars[file.path])
             while waiting:
                 module = waiting.popleft()
-                if module.path not in reached:
-                    reached[module.path] = module
+                if module.path not in modules:
+                    modules[module.path] = module
                     waiting += self._stars[module.path]
-            self._star_modules[file.path] = list(reached.values())[1:]
+            self._star_modules[file.path] = list(modules.values())[1:]
         return self._star_modules[file.path]
 
     def _all_of(self, file: File) -> list[File]:
-        return [module for seen in file.imports if seen.name == "*" for module in self._module(file, seen.module)]
+        return [module for entry in file.imports if entry.name == "*" for module in self._module(file, entry.module)]
 
     def _package(self, file: File, name: str, passes: int) -> Scope | None:
         """Python's `import a.b` binds `a`; the rest of the name is looked up inside it."""
-        dotted = [seen for seen in self._dotted.get(file.path, ()) if seen.alias.startswith(name + ".")]
-        if not dotted:
+        entries = [entry for entry in self._dotted.get(file.path, ()) if entry.alias.startswith(name + ".")]
+        if not entries:
             return None
         files = self._module(file, name)
-        return Scope(files=files, how=IMPORTED) if files else self._meaning(file, dotted[0], passes)
+        return Scope(files=files, how=BY_IMPORT) if files else self._meaning(file, entries[0], passes)
 
-    def _meaning(self, file: File, seen: Import, passes: int) -> Scope:
-        files = self._module(file, seen.module)
-        if not seen.name:
+    def _meaning(self, file: File, entry: Import, passes: int) -> Scope:
+        files = self._module(file, entry.module)
+        if not entry.name:
             if files:
-                return Scope(self._default(file, files, seen.alias), files, IMPORTED)
-            return self._class(file, last_of(seen.module))
+                return Scope(self._default(file, files, entry.alias), files, BY_IMPORT)
+            return self._class(file, last_of(entry.module))
         for module in files:
-            found = self.exported(module, seen.name, passes - 1) if passes else None
-            if found is not None:
-                return Scope(found.nodes, found.files, IMPORTED, found.outside)
+            scope = self.export(module, entry.name, passes - 1) if passes else None
+            if scope is not None:
+                return Scope(scope.nodes, scope.files, BY_IMPORT, scope.outside)
         for module in files if file.language in INNER_CLASSES else ():
-            node = module.nodes.get(f"{last_of(seen.module)}.{seen.name}")
+            node = module.nodes.get(f"{last_of(entry.module)}.{entry.name}")
             if node is not None:
-                return Scope((node,), how=IMPORTED)
-        if seen.name == "default" and files:
-            return Scope(self._default(file, files, seen.alias), files, IMPORTED)
-        inside = self._module(file, seen.module + ("" if seen.module.endswith(".") else ".") + seen.name)
+                return Scope((node,), how=BY_IMPORT)
+        if entry.name == "default" and files:
+            return Scope(self._default(file, files, entry.alias), files, BY_IMPORT)
+        inside = self._module(file, entry.module + ("" if entry.module.endswith(".") else ".") + entry.name)
         if inside:
             # Java and PHP import a class by its file's name; in Python it may be the file itself.
-            return Scope([module.nodes[seen.name] for module in inside if seen.name in module.nodes], inside, IMPORTED)
-        return self._class(file, seen.name, seen.module)
+            return Scope(
+                [module.nodes[entry.name] for module in inside if entry.name in module.nodes], inside, BY_IMPORT
+            )
+        return self._class(file, entry.name, entry.module)
 
     def _class(self, file: File, name: str, module: str = "") -> Scope:
         """PHP and Ruby import the class, not the file. Elsewhere an import that does not resolve is from outside."""
@@ -180,10 +186,10 @@ class Imports:
             top = {other.path: node for other, node in self._tops.get(name, ()) if other.language == "kotlin"}
             folder = "/" + module.replace(".", "/")
             inside = [node for path, node in top.items() if f"/{posixpath.dirname(path)}".endswith(folder)]
-            found: Sequence[int] = inside or (list(top.values()) if len(top) == 1 else [])
-            return Scope(found[:1], how=IMPORTED) if len(found) == 1 else Scope(outside=not inside)
-        found = self._classes.named(name) if file.language in ONE_SCOPE else ()
-        return Scope(found, how=IMPORTED) if len(found) == 1 else Scope(outside=True)
+            nodes: Sequence[int] = inside or (list(top.values()) if len(top) == 1 else [])
+            return Scope(nodes[:1], how=BY_IMPORT) if len(nodes) == 1 else Scope(outside=not inside)
+        nodes = self._classes.by_name(name) if file.language in ONE_SCOPE else ()
+        return Scope(nodes, how=BY_IMPORT) if len(nodes) == 1 else Scope(outside=True)
 
     def _default(self, file: File, files: Sequence[File], alias: str) -> Sequence[int]:
         """The default export of a script's module: the symbol of the alias's name, or its only symbol."""
@@ -239,19 +245,19 @@ class Modules:
             inside = module[level:].replace(".", "/")
             return self._python_file(posixpath.join(folder, inside) if inside else folder)
         tail = module.replace(".", "/")
-        beside = posixpath.join(posixpath.dirname(importer), tail)
+        sibling = posixpath.join(posixpath.dirname(importer), tail)
         standard = module.partition(".")[0] in sys.stdlib_module_names
-        found = []
+        paths = []
         for path in self._tails.get(tail.rpartition("/")[2], ()):
             stem = _stem(path)
             if stem == tail or stem.endswith("/" + tail):
                 root = stem[: len(stem) - len(tail)].rstrip("/")
                 # An absolute import starts at a source root: a folder that is not itself a package.
-                if root in ROOTS or (not standard and (stem == beside or f"{root}/__init__.py" not in self._known)):
-                    found.append(path)
+                if root in ROOTS or (not standard and (stem == sibling or f"{root}/__init__.py" not in self._known)):
+                    paths.append(path)
         if standard:
-            found = [path for path in found if "/" in tail or _stem(path) == tail]
-        return _nearest(found, importer)
+            paths = [path for path in paths if "/" in tail or _stem(path) == tail]
+        return _nearest(paths, importer)
 
     def _python_file(self, stem: str) -> list[str]:
         ends = (".py", ".pyi", "/__init__.py", "/__init__.pyi")
@@ -279,8 +285,8 @@ class Modules:
         else:
             names = (parts[0], parts[0].replace("_", "-"))
             crates = [path for path in self._tails.get("lib", ()) if path.endswith("src/lib.rs")]
-            found = [path for path in crates if posixpath.dirname(path).split("/")[-2:-1] in ([one] for one in names)]
-            base = posixpath.dirname(found[0]) if len(found) == 1 else None
+            matches = [path for path in crates if posixpath.dirname(path).split("/")[-2:-1] in ([one] for one in names)]
+            base = posixpath.dirname(matches[0]) if len(matches) == 1 else None
             inside = posixpath.join(here, parts[0])
             if base is None and (f"{inside}.rs" in self._known or f"{inside}/mod.rs" in self._known):
                 base, parts = here, ["self", *parts]
@@ -302,10 +308,10 @@ class Modules:
             return [path] if path in self._known else []
         package, _, inside = module.removeprefix("package:").partition("/")
         stem = posixpath.splitext(inside)[0].rpartition("/")[2]
-        found = [path for path in self._tails.get(stem, ()) if f"/{path}".endswith(f"/lib/{inside}")]
-        named = [path for path in found if f"/{path}".endswith(f"/{package}/lib/{inside}")]
+        paths = [path for path in self._tails.get(stem, ()) if f"/{path}".endswith(f"/lib/{inside}")]
+        by_name = [path for path in paths if f"/{path}".endswith(f"/{package}/lib/{inside}")]
         # A package may be in a folder of another name.
-        return next((one for one in (named, found) if len(one) == 1), [])
+        return next((one for one in (by_name, paths) if len(one) == 1), [])
 
     def _crate(self, folder: str) -> str | None:
         """The folder of the crate's root."""
@@ -330,9 +336,9 @@ class Modules:
         parts = module.split(".")
         for start in range(len(parts)):
             tail = "/".join(parts[start:])
-            found = [path for path in self._tails.get(parts[-1], ()) if f"/{_stem(path)}".endswith("/" + tail)]
-            if found:
-                return found if len(found) == 1 else []
+            paths = [path for path in self._tails.get(parts[-1], ()) if f"/{_stem(path)}".endswith("/" + tail)]
+            if paths:
+                return paths if len(paths) == 1 else []
         return []
 
 

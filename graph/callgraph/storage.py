@@ -1,4 +1,4 @@
-"""How a call graph is stored: named arrays in one run of bytes, one part per repository.
+"""The storage format of a call graph: named arrays in one run of bytes, one part per repository.
 
 Names never resolve across repositories, so a part whose files have not changed is kept. A part numbers its nodes from
 0. The artifact concatenates the parts, sorted by repository name, so a part can be cut out without reading any name.
@@ -18,14 +18,14 @@ from treeline.corpus.frozen import frozen
 from treeline.graph.references import last_of
 
 # How an edge was found; a stored graph encodes it by its position in `HOWS`.
-OWN_CLASS, SAME_FILE, SAME_PACKAGE, IMPORTED = "own class", "same file", "same package", "import"
+OWN_CLASS, SAME_FILE, SAME_PACKAGE, BY_IMPORT = "own class", "same file", "same package", "import"
 ONLY_ONE = "only one of that name"
 ALL_METHODS = "has all its methods"
 POSSIBLE = "possible: the only method of that name"  # the receiver's type is not known
-DECLARED = "declared type"  # of the receiver
-HOWS = (OWN_CLASS, SAME_FILE, IMPORTED, SAME_PACKAGE, ONLY_ONE, ALL_METHODS, POSSIBLE, DECLARED)
+BY_TYPE = "declared type"  # of the receiver
+HOWS = (OWN_CLASS, SAME_FILE, BY_IMPORT, SAME_PACKAGE, ONLY_ONE, ALL_METHODS, POSSIBLE, BY_TYPE)
 
-ALIGNED = 16  # bytes; arrays start at multiples of it, so numpy can use them in place
+ALIGNMENT = 16  # bytes; arrays start at multiples of it, so numpy can use them in place
 
 Array = NDArray[Any]
 Arrays = dict[str, Array]
@@ -37,27 +37,27 @@ def pack(arrays: Mapping[str, Array]) -> bytes:
     offset = 0
     for name, array in arrays.items():
         rows.append((name, array.dtype.str, list(array.shape), offset))
-        offset += _padded(array.nbytes)
+        offset += _aligned_size(array.nbytes)
     header = json.dumps(rows).encode()
-    parts = [len(header).to_bytes(8, "little"), header, b"\0" * (_padded(8 + len(header)) - 8 - len(header))]
+    parts = [len(header).to_bytes(8, "little"), header, b"\0" * (_aligned_size(8 + len(header)) - 8 - len(header))]
     for array in arrays.values():
-        parts += [np.ascontiguousarray(array).tobytes(), b"\0" * (_padded(array.nbytes) - array.nbytes)]
+        parts += [np.ascontiguousarray(array).tobytes(), b"\0" * (_aligned_size(array.nbytes) - array.nbytes)]
     return b"".join(parts)
 
 
 def unpack(data: bytes) -> dict[str, Array]:
     """The arrays as read-only views into the bytes."""
     length = int.from_bytes(data[:8], "little")
-    start = _padded(8 + length)
-    found: dict[str, Array] = {}
+    start = _aligned_size(8 + length)
+    arrays: dict[str, Array] = {}
     for name, dtype, shape, offset in json.loads(data[8 : 8 + length]):
         count = int(np.prod(shape, dtype=np.int64))
-        found[name] = np.frombuffer(data, dtype=dtype, count=count, offset=start + offset).reshape(shape)
-    return found
+        arrays[name] = np.frombuffer(data, dtype=dtype, count=count, offset=start + offset).reshape(shape)
+    return arrays
 
 
-def _padded(size: int) -> int:
-    return -(-size // ALIGNED) * ALIGNED
+def _aligned_size(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 class Strings(Sequence[str]):
@@ -74,21 +74,21 @@ class Strings(Sequence[str]):
 
     def holding(self, part: str, shortest: int, longest: int) -> list[int]:
         """The positions of the strings that contain `part` and have `shortest` to `longest` bytes, in one scan."""
-        wanted = part.encode("utf-8", "surrogatepass")
-        places = np.array([found.start() for found in re.finditer(re.escape(wanted), self._text)], dtype=np.int64)
+        key = part.encode("utf-8", "surrogatepass")
+        places = np.array([match.start() for match in re.finditer(re.escape(key), self._text)], dtype=np.int64)
         numbers = np.searchsorted(self._ends, places, side="right") - 1
         sizes = self._ends[numbers + 1] - self._ends[numbers]
-        whole = (places + len(wanted) <= self._ends[numbers + 1]) & (sizes >= shortest) & (sizes <= longest)
-        found: list[int] = np.unique(numbers[whole]).tolist()
-        return found
+        whole = (places + len(key) <= self._ends[numbers + 1]) & (sizes >= shortest) & (sizes <= longest)
+        holders: list[int] = np.unique(numbers[whole]).tolist()
+        return holders
 
 
 def string_arrays(name: str, strings: Iterable[str]) -> dict[str, Array]:
     """The two arrays of `Strings`, to be packed under this name."""
-    encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
-    ends = np.zeros(len(encoded) + 1, dtype=np.int64)
-    np.cumsum([len(part) for part in encoded], out=ends[1:])
-    return {f"{name}.text": np.frombuffer(b"".join(encoded), dtype=np.uint8), f"{name}.ends": ends}
+    parts = [string.encode("utf-8", "surrogatepass") for string in strings]
+    ends = np.zeros(len(parts) + 1, dtype=np.int64)
+    np.cumsum([len(part) for part in parts], out=ends[1:])
+    return {f"{name}.text": np.frombuffer(b"".join(parts), dtype=np.uint8), f"{name}.ends": ends}
 
 
 def strings_of(name: str, arrays: Mapping[str, Array]) -> Strings:
@@ -98,7 +98,7 @@ def strings_of(name: str, arrays: Mapping[str, Array]) -> Strings:
 FORMAT = 2  # raised when the arrays change, to tell an older index from a broken one
 WITHOUT_BASES = 1  # the previous format, without the names of unresolved bases
 NODES = ("node_kind", "node_line")
-LISTED = ("members", "ids", "out", "in")  # lists per node: one array of ends, and the arrays of their items
+LISTS = ("members", "ids", "out", "in")  # lists per node: one array of ends, and the arrays of their items
 EDGES = ("nodes", "relations", "hows")
 POINTING = frozenset({"members", "out.nodes", "in.nodes"})  # arrays that hold node numbers
 
@@ -129,17 +129,17 @@ class Part:
         ids = (id_.ljust(16, b"\0").hex() for id_ in self.arrays["ids"].tolist())
         return [(id_, paths[file], names[node]) for id_, node, file in zip(ids, holders, files, strict=True)]
 
-    def identified(self, functions: Iterable[tuple[str, str, str]]) -> Part:
+    def with_ids(self, functions: Iterable[tuple[str, str, str]]) -> Part:
         """The same graph with the ids of these functions (id, path, name). Unparsed functions have no node."""
         names, paths = strings_of("names", self.arrays), list(strings_of("paths", self.arrays))
         node_of = {(paths[file], names[node]): node for node, file in enumerate(self.arrays["node_file"].tolist())}
-        found = sorted(
+        rows = sorted(
             (node, bytes.fromhex(id_))
             for id_, path, name in functions
             if (node := node_of.get((path, name))) is not None
         )
-        counts = np.bincount([node for node, _ in found], minlength=self.nodes) if found else np.zeros(self.nodes)
-        ids = np.array([id_ for _, id_ in found], dtype="S16")
+        counts = np.bincount([node for node, _ in rows], minlength=self.nodes) if rows else np.zeros(self.nodes)
+        ids = np.array([id_ for _, id_ in rows], dtype="S16")
         return Part(self.repo, self.arrays | {"ids": ids, "ids.ends": ends_of(counts.astype(np.int64))})
 
 
@@ -153,30 +153,30 @@ def assemble(parts: Iterable[Part]) -> bytes:
     node_at = np.cumsum([0, *(part.nodes for part in in_order)])
     file_at = np.cumsum([0, *(part.files for part in in_order)])
     languages = sorted({language for part in in_order for language in strings_of("languages", part.arrays)})
-    joined: Arrays = {
+    whole: Arrays = {
         "format": np.array([FORMAT], dtype=np.int32),
         **string_arrays("repos", (part.repo for part in in_order)),
         **string_arrays("languages", languages),
         **string_arrays("hows", HOWS),
         "file_repo": np.repeat(np.arange(len(in_order), dtype=np.int32), [part.files for part in in_order]),
-        "file_language": _joined([_renumbered(part.arrays, languages) for part in in_order], np.int16),
-        "node_file": _joined([part.arrays["node_file"] for part in in_order], np.int32, file_at),
+        "file_language": _join([_language_codes(part.arrays, languages) for part in in_order], np.int16),
+        "node_file": _join([part.arrays["node_file"] for part in in_order], np.int32, file_at),
     }
     for name in ("names", "bases", "paths"):
-        joined[f"{name}.text"] = _joined([part.arrays[f"{name}.text"] for part in in_order], np.uint8)
-        joined[f"{name}.ends"] = _joined_ends([part.arrays[f"{name}.ends"] for part in in_order])
+        whole[f"{name}.text"] = _join([part.arrays[f"{name}.text"] for part in in_order], np.uint8)
+        whole[f"{name}.ends"] = _join_ends([part.arrays[f"{name}.ends"] for part in in_order])
     for name in NODES:
-        joined[name] = _joined([part.arrays[name] for part in in_order], np.uint8 if name == "node_kind" else np.int32)
-    for name in LISTED:
-        joined[f"{name}.ends"] = _joined_ends([part.arrays[f"{name}.ends"] for part in in_order])
-        for listed in _listed(name):
-            dtype = "S16" if listed == "ids" else np.int32 if listed in POINTING else np.uint8
-            shifts = node_at if listed in POINTING else None
-            joined[listed] = _joined([part.arrays[listed] for part in in_order], dtype, shifts)
-    counts = np.diff(joined["ids.ends"])
-    joined["ids.node"] = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-    joined["ids.order"] = np.argsort(joined["ids"], kind="stable").astype(np.int32)
-    return pack(joined | _by_last_name(strings_of("names", joined)))
+        whole[name] = _join([part.arrays[name] for part in in_order], np.uint8 if name == "node_kind" else np.int32)
+    for name in LISTS:
+        whole[f"{name}.ends"] = _join_ends([part.arrays[f"{name}.ends"] for part in in_order])
+        for items in _list_columns(name):
+            dtype = "S16" if items == "ids" else np.int32 if items in POINTING else np.uint8
+            shifts = node_at if items in POINTING else None
+            whole[items] = _join([part.arrays[items] for part in in_order], dtype, shifts)
+    counts = np.diff(whole["ids.ends"])
+    whole["ids.node"] = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    whole["ids.order"] = np.argsort(whole["ids"], kind="stable").astype(np.int32)
+    return pack(whole | _by_last_name(strings_of("names", whole)))
 
 
 def split(data: bytes) -> dict[str, Part]:
@@ -196,45 +196,45 @@ def split(data: bytes) -> dict[str, Part]:
 
 
 def _cut(arrays: Mapping[str, Array], nodes: slice, files: slice) -> Arrays:
-    found: Arrays = {
+    result: Arrays = {
         "languages.text": arrays["languages.text"],
         "languages.ends": arrays["languages.ends"],
         "file_language": arrays["file_language"][files],
         "node_file": arrays["node_file"][nodes] - np.int32(files.start),
     }
     for name, some in (("names", nodes), ("bases", nodes), ("paths", files)):
-        found |= _cut_list(arrays, f"{name}.ends", (f"{name}.text",), some)
+        result |= _cut_list(arrays, f"{name}.ends", (f"{name}.text",), some)
     for name in NODES:
-        found[name] = arrays[name][nodes]
-    for name in LISTED:
-        found |= _cut_list(arrays, f"{name}.ends", _listed(name), nodes)
-    return found
+        result[name] = arrays[name][nodes]
+    for name in LISTS:
+        result |= _cut_list(arrays, f"{name}.ends", _list_columns(name), nodes)
+    return result
 
 
-def _cut_list(arrays: Mapping[str, Array], ends_name: str, listed: Sequence[str], some: slice) -> Arrays:
+def _cut_list(arrays: Mapping[str, Array], ends_name: str, columns: Sequence[str], some: slice) -> Arrays:
     ends = arrays[ends_name][some.start : some.stop + 1]
-    found: Arrays = {ends_name: ends - ends[0]}
-    for name in listed:
+    result: Arrays = {ends_name: ends - ends[0]}
+    for name in columns:
         values = arrays[name][int(ends[0]) : int(ends[-1])]
-        found[name] = values - np.int32(some.start) if name in POINTING else values
-    return found
+        result[name] = values - np.int32(some.start) if name in POINTING else values
+    return result
 
 
-def _listed(name: str) -> tuple[str, ...]:
+def _list_columns(name: str) -> tuple[str, ...]:
     return tuple(f"{name}.{part}" for part in EDGES) if name in ("out", "in") else (name,)
 
 
-def _joined(pieces: Sequence[Array], dtype: DTypeLike, shifts: Array | None = None) -> Array:
+def _join(pieces: Sequence[Array], dtype: DTypeLike, shifts: Array | None = None) -> Array:
     if shifts is not None:
         pieces = [piece + shift for piece, shift in zip(pieces, shifts, strict=False)]
     return np.concatenate([np.zeros(0, dtype=dtype), *pieces]).astype(dtype)
 
 
-def _joined_ends(pieces: Sequence[Array]) -> Array:
+def _join_ends(pieces: Sequence[Array]) -> Array:
     return ends_of(np.concatenate([np.zeros(0, dtype=np.int64), *(np.diff(piece) for piece in pieces)]))
 
 
-def _renumbered(arrays: Arrays, languages: Sequence[str]) -> Array:
+def _language_codes(arrays: Arrays, languages: Sequence[str]) -> Array:
     numbers = np.array([languages.index(language) for language in strings_of("languages", arrays)], dtype=np.int16)
     return numbers[arrays["file_language"]]
 
@@ -245,10 +245,10 @@ def _by_last_name(names: Strings) -> Arrays:
     numbers = {last: number for number, last in enumerate(sorted({last for last, _ in lasts}))}
     nodes = np.array([node for _, node in lasts], dtype=np.int64)
     keys = np.array([numbers[last] for last, _ in lasts], dtype=np.int64)
-    return {**string_arrays("lasts", numbers), **grouped("lasts.nodes", nodes, keys, len(numbers))}
+    return {**string_arrays("lasts", numbers), **group_arrays("lasts.nodes", nodes, keys, len(numbers))}
 
 
-def grouped(name: str, values: NDArray[Any], keys: NDArray[Any], groups: int) -> Arrays:
+def group_arrays(name: str, values: NDArray[Any], keys: NDArray[Any], groups: int) -> Arrays:
     """The values sorted by key, and where each key's values end."""
     order = np.argsort(keys, kind="stable")
     return {name: values[order].astype(np.int32), f"{name}.ends": ends_of(np.bincount(keys, minlength=groups))}

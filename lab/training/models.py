@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from treeline.corpus.errors import InputError
-from treeline.corpus.hub import loaded
+from treeline.corpus.hub import load_model
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -76,7 +76,7 @@ def bert_model(name: str) -> tuple[Any, list[str]]:
 
 def _loaded(name: str, make: Callable[[bool], Model]) -> Model:
     try:
-        return loaded(name, make)
+        return load_model(name, make)
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         first_line = str(error).strip().split("\n")[0]
         raise InputError(f"{name!r} cannot be loaded: {first_line}", "give a model's name or its folder") from error

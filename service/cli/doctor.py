@@ -17,7 +17,7 @@ from typing import Literal
 import click
 
 from treeline.corpus.counting import counted
-from treeline.corpus.errors import CredentialsRefused, EncoderMismatch, EngineUnavailable, InputError, TreelineError
+from treeline.corpus.errors import CredentialsError, EncoderMismatch, EngineUnavailable, InputError, TreelineError
 from treeline.corpus.frozen import frozen
 from treeline.engine.protocol import Store
 from treeline.search.settings import Settings
@@ -190,7 +190,7 @@ def elasticsearch(settings: Settings) -> Iterator[Finding]:
         indexes = len(store.names())
     except TreelineError as error:
         hint = error.hint if needed else "docker compose up, or set TREELINE_ELASTICSEARCH_URL"
-        silent = isinstance(error, EngineUnavailable) and not isinstance(error, CredentialsRefused)
+        silent = isinstance(error, EngineUnavailable) and not isinstance(error, CredentialsError)
         detail = f"{url}: does not answer" if silent else error.message
         yield Finding("Elasticsearch", "missing", detail, hint, needed)
         return

@@ -18,7 +18,7 @@ from click.core import ParameterSource
 # BLAS's threads take a sixth of a load's processor time, most of it waiting, from the workers beside them.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from treeline.corpus.errors import CredentialsRefused, EncoderMismatch, EngineUnavailable, IndexOutdated, InputError
+from treeline.corpus.errors import CredentialsError, EncoderMismatch, EngineUnavailable, IndexOutdated, InputError
 from treeline.corpus.function import KINDS
 from treeline.encoder.protocol import DEEP_ENCODER, DEFAULT_ENCODER, NO_ENCODER
 from treeline.encoder.registry import check_shipped, is_shipped, without_version
@@ -339,7 +339,7 @@ def wait(seconds: float | None) -> None:
         try:
             store.names()
             return
-        except CredentialsRefused:
+        except CredentialsError:
             raise
         except EngineUnavailable as error:
             reason = error.message

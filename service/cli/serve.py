@@ -11,7 +11,7 @@ from typing import cast
 
 import click
 
-from treeline.corpus.errors import CredentialsRefused, EngineUnavailable, InputError
+from treeline.corpus.errors import CredentialsError, EngineUnavailable, InputError
 from treeline.search.settings import PREFIX, Settings, from_environment
 from treeline.service.cli.options import how_to_index, index_options, settings_for
 from treeline.service.http.keys import SCOPES, KeyRing, Scope, no_key_yet
@@ -56,7 +56,7 @@ def index_exists(settings: Settings) -> bool:
 
     try:
         return settings.index in open_store(settings).names()
-    except CredentialsRefused:
+    except CredentialsError:
         raise
     except EngineUnavailable:
         return True

@@ -12,7 +12,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Literal, Name, Number, Operator, String, _TokenType
 from pygments.util import ClassNotFound
 
-from treeline.corpus.analysis import UNSPACED, WORD, spans, terms
+from treeline.corpus.analysis import CJK_RUN, WORD, spans, terms
 from treeline.corpus.frozen import frozen
 from treeline.search.answer import joined_head
 from treeline.service.present.text import INVISIBLE, character_name, code_point
@@ -221,7 +221,7 @@ def parts_of(word: str) -> tuple[tuple[int, int, str], ...]:
     """The position and stem of each part of an identifier; in scripts without spaces, of every two letters."""
     found: list[tuple[int, int]] = []
     for start, end in spans(word):
-        pairs = re.compile(UNSPACED).fullmatch(word, start, end)
+        pairs = re.compile(CJK_RUN).fullmatch(word, start, end)
         found += [(at, at + 2) for at in range(start, end - 1)] if pairs else [(start, end)]
     stems = ((start, end, terms(word[start:end])) for start, end in found)
     return tuple((start, end, some[0]) for start, end, some in stems if some)

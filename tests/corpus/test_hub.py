@@ -14,7 +14,7 @@ import pytest
 from huggingface_hub import constants
 
 from treeline.corpus import hub
-from treeline.corpus.hub import HubUnavailable, cached, loaded
+from treeline.corpus.hub import HubUnavailable, is_cached, load_model
 
 really_ask = hub._ask
 
@@ -55,14 +55,14 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
 
 def test_a_model_on_this_machine_needs_no_hub(heard: list[bool]) -> None:
     shelf = Shelf(local=True, remote=False)
-    assert loaded("some/model", shelf) == "model"
+    assert load_model("some/model", shelf) == "model"
     assert (shelf.asked, heard) == ([True], [])
 
 
 def test_what_cannot_be_had_is_said_before_anything_is_loaded(cache: Path) -> None:
     shelf = Shelf(local=False, remote=True)
     with pytest.raises(HubUnavailable):
-        loaded("other/model", shelf)
+        load_model("other/model", shelf)
     assert shelf.asked == []
 
 
@@ -74,7 +74,7 @@ def test_a_hub_that_is_away_is_said_at_once_and_not_asked_again(
         with pytest.raises(
             HubUnavailable, match=r"'some/model' is not on this machine and the model hub does not answer"
         ):
-            loaded("some/model", shelf)
+            load_model("some/model", shelf)
     patience = time.monotonic() + 60
     while not heard and time.monotonic() < patience:  # the thread that asks may be slow to begin
         time.sleep(0.01)
@@ -85,17 +85,17 @@ def test_a_hub_that_is_away_is_said_at_once_and_not_asked_again(
 
 def test_a_hub_that_was_away_is_asked_again_later(heard: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     assert not hub.answers()
-    monkeypatch.setattr(hub, "REMEMBERED", 0.0)
+    monkeypatch.setattr(hub, "RETRY_SECONDS", 0.0)
     monkeypatch.setattr(hub, "PATIENCE", 300.0)
     monkeypatch.setattr(hub, "_ask", threading.Event.set)
-    assert loaded("some/model", Shelf(local=False, remote=True)) == "model"
+    assert load_model("some/model", Shelf(local=False, remote=True)) == "model"
 
 
 def test_a_folder_without_a_model_is_never_looked_for_at_the_hub(heard: list[bool], tmp_path: Path) -> None:
     with pytest.raises(OSError, match="no such model"):
-        loaded(str(tmp_path), Shelf(local=False, remote=True))
+        load_model(str(tmp_path), Shelf(local=False, remote=True))
     with pytest.raises(OSError, match="no such model"):
-        loaded(str(tmp_path / "nowhere"), Shelf(local=False, remote=True))
+        load_model(str(tmp_path / "nowhere"), Shelf(local=False, remote=True))
     assert heard == []
 
 
@@ -127,7 +127,7 @@ def test_any_answer_is_an_answer_and_none_is_asked_for_offline(
 def test_a_folder_of_sentence_transformers_own_is_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own" / "models--own--model").mkdir(parents=True)
     monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(tmp_path / "own"))
-    assert cached("own/model") and not cached("some/model")
+    assert is_cached("own/model") and not is_cached("some/model")
 
 
 @pytest.mark.parametrize(

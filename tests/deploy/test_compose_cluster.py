@@ -18,7 +18,7 @@ from tests import elasticsearch_server
 from tests.elasticsearch_download import NOBODY, ServerMissing, fetch
 from tests.elasticsearch_server import Cluster, Node, free_port
 from tests.service_process import PATIENCE, service
-from treeline.corpus.errors import CredentialsRefused, EngineUnavailable
+from treeline.corpus.errors import CredentialsError, EngineUnavailable
 from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.engine.elasticsearch.client import connect
 from treeline.engine.names import internal_name
@@ -248,7 +248,7 @@ def test_who_only_searches_needs_no_more_than_to_read(cluster: Cluster, tmp_path
     searcher = open_searcher(reader)
     assert [result.function.func_name for result in searcher.search(Query("calm llamas")).results] == FOUND
     searcher.close()
-    with pytest.raises(CredentialsRefused, match="does not give this user the right"):
+    with pytest.raises(CredentialsError, match="does not give this user the right"):
         open_store(reader).drop(reader.index)
 
 
@@ -274,7 +274,7 @@ def test_a_load_without_the_right_to_create_an_index_is_one_clear_line(cluster: 
         ("treeline", "wrong", "refuses the credentials"),
     ):
         settings = replace(settings_of(user, cluster, tmp_path), elasticsearch_password=password)
-        with pytest.raises(CredentialsRefused, match=said) as told:
+        with pytest.raises(CredentialsError, match=said) as told:
             load(
                 open_store(settings), "half", [open_source(str(tmp_path / "farm"))], LoadOptions(work=tmp_path / "work")
             )
@@ -288,7 +288,7 @@ def test_a_load_without_the_right_to_create_an_index_is_one_clear_line(cluster: 
 
 
 def test_a_wrong_password_or_an_unknown_authority_is_one_clear_line(cluster: Cluster, tmp_path: Path) -> None:
-    with pytest.raises(CredentialsRefused, match="refuses the credentials"):
+    with pytest.raises(CredentialsError, match="refuses the credentials"):
         ElasticsearchStore(cluster.urls[:1], user="treeline", password="wrong", ca=cluster.ca).names()
     with pytest.raises(EngineUnavailable, match="certificate"):
         ElasticsearchStore(cluster.urls[:1], user="treeline", password=SERVICE_PASSWORD).names()

@@ -16,12 +16,12 @@ from treeline.graph import hyperbolic
 from treeline.graph.embedding import (
     NotSeparable,
     average_distortion,
-    centred,
     depths,
     embed,
     heights,
     quality,
     reachable_scale,
+    reroot,
     separating_scale,
     tree_distance,
 )
@@ -39,7 +39,7 @@ def random_tree(count: int, seed: int, window: int = 40) -> tuple[np.ndarray, Fl
 
 def leaf_distances(addresses: Sequence[Address]) -> tuple[Floats, Floats]:
     local = local_tree(addresses)
-    parents, weights = centred(local.parents, local.weights)
+    parents, weights = reroot(local.parents, local.weights)
     embedding = embed(parents, weights)
     leaves = embedding.points.take(local.leaves.astype(np.intp))
     return hyperbolic.distances(leaves, leaves) / embedding.scale, local.distances
@@ -87,7 +87,7 @@ def test_embedded_distance_is_a_metric_that_grows_with_tree_distance(addresses: 
 @given(st.integers(2, 120), st.integers(0, 10_000))
 def test_hanging_the_tree_up_at_its_middle_keeps_distances_and_halves_its_depth(count: int, seed: int) -> None:
     parents, weights = random_tree(count, seed)
-    hung, lengths = centred(parents, weights)
+    hung, lengths = reroot(parents, weights)
     rows, columns = np.triu_indices(count, 1)
     before = tree_distance(parents, weights, rows, columns)
     assert tree_distance(hung, lengths, rows, columns) == pytest.approx(before)

@@ -25,7 +25,7 @@ from elasticsearch import NotFoundError
 from tests.elasticsearch_server import Cluster, free_port
 from tests.engine.functions import ENCODER, SAMPLE, build, function, terms_of, vectors, write
 from tests.survival.proxy import OUTAGE, failing_proxy
-from treeline.corpus.errors import CredentialsRefused, EngineUnavailable, IndexOutdated, InputError, TreelineError
+from treeline.corpus.errors import CredentialsError, EngineUnavailable, IndexOutdated, InputError, TreelineError
 from treeline.corpus.function import Function
 from treeline.engine.elasticsearch import ElasticsearchStore, bulk, client, columns, engine, lease, preview
 from treeline.engine.elasticsearch.bulk import Action, Bulk, _requests
@@ -560,8 +560,8 @@ def test_a_preview_says_of_what_was_written_what_the_server_says(
         writer.delete([SAMPLE[1].id])
         told = []
         for most in (preview.MOST_UNITS, 0):
-            monkeypatch.setattr(preview.Written, "__len__", lambda kept, most=most: min(most, len(kept._units)))
-            monkeypatch.setattr(preview.Written, "knows", lambda kept, id, most=most: most > 0 and id in kept._units)
+            monkeypatch.setattr(preview.WriteLog, "__len__", lambda kept, most=most: min(most, len(kept._units)))
+            monkeypatch.setattr(preview.WriteLog, "knows", lambda kept, id, most=most: most > 0 and id in kept._units)
             view = writer.preview()
             told.append((list(view.addresses()), list(view.locate(ids[:1])), list(view.locate(ids)), view.vectors(ids)))
         (known, *located, rows), (asked, *searched, read) = told
@@ -591,7 +591,7 @@ def test_what_was_written_is_not_read_back(server: ElasticsearchStore, monkeypat
 
 def test_of_a_load_beyond_the_memory_for_it_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preview, "MOST_UNITS", 2)
-    written = preview.Written()
+    written = preview.WriteLog()
     for number, one in enumerate((*SAMPLE[:2], *SAMPLE[:2], *SAMPLE[2:])):
         written.add(one, None)
         assert len(written) == ((1, 2, 2, 2)[number] if number < 4 else 0)
@@ -600,7 +600,7 @@ def test_of_a_load_beyond_the_memory_for_it_nothing_is_kept(monkeypatch: pytest.
 
 def test_without_room_for_vectors_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preview, "TemporaryFile", lambda **given: Path("/dev/full").open("wb", **given))  # noqa: SIM115
-    written = preview.Written()
+    written = preview.WriteLog()
     written.add(SAMPLE[0], None)
     assert written.knows(SAMPLE[0].id)
     written.add(SAMPLE[1], np.ones(16, dtype=np.int32))
@@ -610,7 +610,7 @@ def test_without_room_for_vectors_nothing_is_kept(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_vectors_of_what_was_written_are_the_last_of_each_unit() -> None:
-    written = preview.Written()
+    written = preview.WriteLog()
     first, second = np.arange(16, dtype=np.int32), np.arange(16, 0, -1, dtype=np.int32)
     for one, row in ((SAMPLE[0], first), (SAMPLE[1], None), (SAMPLE[2], second), (SAMPLE[0], second)):
         written.add(one, row)
@@ -662,7 +662,7 @@ def test_a_server_that_takes_nothing_in_refuses_no_credentials(server: Elasticse
     info = build(server, NAME)  # published, and closed to writing
     with pytest.raises(EngineUnavailable, match="takes nothing in") as told, server_errors(server.client):
         server.client.index(index=index_name(NAME, info.generation), document={})
-    assert not isinstance(told.value, CredentialsRefused)
+    assert not isinstance(told.value, CredentialsError)
 
 
 def test_the_lease_knows_a_process_by_its_start() -> None:

@@ -148,7 +148,7 @@ def test_a_word_one_edit_away_counts_less_the_shorter_it_is(tmp_path: Path) -> N
 def test_a_large_index_is_searched_by_signs_and_filtered_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_search, "SIGNS_FROM_ROWS", 100)
     monkeypatch.setattr(vector_search, "SIGNS_FROM_DIMENSIONS", 1)
-    monkeypatch.setattr(vector_search, "KEPT", 50)
+    monkeypatch.setattr(vector_search, "CANDIDATES", 50)
     store = of_two_generations(tmp_path)
     opened = store.open("x")
     store.drop("x")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from apiflask import APIFlask
 
-from treeline.corpus.errors import CredentialsRefused, EngineUnavailable
+from treeline.corpus.errors import CredentialsError, EngineUnavailable
 from treeline.search.settings import Settings
 from treeline.service.cli.index import wait
 from treeline.service.http import context
@@ -85,7 +85,7 @@ def test_credentials_that_are_refused_later_are_told_on_the_front_page(
     app: APIFlask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: object) -> int:
-        raise CredentialsRefused("Elasticsearch refuses the credentials", "set the password")
+        raise CredentialsError("Elasticsearch refuses the credentials", "set the password")
 
     client = app.test_client()
     assert 'class="figures"' in client.get("/").text
@@ -98,7 +98,7 @@ def test_waiting_for_the_engine_ends_at_once_where_the_credentials_are_wrong(
 ) -> None:
     monkeypatch.setenv("TREELINE_ENGINE", refusing.engine)
     monkeypatch.setenv("TREELINE_ELASTICSEARCH_URL", refusing.elasticsearch_url)
-    with pytest.raises(CredentialsRefused):
+    with pytest.raises(CredentialsError):
         wait.main(["--seconds", "600"], standalone_mode=False)
 
 
