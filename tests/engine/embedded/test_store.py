@@ -169,7 +169,7 @@ def test_bodies_are_kept_within_bounds_and_read_once_while_they_are(
     few, more = [one.id for one in MANY[:5]], [one.id for one in MANY[5:60]]
     assert opened.fetch(few) == MANY[:5]
     with monkeypatch.context() as away:
-        away.setattr(opened._bodies, "_stored", lambda _: pytest.fail("read again"))
+        away.setattr(opened._bodies, "_body", lambda _: pytest.fail("read again"))
         assert opened.fetch(few[::-1]) == MANY[4::-1]
         with pytest.raises(pytest.fail.Exception):
             opened.fetch(more)
