@@ -142,7 +142,9 @@ def test_a_folder_of_sentence_transformers_own_is_the_cache(tmp_path: Path, monk
 def test_the_cache_is_where_the_library_keeps_it(variable: str, below: str, tmp_path: Path) -> None:
     (tmp_path / "home" / below / "models--some--model").mkdir(parents=True)
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGINGFACE_", "XDG_"))}
-    code = "import sys; from treeline.corpus.hub import is_cached; print(is_cached('some/model'), 'torch' in sys.modules)"
+    code = (
+        "import sys; from treeline.corpus.hub import is_cached; print(is_cached('some/model'), 'torch' in sys.modules)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code],
         env=clean | {"HOME": str(tmp_path), variable: "~/home" if variable.startswith("HF_") else f"{tmp_path}/home"},
