@@ -12,8 +12,9 @@ from pathlib import Path
 
 from treeline.corpus.frozen import frozen
 from treeline.corpus.roles import folder_left_out, why_left_out
+from treeline.corpus.secrets import has_secret, is_secret_name
 from treeline.ingest.parsers.registry import LOCK_FILES, language_of, may_be_read
-from treeline.ingest.source import ReadOptions
+from treeline.ingest.source import SENSITIVE, ReadOptions, readable
 
 IGNORE_FILES = (".gitignore", ".treelineignore")
 # Git's own, which only the top of a repository has.
@@ -78,6 +79,8 @@ def folder_reason(path: str, is_ignored: bool, options: ReadOptions) -> str:
 
 def file_reason(path: str, is_ignored: bool, options: ReadOptions) -> str:
     """Why a source file is not read, or ''."""
+    if not options.index_secrets and is_secret_name(path):
+        return f"{SENSITIVE}: {readable(path)}"
     if path.rpartition("/")[2] in LOCK_FILES:
         return "lock file"
     if options.languages and language_of(path) not in options.languages:
@@ -85,6 +88,21 @@ def file_reason(path: str, is_ignored: bool, options: ReadOptions) -> str:
     if is_ignored:
         return "ignored"
     return "" if options.include_tests else reason_by_name(path)
+
+
+def content_reason(path: str, content: bytes, options: ReadOptions) -> str:
+    """Why the content of a file is not indexed, or ''."""
+    language = language_of(path, content) if content else ""
+    if language is None:
+        return "binary"
+    if not options.index_secrets and has_secret(path, content, language):
+        return f"{SENSITIVE}: {path}"
+    return "generated" if not options.include_tests and is_generated(content) else ""
+
+
+def is_secret(path: str, content: bytes) -> bool:
+    """Whether a file holds a private key or a token, by its name or its content."""
+    return is_secret_name(path) or has_secret(path, content, language_of(path, content) or "")
 
 
 def is_generated(source: bytes) -> bool:

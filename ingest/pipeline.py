@@ -29,7 +29,7 @@ from treeline.ingest.generation import Generation, Start, start
 from treeline.ingest.journal import fingerprint
 from treeline.ingest.source import Problem, Progress, Source, Unit, Unreadable, no_progress
 from treeline.ingest.sources import check_overlap, disambiguate, is_missing
-from treeline.ingest.state import Manifest, entry_key
+from treeline.ingest.state import Manifest, entry_key, save_skipped, totals
 from treeline.ingest.workers import BatchResult, Clock, Task, Workers, outcome, peak_memory_kb, processors
 
 
@@ -59,7 +59,7 @@ class Summary:
     total: int
     rejects_file: str = ""
     passed_over: Mapping[str, int] = field(default_factory=dict)
-    """Files and folders skipped on purpose (tests, vendored, ignored …), by reason."""
+    """Files and folders skipped on purpose (tests, secrets, ignored …), by reason."""
     empty: tuple[str, ...] = ()
     """Sources of this load in which nothing was found."""
     gone: tuple[str, ...] = ()
@@ -71,12 +71,6 @@ class Summary:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-
-def reasons(problems: Iterable[Problem]) -> dict[str, int]:
-    """Counts by reason, without the details after the colon."""
-    counted = Counter(problem.reason.partition(":")[0] for problem in problems)
-    return dict(counted.most_common())
 
 
 def write_rejects(path: Path, problems: Iterable[Problem]) -> None:
@@ -343,7 +337,8 @@ class _Load:
             rejects.unlink(missing_ok=True)
         counts = generation.ledger.counts
         counts["indexed"] -= len(refused)
-        passed_over = sum((Counter(source.left_out) for source in self.sources), Counter[str]())
+        skipped = {source.name: dict(source.left_out) for source in self.sources}
+        save_skipped(self.options.work, self.name, self.after.sources, skipped)
         return Summary(
             index=self.name,
             engine=info.engine,
@@ -359,11 +354,11 @@ class _Load:
             unchanged=counts["unchanged"],
             duplicate=counts["duplicate"],
             rejected=len(problems),
-            reasons=reasons(problems),
+            reasons=totals(Counter(problem.reason for problem in problems)),
             removed=generation.removed,
             total=info.functions,
             rejects_file=str(rejects) if problems else "",
-            passed_over=dict(sorted(passed_over.items(), key=lambda row: (-row[1], row[0]))),
+            passed_over=totals(sum(map(Counter, skipped.values()), Counter[str]())),
             empty=tuple(sorted(changing - full)),
             gone=tuple(name for name in self.after.sources if name not in changing and is_missing(name)),
             seconds={stage: round(spent, 2) for stage, spent in {**self.clock.seconds, "total": seconds}.items()},

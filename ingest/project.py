@@ -12,6 +12,7 @@ import os
 import re
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import field, replace
@@ -25,7 +26,7 @@ from treeline.corpus.counting import counted
 from treeline.corpus.errors import EncoderMismatch, IndexMissing, IndexOutdated, InputError, TreelineError
 from treeline.corpus.frozen import frozen
 from treeline.engine.durable import disk_errors
-from treeline.ingest.source import Listing, Progress, ReadOptions, Stamp, no_progress
+from treeline.ingest.source import Listing, Progress, ReadOptions, Stamp, no_progress, skip_reason
 
 if TYPE_CHECKING:
     from treeline.engine.protocol import Store
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from treeline.ingest.sources.folder import Folder
 
 FOLDER = ".projects"
+LOADING = ".loading"
 VERSION = 1
 # More files than this are a home folder or a monorepo: the upper folders are read, the rest is reported.
 MAX_FILES = 30_000
@@ -224,7 +226,7 @@ class _Known:
         self.fingerprint: str = fingerprint
         self.generation: str = generation
         self.checked_ns: int = checked_ns
-        self.skipped: dict[str, int] = orjson.loads(skipped)
+        self.skipped = Counter[str](orjson.loads(skipped))
         self.files: dict[str, Stamp] = {}
         self.digests: dict[str, str] = {}
         for path, *stamp, digest in database.execute("SELECT * FROM file"):
@@ -237,6 +239,10 @@ class _Known:
         self.generation = ""
         for table in (self.files, self.digests, self.folders, self.rules):
             table.clear()
+
+    def skips(self) -> Counter[str]:
+        """The files and folders that are skipped, counted by reason."""
+        return self.skipped + Counter(filter(None, map(skip_reason, self.digests.values())))
 
     def listing(self, root: Path) -> Listing | None:
         """The files with their current stamps; None if folders or ignore files changed, so there may be others.
@@ -254,7 +260,7 @@ class _Known:
             stamps = {path: Stamp.of(os.lstat(top + path)) for path in self.files}
         except OSError:
             return None
-        return Listing(stamps, self.folders, self.rules) if self.folders else None
+        return Listing(stamps, self.folders, self.rules, self.skipped) if self.folders else None
 
     def has_read(self, listing: Listing) -> bool:
         """Whether every file is unchanged since it was read."""
@@ -277,13 +283,12 @@ class _Known:
         fingerprint: str,
         generation: str,
         checked_ns: int,
-        folder: Folder,
+        listing: Listing,
     ) -> None:
-        listing = folder.listing
         with closing(database.cursor()) as cursor:
             for table in ("project", "file", "folder", "rules"):
                 cursor.execute(f"DELETE FROM {table}")  # noqa: S608
-            row = (str(root), fingerprint, generation, checked_ns, orjson.dumps(dict(folder.left_out)).decode())
+            row = (str(root), fingerprint, generation, checked_ns, orjson.dumps(self.skipped).decode())
             cursor.execute("INSERT INTO project VALUES (?, ?, ?, ?, ?)", row)
             files = ((path, *stamp, self.digests[path]) for path, stamp in listing.files.items())
             cursor.executemany("INSERT INTO file VALUES (?, ?, ?, ?, ?, ?)", files)
@@ -312,7 +317,7 @@ class _Refreshing:
         listing = known.listing(self.project.root)
         if listing is not None and known.generation == generation and known.has_read(listing):
             seconds = time.perf_counter() - start
-            return Refreshed(self.project, len(known.files), seconds=seconds, skipped=known.skipped)
+            return Refreshed(self.project, len(known.files), seconds=seconds, skipped=known.skips())
         return self._update(database, known, listing, generation, checked_ns, start)
 
     def _has_other_encoders(self) -> bool:
@@ -337,13 +342,12 @@ class _Refreshing:
     ) -> Refreshed:
         """Walk the folder if needed, hash files that may have changed, and load those that did."""
         from treeline.ingest.sources.folder import Folder
+        from treeline.ingest.state import save_skipped
 
         root = self.project.root
         folder = Folder(
             str(root), root, self.project.name, self.options, max_files=self.max_files, known_listing=listing
         )
-        if listing is not None:
-            folder.left_out.update(known.skipped)
         before = known.digests
         reliable = known.reliable_digests(folder.listing)
         known.digests = dict(reliable)
@@ -360,7 +364,9 @@ class _Refreshing:
             summary, is_rebuilt = self._load(folder, fresh=not generation, resumable=sum(to_read) > SMALL_BYTES)
             generation, functions = summary.generation, summary.total
             rebuilt_with = (" + ".join(summary.encoders) or "none") if is_rebuilt else ""
-        known.save(database, root, self.fingerprint, generation, checked_ns, folder)
+        known.skipped = folder.listing.skipped
+        known.save(database, root, self.fingerprint, generation, checked_ns, folder.listing)
+        save_skipped(self.home / LOADING, self.project.index, [str(root)], {str(root): known.skips()})
         return Refreshed(
             self.project,
             len(folder.listing.files),
@@ -371,7 +377,7 @@ class _Refreshing:
             time.perf_counter() - start,
             is_new,
             rebuilt_with,
-            skipped=dict(folder.left_out),
+            skipped=known.skips(),
         )
 
     def _load(self, folder: Folder, fresh: bool, resumable: bool) -> tuple[Summary, bool]:
@@ -379,7 +385,7 @@ class _Refreshing:
         from treeline.ingest.pipeline import LoadOptions, load
 
         options = LoadOptions(
-            work=self.home / ".loading",
+            work=self.home / LOADING,
             encoders=self.encoders,
             fresh=fresh,
             lazy_artifacts=True,

@@ -7,6 +7,7 @@ chunks, so a load can resume at a chunk.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
@@ -18,8 +19,10 @@ from treeline.corpus.function import Function
 from treeline.graph.references import FileFacts
 
 # Raise it when parsers or readers change their output, so that unchanged files are read again.
-READER_VERSION = "13"
+READER_VERSION = "14"
 
+# Why a file with a private key or a token is skipped.
+SENSITIVE = "secret"
 # A longer record is data, not code; the longest hand-written functions in CodeSearchNet have 200 kB.
 MAX_FUNCTION_BYTES = 1_000_000
 # Larger files are generated or minified.
@@ -160,16 +163,23 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class Listing:
-    """What a walk through a folder found: source files, the folders entered (with their times), ignore files."""
+    """What a walk through a folder saw: source files, the folders entered (with their times), ignore files, and how
+    many files and folders were skipped, by reason."""
 
     files: dict[str, Stamp] = field(default_factory=dict)
     folders: dict[str, int] = field(default_factory=dict)
     rules: dict[str, Stamp] = field(default_factory=dict)
+    skipped: Counter[str] = field(default_factory=Counter)
 
 
 def readable(path: str) -> str:
     """A path as text. Bytes that are not valid UTF-8 are escaped (`caf\\xe9.py`)."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def skip_reason(digest: str) -> str:
+    """The reason why the file of this digest is skipped, or ''."""
+    return digest.partition(" ")[2]
 
 
 def leads_out(member: PurePosixPath) -> bool:
@@ -218,6 +228,8 @@ class ReadOptions:
     max_archive_bytes: int = MAX_ARCHIVE_BYTES
     """Of all members together, unpacked."""
     max_archive_files: int = MAX_ARCHIVE_FILES
+    index_secrets: bool = False
+    """Also files that hold private keys or tokens (`corpus.secrets`)."""
     keep_texts: bool = True
     """Whether the text of files is kept with the index."""
     progress: Progress = no_progress
@@ -229,7 +241,8 @@ class ReadOptions:
         kinds = "|" + ",".join(sorted(self.kinds)) if self.kinds else ""
         sizes = f"{self.max_function_bytes}|{self.max_file_bytes}"
         texts = "" if self.keep_texts else "|no texts"
-        return f"{READER_VERSION}|{sizes}|{','.join(sorted(self.languages))}{tests}{kinds}{texts}"
+        secrets = "|secrets" if self.index_secrets else ""
+        return f"{READER_VERSION}|{sizes}|{','.join(sorted(self.languages))}{tests}{kinds}{texts}{secrets}"
 
     def for_workers(self) -> ReadOptions:
         """The options that parsing needs: picklable, without the callback."""

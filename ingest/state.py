@@ -6,22 +6,25 @@ unchanged files needs no parsing.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from pathlib import Path
 
 import orjson
 
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Function
+from treeline.engine.durable import disk_errors
 from treeline.graph.facts import ARTIFACT as ARTIFACT
 from treeline.graph.facts import VERSION, PackedFacts, open_state, packed_facts
 from treeline.ingest.source import Problem
 
 # A function's row: its id, a hash of its text, a hash of the rest (position, commit, partition, shape).
 ID, TEXT, REST = 16, 8, 8
+SKIPPED = ".skipped.json"
 ROW = ID + TEXT + REST
 
 
@@ -164,6 +167,30 @@ def sources_in(data: bytes | None) -> list[str]:
             return state.sources()
     except TreelineError:
         return []
+
+
+def totals(reasons: Mapping[str, int]) -> dict[str, int]:
+    """The counts by reason, without the details after the colon, the most frequent first."""
+    counts = Counter[str]()
+    for reason, count in reasons.items():
+        counts[reason.partition(":")[0]] += count
+    return dict(counts.most_common())
+
+
+def save_skipped(work: Path, index: str, sources: Collection[str], skipped: Mapping[str, Mapping[str, int]]) -> None:
+    """Keep why files of the sources of an index are skipped; what is known of other sources of the index stays."""
+    every = {source: rows for source, rows in {**load_skipped(work, index), **skipped}.items() if source in sources}
+    with disk_errors(work):
+        work.mkdir(parents=True, exist_ok=True)
+        (work / f"{index}{SKIPPED}").write_bytes(orjson.dumps(every))
+
+
+def load_skipped(work: Path, index: str) -> dict[str, dict[str, int]]:
+    """The files and folders of each source that are skipped, counted by reason; a secret's reason names its file."""
+    try:
+        return dict(orjson.loads((work / f"{index}{SKIPPED}").read_bytes()))
+    except (OSError, ValueError):
+        return {}
 
 
 def dump_problems(problems: Iterable[Problem]) -> str:

@@ -95,6 +95,7 @@ class Settings:
     keep_texts: bool = setting(
         True, "Keep the text of indexed files with the index, compressed, so that the pages can show whole files."
     )
+    index_secrets: bool = setting(False, "Also index files that hold private keys or tokens.")
     editor: str = setting(
         "vscode://file/{path}:{line}",
         "Address that opens a file of this machine in an editor; `{path}` and `{line}` are filled in; empty: no link.",

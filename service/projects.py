@@ -7,19 +7,20 @@ import time
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.corpus.frozen import frozen
-from treeline.ingest.source import Progress, ReadOptions, no_progress
-from treeline.search.settings import PREFIX, Settings, open_store
+from treeline.ingest.source import SENSITIVE, Progress, ReadOptions, no_progress
+from treeline.search.settings import PREFIX, Settings, from_environment, open_store, split_commas
 
 if TYPE_CHECKING:
     from treeline.corpus.function import Function
     from treeline.ingest.project import Project, Refreshed
 
 DEFAULT_ENCODER = "static"
+SECRETS_HINT = "TREELINE_INDEX_SECRETS=true reads such files all the same"
 # After this long, a search of everything refreshes no further project. A project without changes takes some 10 ms.
 REFRESH_ALL_S = 5.0
 
@@ -110,9 +111,21 @@ def refresh_all(
     return RefreshedAll(tuple(refreshed), gone, (), tuple(failed))
 
 
-def reading_of(settings: Settings) -> ReadOptions:
-    """How project files are read; the same for all front ends, or they would undo each other's work."""
-    return ReadOptions(keep_texts=settings.keep_texts)
+def allowed_hosts(settings: Settings) -> frozenset[str]:
+    """The hosts that git URLs may use."""
+    return frozenset(split_commas(settings.git_hosts.lower()))
+
+
+def reading_of(settings: Settings, **options: Any) -> ReadOptions:
+    """The options to read sources with; the same for all front ends, or they would undo each other's work."""
+    return ReadOptions(
+        cache=settings.cache_path,
+        download_base=settings.codesearchnet,
+        git_hosts=allowed_hosts(settings),
+        keep_texts=settings.keep_texts,
+        index_secrets=settings.index_secrets,
+        **options,
+    )
 
 
 def project_encoders(settings: Settings) -> tuple[str, ...]:
@@ -145,8 +158,13 @@ def project_names(settings: Settings) -> dict[str, Project]:
 def outline_of(file: Path) -> list[tuple[int, Function]]:
     """The units of a file by line, each with its nesting depth, without the file itself."""
     from treeline.ingest.sources import functions_of, open_source
+    from treeline.ingest.state import totals
 
-    found = list(functions_of(open_source(str(file), ReadOptions(include_tests=True))))
+    options = ReadOptions(include_tests=True, index_secrets=from_environment().index_secrets)
+    source = open_source(str(file), options)
+    found = list(functions_of(source))
+    if SENSITIVE in totals(source.left_out):
+        raise InputError(f"{file} holds a secret", SECRETS_HINT)
     if not found:
         raise InputError(f"{file}: nothing in it is a unit that Treeline knows", "see docs/reference/languages.md")
     located = [(lines, unit) for unit in found if unit.kind != "file" and (lines := unit.address.lines)]

@@ -170,15 +170,9 @@ class Index:
 
 def open_project(path: str | Path = ".", *, home: str | Path | None = None) -> Index:
     """The index of the repository or folder at `path`, made or refreshed first."""
-    from treeline.ingest.project import find_project, refresh
-    from treeline.ingest.source import ReadOptions
-    from treeline.search.settings import open_store
+    from treeline.service.projects import refresh_project
 
-    settings = _settings(home)
-    project = find_project(Path(path), settings.home_path)
-    reading = ReadOptions(keep_texts=settings.keep_texts)
-    refresh(project, open_store(settings), settings.home_path, reading)
-    return open_index(project.index, home=home)
+    return open_index(refresh_project(_settings(home), Path(path)).project.index, home=home)
 
 
 def open_index(name: str = "", *, home: str | Path | None = None) -> Index:
@@ -191,13 +185,12 @@ def open_index(name: str = "", *, home: str | Path | None = None) -> Index:
 def make_index(*sources: str | Path, name: str, home: str | Path | None = None, fresh: bool = False) -> Index:
     """Load sources (folders, git URLs, archives, `codesearchnet:DIR`, …) into an index, or bring it up to date."""
     from treeline.ingest.pipeline import LoadOptions, load
-    from treeline.ingest.source import ReadOptions
     from treeline.ingest.sources import open_source
     from treeline.search.settings import open_store
+    from treeline.service.projects import reading_of
 
     settings = _settings(home)
-    reading = ReadOptions(cache=settings.cache_path, keep_texts=settings.keep_texts)
-    opened = [open_source(str(source), reading) for source in sources]
+    opened = [open_source(str(source), reading_of(settings)) for source in sources]
     load(open_store(settings), name, opened, LoadOptions(work=settings.home_path / ".loading", fresh=fresh))
     return open_index(name, home=home)
 

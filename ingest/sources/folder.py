@@ -18,14 +18,14 @@ from treeline.ingest.ignore import (
     EXCLUDED,
     IGNORE_FILES,
     IgnoreRules,
+    content_reason,
     file_reason,
     folder_reason,
     ignore_text,
-    is_generated,
     is_source,
     read_plain,
 )
-from treeline.ingest.parsers.registry import grammar_of, language_of
+from treeline.ingest.parsers.registry import grammar_of
 from treeline.ingest.parsers.units import FileLocation, parse_file
 from treeline.ingest.source import (
     Chunk,
@@ -39,6 +39,7 @@ from treeline.ingest.source import (
     Unit,
     UnitList,
     readable,
+    skip_reason,
 )
 from treeline.ingest.sources.checkout import Checkout, PublishedFiles, checkout_of, published_files, read_git_file
 
@@ -85,22 +86,17 @@ class FileUnit:
 
     @cached_property
     def _content(self) -> bytes | str:
-        """Its bytes, or why it cannot be read. Counts files that are skipped."""
-        content = self._read()
-        if reason := self._reason(content):
-            self.left_out[reason] += 1
-        return content
+        """Its bytes, or why it cannot be read."""
+        return self._read()
 
     def _read(self) -> bytes | str:
         return read_plain(self.file, self.options.max_file_bytes)
 
-    def _reason(self, content: bytes | str) -> str:
+    @cached_property
+    def _reason(self) -> str:
         """Why the content is not indexed, or ''."""
-        if isinstance(content, str):
-            return ""
-        if content and language_of(self.key, content) is None:
-            return "binary"
-        return "generated" if not self.options.include_tests and is_generated(content) else ""
+        content = self._content
+        return "" if isinstance(content, str) else content_reason(self.key, content, self.options)
 
     @cached_property
     def place(self) -> FileLocation:
@@ -108,21 +104,26 @@ class FileUnit:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of content and location without the commit, so an unchanged file keeps its address."""
-        if self.known_digest:
-            return self.known_digest
+        """A hash of content and location without the commit, so an unchanged file keeps its address; then why the file
+        is skipped, if it is. Counts files that are skipped."""
+        written = self.known_digest or self._hash()
+        if reason := skip_reason(written):
+            self.left_out[reason] += 1
+        return written
+
+    def _hash(self) -> str:
         content = self._content
         digest = blake2b(self.options.fingerprint.encode(), digest_size=16)
         for part in (self.place.repo, self.place.path, self.place.url.replace(self.place.sha, "", 1)):
             digest.update(part.encode("utf-8", "surrogateescape") + b"\0")
         digest.update(content.encode() if isinstance(content, str) else content)
-        return digest.hexdigest()
+        return f"{digest.hexdigest()} {self._reason}".rstrip()
 
     def chunks(self) -> Iterator[Chunk]:
         content = self._content
         if isinstance(content, str):
             yield Rejected((Problem(readable(str(self.file)), 0, content),), self.size)
-        elif self._reason(content):
+        elif skip_reason(self.digest):
             yield Rejected((), self.size)
         else:
             limit, kinds = self.options.max_function_bytes, self.options.kinds
@@ -153,12 +154,12 @@ class Folder:
 
     @cached_property
     def listing(self) -> Listing:
-        if self.known_listing is not None:
-            return self.known_listing
-        self.left_out.clear()
-        listing = Listing()
-        self._walk(listing)
-        listing.files = dict(sorted(listing.files.items()))
+        listing = self.known_listing
+        if listing is None:
+            listing = Listing()
+            self._walk(listing)
+            listing.files = dict(sorted(listing.files.items()))
+        self.left_out.update(listing.skipped)
         return listing
 
     @cached_property
@@ -223,20 +224,20 @@ class Folder:
                 with os.scandir(top + relative) as entries:
                     listed = list(entries)
             except OSError:
-                self.left_out["unreadable folder"] += 1
+                listing.skipped["unreadable folder"] += 1
                 continue
             seen += len(listed)
             for entry in listed:
                 path = f"{relative}{entry.name}"
                 if entry.is_symlink():
-                    self.left_out["link"] += 1
+                    listing.skipped["link"] += 1
                 elif entry.is_dir(follow_symlinks=False):
                     is_ignored = ignored.match(self._prefix + path, is_folder=True)
                     reason = folder_reason(path, is_ignored, self.options) or self._other_worktree(path)
                     if not reason and seen > MAX_ENTRIES_PER_FILE * self.max_files:
                         reason = "folder beyond the limit"
                     if reason:
-                        self.left_out[reason] += 1
+                        listing.skipped[reason] += 1
                     else:
                         deeper = ignored.entering(self._prefix + path, read)
                         waiting.append((f"{path}/", deeper))
@@ -248,7 +249,7 @@ class Folder:
                     if not reason and len(listing.files) >= self.max_files:
                         reason = "file beyond the limit"
                     if reason:
-                        self.left_out[reason] += 1
+                        listing.skipped[reason] += 1
                     else:
                         listing.files[path] = Stamp.of(entry.stat(follow_symlinks=False))
 
@@ -263,11 +264,12 @@ class Folder:
         """One file of this folder, read even if it is a test or ignored."""
         wanted = replace(self, options=replace(self.options, include_tests=True))
         file = self.root / name
-        if reason := file_reason(name, False, wanted.options):
+        if reason := file_reason(str(file), False, wanted.options):
             return UnitList(str(file), (), {reason: 1})
         where = partial(wanted._place, name)
         size = file.stat().st_size
-        return UnitList(str(file), (FileUnit(file, readable(name), size, where, wanted.options, wanted.left_out),))
+        unit = FileUnit(file, readable(name), size, where, wanted.options, wanted.left_out)
+        return UnitList(str(file), (unit,), wanted.left_out)
 
 
 def ignored_above(top: Path, inner: str) -> IgnoreRules | None:

@@ -23,15 +23,15 @@ from treeline.corpus.function import KINDS
 from treeline.encoder.protocol import DEEP_ENCODER, DEFAULT_ENCODER, NO_ENCODER
 from treeline.encoder.registry import check_shipped, is_shipped, without_version
 from treeline.engine.protocol import Store
-from treeline.ingest.source import ReadOptions
 from treeline.ingest.state import ARTIFACT, sources_in
-from treeline.search.settings import Settings, from_environment, open_store, split_commas
+from treeline.search.settings import Settings, from_environment, open_store
 from treeline.service.cli.options import OutputPath, index_options, is_named, settings_for
 from treeline.service.cli.text import say, show_summary
+from treeline.service.projects import reading_of
 
 if TYPE_CHECKING:
     from treeline.ingest.pipeline import Summary
-    from treeline.ingest.source import Progress
+    from treeline.ingest.source import Progress, ReadOptions
 
 ENCODERS = (DEFAULT_ENCODER, DEEP_ENCODER, NO_ENCODER)  # those with names of their own
 PARTITIONS = ("train", "valid", "test", "pool")
@@ -95,17 +95,14 @@ def index(
         index_project(settings, encoders, fresh, as_json)
         return
     with resumable(), progress_bar() as progress:
-        reading = ReadOptions(
+        reading = reading_of(
+            settings,
             languages=frozenset(languages),
             kinds=frozenset(kinds),
             partitions=frozenset(partitions),
             include_tests=include_tests,
             packages=frozenset(packages),
             ref=ref,
-            download_base=settings.codesearchnet,
-            git_hosts=allowed_hosts(settings),
-            cache=settings.cache_path,
-            keep_texts=settings.keep_texts,
             progress=progress,
         )
         summary = index_sources(
@@ -221,15 +218,10 @@ def index_sources(
     return load(store, settings.index, opened, options, progress)
 
 
-def allowed_hosts(settings: Settings) -> frozenset[str]:
-    """The hosts that git URLs may use."""
-    return frozenset(split_commas(settings.git_hosts.lower()))
-
-
 def fingerprint(reading: ReadOptions) -> str:
     """A digest of the options that decide which units are read from the sources."""
     sets = (reading.languages, reading.kinds, reading.partitions, reading.packages)
-    return repr([*(sorted(values) for values in sets), reading.include_tests, reading.ref])
+    return repr([*(sorted(values) for values in sets), reading.include_tests, reading.index_secrets, reading.ref])
 
 
 @contextmanager
@@ -270,7 +262,7 @@ def download(data_set: str, parts: tuple[str, ...]) -> None:
     settings = from_environment()
     for part in dict.fromkeys(parts or ("python", "queries")):
         with resumable(), progress_bar() as progress:
-            reading = ReadOptions(cache=settings.cache_path, download_base=settings.codesearchnet, progress=progress)
+            reading = reading_of(settings, progress=progress)
             where = fetch_queries(reading) if part == "queries" else fetch_language(part, reading)
         click.echo(f"{part}: {where}")
 
@@ -303,13 +295,7 @@ def make_first_index(settings: Settings, sources: tuple[str, ...]) -> None:
             outdated, sources = True, tuple(sources_in(store.artifact(settings.index, ARTIFACT) or b"")) or sources
     click.echo(f"{'indexing' if outdated else f'no index {settings.index!r} yet: indexing'} {' '.join(sources)}")
     with progress_bar() as progress:
-        reading = ReadOptions(
-            git_hosts=allowed_hosts(settings),
-            cache=settings.cache_path,
-            download_base=settings.codesearchnet,
-            keep_texts=settings.keep_texts,
-            progress=progress,
-        )
+        reading = reading_of(settings, progress=progress)
         renewed = tuple(without_version(name) if is_shipped(name) else name for name in encoders)
         summary = index_sources(settings, sources, reading, progress, encoders=renewed, fresh=outdated)
     show_summary(summary)

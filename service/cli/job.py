@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from treeline.corpus.errors import TreelineError
-from treeline.ingest.source import ReadOptions
 from treeline.search.settings import from_environment
-from treeline.service.cli.index import allowed_hosts, handle_sigterm, index_sources
+from treeline.service.cli.index import handle_sigterm, index_sources
 from treeline.service.jobs import JOB, Job, State, now, write
+from treeline.service.projects import reading_of
 
 REPORT_SECONDS = 0.3  # between two reports of a job's progress
 
@@ -47,12 +47,7 @@ def main() -> None:
     handle_sigterm()
     report("opening the source", 0, 0)
     try:
-        reading = ReadOptions(
-            git_hosts=allowed_hosts(settings),
-            cache=settings.cache_path,
-            keep_texts=settings.keep_texts,
-            progress=report,
-        )
+        reading = reading_of(settings, progress=report)
         added = () if job.action == "remove" else (job.source,)
         removed = (job.source,) if job.action == "remove" else ()
         summary = index_sources(settings, added, reading, report, remove=removed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,15 @@ import click
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import REBUILD, EngineUnavailable, IndexMissing, InputError, TreelineError
 from treeline.service.cli.options import how_to_index, index_options, settings_for
+from treeline.service.present.text import visible
 
 if TYPE_CHECKING:
     from treeline.engine.protocol import IndexInfo, Store
     from treeline.graph.embedding import Quality
     from treeline.ingest.project import Project
     from treeline.search.settings import Settings
+
+SECRETS_SHOWN = 10
 
 
 @click.command("status")
@@ -92,6 +96,14 @@ def _sources(store: Store, name: str) -> list[str]:
     return state.sources_in(store.artifact(name, state.ARTIFACT))
 
 
+def _skipped(settings: Settings, name: str) -> dict[str, int]:
+    """The files and folders skipped when this machine last loaded the index, counted by reason."""
+    from treeline.ingest.state import load_skipped
+
+    reasons: Counter[str] = sum(map(Counter, load_skipped(settings.home_path / ".loading", name).values()), Counter())
+    return dict(sorted(reasons.items()))
+
+
 def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
     from treeline.graph import global_embedding
 
@@ -111,6 +123,7 @@ def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
         "languages": facets.get("language", {}),
         "repositories": len(facets.get("repo", {})),
         "sources": _sources(store, name),
+        "skipped": _skipped(settings, name),
         "tree": _tree_quality(global_embedding.load(embedding).quality) if embedding else None,
         "bytes": _size(settings, name, current),
         "generations": [_generation(info, current) for info in store.generations(name)],
@@ -178,6 +191,7 @@ def _show(rows: list[dict[str, Any]], settings: Settings, place: str) -> None:
             f" ({languages}), encoder {encoders}{size}"
         )
         _show_sources(row)
+        _show_skipped(row["skipped"])
         for damage in row["damage"]:
             click.echo(f"  damage: {damage} ({REBUILD})")
         if row["tree"]:
@@ -190,6 +204,19 @@ def _show(rows: list[dict[str, Any]], settings: Settings, place: str) -> None:
                 f" {mark} {generation['generation']}  {generation['functions']:>9,} units  {generation['created']}"
                 f"{note}"
             )
+
+
+def _show_skipped(skipped: dict[str, int]) -> None:
+    """One line of counts, and the files that are left out as secret."""
+    from treeline.ingest.state import totals
+
+    if counts := totals(skipped):
+        click.echo(f"  skipped: {', '.join(f'{count:,} × {reason}' for reason, count in counts.items())}")
+    files = [reason.partition(": ")[2] for reason in skipped if reason.startswith("secret: ")]
+    for file in files[:SECRETS_SHOWN]:
+        click.echo(f"    secret: {visible(file)}")
+    if len(files) > SECRETS_SHOWN:
+        click.echo(f"    … and {len(files) - SECRETS_SHOWN:,} more; --json lists all")
 
 
 def _show_sources(row: dict[str, Any]) -> None:
