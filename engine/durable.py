@@ -7,9 +7,10 @@ import fcntl
 import os
 import resource
 import shutil
+import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Self
 
@@ -44,6 +45,7 @@ TEXT_INDEX_TROUBLE = (
     "Io Error",
     "System error",
 )
+PRIVATE = 0o077  # the permissions that group and others lose
 LOOK_AGAIN_S = 0.05  # between two tries to lock a file
 FULL_BELOW = 50 << 20  # bytes; tantivy gives up with some space left, because it frees what it could not finish
 
@@ -78,6 +80,27 @@ def _likely_cause(path: Path) -> int | None:
     if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:
         return errno.EFBIG
     return None
+
+
+def close_to_others(home: Path) -> None:
+    """Close a data folder to other users, and the files in it that an older version left open."""
+    with suppress(OSError):  # not there yet, or somebody else's, who decides
+        if not home.stat().st_mode & PRIVATE:
+            return
+        entries = [] if home == Path.home() else os.scandir(home)
+        for entry in entries:
+            if entry.name.startswith(".") or (home / entry.name / "current").exists():
+                _close(Path(entry.path))
+        # At last: if this is interrupted, the next program goes on.
+        home.chmod(0o700)
+
+
+def _close(top: Path) -> None:
+    below = (Path(folder, name) for folder, folders, files in os.walk(top) for name in (*folders, *files))
+    for path in (top, *below):
+        with suppress(OSError):
+            if not path.is_symlink():
+                path.chmod(stat.S_IMODE(path.stat().st_mode) & ~PRIVATE)
 
 
 def write_atomically(path: Path, data: bytes) -> None:

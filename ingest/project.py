@@ -408,7 +408,8 @@ def _opened(project: Project, home: Path) -> Iterator[sqlite3.Connection]:
     """The project's SQLite file; a missing or damaged one is made again, because all of it can be recomputed."""
     file = _file_of(project.root, home)
     with disk_errors(home):
-        file.parent.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.parent.mkdir(exist_ok=True)
         try:
             database = _connect(file)
         except sqlite3.DatabaseError as error:

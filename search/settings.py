@@ -180,6 +180,9 @@ def as_environment(settings: Settings) -> dict[str, str]:
 
 def open_store(settings: Settings) -> Store:
     """The store that the settings name. Only its engine's library is imported, and no cluster is contacted yet."""
+    from treeline.engine.durable import close_to_others
+
+    close_to_others(settings.home_path)
     if settings.engine == "embedded":
         from treeline.engine.embedded import EmbeddedStore
 

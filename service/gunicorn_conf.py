@@ -26,6 +26,8 @@ METRICS_DIR = "PROMETHEUS_MULTIPROC_DIR"
 PROCESSORS = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 _taken: Counter[int | None] = Counter()  # workers per processor
 
+os.umask(0o077)  # indexes hold the text of private repositories
+
 GARBAGE_AFTER = 20_000  # new objects; a search makes a thousand, nearly all freed by reference counting
 
 settings = from_environment()

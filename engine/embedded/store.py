@@ -51,7 +51,8 @@ class EmbeddedStore:
     ) -> EmbeddedWriter:
         home = self._home / check_name(name)
         with disk_errors(home):
-            home.mkdir(parents=True, exist_ok=True)
+            self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            home.mkdir(exist_ok=True)
             lock = WriterLock(home / "lock")
         try:
             base = ""

@@ -71,6 +71,7 @@ def main(command: click.Command | None = None) -> None:
     """Run `treeline` or another command; an error is one readable line, bad input exits with 2, a failure with 1."""
     gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
     raise_file_limit()
+    os.umask(0o077)  # indexes hold the text of private repositories
     leave = _Leave()
     atexit.register(leave)
     leave.code = _run(command)
