@@ -21,13 +21,14 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import web
 from benchmarks.plots import display_name, encoders_svg
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder
 from treeline.encoder.registry import load
 from treeline.eval.indexes import read_functions
 from treeline.eval.metrics import OFFICIAL_DEPTH, Mean, mean_of, official_ndcg, reciprocal_rank
-from treeline.eval.sets import codesearchnet, docstrings, web
+from treeline.eval.sets import codesearchnet, docstrings
 from treeline.service.cli import main
 
 SEED = 5

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from typing import NamedTuple
 
 import click
@@ -23,12 +24,11 @@ from treeline.eval.dataset import Case, DataSet, Metric
 from treeline.eval.harness import (
     Output,
     choice_options,
+    compare_variants,
     evaluation_settings,
     finish,
     loading,
     output_options,
-    run,
-    select_variants,
 )
 from treeline.eval.indexes import ENGINE, sources_searcher
 from treeline.eval.metrics import ndcg, reciprocal_rank, success
@@ -169,11 +169,8 @@ def command(sources: tuple[str, ...], seed: int, compare: bool, ablate: bool, ou
     with loading(output.console) as progress:
         opened = [open_source(one) for one in sources]
         searcher = sources_searcher("shape", opened, settings, progress, version=code_version())
-    try:
-        variants, baseline = select_variants(compare, ablate, (KEYWORD, DENSE, ROUTED, DEFAULT))
-        _, document = run(data, searcher, variants, baseline, output.console)
-    finally:
-        searcher.close()
+    with closing(searcher):
+        document = compare_variants(data, searcher, compare, ablate, output.console, (KEYWORD, DENSE, ROUTED, DEFAULT))
     finish(document, output)
 
 

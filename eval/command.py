@@ -7,10 +7,8 @@ from treeline.service.cli.options import LazyGroup
 DATASETS = {
     "codesearchnet": ("treeline.eval.sets.codesearchnet", "CodeSearchNet's 99 questions, with the official NDCG."),
     "docstrings": ("treeline.eval.sets.docstrings", "Docstrings ask, their functions (stripped of them) answer."),
-    "judged": ("treeline.eval.sets.judged", "Questions whose first answers were judged one by one."),
     "mined": ("treeline.eval.sets.mined", "Commit subjects ask, the files or functions they changed answer."),
     "repository": ("treeline.eval.sets.repository", "Questions about real repositories, answered by files."),
-    "web": ("treeline.eval.sets.web", "Web-style questions; choose on `dev`, report on `test`."),
 }
 
 

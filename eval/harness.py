@@ -53,6 +53,21 @@ def select_variants(compare: bool, ablate: bool, compared: Sequence[Variant] = C
     return [DEFAULT], ""
 
 
+def compare_variants(
+    dataset: DataSet,
+    searcher: Stages,
+    compare: bool,
+    ablate: bool,
+    console: Console,
+    compared: Sequence[Variant] = COMPARED,
+) -> Document:
+    """The document of the default search, or of the systems that --compare or --ablate choose."""
+    variants, baseline = select_variants(compare, ablate, compared)
+    _, document = run(dataset, searcher, variants, baseline, console)
+    document["dataset"] += "-ablation" if ablate else ""
+    return document
+
+
 def run(
     dataset: DataSet, searcher: Stages, variants: Sequence[Variant], baseline: str, console: Console
 ) -> tuple[Evaluation, Document]:

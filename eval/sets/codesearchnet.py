@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,12 +20,11 @@ from treeline.eval.dataset import Case, DataSet, Metric, System, evaluate
 from treeline.eval.harness import (
     Output,
     choice_options,
+    compare_variants,
     evaluation_settings,
     finish,
     measure_systems,
     output_options,
-    run,
-    select_variants,
     summarise_index,
 )
 from treeline.eval.metrics import OFFICIAL_DEPTH, count_distinct, ndcg, official_ndcg, reciprocal_rank
@@ -241,21 +241,15 @@ def command(
     if score:
         score_file(Path(score), queries, judgements, output)
         return
-    searcher = open_searcher(settings)
-    try:
+    with closing(open_searcher(settings)) as searcher:
         languages = searcher.engine.facets()["language"]
         urls = {address.url for _, address in searcher.engine.addresses()}
         cases = dataset(queries, judgements, set(languages), urls.__contains__)
         if repeat_paper:
             document = _paper(cases, searcher, nbow, output.console)
         else:
-            variants, baseline = select_variants(compare, ablate)
-            _, document = run(cases, searcher, variants, baseline, output.console)
-        if ablate and not repeat_paper:
-            document["dataset"] = "codesearchnet-ablation"
+            document = compare_variants(cases, searcher, compare, ablate, output.console)
         write_runs(cases, LaneCache(searcher).system(DEFAULT), predictions, trec, output.console)
-    finally:
-        searcher.close()
     finish(document, output)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 import click
@@ -17,17 +18,15 @@ from treeline.eval.dataset import Case, DataSet, Metric
 from treeline.eval.harness import (
     Output,
     choice_options,
+    compare_variants,
     evaluation_settings,
     finish,
     loading,
     output_options,
-    run,
-    select_variants,
 )
 from treeline.eval.indexes import ENGINE, read_functions, records_searcher
 from treeline.eval.metrics import ndcg, reciprocal_rank, success
 from treeline.eval.sets.codesearchnet import data_folder
-from treeline.eval.systems import DEFAULT, DENSE, HYBRID, KEYWORD, ROUTED
 
 QUESTIONS = 999
 POOL = 13_000
@@ -153,11 +152,6 @@ def command(
     pool_name = "full" if full else f"{len(experiment.pool)}"
     with loading(output.console) as progress:
         searcher = records_searcher(f"docstrings-{partition}-{pool_name}", experiment.pool, settings, progress)
-    try:
-        cases = dataset(experiment, pool_name)
-        variants, baseline = select_variants(compare, ablate, (KEYWORD, DENSE, HYBRID, ROUTED, DEFAULT))
-        _, document = run(cases, searcher, variants, baseline, output.console)
-    finally:
-        searcher.close()
-    document["dataset"] += "-ablation" if ablate else ""
+    with closing(searcher):
+        document = compare_variants(dataset(experiment, pool_name), searcher, compare, ablate, output.console)
     finish(document, output)

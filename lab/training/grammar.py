@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-
-from treeline.eval.sets.web import mistype
+from string import ascii_lowercase
 
 INTENTS = [" ".join(text.split()) for text in """
 read a file backwards|count lines in a big file quickly|tail the last n lines of a log|detect file encoding|
@@ -232,6 +231,7 @@ DRESSES = [
 
 WHOLE = 0.25  # share of questions that are a whole intent, not made by the grammar
 REWORDED, MISTYPED = 0.4, 0.03
+SHORTEST_MISTYPED = 5  # letters
 
 _slot = re.compile(r"{(\w+)}")
 _choices = {name: [" ".join(word.split()) for word in text.split("|")] for name, text in SLOTS.items()}
@@ -310,3 +310,19 @@ def reworded(text: str, rng: random.Random) -> str:
     return " ".join(
         rng.choice(_alike[word]) if word in _alike and rng.random() < REWORDED else word for word in text.split()
     )
+
+
+def mistype(text: str, rng: random.Random) -> str:
+    """The text with one typo: a letter of a longer word lost, doubled, swapped or wrong."""
+    words = text.split()
+    candidates = [number for number, word in enumerate(words) if len(word) >= SHORTEST_MISTYPED and word.isalpha()]
+    if not candidates:
+        return text
+    number = rng.choice(candidates)
+    word, at = words[number], rng.randrange(1, len(words[number]) - 1)
+    before, letter, after = word[:at], word[at], word[at + 1 :]
+    words[number] = rng.choice(
+        [before + after, before + letter + letter + after, before + after[0] + letter + after[1:],
+         before + rng.choice(ascii_lowercase) + after]
+    )  # fmt: skip
+    return " ".join(words)

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -100,74 +99,23 @@ def test_a_keyword_only_index_is_compared_without_its_dense_lane(data: Path, hom
     assert {path.name for path in (tmp_path / "trec").iterdir()} == {"codesearchnet.run", "codesearchnet.qrels"}
 
 
-def judged_index(home: Path) -> None:
-    """Three functions with known addresses, and no vectors."""
-    functions = []
-    for name, docstring in (("sort_list", "Sort a list."), ("read_csv", "Read a table."), ("open_door", "Open it.")):
-        code = f"def {name}(x):\n    return x"
-        functions.append(
-            Function("o/r", f"{name}.py", name, code, "python", code, (), docstring, (), "", "test", URL.format(name))
-        )
-    with EmbeddedStore(home).begin("judged", [], "f", fresh=True) as writer:
-        writer.write(functions, [analyse(function) for function in functions], {})
-        writer.publish()
-
-
-def test_judged_and_web_questions_are_asked_of_an_index(home: Path, tmp_path: Path) -> None:
-    judged_index(home)
-    rows = [("sort a list", "sort_list", "dev"), ("read a table", "read_csv", "dev"), ("open a door", "none", "test")]
-    judged, web = tmp_path / "judged.jsonl", tmp_path / "web.jsonl"
-    judged.write_text(
-        "".join(json.dumps({"query": text, "grades": {URL.format(name): 3}}) + "\n" for text, name, _ in rows)
-    )
-    web.write_text(
-        "".join(
-            json.dumps({"query": text, "split": split, "answers": [{"url": URL.format(name)}]}) + "\n"
-            for text, name, split in rows
-        )
-    )
-
-    def figures(*arguments: str) -> dict[str, Any]:
-        out = ["--name", "judged", "--json", str(tmp_path / "out.json"), "--results", str(tmp_path / "kept")]
-        result = run(*arguments, *out)
-        assert result.exit_code == 0, said(result)
-        assert "MRR" in result.output, "the figures are shown, too"
-        found: dict[str, Any] = json.loads((tmp_path / "out.json").read_text())
-        return found
-
-    found = figures("judged", "--questions", str(judged))
-    assert (found["dataset"], found["facts"]["questions"]) == ("judged", 2)
-    assert found["facts"]["index"] == "3 functions, embedded" and found["facts"]["encoder"] == "none"
-    assert found["systems"][0]["means"]["mrr"]["mean"] == 1.0
-    found = figures("web", "--full", "--questions", str(web))
-    assert (found["dataset"], found["facts"]["questions"]) == ("web-dev-full", 2)
-    assert found["facts"]["pool"] == "index judged"
-    assert found["systems"][0]["means"]["mrr"]["mean"] == 1.0
-    found = figures("web", "--full", "--questions", str(web), "--split", "all", "--mistyped", "--compare")
-    assert (found["dataset"], found["facts"]["questions without an answer in the index"]) == (
-        "web-all-mistyped-full",
-        1,
-    )
-    assert [system["name"] for system in found["systems"]] == ["as typed", "keyword", "routed", "default"]
-    assert run("web", "--full", "--name", "judged", "--questions", str(web), "--split", "test").exit_code != 0
-
-
-def test_a_kept_result_is_compared_with_the_next(home: Path, tmp_path: Path) -> None:
-    judged_index(home)
-    questions = tmp_path / "judged.jsonl"
-    questions.write_text(json.dumps({"query": "sort a list", "grades": {URL.format("sort_list"): 3}}) + "\n")
-    arguments = ["judged", "--name", "judged", "--questions", str(questions), "--results", str(tmp_path / "kept")]
-    first = run(*arguments, "--keep", "--html", str(tmp_path / "page.html"))
+def test_a_kept_result_is_compared_with_the_next(data: Path, tmp_path: Path) -> None:
+    predictions = tmp_path / "p.csv"
+    predictions.write_text(f"query,language,identifier,url\nsort a list,python,f,{URL.format('a')}\n")
+    kept = ["--results", str(tmp_path / "kept")]
+    arguments = ["codesearchnet", "--data", str(data), "--score", str(predictions)]
+    first = run(*arguments, *kept, "--keep", "--html", str(tmp_path / "page.html"))
     assert first.exit_code == 0, said(first)
     assert "kept as" in first.output and "written:" in first.output
     assert "<html" in (tmp_path / "page.html").read_text()
     assert len(list((tmp_path / "kept").iterdir())) == 1
-    second = run(*arguments)
+    second = run(*arguments, *kept)
     assert "kept as" not in second.output
     assert "No mean moved since the last result" in second.output
-    questions.write_text(json.dumps({"query": "sort a list", "grades": {URL.format("read_csv"): 3}}) + "\n")
-    assert "mrr: 1.000 → 0.500 (-0.500)" in run(*arguments).output
-    assert "last result" not in run(*arguments[:-1], str(tmp_path / "other")).output
+    rows = "".join(f"sort a list,python,f,{URL.format(name)}\n" for name in "ba")
+    predictions.write_text(f"query,language,identifier,url\n{rows}")
+    assert "mrr_covered: 1.000 → 0.500 (-0.500)" in run(*arguments, *kept).output
+    assert "last result" not in run(*arguments, "--results", str(tmp_path / "other")).output
 
 
 def test_an_index_without_judged_urls_is_one_line(data: Path, searcher: LiveSearcher, home: Path) -> None:
@@ -216,8 +164,6 @@ def test_a_manifest_gives_a_macro_average(repository: Path, tmp_path: Path) -> N
         (["mined", ".", "--ks", "x"], "is not a list of cut-offs"),
         (["mined", "--manifest", "/nowhere"], "cannot be read"),
         (["mined", ".", "--cases", "/nowhere"], "cannot be read"),
-        (["web", "--questions", "/nowhere"], "cannot be read"),
-        (["web", "--full", "--name", "nosuch"], "nosuch"),
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], message: str, data: Path) -> None:
@@ -242,8 +188,6 @@ def test_a_repository_is_mined_wherever_the_users_indexes_are(
     monkeypatch.setenv("TREELINE_ENGINE", "elasticsearch")
     result = run("mined", str(repository), "--results", str(tmp_path / "results"))
     assert result.exit_code == 0, result.output
-    refused = run("web", "--data", str(tmp_path))
-    assert "--engine embedded" in refused.exception.hint  # type: ignore[union-attr]
 
 
 def test_evaluation_stands_on_search_and_takes_only_options_from_the_command_line() -> None:

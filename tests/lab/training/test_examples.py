@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import judged, web
 from lab.training.data import essence
 from lab.training.examples import match_answers, read_answers
 from tests.encoder.functions import FUNCTIONS
 from treeline.corpus.errors import InputError
 from treeline.encoder.static import SHIPPED
-from treeline.eval.sets import judged, web
 
 WRITTEN = web.QUERIES.with_name("written_queries.jsonl")
 

@@ -1,38 +1,39 @@
-"""The tables of the documentation, made from the kept results: `python -m treeline.eval.report.tables`."""
+"""The tables of the documentation, made from the kept results: `python -m benchmarks.tables`."""
 
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 
 import click
 
 from treeline.corpus.counting import counted
-from treeline.corpus.errors import TreelineError
 from treeline.eval.report import results
 from treeline.eval.report.document import PAPER_HEAD, Document
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "research" / "evaluation.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "research" / "evaluation.md"
 Existing = click.Path(exists=True, dir_okay=False, path_type=Path)
 Folder = click.Path(exists=True, file_okay=False, path_type=Path)
 # <!-- table DATASET METRIC METRIC … --> up to <!-- end -->; `against` at the end adds the paired comparison.
 BLOCK = re.compile(r"(<!-- table ([\w-]+) ([^>]*?)-->\n).*?(<!-- end -->)", re.DOTALL)
 # In the order of the page; {name} is the index of CodeSearchNet's functions.
 RUNS = (
-    "codesearchnet --name {name} --compare",
-    "codesearchnet --name {name} --paper",
-    "codesearchnet --name {name} --ablate",
-    "docstrings --compare",
-    "docstrings --full --compare",
-    "web --split dev --ablate",
-    "web --split test --compare",
-    "web --split test --full --name {name} --compare",
-    "web --split test --mistyped --full --name {name} --compare",
-    "judged --name {name} --compare",
-    "judged --name {name} --ablate",
-    "mined {repository} --compare",
-    "mined {repository} --level symbol --compare",
+    "treeline.service.cli eval codesearchnet --name {name} --compare",
+    "treeline.service.cli eval codesearchnet --name {name} --paper",
+    "treeline.service.cli eval codesearchnet --name {name} --ablate",
+    "treeline.service.cli eval docstrings --compare",
+    "treeline.service.cli eval docstrings --full --compare",
+    "benchmarks.web --split dev --ablate",
+    "benchmarks.web --split test --compare",
+    "benchmarks.web --split test --full --name {name} --compare",
+    "benchmarks.web --split test --mistyped --full --name {name} --compare",
+    "benchmarks.judged --name {name} --compare",
+    "benchmarks.judged --name {name} --ablate",
+    "treeline.service.cli eval mined {repository} --compare",
+    "treeline.service.cli eval mined {repository} --level symbol --compare",
 )
 
 
@@ -137,7 +138,7 @@ def main(page: Path, folder: Path, check: bool, rerun: bool, name: str, reposito
     if check:
         text = page.read_text(encoding="utf-8")
         if render(text, folder) != text:
-            raise click.ClickException(f"{page} differs from the results: run python -m treeline.eval.report.tables")
+            raise click.ClickException(f"{page} differs from the results: run python -m benchmarks.tables")
         click.echo(f"{page} matches the results")
         return
     if rerun:
@@ -148,16 +149,13 @@ def main(page: Path, folder: Path, check: bool, rerun: bool, name: str, reposito
 
 def run_all(name: str, repository: str, only: str = "") -> None:
     """Run every evaluation of the page and keep its result."""
-    from treeline.eval.command import command as evaluate
-
     for run in RUNS:
         if only in run:
-            arguments = run.format(name=name, repository=repository).split()
-            click.echo(f"\ntreeline eval {' '.join(arguments)} --keep")
-            try:
-                evaluate.main([*arguments, "--keep"], standalone_mode=False)
-            except TreelineError as error:
-                sys.exit(f"treeline: {error}")
+            arguments = shlex.split(run.format(name=name, repository=shlex.quote(repository)))
+            program = ["python", "-m", *arguments, "--keep"]
+            click.echo(f"\n{shlex.join(program)}")
+            if subprocess.run([sys.executable, *program[1:]], check=False).returncode:
+                sys.exit(1)  # the program has said why
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from benchmarks import tables
 from tests.eval.report.test_reports import document
-from treeline.eval.report import results, tables
+from treeline.eval.report import results
 from treeline.eval.sets.paper import with_table
 
 PAGE = "before\n<!-- table tiny mrr n against -->\nold\n<!-- end -->\nafter\n"
@@ -62,4 +63,4 @@ def test_the_page_is_as_the_kept_results_say() -> None:
     if not list(results.KEPT.glob("*.json")):
         pytest.skip("no result is kept yet")
     page = tables.PAGE.read_text(encoding="utf-8")
-    assert tables.render(page) == page, "run python -m treeline.eval.report.tables"
+    assert tables.render(page) == page, "run python -m benchmarks.tables"

@@ -5,26 +5,26 @@ No training run may see them. The `dev` half chooses models, the `test` half rep
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from string import ascii_lowercase
 from typing import Any
 
 import click
 
+from lab.training.grammar import mistype
 from treeline.corpus.errors import InputError
 from treeline.engine.hits import Hit
 from treeline.eval.dataset import Case, DataSet, Metric, read_jsonl
 from treeline.eval.harness import (
     Output,
     choice_options,
+    compare_variants,
     evaluation_settings,
     finish,
     loading,
     output_options,
-    run,
-    select_variants,
 )
 from treeline.eval.indexes import source_searcher
 from treeline.eval.metrics import count_distinct, ndcg, recall, reciprocal_rank, success
@@ -32,11 +32,11 @@ from treeline.eval.sets.codesearchnet import data_folder
 from treeline.eval.systems import AS_TYPED, COMPARED, Variant
 from treeline.ingest.source import ReadOptions
 from treeline.search.live import open_searcher
+from treeline.service.cli import main
 from treeline.service.cli.options import index_options
 
-QUERIES = Path(__file__).parents[1] / "data" / "web_queries.jsonl"
+QUERIES = Path(__file__).parent / "data" / "web_queries.jsonl"
 SPLITS = ("dev", "test", "all")
-SHORTEST_MISTYPED = 5  # letters
 
 METRICS = (
     Metric("mrr", "MRR"),
@@ -65,22 +65,6 @@ def read(path: Path = QUERIES) -> list[WebQuestion]:
 def misspell(questions: Sequence[WebQuestion]) -> list[WebQuestion]:
     """Each question with one typo, always the same one."""
     return [replace(question, query=mistype(question.query, Random(question.query))) for question in questions]
-
-
-def mistype(text: str, rng: Random) -> str:
-    """The text with one typo: a letter of a longer word lost, doubled, swapped or wrong."""
-    words = text.split()
-    candidates = [number for number, word in enumerate(words) if len(word) >= SHORTEST_MISTYPED and word.isalpha()]
-    if not candidates:
-        return text
-    number = rng.choice(candidates)
-    word, at = words[number], rng.randrange(1, len(words[number]) - 1)
-    before, letter, after = word[:at], word[at], word[at + 1 :]
-    words[number] = rng.choice(
-        [before + after, before + letter + letter + after, before + after[0] + letter + after[1:],
-         before + rng.choice(ascii_lowercase) + after]
-    )  # fmt: skip
-    return " ".join(words)
 
 
 def _question(row: Any) -> WebQuestion:
@@ -138,7 +122,7 @@ def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
 POOL = ("test", "valid")
 
 
-@click.command("web")
+@click.command
 @index_options
 @click.option("--data", metavar="DIR", default="", help="Folder in CodeSearchNet's layout.")
 @click.option("--questions", metavar="FILE", default="", help="Another file of questions.")
@@ -174,13 +158,13 @@ def command(
             source = f"codesearchnet:{data_folder(data)}"
             searcher = source_searcher("web-pool", source, settings, progress, options)
         pool = "test and valid partitions"
-    try:
+    with closing(searcher):
         urls = {address.url for _, address in searcher.engine.addresses()}
         cases = dataset(asked, split, urls.__contains__, pool)
-        variants, baseline = select_variants(compare, ablate, compared)
-        _, document = run(cases, searcher, variants, baseline, output.console)
-    finally:
-        searcher.close()
-    marks = {"-mistyped": mistyped, "-full": full, "-ablation": ablate}
-    document["dataset"] += "".join(mark for mark, given in marks.items() if given)
+        cases = replace(cases, name=f"{cases.name}{'-mistyped' if mistyped else ''}{'-full' if full else ''}")
+        document = compare_variants(cases, searcher, compare, ablate, output.console, compared)
     finish(document, output)
+
+
+if __name__ == "__main__":
+    main(command)

@@ -5,6 +5,7 @@ No training run may see them. An unjudged result counts as wrong, as usual; `jud
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,17 @@ from treeline.eval.dataset import Case, DataSet, Metric, read_jsonl
 from treeline.eval.harness import (
     Output,
     choice_options,
+    compare_variants,
     evaluation_settings,
     finish,
     output_options,
-    run,
-    select_variants,
 )
 from treeline.eval.metrics import count_distinct, deduplicate, ndcg, reciprocal_rank
 from treeline.search.live import open_searcher
+from treeline.service.cli import main
 from treeline.service.cli.options import index_options
 
-QUERIES = Path(__file__).parents[1] / "data" / "judged_queries.jsonl"
+QUERIES = Path(__file__).parent / "data" / "judged_queries.jsonl"
 GRADES = (0, 1, 2, 3)  # not asked for, related, does it in a special setting, exactly that
 DOES_IT = 2
 FIRST = 10
@@ -100,7 +101,7 @@ def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
     }
 
 
-@click.command("judged")
+@click.command
 @index_options
 @click.option("--questions", metavar="FILE", default="", help="Another file of judged questions.")
 @choice_options
@@ -108,13 +109,12 @@ def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
 def command(engine: str | None, name: str, questions: str, compare: bool, ablate: bool, output: Output) -> None:
     """Questions whose first answers were judged, with NDCG@10."""
     asked = read(Path(questions) if questions else QUERIES)
-    searcher = open_searcher(evaluation_settings(engine, name))
-    try:
+    with closing(open_searcher(evaluation_settings(engine, name))) as searcher:
         urls = {address.url for _, address in searcher.engine.addresses()}
         data = dataset(asked, urls.__contains__, f"index {searcher.info.name}")
-        variants, baseline = select_variants(compare, ablate)
-        _, document = run(data, searcher, variants, baseline, output.console)
-    finally:
-        searcher.close()
-    document["dataset"] += "-ablation" if ablate else ""
+        document = compare_variants(data, searcher, compare, ablate, output.console)
     finish(document, output)
+
+
+if __name__ == "__main__":
+    main(command)
