@@ -25,6 +25,7 @@ WHOLES = frozenset({"file", "class", "interface", "type", "enum", "section"})  #
 MEMBERS = 3  # shown under a whole
 SIGNATURE = 160  # characters
 SIGNATURE_LINES = 24
+SIGNATURE_LINE_LENGTH = 1_000  # the expressions below are quadratic in it
 COMMENT = re.compile(r"\s+(#|//)\s.*$")
 STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 
@@ -136,6 +137,8 @@ def joined_head(lines: Sequence[str]) -> tuple[str, int]:
     taken: list[str] = []
     depth = 0
     for line in lines[:SIGNATURE_LINES]:
+        if len(line) > SIGNATURE_LINE_LENGTH:
+            return lines[0].strip(), 1
         code = COMMENT.sub("", line)
         bare = STRING.sub("", code)
         depth += sum(map(bare.count, "([")) - sum(map(bare.count, ")]"))

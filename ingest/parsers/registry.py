@@ -298,6 +298,16 @@ def by_suffix() -> Mapping[str, Grammar]:
     return _BySuffix()
 
 
+def dialects(language: str) -> tuple[Grammar, ...]:
+    """The grammars of a programming language; none of another."""
+    return tuple(
+        _grammar(name, module)
+        for module, names in PROGRAMS.items()
+        for name in names
+        if name.partition(":")[0] == language
+    )
+
+
 def languages() -> tuple[str, ...]:
     """Every language and format by name."""
     return tuple(dict.fromkeys((*grammars(), *FORMATS)))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from treeline.search.overview import Similar
 
 LINES_SHOWN = 8
+COLOURS = {"c": "bright_black", "s": "green", "n": "yellow", "k": "magenta", "f": "blue", "b": "cyan", "a": "yellow"}
 PROJECT_SUFFIX = re.compile(r"\.[0-9a-f]{10}$")  # of a project's index, which is named after its folder
 INDENT = " " * 4
 BODY_INDENT = 4  # of a body without a closing bracket or word, relative to its `def`
@@ -129,17 +130,14 @@ def code_lines(function: Function, *, full: bool) -> Iterator[str]:
 
 
 def highlighted(lines: list[str], language: str) -> list[str]:
-    from pygments import highlight  # a tenth of a second, for terminals only
-    from pygments.formatters import TerminalFormatter
-    from pygments.lexers import TextLexer, get_lexer_by_name
-    from pygments.util import ClassNotFound
+    from treeline.service.present.syntax import unit_pieces  # for terminals only
 
-    options = {"stripnl": False, "ensurenl": False}
-    try:
-        lexer = get_lexer_by_name(language, **options)
-    except ClassNotFound:
-        lexer = TextLexer(**options)
-    return highlight("\n".join(lines), lexer, TerminalFormatter(bg="dark")).split("\n")
+    shown = [""]
+    for css, text in unit_pieces("\n".join(lines), language):
+        first, *rest = (styled(line, fg=COLOURS.get(css)) for line in text.split("\n"))
+        shown[-1] += first
+        shown += rest
+    return shown
 
 
 def level(code: str) -> str:

@@ -1,4 +1,4 @@
-"""Code as HTML: highlighted by Pygments, the query's words marked, everything escaped."""
+"""Code as HTML: highlighted, the query's words marked, everything escaped."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 
 from markupsafe import Markup, escape
-from pygments.lexer import Lexer
-from pygments.lexers import get_lexer_by_name
-from pygments.token import Comment, Keyword, Literal, Name, Number, Operator, String, _TokenType
-from pygments.util import ClassNotFound
 
 from treeline.corpus.analysis import CJK_RUN, WORD, spans, terms
 from treeline.corpus.frozen import frozen
 from treeline.search.answer import joined_head
+from treeline.service.present.syntax import pieces, unit_pieces
 from treeline.service.present.text import INVISIBLE, character_name, code_point
 
 PREVIEW_LINES = 3
@@ -22,28 +19,11 @@ MOST_LOOKED_AT = 400  # lines of a function that are searched for the best match
 DOCSTRING = re.compile(r"\s*[rRuUbBfF]?(\"\"\"|''')")
 LINE_LENGTH = 240  # a longer line is data or minified, and is cut
 WHOLE_LENGTH = 60_000  # characters of one function that a page shows
-COLOURED_LENGTH = 400_000  # characters of a file, which take Pygments a second
 FILE_LINE_LENGTH = 2_000
 NAMES = frozenset({"", "f", "b", "a"})  # the CSS classes of identifiers
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
 INDENT = 4
-CACHED_FUNCTIONS = 4_096
 CACHED_WORDS = 65_536
-
-# Few CSS classes keep pages small; other tokens are plain.
-CLASSES: tuple[tuple[_TokenType, str], ...] = (
-    (Comment, "c"),
-    (String.Doc, "d"),
-    (String, "s"),
-    (Number, "n"),
-    (Literal, "n"),
-    (Keyword, "k"),
-    (Operator.Word, "k"),
-    (Name.Decorator, "a"),
-    (Name.Function, "f"),
-    (Name.Class, "f"),
-    (Name.Builtin, "b"),
-)
 
 
 @frozen
@@ -84,6 +64,8 @@ def best_lines(lines: list[str], words: frozenset[str], phrases: Sequence[str] =
         return [0, *range(of_head, len(lines))]
     start = max(_after_docstring(lines), of_head)
     body = [at for at in range(start, min(len(lines), MOST_LOOKED_AT)) if lines[at].strip()]
+    if not body:
+        return [0]
     sought = [phrase.lower() for phrase in phrases]
     exact = [any(phrase in lines[at].lower() for phrase in sought) for at in body]
     found = [words.intersection(words_in(lines[at])) for at in body]
@@ -130,23 +112,26 @@ def whole(language: str, text: str, words: frozenset[str]) -> Snippet:
 
 
 def file_lines(text: str, language: str, link: Callable[[int, str], str] = lambda _line, _name: "") -> list[str]:
-    """A whole file as HTML, line by line. `link` returns the URL of an identifier in a line, or ''.
+    """A whole file as HTML, line by line. `link` returns the URL of an identifier in a line, or ''."""
+    lines: list[str] = []
+    line: list[str] = []
+    for kind, piece in pieces(text, language):
+        first, *rest = [
+            _file_part(part, kind, partial(link, number)) if part else ""
+            for number, part in enumerate(piece.split("\n"), len(lines) + 1)
+        ]
+        line.append(first)
+        if rest:
+            lines += ("".join(line), *rest[:-1])
+            line = rest[-1:]
+    return [*lines, "".join(line)]
 
-    A text that is too long to highlight quickly is only escaped.
-    """
-    pieces = coloured.__wrapped__(text, language) if len(text) <= COLOURED_LENGTH else (("", text),)
-    lines: list[list[str]] = [[]]
-    for kind, piece in pieces:
-        for number, part in enumerate(piece.split("\n")):
-            if number:
-                lines.append([])
-            if not part:
-                continue
-            if len(part) > FILE_LINE_LENGTH:
-                part = part[:FILE_LINE_LENGTH] + " …"
-            inner = _linked(part, partial(link, len(lines))) if kind in NAMES else _escaped(part)
-            lines[-1].append(f'<span class="{kind}">{inner}</span>' if kind else inner)
-    return ["".join(line) for line in lines]
+
+def _file_part(text: str, kind: str, link: Callable[[str], str]) -> str:
+    if len(text) > FILE_LINE_LENGTH:
+        text = text[:FILE_LINE_LENGTH] + " …"
+    inner = _linked(text, link) if kind in NAMES else _escaped(text)
+    return f'<span class="{kind}">{inner}</span>' if kind else inner
 
 
 def _linked(text: str, link: Callable[[str], str]) -> str:
@@ -171,28 +156,10 @@ def dedented(lines: list[str], language: str) -> list[str]:
 def marked(text: str, language: str, words: frozenset[str]) -> Markup:
     """The highlighted text, with the parts of identifiers that are among `words` (stemmed terms) marked."""
     html: list[str] = []
-    for kind, piece in coloured(text, language):
+    for kind, piece in unit_pieces(text, language):
         inner = "".join(_marked_piece(piece, words)) if words else _escaped(piece)
         html.append(f'<span class="{kind}">{inner}</span>' if kind else inner)
     return Markup("".join(html))  # noqa: S704 - every piece went through `escape`
-
-
-@lru_cache(CACHED_FUNCTIONS)
-def coloured(text: str, language: str) -> tuple[tuple[str, str], ...]:
-    """(class, text) pieces, neighbours of one class joined."""
-    pieces: list[tuple[str, str]] = []
-    for token, value in _lexer(language).get_tokens(text):
-        kind = _kind(token)
-        if pieces and (pieces[-1][0] == kind or not value.strip()):
-            pieces[-1] = (pieces[-1][0], pieces[-1][1] + value)
-        else:
-            pieces.append((kind, value))
-    return tuple(pieces)
-
-
-@lru_cache(256)
-def _kind(token: _TokenType) -> str:
-    return next((name for family, name in CLASSES if token is family or family in token.split()), "")
 
 
 def question_words(question: str) -> frozenset[str]:
@@ -238,12 +205,3 @@ def _escaped(text: str) -> str:
 
 def _cut(lines: list[str], length: int = LINE_LENGTH) -> str:
     return "\n".join(line if len(line) <= length else line[:length] + " …" for line in lines)
-
-
-@lru_cache(32)
-def _lexer(language: str) -> Lexer:
-    options = {"startinline": True} if language == "php" else {}
-    try:
-        return get_lexer_by_name(language or "text", stripnl=False, ensurenl=False, **options)
-    except ClassNotFound:
-        return get_lexer_by_name("text", stripnl=False, ensurenl=False)

@@ -1,10 +1,19 @@
 """Code as HTML: coloured, marked where the question's words are, and cut where it is long."""
 
 import re
+import time
 
 from pytest import mark
 
-from treeline.service.present.highlight import PREVIEW_LINES, mark_prose, preview, question_words, whole
+from treeline.ingest.parsers.registry import languages
+from treeline.service.present.highlight import (
+    PREVIEW_LINES,
+    file_lines,
+    mark_prose,
+    preview,
+    question_words,
+    whole,
+)
 
 
 def text(html: str) -> str:
@@ -62,7 +71,7 @@ def test_a_method_stands_as_it_would_alone() -> None:
 def test_long_functions_and_lines_are_cut_and_say_so() -> None:
     snippet = preview("python", "def f():\n" + "    x = 1\n" * 40 + "    return x", frozenset())
     assert snippet.html.count("\n") == PREVIEW_LINES - 1 and snippet.more == 42 - PREVIEW_LINES
-    assert len(preview("python", "x = '" + "a" * 10_000 + "'", frozenset()).html) < 1_000
+    assert len(preview("python", "x = '" + "a" * 4_000 + "'", frozenset()).html) < 1_000
 
 
 LONG = """def retry(call, times):
@@ -105,3 +114,61 @@ def test_a_signature_over_several_lines_is_shown_on_one() -> None:
 def test_lines_of_a_class_whose_text_is_shorter_than_its_lines_have_no_false_numbers() -> None:
     shown = preview("python", LONG, question_words("backoff"), 40, whole_text=False)
     assert shown.numbers == "40\n\n"
+
+
+def test_roles_are_classes_in_any_grammar() -> None:
+    python = whole("python", "@cached\ndef f(a: int) -> str:  # why\n    return g(a, 1) or 'x'", frozenset()).html
+    for piece in ('<span class="a">cached', 'class="k">def', 'class="f">f<', 'class="b">int<', 'class="c"># why',
+                  'class="f">g<', 'class="n">1', 'class="s">&#39;x&#39;'):  # fmt: skip
+        assert piece in python, piece
+    go = whole("go", "func (q *Queue) Push(x int) error {\n\treturn nil // no\n}", frozenset()).html
+    for piece in ('class="k">func', 'class="b">Queue', 'class="f">Push', 'class="k">return', 'class="c">// no'):
+        assert piece in go, piece
+    assert '<span class="f">size</span>' in whole("java", "int size() { return 1; }", frozenset()).html
+    assert '<span class="k">return' in whole("php", "function f() { return 1; }", frozenset()).html
+    assert 'class="n">1' in whole("json", '{"a": 1}', frozenset()).html
+
+
+SECONDS = 0.5
+HOSTILE = {
+    "scala": 'object A {\n  def f() = {\n    val a = "' + "\\" * 60 + "\n  }\n}\n",
+    "elisp": "(defun f () (*" + "a." * 50 + ")",
+    "brackets": "(" * 8_000,
+    "braces": "{" * 8_000,
+    "quotes": '"' * 8_000,
+    "ticks": "'\n" * 10_000,
+    "backslashes": "\\" * 8_000,
+    "names": "a." * 4_000,
+    "comments": "/*(*{-" * 3_000,
+    "strings": '"${' * 6_000,
+    "tags": "<a " * 6_000,
+    "zeros": "a\0" * 4_000,
+    "indents": "".join(" " * (at % 300) + "if a:\n" for at in range(600)),
+}
+
+
+@mark.parametrize("name", HOSTILE)
+def test_a_hostile_text_is_shown_in_time_in_every_language(name: str) -> None:
+    for language in languages():
+        for show in (whole, preview):
+            started = time.thread_time()
+            html = show(language, HOSTILE[name], frozenset({"a"})).html
+            assert time.thread_time() - started < SECONDS, (language, show.__name__)
+            assert html
+
+
+BLANK = {"python": "\n" * 300_000, "c": " " * 300_000, "scala": "\t\n" * 100_000, "markdown": "\n" * 300_000}
+
+
+@mark.parametrize("language", BLANK)
+def test_a_long_blank_file_is_shown_in_time(language: str) -> None:
+    started = time.thread_time()
+    assert len(file_lines(BLANK[language], language)) == BLANK[language].count("\n") + 1
+    assert time.thread_time() - started < SECONDS
+    started = time.thread_time()
+    preview(language, f"def f():{BLANK[language]}pass", frozenset())
+    assert time.thread_time() - started < SECONDS
+
+
+def test_a_unit_without_any_words_has_a_preview() -> None:
+    assert preview("python", "def f(): #" + "\n" * 500 + ".", frozenset()).html.startswith('<span class="k">def')
