@@ -1,5 +1,7 @@
 """Errors for the user: what was wrong, and what to do about it."""
 
+from importlib.util import find_spec
+
 
 class TreelineError(Exception):
     """A failure that the user can act on; the command line exits with `exit_code`."""
@@ -80,21 +82,30 @@ class CredentialsError(EngineUnavailable):
 
 # The extra that installs each module, as declared in `pyproject.toml`.
 EXTRAS = {
+    "apiflask": "serve",
     "elastic_transport": "elasticsearch",
     "elasticsearch": "elasticsearch",
+    "flask": "serve",
     "geoopt": "transformers",
+    "gunicorn": "serve",
     "huggingface_hub": "transformers",
     "ir_measures": "eval",
     "lsprotocol": "lsp",
     "mcp": "mcp",
     "mcp_types": "mcp",
     "onnxruntime": "deep",
+    "plotly": "eval",
+    "prometheus_client": "serve",
     "pyarrow": "parquet",
+    "pydantic": "serve",
     "pygls": "lsp",
     "sentence_transformers": "transformers",
     "tokenizers": "transformers",
     "torch": "transformers",
     "transformers": "transformers",
+    "urllib3": "elasticsearch",
+    "waitress": "serve",
+    "werkzeug": "serve",
 }
 
 
@@ -103,9 +114,16 @@ class ExtraMissing(InputError):
 
     code = "extra_missing"
 
-    def __init__(self, module: str) -> None:
-        extra = EXTRAS[module]
-        super().__init__(f"this needs {module}, which is not installed", f"pip install 'treeline-search[{extra}]'")
+    def __init__(self, module: str, needed_by: str = "this") -> None:
+        hint = f"pip install 'treeline-search[{EXTRAS[module]}]'"
+        super().__init__(f"{needed_by} needs {module}, which is not installed", hint)
+
+
+def require_extra(extra: str) -> None:
+    """Raise `ExtraMissing` unless every module of the extra is installed; none is imported."""
+    for module, owner in EXTRAS.items():
+        if owner == extra and find_spec(module) is None:
+            raise ExtraMissing(module)
 
 
 def missing_extra(error: ModuleNotFoundError) -> ExtraMissing | None:

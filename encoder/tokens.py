@@ -6,14 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 WORD = re.compile(r"\w+")
 PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
@@ -84,17 +81,11 @@ class Tokenizer:
         first = len(self.vocabulary) + len(self.pairs)
         return [first + crc32(word.lower().encode("utf-8", "surrogatepass")) % self.unknown]
 
-    def bags(self, texts: Iterable[str], limit: int) -> csr_matrix:
-        """One sparse row per text: log(1 + count) of tokens and pairs, so that repetition counts little."""
-        from scipy.sparse import csr_matrix
-
-        counts, ids, starts = self.bag_arrays(texts, limit)
-        return csr_matrix((counts, ids, starts), shape=(len(starts) - 1, self.size))
-
     def bag_arrays(
         self, texts: Iterable[str], limit: int
     ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int64]]:
-        """The same as arrays (log counts, ids, start of each text), without importing scipy."""
+        """Bags of several texts: log(1 + count) of tokens and pairs, so that repetition counts little; their ids; and
+        the start of each text."""
         lists = [self.ids(text, limit) for text in texts]
         lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
         flat = np.fromiter(chain.from_iterable(lists), dtype=np.int64, count=int(lengths.sum()))

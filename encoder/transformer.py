@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treeline.corpus.errors import InputError
+from treeline.corpus.errors import ExtraMissing, InputError
 from treeline.corpus.function import Function
 from treeline.corpus.hub import HubUnavailable, load_model
 from treeline.encoder.protocol import ONNX, Vectors, unit
@@ -94,10 +94,7 @@ class TransformerEncoder(PromptedEncoder):
 
 def _load(name: str) -> SentenceTransformer:
     if find_spec("sentence_transformers") is None:
-        raise InputError(
-            f"encoder {name!r} needs sentence-transformers, which is not installed",
-            "install Treeline with its `transformers` extra, or use the encoder `static`",
-        )
+        raise ExtraMissing("sentence_transformers", f"encoder {name!r}")
 
     def make(local: bool) -> SentenceTransformer:
         from sentence_transformers import SentenceTransformer
@@ -129,9 +126,7 @@ class OnnxEncoder(PromptedEncoder):
             import onnxruntime
             from tokenizers import Tokenizer
         except ImportError as error:
-            raise InputError(
-                f"encoder {name!r} needs onnxruntime", "install Treeline's `transformers` extra"
-            ) from error
+            raise ExtraMissing("tokenizers", f"encoder {name!r}") from error
         folder = Path(name.removeprefix(ONNX)).expanduser()
         model = _int8_file(folder)
         try:

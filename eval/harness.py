@@ -15,7 +15,7 @@ import orjson
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from treeline.corpus.errors import InputError
+from treeline.corpus.errors import InputError, require_extra
 from treeline.engine.protocol import IndexInfo
 from treeline.eval.dataset import DataSet, Evaluation, System, evaluate
 from treeline.eval.report import results, terminal
@@ -132,6 +132,8 @@ def output_options(command: Decorated) -> Decorated:
 
     @wraps(command)  # keeps the parameters that click stored on it
     def wrapped(json_file: str, html_file: str, keep: bool, results_folder: str, **rest: Any) -> Any:
+        if html_file:
+            require_extra("eval")
         folder = Path(results_folder) if results_folder else results.KEPT
         return command(output=Output(json_file, html_file, folder, keep), **rest)
 

@@ -1,9 +1,13 @@
 """Print the project's dependencies, with those of the extras named in the first argument (separated by commas)."""
 
+import re
 import sys
 import tomllib
 from pathlib import Path
 
 project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+optional = project["optional-dependencies"]
 extras = [name for name in "".join(sys.argv[1:]).split(",") if name]
-print(*project["dependencies"], *(line for name in extras for line in project["optional-dependencies"][name]), sep="\n")
+if "all" in extras:  # names the others
+    extras = re.findall(r"[\w-]+", optional["all"][0].partition("[")[2])
+print(*project["dependencies"], *(line for name in extras for line in optional[name]), sep="\n")

@@ -9,7 +9,7 @@ from dataclasses import field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treeline.corpus.errors import InputError
+from treeline.corpus.errors import InputError, require_extra
 from treeline.corpus.frozen import frozen
 from treeline.engine.names import check_name
 
@@ -188,6 +188,7 @@ def open_store(settings: Settings) -> Store:
 
         return EmbeddedStore(settings.home_path)
     if settings.engine == "elasticsearch":
+        require_extra("elasticsearch")
         from treeline.engine.elasticsearch import ElasticsearchStore
 
         return ElasticsearchStore(**cluster(settings), shards=settings.elasticsearch_shards)

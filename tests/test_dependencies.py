@@ -28,13 +28,21 @@ OPTIONAL = DEFAULT.union(*(declared(packages) for name, packages in EXTRAS.items
 # Modules that are imported only on the way to an extra.
 BEHIND_AN_EXTRA = (
     "engine/elasticsearch",
+    "eval",
+    "service/api",
+    "service/app",
+    "service/cli/keys",
+    "service/evaluation",
     "service/feedback",
-    "service/http/rate_exchange",
+    "service/gunicorn_conf",
+    "service/http",
+    "service/jobs",
     "service/lsp",
     "service/mcp",
-    "eval",
+    "service/pages",
+    "service/present/markdown",
 )
-EVERYTHING = OPTIONAL | declared(EXTRAS["test"])
+EVERYTHING = (OPTIONAL | declared(EXTRAS["test"])) - {"treeline-search"}
 
 
 def imports(path: Path, *, only_top: bool = False) -> set[str]:

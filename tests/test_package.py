@@ -40,28 +40,36 @@ def test_the_wheel_has_every_file_of_the_rooms(wheel: Path) -> None:
     assert files <= set(zipfile.ZipFile(wheel).namelist())
 
 
-@pytest.fixture(scope="session")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The scripts' folder of an empty environment that holds the wheel and its plain dependencies."""
-    folder = tmp_path_factory.mktemp("environment")
+def environment(folder: Path, requirement: str) -> Path:
+    """The scripts' folder of a new environment with the wheel and its dependencies."""
     uv = Path(sys.executable).with_name("uv")
     subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, folder], check=True)
     command: list[str | Path] = [uv, "pip", "install", "--quiet", "--python", folder / "bin" / "python"]
-    subprocess.run([*command, "-c", ROOT / "constraints.txt", wheel], check=True)
+    subprocess.run([*command, "-c", ROOT / "constraints.txt", requirement], check=True)
     return folder / "bin"
 
 
+@pytest.fixture(scope="session")
+def terminal(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment without extras."""
+    return environment(tmp_path_factory.mktemp("terminal"), str(wheel))
+
+
+@pytest.fixture(scope="session")
+def serving(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the extra `serve`."""
+    return environment(tmp_path_factory.mktemp("serving"), f"{wheel}[serve]")
+
+
 @pytest.mark.slow
-def test_the_installed_command_works_in_a_folder_with_packages_of_the_same_names(
-    installed: Path, tmp_path: Path
-) -> None:
+def test_the_installed_command_works_in_a_folder_with_packages_of_the_same_names(serving: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"
     for name in ("service", "engine", "graph", "search", "corpus"):
         (project / name).mkdir(parents=True)
         (project / name / "__init__.py").write_text('def tame_llamas():\n    """Calm a herd."""\n    return 1\n')
     port = free_port()
     environment = {"PATH": os.environ["PATH"], "TREELINE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
-    treeline = str(installed / "treeline")
+    treeline = str(serving / "treeline")
     found = subprocess.run([treeline, "calm a herd"], cwd=project, env=environment, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
     assert "tame_llamas" in found.stdout
@@ -87,12 +95,63 @@ def test_the_installed_command_works_in_a_folder_with_packages_of_the_same_names
         process.communicate(timeout=60)
 
 
+MOST_MB = 400  # of a terminal's installation
+
+
 @pytest.mark.slow
-def test_what_needs_an_extra_says_which(installed: Path, tmp_path: Path) -> None:
-    environment = {"PATH": os.environ["PATH"], "TREELINE_HOME": str(tmp_path), "HOME": str(tmp_path)}
-    for arguments, extra in ((["mcp"], "mcp"), (["status", "--engine", "elasticsearch"], "elasticsearch")):
+def test_a_terminal_needs_no_extra_and_little_room(terminal: Path, tmp_path: Path) -> None:
+    room = subprocess.run(["du", "-sm", terminal.parent], capture_output=True, text=True, check=True)
+    assert int(room.stdout.split()[0]) <= MOST_MB
+    for number in range(60):  # enough for clusters
+        text = f'def tame_{number}():\n    """Calm herd number {number}."""\n    return {number}\n'
+        (tmp_path / f"herd_{number}.py").write_text(text, encoding="utf-8")
+    home = {"PATH": os.environ["PATH"], "TREELINE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+    for arguments in (
+        ["calm herd number 7"],
+        ["index", str(tmp_path), "--name", "herds"],
+        ["show", "tame_7", "--name", "herds"],
+        ["similar", "tame_7", "--name", "herds"],
+        ["--name", "herds", "calm herd"],
+        ["outline", "herd_7.py"],
+        ["status"],
+        ["install", "--help"],
+        ["completion", "bash"],
+        ["doctor"],
+    ):
         done = subprocess.run(
-            [installed / "treeline", *arguments], env=environment, capture_output=True, text=True, check=False
+            [terminal / "treeline", *arguments], cwd=tmp_path, env=home, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 2
-        assert f"pip install 'treeline-search[{extra}]'" in done.stderr
+        assert done.returncode == 0, (arguments, done.stdout, done.stderr)
+    assert "pip install 'treeline-search[elasticsearch]'" in done.stdout  # a check of the doctor, which went on
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "extra"),
+    [
+        ("serve", "serve"),
+        ("serve --first-index .", "serve"),
+        ("keys list", "serve"),
+        ("mcp", "mcp"),
+        ("lsp", "lsp"),
+        ("status --engine elasticsearch", "elasticsearch"),
+        ("search --engine elasticsearch words", "elasticsearch"),
+        ("doctor --engine elasticsearch", "elasticsearch"),
+        ("index . --engine elasticsearch", "elasticsearch"),
+        ("index . --name other --encoder deep", "deep"),
+        ("index . --name other --encoder some/model", "transformers"),
+        ("index codesearchnet:shards --name other", "parquet"),
+        ("words --quality best", "deep"),
+        ("words --rerank cross-encoder", "transformers"),
+        ("eval codesearchnet --name other --data . --trec out", "eval"),
+        ("eval judged --html page.html", "eval"),
+    ],
+)
+def test_what_needs_an_extra_says_which(terminal: Path, tmp_path: Path, arguments: str, extra: str) -> None:
+    home = {"PATH": os.environ["PATH"], "TREELINE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+    (tmp_path / "words.py").write_text("def words():\n    return 1\n", encoding="utf-8")
+    done = subprocess.run(
+        [terminal / "treeline", *arguments.split()], cwd=tmp_path, env=home, capture_output=True, text=True, check=False
+    )
+    said = f"{done.stdout}{done.stderr}"
+    assert f"treeline-search[{extra}]" in said and "Traceback" not in said, said

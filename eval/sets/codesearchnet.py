@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from treeline.corpus.errors import InputError
+from treeline.corpus.errors import InputError, require_extra
 from treeline.encoder.static import StaticEncoder
 from treeline.engine.hits import Hit
 from treeline.engine.protocol import Filters
@@ -234,6 +234,8 @@ def command(
     output: Output,
 ) -> None:
     """CodeSearchNet's 99 questions, with the official NDCG."""
+    if trec:
+        require_extra("eval")
     settings = evaluation_settings(engine, name)
     folder = annotation_folder(data, settings)
     queries = read_queries(folder / QUERIES)

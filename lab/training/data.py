@@ -22,6 +22,12 @@ from treeline.encoder.tokens import CONTINUED, Tokenizer, identifier_parts, pair
 RAREST_WORD = 8  # rarer words are split into pieces: there is too little to learn a vector from
 
 
+def bags(tokenizer: Tokenizer, texts: Iterable[str], limit: int) -> csr_matrix:
+    """The bags of tokens of texts, as a sparse matrix with a row each."""
+    counts, ids, starts = tokenizer.bag_arrays(texts, limit)
+    return csr_matrix((counts, ids, starts), shape=(len(starts) - 1, tokenizer.size))
+
+
 def count_words(functions: Iterable[Function]) -> Counter[str]:
     """How many functions have each word; names and docstrings count twice, because people ask in their words."""
     counts: Counter[str] = Counter()
@@ -160,8 +166,8 @@ def prepare(
         styles=[example.style for example in found],
         targets=np.array([example.target for example in found], dtype=np.int64),
         tokenizer=tokenizer,
-        function_bags=tuple(tokenizer.bags(column, LIMITS[field]) for field, column in columns.items()),
-        query_bags=tokenizer.bags(texts, LIMITS["query"]),
+        function_bags=tuple(bags(tokenizer, column, LIMITS[field]) for field, column in columns.items()),
+        query_bags=bags(tokenizer, texts, LIMITS["query"]),
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from lab.training.data import LIMITS, choose, count_words
+from lab.training.data import LIMITS, bags, choose, count_words
 from lab.training.examples import plain_sentence
 from lab.training.run import split
 from lab.training.student import Bags, Student, write
@@ -60,8 +60,8 @@ def train_nbow(
     say(
         f"{len(asked):,} docstrings of {len(learnt):,} functions; {len(held_out):,} held out; {tokenizer.size:,} tokens"
     )
-    questions = Bags(tokenizer.bags((text for text, _ in asked), LIMITS["query"]), "cpu")
-    codes = Bags(tokenizer.bags((fields(function).code for _, function in asked), LIMITS["code"]), "cpu")
+    questions = Bags(bags(tokenizer, (text for text, _ in asked), LIMITS["query"]), "cpu")
+    codes = Bags(bags(tokenizer, (fields(function).code for _, function in asked), LIMITS["code"]), "cpu")
     development = Development(held_out or [function for _, function in asked], tokenizer, {}, "cpu")
     student = _student(tokenizer.size, options)
     scores = _fit(student, questions, codes, development, options, say)

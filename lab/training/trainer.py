@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div, log_softmax, softmax
 
-from lab.training.data import LIMITS, NO_TARGET, TrainingData
+from lab.training.data import LIMITS, NO_TARGET, TrainingData, bags
 from lab.training.examples import ANSWERED, GENERATED, SENTENCE, plain_sentence
 from lab.training.models import warm_then_cosine
 from lab.training.options import Options
@@ -45,7 +45,7 @@ class Development:
     ) -> None:
         columns = zip(*(fields(function) for function in functions), strict=True)
         self.bags = tuple(
-            Bags(tokenizer.bags(column, LIMITS[field]), device) for field, column in zip(FIELDS, columns, strict=True)
+            Bags(bags(tokenizer, column, LIMITS[field]), device) for field, column in zip(FIELDS, columns, strict=True)
         )
         sentences = [
             Case(text, (number,)) for number, function in enumerate(functions) if (text := plain_sentence(function))
@@ -53,7 +53,7 @@ class Development:
         step = max(1, len(sentences) // MOST_SENTENCES)
         self.sets: dict[str, Sequence[Case]] = {"sentences": sentences[::step][:MOST_SENTENCES], **more}
         self.queries = {
-            name: Bags(tokenizer.bags([case.text for case in cases], LIMITS["query"]), device)
+            name: Bags(bags(tokenizer, [case.text for case in cases], LIMITS["query"]), device)
             for name, cases in self.sets.items()
         }
         self.size, self.device = len(functions), device

@@ -30,7 +30,7 @@ COMMANDS = {
     "mcp": ("treeline.service.cli.serve:mcp", "Serve search to a coding agent."),
     "lsp": ("treeline.service.cli.serve:lsp", "Serve search to an editor."),
     "install": ("treeline.service.cli.install:install", "Set up a coding agent to use Treeline, or undo it."),
-    "keys": ("treeline.service.cli.serve:keys", "Make, list and revoke API keys."),
+    "keys": ("treeline.service.cli.keys:keys", "Make, list and revoke API keys."),
     "doctor": ("treeline.service.cli.doctor:doctor", "Check the installation and say what is missing."),
     "first-index": ("treeline.service.cli.index:first_index", "Make an index to serve if there is none."),
     "wait": ("treeline.service.cli.index:wait", "Wait until the engine answers."),

@@ -17,7 +17,14 @@ from typing import Literal
 import click
 
 from treeline.corpus.counting import counted
-from treeline.corpus.errors import CredentialsError, EncoderMismatch, EngineUnavailable, InputError, TreelineError
+from treeline.corpus.errors import (
+    CredentialsError,
+    EncoderMismatch,
+    EngineUnavailable,
+    ExtraMissing,
+    InputError,
+    TreelineError,
+)
 from treeline.corpus.frozen import frozen
 from treeline.engine.protocol import Store
 from treeline.search.settings import Settings
@@ -167,8 +174,6 @@ def _repair(store: Store, settings: Settings, name: str, generation: str, damage
 
 def elasticsearch(settings: Settings) -> Iterator[Finding]:
     """The cluster's health and version."""
-    from treeline.engine.elasticsearch import ElasticsearchStore
-    from treeline.engine.elasticsearch.client import addresses, server_errors
     from treeline.engine.names import alias_name
     from treeline.search.settings import open_store
 
@@ -176,8 +181,12 @@ def elasticsearch(settings: Settings) -> Iterator[Finding]:
     try:
         store = open_store(replace(settings, engine="elasticsearch"))
     except TreelineError as error:
-        yield Finding("Elasticsearch", "failed", error.message, error.hint, needed)
+        state: State = "missing" if isinstance(error, ExtraMissing) else "failed"
+        yield Finding("Elasticsearch", state, error.message, error.hint, needed)
         return
+    from treeline.engine.elasticsearch import ElasticsearchStore
+    from treeline.engine.elasticsearch.client import addresses, server_errors
+
     assert isinstance(store, ElasticsearchStore)
     url = addresses(store.client)
     try:

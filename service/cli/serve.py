@@ -1,20 +1,17 @@
-"""The commands `serve` (HTTP), `mcp` (coding agents), `lsp` (editors) and `keys` (API keys)."""
+"""The commands `serve` (HTTP), `mcp` (coding agents) and `lsp` (editors)."""
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import sys
 from dataclasses import replace
-from typing import cast
 
 import click
 
-from treeline.corpus.errors import CredentialsError, EngineUnavailable, InputError
+from treeline.corpus.errors import CredentialsError, EngineUnavailable, InputError, require_extra
 from treeline.search.settings import PREFIX, Settings, from_environment
 from treeline.service.cli.options import how_to_index, index_options, settings_for
-from treeline.service.http.keys import SCOPES, KeyRing, Scope, no_key_yet
 
 
 @click.command("serve")
@@ -25,6 +22,9 @@ from treeline.service.http.keys import SCOPES, KeyRing, Scope, no_key_yet
 @click.option("--first-index", metavar="SOURCE", help="Index this if there is no index yet.")
 def serve(engine: str | None, name: str, host: str, port: int, workers: int | None, first_index: str | None) -> None:
     """Serve the API and the pages."""
+    require_extra("serve")
+    from treeline.service.http.keys import no_key_yet
+
     settings = settings_for(engine, name)
     check_port(host, port)
     if first_index:
@@ -81,8 +81,6 @@ def check_port(host: str, port: int) -> None:
 )
 def mcp(engine: str | None, name: str, roots: tuple[str, ...]) -> None:
     """Serve search to a coding agent (Model Context Protocol, stdio): the project of this folder, or an index."""
-    import os
-
     from treeline.service.http import logs
     from treeline.service.mcp.server import clean_standard_input, create_server
 
@@ -108,53 +106,3 @@ def lsp() -> None:
     settings = replace(from_environment(), log_level="warning")
     logs.configure(settings)
     create_server(settings).start_io()
-
-
-@click.group("keys")
-def keys() -> None:
-    """API keys of the HTTP service."""
-
-
-@keys.command()
-@click.argument("name")
-@click.option(
-    "--scope",
-    "scopes",
-    multiple=True,
-    type=click.Choice(SCOPES),
-    default=["read"],
-    show_default=True,
-    help="read: search; write: also give feedback.",
-)
-def create(name: str, scopes: tuple[str, ...]) -> None:
-    """Make a key called NAME and print it; it is not shown again."""
-    ring = _ring()
-    click.echo(ring.create(name, cast(tuple[Scope, ...], scopes)))
-    click.echo(f"Keep it: only its hash is stored, in {ring.path}. Send it as `Authorization: Bearer KEY`.", err=True)
-
-
-@keys.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-def list_(as_json: bool) -> None:
-    """Show the keys, without their secrets."""
-    keys = _ring().all()
-    if as_json:
-        rows = [{"id": k.id, "name": k.name, "scopes": k.scopes, "created": k.created} for k in keys]
-        click.echo(json.dumps(rows))
-        return
-    for key in keys:
-        click.echo(f"{key.id}  {'+'.join(key.scopes):<10}  {key.created}  {key.name}")
-    if not keys:
-        click.echo("No keys yet: `treeline keys create NAME --scope write` makes one.", err=True)
-
-
-@keys.command()
-@click.argument("key_id")
-def revoke(key_id: str) -> None:
-    """Revoke the key with this id, effective at once."""
-    gone = _ring().revoke(key_id)
-    click.echo(f"Revoked {gone.id} ({gone.name}).")
-
-
-def _ring() -> KeyRing:
-    return KeyRing(from_environment().key_path)

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.training.data import bags
 from treeline.encoder.tokens import Tokenizer, identifier_parts
 
 VOCABULARY = ["read", "csv", "file", "http", "response", "parse", "##s", "f", "##i", "##l", "##e"]
@@ -42,40 +43,40 @@ def test_words_of_another_script_still_get_a_token_of_their_own() -> None:
 
 def test_listed_pairs_know_the_order_of_words() -> None:
     tokenizer = Tokenizer(VOCABULARY, PAIRS)
-    forward, backward = tokenizer.bags(["read file", "file read"], 10)
+    forward, backward = bags(tokenizer, ["read file", "file read"], 10)
     assert set(forward.indices) != set(backward.indices)
     assert len(set(forward.indices) & set(backward.indices)) == 2
 
 
 def test_pairs_that_are_not_listed_say_nothing() -> None:
     tokenizer = Tokenizer(VOCABULARY, PAIRS)
-    csv_file, read_csv = tokenizer.bags(["csv file", "read csv"], 10)
+    csv_file, read_csv = bags(tokenizer, ["csv file", "read csv"], 10)
     assert csv_file.indices.tolist() == [1, 2]
     assert read_csv.indices.tolist() == [0, 1, len(VOCABULARY)]
 
 
 def test_neighbours_are_of_one_text() -> None:
-    first, second = Tokenizer(VOCABULARY, PAIRS).bags(["read", "file"], 10)
+    first, second = bags(Tokenizer(VOCABULARY, PAIRS), ["read", "file"], 10)
     assert (first.indices.tolist(), second.indices.tolist()) == ([0], [2])
 
 
 @given(st.text(alphabet="readcsvfil _X文1", max_size=60), st.sampled_from([0, 7, 1_000]))
 def test_one_text_alone_has_the_same_bag(text: str, unknown: int) -> None:
     tokenizer = Tokenizer(VOCABULARY, PAIRS, unknown)
-    row, alone = tokenizer.bags([text], 20), tokenizer.bag(text, 20)
+    row, alone = bags(tokenizer, [text], 20), tokenizer.bag(text, 20)
     assert alone.ids.tolist() == row.indices.tolist()
     assert alone.counts.tolist() == row.data.tolist()
 
 
 def test_repetition_is_dampened() -> None:
-    bags = Tokenizer(VOCABULARY).bags(["read", "read read read"], 5)
-    assert np.allclose(bags.toarray()[:, 0], np.log1p([1, 3]))
+    rows = bags(Tokenizer(VOCABULARY), ["read", "read read read"], 5)
+    assert np.allclose(rows.toarray()[:, 0], np.log1p([1, 3]))
 
 
 @given(st.lists(st.text(max_size=200), max_size=8), st.integers(1, 50))
 def test_any_text_gives_a_bag_of_its_own_row(texts: list[str], limit: int) -> None:
     tokenizer = Tokenizer(VOCABULARY, PAIRS, 16)
-    bags = tokenizer.bags(texts, limit)
-    assert bags.shape == (len(texts), tokenizer.size)
-    assert np.all(np.isfinite(bags.data))
-    assert bags.has_sorted_indices
+    rows = bags(tokenizer, texts, limit)
+    assert rows.shape == (len(texts), tokenizer.size)
+    assert np.all(np.isfinite(rows.data))
+    assert rows.has_sorted_indices

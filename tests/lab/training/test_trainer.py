@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from lab.training.data import QuestionSet, TrainingData, essence, prepare
+from lab.training.data import QuestionSet, TrainingData, bags, essence, prepare
 from tests.encoder.functions import function
 from treeline.corpus.function import Function
 from treeline.encoder.tokens import Tokenizer
@@ -80,7 +80,7 @@ def test_a_field_that_counts_for_nothing_is_not_read() -> None:
     shipped = StaticEncoder.shipped()
     columns = (["sort_numbers", "send_email"], ["", ""], ["return open(path)"] * 2, ["", ""])
     bags = tuple(
-        Bags(shipped.tokenizer.bags(texts, LIMITS[field]), "cpu") for field, texts in zip(FIELDS, columns, strict=True)
+        Bags(bags(shipped.tokenizer, texts, LIMITS[field]), "cpu") for field, texts in zip(FIELDS, columns, strict=True)
     )
 
     def alike(fields: tuple[float, ...]) -> float:
