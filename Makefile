@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help serve test compose-test lint fix types pytest bench eval csn docs readme constraints system clean audit torture fuzz mutants cluster snapshots
+.PHONY: help serve test test-slow test-all compose-test lint fix types pytest bench eval csn docs readme constraints system docker clean audit torture fuzz mutants cluster snapshots
 
 PINS := pyproject.toml constraints.txt
 EXTRAS := elasticsearch,lsp,mcp,serve
@@ -12,25 +12,35 @@ HOST ?= 127.0.0.1
 PORT ?= 8080
 PYTEST_FLAGS ?=
 JOBS ?= 2
+PYTEST = .venv/bin/python -m pytest -n $(JOBS) --dist loadgroup $(PYTEST_FLAGS)
 SEED ?= 0
 FUNCTIONS ?= 182431
 DATA ?= ../shared/codesearchnet
 # No carets in tracebacks: to place them Python 3.11 parses code, and it fails when two threads do (python/cpython#106905).
 export PYTHONNODEBUGRANGES := 1
+# Compiled once, whatever the caller's environment says: the tests start hundreds of processes, each in a fifth of the time.
+export PYTHONDONTWRITEBYTECODE :=
+export PYTHONPYCACHEPREFIX ?= $(abspath .cache/bytecode)
 export TREELINE_EVAL_DATA ?= $(abspath $(dir $(wildcard $(DATA)/queries.csv)))
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 serve: .venv/.installed ## environment, default index (the packages of the Python environment), server: prints its URL
 	@exec .venv/bin/treeline serve --first-index python-env --host $(HOST) --port $(PORT)
 
-test: .venv/.installed-test system lint types pytest ## everything the tests need, lint, types, all tests
+test: .venv/.installed-test system lint types ## before a commit: lint, types and the quick tests, with a real Elasticsearch and browser
+	@$(PYTEST) -m "not slow"
 
-pytest: .venv/.installed-test ## the tests alone, on JOBS cores; PYTEST_FLAGS="-k pipeline" narrows them
-	@.venv/bin/python -m pytest -n $(JOBS) --dist loadgroup $(PYTEST_FLAGS)
+test-slow: .venv/.installed-test system docker ## the other tests: Docker, transformers, training, kills, the cluster, fuzz
+	@$(PYTEST) -m slow
 
-compose-test: .venv/.installed-test system ## the compose file in a real Docker engine, by the README's commands
+test-all: test test-slow ## lint, types and every test
+
+pytest: .venv/.installed-test ## tests alone, on JOBS cores; PYTEST_FLAGS="-k pipeline" narrows them
+	@$(PYTEST)
+
+compose-test: .venv/.installed-test docker ## the compose file in a real Docker engine, by the README's commands
 	@.venv/bin/python -m pytest tests/deploy/test_compose_up.py
 
 snapshots: .venv/.installed-test ## write the expected output of the parsers and the call graph anew; read the diff
@@ -87,8 +97,11 @@ clean: ## remove the environment and the caches; indexes stay (`treeline status`
 
 # What the tests use beside Python packages. Tests that miss something say so and are skipped.
 system: .venv/.installed-test
-	@scripts/system-packages git git java openjdk-17-jdk-headless mvn maven chromium chromium dockerd docker.io mmdebstrap mmdebstrap || true
+	@scripts/system-packages git git java openjdk-17-jdk-headless mvn maven chromium chromium || true
 	@.venv/bin/python -m tests.elasticsearch_download >/dev/null || true
+
+docker: .venv/.installed-test
+	@scripts/system-packages dockerd docker.io mmdebstrap mmdebstrap || true
 
 .venv/.installed: $(PINS)
 	@scripts/environment $(EXTRAS)

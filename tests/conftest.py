@@ -33,6 +33,10 @@ logging.getLogger("elastic_transport").setLevel(logging.ERROR)
 
 SHARED = ("docker", "elasticsearch")  # marks of tests that share a server
 
+# Left out by `make test`, beside the tests that carry the mark `slow` themselves.
+SLOW_FOLDERS = ("fuzz", "lab/training", "survival")
+SLOW_MARKS = ("docker", "transformers")
+
 
 @pytest.fixture(scope="session", autouse=True)
 def long_timeouts() -> Iterator[None]:
@@ -51,6 +55,14 @@ def elasticsearch_cluster() -> Iterator[Cluster]:
             yield cluster
     except ServerMissing as missing:
         pytest.skip(str(missing))
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    folders = tuple(f"tests/{folder}/" for folder in SLOW_FOLDERS)
+    for item in items:
+        if item.nodeid.startswith(folders) or any(map(item.get_closest_marker, SLOW_MARKS)):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(wrapper=True)
