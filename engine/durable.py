@@ -9,7 +9,7 @@ import resource
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Self
@@ -87,7 +87,7 @@ def close_to_others(home: Path) -> None:
     with suppress(OSError):  # not there yet, or somebody else's, who decides
         if not home.stat().st_mode & PRIVATE:
             return
-        entries = [] if home == Path.home() else os.scandir(home)
+        entries: Iterable[os.DirEntry[str]] = () if home == Path.home() else os.scandir(home)
         for entry in entries:
             if entry.name.startswith(".") or (home / entry.name / "current").exists():
                 _close(Path(entry.path))

@@ -26,7 +26,7 @@ from treeline.corpus.counting import counted
 from treeline.corpus.errors import EncoderMismatch, IndexMissing, IndexOutdated, InputError, TreelineError
 from treeline.corpus.frozen import frozen
 from treeline.engine.durable import disk_errors
-from treeline.ingest.source import Listing, Progress, ReadOptions, Stamp, no_progress, skip_reason
+from treeline.ingest.source import Listing, Progress, ReadOptions, Stamp, no_progress, readable, skip_reason
 
 if TYPE_CHECKING:
     from treeline.engine.protocol import Store
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 FOLDER = ".projects"
 LOADING = ".loading"
-VERSION = 1
+VERSION = 2
 # More files than this are a home folder or a monorepo: the upper folders are read, the rest is reported.
 MAX_FILES = 30_000
 # A file may change twice within one tick of the file system's clock; two seconds is the coarsest one in use (FAT).
@@ -45,11 +45,12 @@ SMALL_BYTES = 5_000_000
 # How long a first query waits for another process that is building the index.
 PATIENCE_S = 120.0
 NO_PROJECT = "use the folder of a project, or name an index"
-SCHEMA = """CREATE TABLE project (root TEXT, fingerprint TEXT, generation TEXT, checked_ns INTEGER, skipped TEXT);
-CREATE TABLE file (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, inode INTEGER, digest TEXT)
+# Paths are bytes, because a name need not be UTF-8.
+SCHEMA = """CREATE TABLE project (root BLOB, fingerprint TEXT, generation TEXT, checked_ns INTEGER, skipped TEXT);
+CREATE TABLE file (path BLOB PRIMARY KEY, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, inode INTEGER, digest TEXT)
     WITHOUT ROWID;
-CREATE TABLE folder (path TEXT PRIMARY KEY, mtime_ns INTEGER) WITHOUT ROWID;
-CREATE TABLE rules (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, inode INTEGER)
+CREATE TABLE folder (path BLOB PRIMARY KEY, mtime_ns INTEGER) WITHOUT ROWID;
+CREATE TABLE rules (path BLOB PRIMARY KEY, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, inode INTEGER)
     WITHOUT ROWID;"""
 
 
@@ -141,7 +142,7 @@ def projects(home: Path) -> list[Project]:
         with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as database:
             row = database.execute("SELECT root FROM project").fetchone()
             if row is not None:
-                found.append(_project(Path(row[0])))
+                found.append(_project(Path(os.fsdecode(row[0]))))
     return sorted(found, key=lambda project: project.root)
 
 
@@ -229,11 +230,12 @@ class _Known:
         self.skipped = Counter[str](orjson.loads(skipped))
         self.files: dict[str, Stamp] = {}
         self.digests: dict[str, str] = {}
-        for path, *stamp, digest in database.execute("SELECT * FROM file"):
+        for name, *stamp, digest in database.execute("SELECT * FROM file"):
+            path = os.fsdecode(name)
             self.files[path] = Stamp(*stamp)
             self.digests[path] = digest
-        self.folders: dict[str, int] = dict(database.execute("SELECT * FROM folder"))
-        self.rules = {path: Stamp(*stamp) for path, *stamp in database.execute("SELECT * FROM rules")}
+        self.folders = {os.fsdecode(path): mtime_ns for path, mtime_ns in database.execute("SELECT * FROM folder")}
+        self.rules = {os.fsdecode(path): Stamp(*stamp) for path, *stamp in database.execute("SELECT * FROM rules")}
 
     def forget(self) -> None:
         self.generation = ""
@@ -288,12 +290,14 @@ class _Known:
         with closing(database.cursor()) as cursor:
             for table in ("project", "file", "folder", "rules"):
                 cursor.execute(f"DELETE FROM {table}")  # noqa: S608
-            row = (str(root), fingerprint, generation, checked_ns, orjson.dumps(self.skipped).decode())
+            row = (os.fsencode(root), fingerprint, generation, checked_ns, orjson.dumps(self.skipped).decode())
             cursor.execute("INSERT INTO project VALUES (?, ?, ?, ?, ?)", row)
-            files = ((path, *stamp, self.digests[path]) for path, stamp in listing.files.items())
+            files = ((os.fsencode(path), *stamp, self.digests[path]) for path, stamp in listing.files.items())
             cursor.executemany("INSERT INTO file VALUES (?, ?, ?, ?, ?, ?)", files)
-            cursor.executemany("INSERT INTO folder VALUES (?, ?)", listing.folders.items())
-            cursor.executemany("INSERT INTO rules VALUES (?, ?, ?, ?, ?)", ((p, *s) for p, s in listing.rules.items()))
+            folders = ((os.fsencode(path), mtime_ns) for path, mtime_ns in listing.folders.items())
+            cursor.executemany("INSERT INTO folder VALUES (?, ?)", folders)
+            rules = ((os.fsencode(path), *stamp) for path, stamp in listing.rules.items())
+            cursor.executemany("INSERT INTO rules VALUES (?, ?, ?, ?, ?)", rules)
             cursor.execute("COMMIT")
 
 
@@ -345,9 +349,8 @@ class _Refreshing:
         from treeline.ingest.state import save_skipped
 
         root = self.project.root
-        folder = Folder(
-            str(root), root, self.project.name, self.options, max_files=self.max_files, known_listing=listing
-        )
+        name = readable(str(root))
+        folder = Folder(name, root, self.project.name, self.options, max_files=self.max_files, known_listing=listing)
         before = known.digests
         reliable = known.reliable_digests(folder.listing)
         known.digests = dict(reliable)
@@ -366,7 +369,7 @@ class _Refreshing:
             rebuilt_with = (" + ".join(summary.encoders) or "none") if is_rebuilt else ""
         known.skipped = folder.listing.skipped
         known.save(database, root, self.fingerprint, generation, checked_ns, folder.listing)
-        save_skipped(self.home / LOADING, self.project.index, [str(root)], {str(root): known.skips()})
+        save_skipped(self.home / LOADING, self.project.index, [name], {name: known.skips()})
         return Refreshed(
             self.project,
             len(folder.listing.files),
@@ -452,7 +455,7 @@ def _is_git_root(folder: Path) -> bool:
 
 
 def _project(root: Path) -> Project:
-    name = root.name or "root"
+    name = readable(root.name) or "root"
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "project"
     digest = blake2b(os.fsencode(root), digest_size=5).hexdigest()
     return Project(root, name, f"{slug}.{digest}")

@@ -7,6 +7,7 @@ chunks, so a load can resume at a chunk.
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
@@ -21,6 +22,8 @@ from treeline.graph.references import FileFacts
 # Raise it when parsers or readers change their output, so that unchanged files are read again.
 READER_VERSION = "14"
 
+# A byte of a path that is not valid UTF-8, in `readable` text.
+ESCAPE = re.compile(rb"\\x([89a-f][0-9a-f])")
 # Why a file with a private key or a token is skipped.
 SENSITIVE = "secret"
 # A longer record is data, not code; the longest hand-written functions in CodeSearchNet have 200 kB.
@@ -175,6 +178,14 @@ class Listing:
 def readable(path: str) -> str:
     """A path as text. Bytes that are not valid UTF-8 are escaped (`caf\\xe9.py`)."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def on_disk(root: Path, path: str) -> Path:
+    """The file below a folder that a `readable` path names."""
+    file = root / path
+    if "\\x" not in path or os.path.lexists(file):
+        return file
+    return root / os.fsdecode(ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), os.fsencode(path)))
 
 
 def skip_reason(digest: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.corpus.frozen import frozen
-from treeline.ingest.source import SENSITIVE, Progress, ReadOptions, no_progress
+from treeline.ingest.source import SENSITIVE, Progress, ReadOptions, no_progress, on_disk
 from treeline.search.settings import PREFIX, Settings, from_environment, open_store, split_commas
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class RefreshedAll:
 def local_path(name: str, base: Path | None = None) -> Path:
     """A path from outside, resolved, relative to `base`; it need not exist, but its name is one that may."""
     try:
-        path = Path(base or "", Path(name).expanduser()).resolve()
+        path = on_disk(Path(base or ""), str(Path(name).expanduser())).resolve()
         path.exists()
     except (OSError, RuntimeError, ValueError):  # a NUL in it, too long, or `~user` does not exist
         shown = f"{name[:80]!r}{'…' if len(name) > 80 else ''}"

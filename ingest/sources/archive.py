@@ -232,7 +232,7 @@ def open_archive(path: Path, options: ReadOptions) -> Archive:
     kept = [one for one in listed if choice.takes(one.path.removeprefix(top), one.kind)]
     return Archive(
         path=path,
-        repo=top.rstrip("/") or name_of_content(path.name),
+        repo=readable(top.rstrip("/")) or name_of_content(path.name),
         top=top,
         options=options,
         chosen={one.number: one.path.removeprefix(top) for one in kept},

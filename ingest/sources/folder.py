@@ -201,7 +201,7 @@ class Folder:
         checkout = self.checkout
         if not checkout or not checkout.web:
             return FileLocation(self.repo, readable(relative), checkout.sha if checkout else "", here)
-        path = self._prefix + readable(relative)
+        path = readable(self._prefix + relative)
         known = self._published
         sha = known.sha if known else checkout.sha
         if known and not known.has(self._prefix + relative, content):
@@ -265,11 +265,11 @@ class Folder:
         wanted = replace(self, options=replace(self.options, include_tests=True))
         file = self.root / name
         if reason := file_reason(str(file), False, wanted.options):
-            return UnitList(str(file), (), {reason: 1})
+            return UnitList(readable(str(file)), (), {reason: 1})
         where = partial(wanted._place, name)
         size = file.stat().st_size
         unit = FileUnit(file, readable(name), size, where, wanted.options, wanted.left_out)
-        return UnitList(str(file), (unit,), wanted.left_out)
+        return UnitList(readable(str(file)), (unit,), wanted.left_out)
 
 
 def ignored_above(top: Path, inner: str) -> IgnoreRules | None:
@@ -293,4 +293,4 @@ def open_folder(where: str, options: ReadOptions, name: str = "", repo: str = ""
         # A folder that its checkout ignores is read as if it were outside.
         checkout = None
     known = checkout.repo if checkout and checkout.web else ""
-    return Folder(name or str(root), root, repo or known or root.name or "root", options, checkout)
+    return Folder(name or str(root), root, repo or known or readable(root.name) or "root", options, checkout)

@@ -10,6 +10,7 @@ import click
 
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import REBUILD, EngineUnavailable, IndexMissing, InputError, TreelineError
+from treeline.ingest.source import readable
 from treeline.service.cli.options import how_to_index, index_options, settings_for
 from treeline.service.present.text import visible
 
@@ -131,7 +132,7 @@ def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
 
 
 def _project_row(project: Project | None) -> dict[str, str] | None:
-    return {"name": project.name, "root": str(project.root)} if project else None
+    return {"name": project.name, "root": readable(str(project.root))} if project else None
 
 
 def _tree_quality(quality: Quality) -> dict[str, float]:

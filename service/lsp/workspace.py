@@ -15,6 +15,7 @@ from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
 from treeline.engine.hits import Hit
 from treeline.engine.protocol import NO_FILTERS
+from treeline.ingest.source import on_disk, readable
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.location import Location, innermost
 from treeline.search.query import Query
@@ -133,7 +134,7 @@ class Workspace:
             first, _ = caller.address.lines or (0, 0)
             for number, text in enumerate(caller.original_string.strip("\n").split("\n"), first):
                 if first and name.search(text):
-                    found.append(Place(caller.func_name, caller.kind, self.root / caller.path, number, number))
+                    found.append(Place(caller.func_name, caller.kind, on_disk(self.root, caller.path), number, number))
         return found
 
     def _defined(self, file: Path, line: int, word: str) -> Sequence[Hit]:
@@ -150,7 +151,7 @@ class Workspace:
     def _units(self, file: Path) -> list[Hit]:
         known = self.searcher.locations
         try:
-            path = file.resolve().relative_to(self.root).as_posix()
+            path = readable(file.resolve().relative_to(self.root).as_posix())
         except ValueError:
             return []
         found = known.units(self.searcher.engine, Location(path), NO_FILTERS) if known else []
@@ -163,7 +164,7 @@ class Workspace:
     def _places(self, addresses: Iterable[Address]) -> list[Place]:
         located = ((address, address.lines or (1, 1)) for address in addresses)
         return [
-            Place(address.func_name, address.kind, self.root / address.path, first, last)
+            Place(address.func_name, address.kind, on_disk(self.root, address.path), first, last)
             for address, (first, last) in located
         ]
 
