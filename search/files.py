@@ -70,13 +70,9 @@ class Files:
 
     def split(self, where: str) -> tuple[str, str] | None:
         """Split `owner/name/src/a.py` into the repository (its name may contain slashes) and the path in it."""
-        known = self.repositories()
-        parts = where.split("/")
-        for length in range(len(parts), 0, -1):
-            repo = "/".join(parts[:length])
-            if repo in known:
-                return repo, "/".join(parts[length:])
-        return None
+        below = f"{where}/"
+        repo = max((repo for repo in self.repositories() if below.startswith(f"{repo}/")), key=len, default=None)
+        return None if repo is None else (repo, where[len(repo) + 1 :])
 
     def folder(self, repo: str, folder: str = "") -> list[FolderEntry]:
         """The entries of a folder (`src/`, or '' for the top), folders first, sorted by name."""

@@ -182,6 +182,7 @@ def _problem(description: str) -> dict[str, Any]:
 REFUSALS: dict[int | str, Any] = {
     401: _problem("This needs an API key."),
     403: _problem("The API key lacks the scope."),
+    414: _problem("The path is too long."),
     429: _problem("Too many requests; see Retry-After."),
 }
 PROBLEMS: dict[int | str, Any] = {

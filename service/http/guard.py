@@ -29,6 +29,7 @@ LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 FORWARDING = frozenset({"HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP", "HTTP_FORWARDED", "HTTP_VIA"})  # as WSGI names them
 # Probes work without a key and without limits; the pages' static files too.
 OPEN = frozenset({"/healthz", "/readyz"})
+PATH_LENGTH = 1_024  # characters, for pages and API alike; a file's own path may have 1,000
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 # A page sets the cookie and its script sends the same value in a header, which another site's page cannot do.
 TOKEN_COOKIE, TOKEN_HEADER = "treeline-token", "X-Treeline-Token"
@@ -56,6 +57,10 @@ class Guard:
     def check(self) -> Response | None:
         """The refusal of the current request, or None."""
         asked = current_request()
+        if len(asked.path) > PATH_LENGTH:
+            return refusal(
+                414, "path_too_long", f"the path of this address is over {PATH_LENGTH:,} characters", "shorten it"
+            )
         if asked.path in OPEN or asked.endpoint == "static":
             return None
         presented = presented_key()

@@ -43,6 +43,7 @@ MOST_REPOSITORIES = 500
 MOST_CALLED = 10
 MOST_NEIGHBOURS = 12
 CACHED_FILES = 12
+MOST_DIGITS = 12  # of a line number; Python refuses to read one of thousands
 README = re.compile(r"readme(\.(md|markdown|rst|txt))?", re.IGNORECASE)
 README_BYTES = 200_000
 CACHE = "private, no-cache"
@@ -402,10 +403,12 @@ def editor_address(files: Files, repo: str, path: str) -> str:
 
 def number(name: str, most: int) -> int:
     """A line number from the URL."""
-    given = request.args.get(name, "")
-    if not given.isdecimal() or not 1 <= int(given[:9]) <= max(most, 1):
-        raise NotFound(f"The file has {most:,} lines; there is no line {given[:20]!r}.")
-    return int(given)
+    value = request.args.get(name, "")
+    if len(value) > MOST_DIGITS or not value.isdecimal():
+        raise NotFound(f"{name} must be a line number, not {value[:20]!r}.")
+    if not 1 <= int(value) <= max(most, 1):
+        raise NotFound(f"The file has {most:,} lines; there is no line {int(value):,}.")
+    return int(value)
 
 
 def size(count: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -166,3 +167,10 @@ def test_a_path_is_completed_by_one_step_whatever_its_case(files: Files) -> None
 def test_a_file_is_shown_in_its_encoding(path: str, content: bytes, expected: tuple[str, str, bool]) -> None:
     text, encoding, exact = decoded(path, content)
     assert (text, encoding, exact) == expected
+
+
+def test_splitting_a_long_path_takes_time_linear_in_its_length(files: Files) -> None:
+    started = time.thread_time()
+    assert files.split("a/" * 60_000) is None
+    assert files.split("shop" + "/a" * 60_000) == ("shop", "a/" * 59_999 + "a")
+    assert time.thread_time() - started < 0.5  # it was over 30 s

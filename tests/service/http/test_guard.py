@@ -159,3 +159,10 @@ def test_neighbours_in_one_ipv6_network_share_a_limit() -> None:
 def test_an_unknown_rule_is_refused_at_start(settings: Settings) -> None:
     with pytest.raises(InputError, match="TREELINE_KEYS_REQUIRED"):
         client(replace(settings, keys_required="some"))
+
+
+@pytest.mark.parametrize("start", ["/files/", "/api/files/", "/functions/", "/nothing/"])
+def test_a_path_over_the_limit_is_refused_before_anything_reads_it(settings: Settings, start: str) -> None:
+    refusal = client(settings).get(start + "a/" * 60_000)
+    assert refusal.status_code == 414
+    assert b"over 1,024 characters" in refusal.data

@@ -112,6 +112,9 @@ def test_a_long_file_comes_in_parts_of_less_than_100_kb(demo: FlaskClient) -> No
     assert len(get(demo, address)) < 100_000
     get(demo, f"{address}?from={total + 1}", 404)
     get(demo, f"{address}?from=x", 404)
+    for digits in ("000000001" + "0" * 4_300, "9" * 5_000, "19999", "0", "-1"):
+        for name in ("from", "at"):
+            get(demo, f"{address}?{name}={digits}", 404)
 
 
 def test_what_a_file_holds_is_escaped(demo: FlaskClient) -> None:
